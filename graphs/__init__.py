@@ -1,0 +1,41 @@
+"""LangGraph nodes over a memory, and a ready-made agent.
+
+The smallest graph is START -> recall -> your model -> track -> END: `recall_node` looks up what earlier
+conversations say, `build_prompt` puts it before the model, `track_node` keeps what was said. `memory_agent` is that
+graph with tools. Values in the state are plain JSON and the message history stays as it was said.
+"""
+
+from langmem_tiers.graphs.agent import AgentGraph, memory_agent
+from langmem_tiers.graphs.chatting import chat, converse
+from langmem_tiers.graphs.identity import Scope, SpaceChoice, resolve_scope
+from langmem_tiers.graphs.models import chat_model
+from langmem_tiers.graphs.node import MemoryNode, OnError
+from langmem_tiers.graphs.prompt import DEFAULT_SYSTEM_PROMPT, Placement, build_prompt
+from langmem_tiers.graphs.recall import RecallNode, recall_node
+from langmem_tiers.graphs.state import MemoryContext, MemoryInput, MemoryState
+from langmem_tiers.graphs.track import TrackNode, track_node
+from langmem_tiers.graphs.window import window_start
+
+__all__ = [
+    "DEFAULT_SYSTEM_PROMPT",
+    "AgentGraph",
+    "MemoryContext",
+    "MemoryInput",
+    "MemoryNode",
+    "MemoryState",
+    "OnError",
+    "Placement",
+    "RecallNode",
+    "Scope",
+    "SpaceChoice",
+    "TrackNode",
+    "build_prompt",
+    "chat",
+    "chat_model",
+    "converse",
+    "memory_agent",
+    "recall_node",
+    "resolve_scope",
+    "track_node",
+    "window_start",
+]

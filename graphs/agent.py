@@ -1,0 +1,126 @@
+"""A ready-made agent with memory: recall, then model and tools in turn, then track."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.tools import BaseTool
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.base import BaseStore
+
+from langmem_tiers.graphs.identity import SpaceChoice
+from langmem_tiers.graphs.models import chat_model
+from langmem_tiers.graphs.node import OnError
+from langmem_tiers.graphs.prompt import DEFAULT_SYSTEM_PROMPT, Placement, build_prompt
+from langmem_tiers.graphs.recall import recall_node
+from langmem_tiers.graphs.state import MemoryContext, MemoryState
+from langmem_tiers.graphs.track import track_node
+
+if TYPE_CHECKING:
+    from langmem_tiers.memory import Memory
+
+AgentGraph = CompiledStateGraph[MemoryState, MemoryContext, MessagesState, MessagesState]
+
+
+def memory_agent(
+    model: str | BaseChatModel,
+    memory: "Memory",
+    tools: Sequence[BaseTool] = (),
+    *,
+    system_prompt: str | None = None,
+    checkpointer: "BaseCheckpointSaver[Any] | bool | None" = None,
+    store: BaseStore | None = None,
+    placement: Placement = "message",
+    space: SpaceChoice | None = None,
+    fallbacks: Sequence[str] = (),
+    on_error: OnError = "log",
+    name: str = "memory_agent",
+) -> AgentGraph:
+    """A compiled graph that remembers, for `invoke`, `stream` and their async twins.
+
+    Say whose memory it is with `context={"user_id": "alice"}` or in the config's `configurable`. The messages in its
+    state and output hold what was said and nothing else.
+
+    Args:
+        model: a chat model, or a name for LangChain's `init_chat_model`.
+        memory: the open memory; the graph does not close it.
+        tools: what the model may call.
+        system_prompt: instead of `DEFAULT_SYSTEM_PROMPT`.
+        checkpointer: keeps the threads; without one every run starts an empty thread, with the same memory.
+        store: handed on to the tools.
+        placement: see `build_prompt`.
+        space: a space, or a function of config and runtime that names one; by default the user's own.
+        fallbacks: spaces to look into besides.
+        on_error: "log" answers even when the memory fails, "raise" ends the run.
+        name: the graph's name in traces.
+
+    Raises:
+        MissingExtra: the model is given by name and `langchain` is not installed.
+
+    Example:
+        >>> agent = memory_agent("openai:gpt-5-mini", memory)  # doctest: +SKIP
+        >>> agent.invoke({"messages": "Hello"}, context={"user_id": "alice"})  # doctest: +SKIP
+    """
+    builder = StateGraph(
+        MemoryState, context_schema=MemoryContext, input_schema=MessagesState, output_schema=MessagesState
+    )
+    window = memory.settings.window.turns
+    agent = _Agent(
+        model=_with_tools(chat_model(model), tools),
+        system=DEFAULT_SYSTEM_PROMPT if system_prompt is None else system_prompt,
+        window=window,
+        placement=placement,
+    )
+    builder.add_node(recall_node(memory, space=space, fallbacks=fallbacks, on_error=on_error, window=window))
+    builder.add_node("agent", RunnableLambda(agent.answer, afunc=agent.aanswer, name="agent"))
+    builder.add_node(track_node(memory, space=space, on_error=on_error))
+    builder.add_edge(START, "recall")
+    builder.add_edge("recall", "agent")
+    _add_tools(builder, tools)
+    return builder.compile(checkpointer=checkpointer, store=store, name=name)
+
+
+@dataclass(frozen=True)
+class _Agent:
+    """The step that asks the model."""
+
+    model: Runnable[Any, AIMessage]
+    system: str
+    window: int
+    placement: Placement
+
+    def answer(self, state: MemoryState, config: RunnableConfig) -> dict[str, Any]:
+        return {"messages": [self.model.invoke(self._prompt(state), config)]}
+
+    async def aanswer(self, state: MemoryState, config: RunnableConfig) -> dict[str, Any]:
+        return {"messages": [await self.model.ainvoke(self._prompt(state), config)]}
+
+    def _prompt(self, state: MemoryState) -> list[BaseMessage]:
+        return build_prompt(state, system=self.system, window=self.window, placement=self.placement)
+
+
+def _with_tools(model: BaseChatModel, tools: Sequence[BaseTool]) -> Runnable[Any, AIMessage]:
+    return model.bind_tools(tools) if tools else model
+
+
+def _add_tools(
+    builder: StateGraph[MemoryState, MemoryContext, MessagesState, MessagesState], tools: Sequence[BaseTool]
+) -> None:
+    if not tools:
+        builder.add_edge("agent", "track")
+        return
+    from langgraph.prebuilt import ToolNode
+
+    builder.add_node("tools", ToolNode(tools))
+    builder.add_conditional_edges("agent", _next, ["tools", "track"])
+    builder.add_edge("tools", "agent")
+
+
+def _next(state: MemoryState) -> str:
+    last = state["messages"][-1]
+    return "tools" if isinstance(last, AIMessage) and last.tool_calls else "track"

@@ -1,0 +1,105 @@
+"""Whose memory a run works on, and in which conversation."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import Runtime, get_runtime
+
+from langmem_tiers.errors import MissingUser
+from langmem_tiers.graphs.messages import peek
+from langmem_tiers.naming import check_space, user_space
+
+SpaceChoice = str | Callable[[RunnableConfig, Runtime[Any] | None], str | None]
+"""A fixed space, or a function that names one for each run (None: this run does not say)."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The space and the conversation that a memory node works on."""
+
+    space: str
+    session: str | None = None
+    agent: str | None = None
+    project: str | None = None
+
+    def as_state(self) -> dict[str, str]:
+        """What `remembered` takes on a later run: plain JSON, without what is not known."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+def resolve_scope(
+    config: RunnableConfig | None,
+    runtime: Runtime[Any] | None,
+    *,
+    remembered: Mapping[str, Any] | None,
+    space: SpaceChoice | None = None,
+) -> Scope:
+    """Find out whose memory this is.
+
+    The space is the one given, else the user's: the authenticated user, `runtime.context.user_id`, and in the
+    `configurable` of the config `user_id` or `langgraph_user_id`, in this order. `remembered` is the scope an earlier
+    run of the thread left in its state; it stands in for what this run does not say, because the configs of
+    LangGraph's history name neither user nor context. The session is the thread id, else `session_id`.
+
+    Raises:
+        MissingUser: nobody says whose memory it is.
+        InvalidSpace: what was said can not name a space.
+    """
+    run = _Run(config, runtime)
+    earlier = remembered or {}
+    name = _space_of(run, space) or _text(earlier.get("space"))
+    if name is None:
+        raise MissingUser("The run names no user.")
+    return Scope(
+        space=check_space(name),
+        session=run.thread() or run.said("session_id") or _text(earlier.get("session")),
+        agent=run.said("agent_id") or _text(earlier.get("agent")),
+        project=run.said("project") or _text(earlier.get("project")),
+    )
+
+
+def current_runtime() -> Runtime[Any] | None:
+    """The runtime of the node that is running; None outside of a graph."""
+    try:
+        return get_runtime()
+    except RuntimeError:
+        return None
+
+
+class _Run:
+    """What one run says about itself."""
+
+    def __init__(self, config: RunnableConfig | None, runtime: Runtime[Any] | None) -> None:
+        self.config: RunnableConfig = config or {}
+        self.runtime = runtime
+        self._configurable: Mapping[str, Any] = self.config.get("configurable") or {}
+
+    def user(self) -> str | None:
+        return self._authenticated() or self.said("user_id") or _text(self._configurable.get("langgraph_user_id"))
+
+    def thread(self) -> str | None:
+        execution = getattr(self.runtime, "execution_info", None)
+        return _text(getattr(execution, "thread_id", None)) or _text(self._configurable.get("thread_id"))
+
+    def said(self, key: str) -> str | None:
+        """What the context says, else the configurable."""
+        return _text(peek(getattr(self.runtime, "context", None), key)) or _text(self._configurable.get(key))
+
+    def _authenticated(self) -> str | None:
+        server = getattr(self.runtime, "server_info", None)
+        identity = _text(getattr(getattr(server, "user", None), "identity", None))
+        return identity or _text(self._configurable.get("langgraph_auth_user_id"))
+
+
+def _space_of(run: _Run, space: SpaceChoice | None) -> str | None:
+    if space is None:
+        user = run.user()
+        return user_space(user) if user else None
+    return space(run.config, run.runtime) if callable(space) else space
+
+
+def _text(value: Any) -> str | None:
+    """Ids may come as numbers or UUIDs; a server without authentication sends an empty user."""
+    return None if value is None or value == "" else str(value)

@@ -1,0 +1,53 @@
+"""Reading a host's state: its messages, as messages, each with an id."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
+
+
+def peek(source: Any, key: str) -> Any:
+    """`source[key]` of a mapping, `source.key` of anything else; None where there is neither."""
+    if isinstance(source, Mapping):
+        return source.get(key)
+    return getattr(source, key, None)
+
+
+def read_messages(state: Any, key: str = "messages") -> list[BaseMessage]:
+    """The messages under `key`, oldest first, each with an id.
+
+    Hosts that collect messages with `operator.add` keep tuples and dicts as they came, and messages without ids.
+    They are converted, and an id is derived from kind, text and count, so that it is the same on every run.
+    The state itself is not touched.
+    """
+    value = peek(state, key)
+    if not value:
+        return []
+    found = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    return _identified(convert_to_messages(found))
+
+
+def _identified(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
+    seen: Counter[str] = Counter()
+    result = []
+    for message in messages:
+        result.append(message if message.id else _with_derived_id(message, seen))
+    return result
+
+
+def _with_derived_id(message: BaseMessage, seen: Counter[str]) -> BaseMessage:
+    digest = hashlib.sha256(f"{message.type}\x1f{message.text}".encode("utf-8", "replace")).hexdigest()[:32]
+    seen[digest] += 1
+    return message.model_copy(update={"id": f"derived-{digest}-{seen[digest]}"})
+
+
+def is_synthetic(message: BaseMessage) -> bool:
+    """Whether software wrote the message in somebody's name: LangChain marks summaries and notices so."""
+    return bool(message.additional_kwargs.get("lc_source"))
+
+
+def last_human(messages: Sequence[BaseMessage]) -> HumanMessage | None:
+    """The latest message that a person wrote."""
+    return next((m for m in reversed(messages) if isinstance(m, HumanMessage) and not is_synthetic(m)), None)

@@ -1,0 +1,84 @@
+"""The recall node: before the model, look up what earlier conversations say about this message."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.messages import HumanMessage
+
+from langmem_tiers.graphs.identity import SpaceChoice
+from langmem_tiers.graphs.messages import last_human
+from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, Visit, reading
+from langmem_tiers.graphs.window import window_start
+
+if TYPE_CHECKING:
+    from langmem_tiers.memory import Memory
+    from langmem_tiers.types import Recalled
+
+
+class RecallNode(MemoryNode):
+    """Writes `memory_blocks` (one block of text for each human message in the window) and `memory_scope`."""
+
+    def __init__(self, memory: "Memory", *, window: int | None, **options: Any) -> None:
+        super().__init__(memory, **options)
+        self._window = window
+
+    def _work(self, visit: Visit) -> Outcome:
+        turns = self._window or self.memory.settings.window.turns
+        window = [str(m.id) for m in visit.messages[window_start(visit.messages, turns) :]]
+        asked = last_human(visit.messages)
+        recalled = _recall(visit, asked, window) if asked is not None and asked.text.strip() else None
+        # The latest message is looked up anew: after an edit, what its first wording recalled is not its block.
+        kept = {key: visit.blocks[key] for key in window if key in visit.blocks and (not asked or key != asked.id)}
+        if asked is not None and recalled is not None and recalled.block:
+            kept[str(asked.id)] = recalled.block
+        return Outcome(
+            update={"memory_blocks": kept, "memory_scope": visit.scope.as_state()},
+            event=_event(recalled) if recalled is not None else None,
+        )
+
+
+def recall_node(
+    memory: "Memory",
+    *,
+    name: str = "recall",
+    space: SpaceChoice | None = None,
+    fallbacks: Sequence[str] = (),
+    on_error: OnError = "log",
+    messages_key: str = "messages",
+    window: int | None = None,
+) -> RecallNode:
+    """A node that recalls for the last human message: put it before the model.
+
+    It writes two keys of its own into the state and leaves the messages alone: `memory_blocks`, from the id of a human
+    message to the block recalled for it, and `memory_scope`, whose memory it was. `build_prompt` puts the blocks
+    before the model. Run again for the same message, it gives the same bytes and counts once. On the custom stream it
+    says `{"type": "memory_recalled", "items": 2, "pointers": ["§W-001/R-01/D-001", …], "receipt": 7}`.
+
+    Args:
+        memory: the open memory.
+        name: the node's name in the graph.
+        space: a space, or a function of config and runtime that names one; by default the user's own.
+        fallbacks: spaces to look into besides, such as `("teams/research",)`.
+        on_error: "log" goes on without recall when the memory fails, "raise" ends the run.
+        messages_key: where the host's state keeps its messages.
+        window: how many turns go to the model, the same number as `build_prompt` gets; by default the setting.
+
+    Example:
+        >>> builder.add_node(recall_node(memory))  # doctest: +SKIP
+    """
+    kind = reading(messages_key, RecallNode)
+    options = {"space": space, "fallbacks": fallbacks, "on_error": on_error, "messages_key": messages_key}
+    return kind(memory, name=name, window=window, **options)
+
+
+def _recall(visit: Visit, asked: HumanMessage, window: Sequence[str]) -> "Recalled":
+    return visit.space.recall(str(asked.text), session=visit.scope.session, message_id=asked.id, window=window)
+
+
+def _event(recalled: "Recalled") -> dict[str, Any]:
+    return {
+        "type": "memory_recalled",
+        "items": len(recalled.items),
+        "pointers": [item.drawer.pointer for item in recalled.items],
+        "receipt": recalled.receipt.number,
+    }

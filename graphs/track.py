@@ -1,0 +1,96 @@
+"""The track node: after the model, keep what was said."""
+
+import logging
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from langmem_tiers.clock import require_aware
+from langmem_tiers.graphs.identity import SpaceChoice
+from langmem_tiers.graphs.messages import is_synthetic
+from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, Visit, reading
+from langmem_tiers.types import TrackReport, Turn
+
+if TYPE_CHECKING:
+    from langmem_tiers.memory import Memory
+
+logger = logging.getLogger(__name__)
+
+
+class TrackNode(MemoryNode):
+    """Stores every human and AI message that is not stored yet. Writes nothing into the state."""
+
+    def _work(self, visit: Visit) -> Outcome:
+        turns = [turn_of(message) for message in visit.messages if _was_said(message)]
+        if not turns:
+            return Outcome()
+        scope = visit.scope
+        report = visit.space.track(turns, session=scope.session, project=scope.project, agent=scope.agent)
+        if self.on_error == "raise":
+            report.raise_rejected()
+        _log_rejected(report)
+        return Outcome(event={"type": "memory_tracked", "stored": len(report.stored), "revised": len(report.revised)})
+
+
+def track_node(
+    memory: "Memory",
+    *,
+    name: str = "track",
+    space: SpaceChoice | None = None,
+    on_error: OnError = "log",
+    messages_key: str = "messages",
+) -> TrackNode:
+    """A node that stores what was said, verbatim: put it after the model.
+
+    It looks at all messages of the state, so turns that an abandoned run left behind are caught up by the next one;
+    a message known by its id and content is not stored again, one with the same id and other content is a revision.
+    Tool messages, empty ones and synthetic ones (`lc_source`, such as summaries) are left out. Where a graph removes
+    or summarizes messages, put a second track node in front of that. A message's time is taken from
+    `additional_kwargs["timestamp"]` (ISO 8601 with a zone) if it is there, else from the clock. On the custom stream it
+    says `{"type": "memory_tracked", "stored": 2, "revised": 0}`.
+
+    Args:
+        memory: the open memory.
+        name: the node's name in the graph.
+        space: a space, or a function of config and runtime that names one; by default the user's own.
+        on_error: "log" goes on when the memory fails or refuses a message, "raise" ends the run.
+        messages_key: where the host's state keeps its messages.
+
+    Example:
+        >>> builder.add_node(track_node(memory))  # doctest: +SKIP
+    """
+    kind = reading(messages_key, TrackNode)
+    return kind(memory, name=name, space=space, on_error=on_error, messages_key=messages_key)
+
+
+def turn_of(message: BaseMessage) -> Turn:
+    """A human or AI message as a turn to track."""
+    return Turn(
+        role="user" if isinstance(message, HumanMessage) else "assistant",
+        content=str(message.text),
+        message_id=message.id,
+        speaker=message.name,
+        said_at=_said_at(message),
+    )
+
+
+def _was_said(message: BaseMessage) -> bool:
+    return isinstance(message, HumanMessage | AIMessage) and not is_synthetic(message) and bool(message.text.strip())
+
+
+def _said_at(message: BaseMessage) -> datetime | None:
+    timestamp = message.additional_kwargs.get("timestamp")
+    if timestamp is None:
+        return None
+    try:
+        return require_aware(datetime.fromisoformat(timestamp), "timestamp")
+    except (TypeError, ValueError) as error:
+        logger.warning("timestamp_ignored message=%s timestamp=%r error=%s", message.id, timestamp, error)
+        return None
+
+
+def _log_rejected(report: TrackReport) -> None:
+    for rejected in report.rejected:
+        error = type(rejected.error).__name__
+        logger.warning("turn_rejected message=%s error=%s: %s", rejected.turn.message_id, error, rejected.error)

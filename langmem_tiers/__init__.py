@@ -1,0 +1,103 @@
+"""Long-term memory for LangGraph and LangChain agents, kept in a folder of your own.
+
+The whole story is five calls: open a folder, take somebody's space in it, track what is said,
+recall what matters now, close.
+
+    >>> from langmem_tiers import Memory, Turn
+    >>> memory = Memory.open("memory")
+    >>> alice = memory.user("alice")
+    >>> report = alice.track([Turn(role="user", content="My sister Lena moved to Porto.")], session="monday")
+    >>> print(alice.recall("Where does my sister Lena live?").block)
+    >>> memory.close()
+
+Nodes for a LangGraph graph are in `langmem_tiers.graphs`, adapters for LangChain in `langmem_tiers.integrations`,
+deterministic doubles for your own tests in `langmem_tiers.testing`.
+
+Names are loaded when they are first used, so importing this package is quick and loads no database or model.
+"""
+
+from __future__ import annotations
+
+import logging
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from langmem_tiers.version import __version__
+
+if TYPE_CHECKING:
+    from langmem_tiers import errors
+    from langmem_tiers.memory import Memory
+    from langmem_tiers.settings import (
+        RecallSettings,
+        SessionSettings,
+        Settings,
+        StorageSettings,
+        TextSettings,
+        WindowSettings,
+    )
+    from langmem_tiers.space import Space
+    from langmem_tiers.types import (
+        Candidate,
+        Drawer,
+        Finding,
+        PalaceCloset,
+        PalaceRoom,
+        PalaceWing,
+        Recalled,
+        RecalledItem,
+        Receipt,
+        RejectedTurn,
+        Session,
+        SpaceStats,
+        TrackReport,
+        Turn,
+    )
+
+__all__ = [
+    "Candidate",
+    "Drawer",
+    "Finding",
+    "Memory",
+    "PalaceCloset",
+    "PalaceRoom",
+    "PalaceWing",
+    "RecallSettings",
+    "Recalled",
+    "RecalledItem",
+    "Receipt",
+    "RejectedTurn",
+    "Session",
+    "SessionSettings",
+    "Settings",
+    "Space",
+    "SpaceStats",
+    "StorageSettings",
+    "TextSettings",
+    "TrackReport",
+    "Turn",
+    "WindowSettings",
+    "__version__",
+    "errors",
+]
+
+_HOMES = {"Memory": "memory", "Space": "space", "errors": "errors"}
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())
+
+
+def _home(name: str) -> str:
+    """The module that defines a public name."""
+    return _HOMES.get(name) or ("settings" if name.endswith("Settings") else "types")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"{__name__}.{_home(name)}")
+    value = module if name == "errors" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""What happens after the reply: embedding, filing and projecting, each behind a durable cursor."""

@@ -1,0 +1,138 @@
+"""The embedding pass: every chunk of every new drawer gets its vector; safe to run twice, and in two processes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+
+from langmem_tiers.clock import Clock, to_millis
+from langmem_tiers.embeddings.base import Embedder
+from langmem_tiers.errors import InvalidVector
+from langmem_tiers.storage import change_log, embedding_cache, facts
+from langmem_tiers.storage.change_log import Change
+from langmem_tiers.storage.database import Database
+from langmem_tiers.storage.embedding_cache import ChunkText
+from langmem_tiers.writing.tracking import embedded_text
+
+log = logging.getLogger(__name__)
+
+
+def cursor_name(model: str) -> str:
+    """Each model has a cursor of its own: a new one is embedded beside the old."""
+    return f"embed:{model}"
+
+
+@dataclass(frozen=True)
+class EmbeddingPass:
+    """Embeds the drawers of one space, about `batch` chunks between two commits."""
+
+    database: Database
+    embedder: Embedder
+    clock: Clock
+    batch: int
+
+    def idle(self) -> bool:
+        """Is there nothing to embed?"""
+        return pending(self.database, self.embedder.name) == 0
+
+    def step(self) -> bool:
+        """Embed the next drawers of the log; False when all are done.
+
+        Raises:
+            EmbeddingUnavailable: the model can not be reached; the cursor stays where it is.
+            InvalidVector: every text of a batch got unusable vectors; the cursor stays where it is.
+        """
+        name = cursor_name(self.embedder.name)
+        with self.database.reading() as connection:
+            old = change_log.cursor(connection, self.database.space, name)
+            news = self._news(change_log.read(connection, self.database.space, after=old, kinds={"drawers.added"}))
+        if not news:
+            return False
+        for batch in self._batches(news):
+            self._embed(batch)
+        self._finish(name, old, news)
+        return True
+
+    def _news(self, found: Sequence[Change]) -> list[Change]:
+        """The next changes, as many as make a batch."""
+        taken: list[Change] = []
+        total = 0
+        for change in found:
+            taken.append(change)
+            total += change.until - change.subject + 1
+            if total >= self.batch:
+                break
+        return taken
+
+    def _batches(self, news: Sequence[Change]) -> Iterator[list[ChunkText]]:
+        with self.database.reading() as connection:
+            waiting = [
+                chunk
+                for first, last in _ranges(news)
+                for chunk in embedding_cache.missing(
+                    connection, self.database.space, self.embedder.name, first, last
+                )
+            ]
+        distinct = list({chunk.text_hash: chunk for chunk in waiting}.values())
+        for start in range(0, len(distinct), self.batch):
+            yield distinct[start : start + self.batch]
+
+    def _embed(self, batch: Sequence[ChunkText]) -> None:
+        try:
+            vectors = self.embedder.embed_documents([_text(chunk) for chunk in batch])
+        except InvalidVector:
+            if len(batch) == 1:
+                raise
+            return self._embed_singly(batch)
+        hashes = [chunk.text_hash for chunk in batch]
+        with self.database.writing() as connection:
+            embedding_cache.put(connection, self.database.space, self.embedder.name, hashes, vectors)
+            facts.put(connection, self.database.space, f"dimension:{self.embedder.name}", str(vectors.shape[1]))
+        return None
+
+    def _embed_singly(self, batch: Sequence[ChunkText]) -> None:
+        """One text with an unusable vector must not keep all others from getting theirs."""
+        faults: list[InvalidVector] = []
+        for chunk in batch:
+            try:
+                self._embed([chunk])
+            except InvalidVector as fault:
+                faults.append(fault)
+                log.warning("drawer_not_embedded", extra={"drawer": chunk.drawer, "reason": fault.message})
+        if len(faults) == len(batch):
+            raise faults[0]
+
+    def _finish(self, name: str, old: int, news: Sequence[Change]) -> None:
+        with self.database.writing() as connection:
+            space = self.database.space
+            if not change_log.move_cursor(connection, space, name, old=old, new=news[-1].position):
+                return  # another process was faster; its log entries say the same
+            at = to_millis(self.clock())
+            for first, last in _ranges(news):
+                change_log.append(
+                    connection, space, "drawers.embedded", first, until=last, detail=self.embedder.name, at=at
+                )
+
+
+def pending(database: Database, model: str) -> int:
+    """How many drawers wait for their vectors of a model."""
+    with database.reading() as connection:
+        old = change_log.cursor(connection, database.space, cursor_name(model))
+        news = change_log.read(connection, database.space, after=old, kinds={"drawers.added"}, most=1_000_000)
+    return sum(change.until - change.subject + 1 for change in news)
+
+
+def _ranges(news: Sequence[Change]) -> list[tuple[int, int]]:
+    """The drawers that changes cover, as runs without gaps."""
+    starts = [news[0].subject] + [right.subject for left, right in pairwise(news) if right.subject != left.until + 1]
+    stops = [left.until for left, right in pairwise(news) if right.subject != left.until + 1] + [news[-1].until]
+    return list(zip(starts, stops, strict=True))
+
+
+def _text(chunk: ChunkText) -> str:
+    return embedded_text(chunk.speaker, chunk.text)
+
+

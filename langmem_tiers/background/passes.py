@@ -1,0 +1,70 @@
+"""All background work of one space, in order: file, embed, project."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from enum import Enum
+
+from langmem_tiers.background.embedding import EmbeddingPass
+from langmem_tiers.background.filing import FilingPass
+from langmem_tiers.clock import Clock
+from langmem_tiers.embeddings.guard import GuardedEmbedder
+from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
+from langmem_tiers.storage.store import SpaceStore
+
+log = logging.getLogger(__name__)
+
+
+class Outcome(Enum):
+    """What is left after the passes ran."""
+
+    DONE = "done"
+    WAITING = "waiting"
+    """Vectors are still missing: the embedder can not be used now."""
+    STOPPED = "stopped"
+
+
+def run(
+    store: SpaceStore, embedder: GuardedEmbedder | None, *, clock: Clock, batch: int, stop: Callable[[], bool]
+) -> Outcome:
+    """Do what the log of a space asks for; between steps `stop` is asked."""
+    steps = FilingPass(store.database, clock).step
+    while steps():
+        if stop():
+            return Outcome.STOPPED
+    outcome = Outcome.DONE if embedder is None else _embed(store, embedder, clock=clock, batch=batch, stop=stop)
+    if outcome is not Outcome.STOPPED and store.chroma is not None and not _project(store, stop):
+        return Outcome.STOPPED
+    return outcome
+
+
+def _embed(
+    store: SpaceStore, embedder: GuardedEmbedder, *, clock: Clock, batch: int, stop: Callable[[], bool]
+) -> Outcome:
+    work = EmbeddingPass(store.database, embedder.inner, clock, batch)
+    if work.idle():
+        return Outcome.DONE
+    if embedder.resting:
+        return Outcome.WAITING
+    try:
+        embedder.inner.prepare()
+        while work.step():
+            embedder.works()
+            if stop():
+                return Outcome.STOPPED
+    except (EmbeddingUnavailable, InvalidVector) as error:
+        embedder.failed(error)
+        return Outcome.WAITING
+    return Outcome.DONE
+
+
+def _project(store: SpaceStore, stop: Callable[[], bool]) -> bool:
+    """Bring the Chroma projection up to date if this process may; False when stopped on the way."""
+    chroma = store.chroma
+    if chroma is None or not (chroma.owned or chroma.wanted()) or not chroma.own():
+        return True
+    while chroma.step():
+        if stop():
+            return False
+    return True

@@ -1,0 +1,103 @@
+"""The background worker: one thread for a memory, doing the passes of the spaces that were written to.
+
+Nothing is queued in memory that a crash could lose: what is to be done follows from each space's log and cursors.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from time import monotonic
+
+from langmem_tiers.background.passes import Outcome
+
+log = logging.getLogger(__name__)
+
+Work = Callable[[str, Callable[[], bool]], Outcome]
+"""Does the passes of a space by name; asks the second argument whether to stop."""
+
+
+class Worker:
+    """Runs work for spaces that were woken, one after the other, in a daemon thread that starts when it is needed."""
+
+    def __init__(self, work: Work, *, retry_after: Callable[[], float]) -> None:
+        self._work = work
+        self._retry_after = retry_after
+        self._changed = threading.Condition()
+        self._woken: dict[str, None] = {}
+        self._waiting: set[str] = set()
+        self._busy: str | None = None
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+
+    def wake(self, space: str) -> None:
+        """There is work in a space."""
+        with self._changed:
+            if self._stopping:
+                return
+            self._woken[space] = None
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="langmem-tiers", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def wait(self, spaces: set[str] | None, timeout: float | None) -> bool:
+        """Wait until nothing can be done for these spaces (None: any); True when nothing is left to do either."""
+        deadline = None if timeout is None else monotonic() + timeout
+        with self._changed:
+            while self._active(spaces):
+                left = None if deadline is None else deadline - monotonic()
+                if left is not None and left <= 0:
+                    return False
+                self._changed.wait(left)
+            return not (self._waiting if spaces is None else self._waiting & spaces)
+
+    def stop(self, timeout: float) -> bool:
+        """Let the thread finish its current step and end; True when it did."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+            thread = self._thread
+        if thread is None or thread is threading.current_thread():
+            return True
+        thread.join(timeout)
+        return not thread.is_alive()
+
+    def _active(self, spaces: set[str] | None) -> bool:
+        if self._stopping:
+            return False
+        names = set(self._woken) | ({self._busy} if self._busy else set())
+        return bool(names if spaces is None else names & spaces)
+
+    def _run(self) -> None:
+        while (space := self._next()) is not None:
+            outcome = self._attempt(space)
+            with self._changed:
+                self._busy = None
+                if outcome is Outcome.WAITING:
+                    self._waiting.add(space)
+                else:
+                    self._waiting.discard(space)
+                self._changed.notify_all()
+
+    def _attempt(self, space: str) -> Outcome:
+        try:
+            return self._work(space, lambda: self._stopping)
+        except Exception:
+            # The thread must outlive one bad space; the space's cursors stand where they stood and it is tried again.
+            log.exception("background_work_failed", extra={"space": space})
+            return Outcome.WAITING
+
+    def _next(self) -> str | None:
+        """The next space to work on; waits for one, and for the time to try again where a model was away."""
+        with self._changed:
+            while not self._stopping:
+                if self._woken:
+                    self._busy = next(iter(self._woken))
+                    del self._woken[self._busy]
+                    return self._busy
+                again = self._changed.wait(max(self._retry_after(), 1.0) if self._waiting else None)
+                if not again and self._waiting:
+                    self._woken |= dict.fromkeys(self._waiting)
+            return None

@@ -1,0 +1,155 @@
+"""Scores of a ranking against the gold: pure functions, then tables of their means.
+
+A ranking is a list of sessions, best first; each counts at its first place. Gold is a set without grades.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from math import ceil, log2
+from statistics import fmean
+
+from langmem_tiers.bench.questions import Gold
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answered:
+    """What one question brought back: sessions and messages, best first, and how long that took.
+
+    `turns` is None where a log does not name messages.
+    """
+
+    question_id: str
+    sessions: Sequence[int]
+    turns: Sequence[str] | None = None
+    timings: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spread:
+    """The median of some times, and the one that 95 % of them do not exceed."""
+
+    p50: float
+    p95: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """The means over one type of questions. A metric that the data has no gold for is left out of `scores`."""
+
+    name: str
+    questions: int
+    scores: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scores:
+    """The table: a row for each question type in alphabetical order, the row of all, and what was not counted.
+
+    `without_evidence` and `abstention` questions are in the log, but have nothing to be found; `unanswered` ones have
+    gold and are not in the log; `unknown` ones are in the log and not in the data.
+    """
+
+    rows: tuple[Row, ...]
+    overall: Row
+    without_evidence: int
+    abstention: int
+    unanswered: int
+    unknown: int
+    timings: Mapping[str, Spread]
+
+
+def recall_any(ranked: Sequence[Hashable], gold: AbstractSet[Hashable], k: int) -> float:
+    """1 when any of the gold is among the first `k`, else 0."""
+    return float(any(one in gold for one in distinct(ranked)[:k]))
+
+
+def recall_all(ranked: Sequence[Hashable], gold: AbstractSet[Hashable], k: int) -> float:
+    """1 when all of the gold is among the first `k`, else 0."""
+    return float(gold <= set(distinct(ranked)[:k]))
+
+
+def share_found(ranked: Sequence[Hashable], gold: AbstractSet[Hashable], k: int) -> float:
+    """The share of the gold that is among the first `k`."""
+    return len(gold & set(distinct(ranked)[:k])) / len(gold)
+
+
+def reciprocal_rank(ranked: Sequence[Hashable], gold: AbstractSet[Hashable]) -> float:
+    """1 / the place of the first gold one; 0 when there is none."""
+    return next((1 / place for place, one in enumerate(distinct(ranked), 1) if one in gold), 0.0)
+
+
+def ndcg(ranked: Sequence[Hashable], gold: AbstractSet[Hashable], k: int) -> float:
+    """Normalised discounted cumulative gain at `k` with binary relevance (Järvelin and Kekäläinen 2002)."""
+    gain = sum(1 / log2(place + 1) for place, one in enumerate(distinct(ranked)[:k], 1) if one in gold)
+    best = sum(1 / log2(place + 1) for place in range(1, min(len(gold), k) + 1))
+    return gain / best
+
+
+def distinct(ranked: Iterable[Hashable]) -> list[Hashable]:
+    """Each of `ranked` once, at its first place."""
+    return list(dict.fromkeys(ranked))
+
+
+Metric = Callable[[Answered, Gold], float]
+METRICS: Mapping[str, Metric] = {
+    "recall_any@5": lambda answer, gold: recall_any(answer.sessions, gold.sessions, 5),
+    "recall_any@10": lambda answer, gold: recall_any(answer.sessions, gold.sessions, 10),
+    "recall_all@5": lambda answer, gold: recall_all(answer.sessions, gold.sessions, 5),
+    "recall_all@10": lambda answer, gold: recall_all(answer.sessions, gold.sessions, 10),
+    "R@1": lambda answer, gold: recall_any(answer.sessions, gold.sessions, 1),
+    "MRR": lambda answer, gold: reciprocal_rank(answer.sessions, gold.sessions),
+    "NDCG@10": lambda answer, gold: ndcg(answer.sessions, gold.sessions, 10),
+}
+TURN_METRICS: Mapping[str, Metric] = {
+    "turn R@10": lambda answer, gold: share_found(answer.turns or (), gold.turns, 10),
+}
+
+
+def score(answers: Iterable[Answered], golds: Iterable[Gold]) -> Scores:
+    """The table of a log against its gold."""
+    answered = {answer.question_id: answer for answer in answers}
+    known = {gold.question_id: gold for gold in golds}
+    in_log = [gold for name, gold in known.items() if name in answered]
+    counted = [gold for gold in in_log if gold.sessions and not gold.abstention]
+    by_type: dict[str, list[Gold]] = defaultdict(list)
+    for gold in counted:
+        by_type[gold.question_type].append(gold)
+    return Scores(
+        rows=tuple(_row(name, group, answered) for name, group in sorted(by_type.items())),
+        overall=_row("all", counted, answered),
+        without_evidence=sum(not gold.sessions and not gold.abstention for gold in in_log),
+        abstention=sum(gold.abstention for gold in in_log),
+        unanswered=len(known) - len(in_log),
+        unknown=len(answered.keys() - known.keys()),
+        timings=_spreads(answered.values()),
+    )
+
+
+def _row(name: str, golds: Sequence[Gold], answered: Mapping[str, Answered]) -> Row:
+    pairs = [(answered[gold.question_id], gold) for gold in golds]
+    with_turns = [(answer, gold) for answer, gold in pairs if gold.turns and answer.turns is not None]
+    scores = {metric: fmean(of(*pair) for pair in pairs) for metric, of in METRICS.items() if pairs}
+    scores |= {metric: fmean(of(*pair) for pair in with_turns) for metric, of in TURN_METRICS.items() if with_turns}
+    return Row(name=name, questions=len(pairs), scores=scores)
+
+
+def spread(values: Iterable[float]) -> Spread:
+    """Median and 95th percentile of at least one value, by nearest rank."""
+    ordered = sorted(values)
+    return Spread(p50=_nearest(ordered, 50), p95=_nearest(ordered, 95))
+
+
+def _nearest(ordered: Sequence[float], percent: int) -> float:
+    return ordered[max(0, ceil(len(ordered) * percent / 100) - 1)]
+
+
+def _spreads(answers: Iterable[Answered]) -> dict[str, Spread]:
+    times: dict[str, list[float]] = defaultdict(list)
+    for answer in answers:
+        for name, value in answer.timings.items():
+            times[name].append(value)
+    return {name: spread(values) for name, values in times.items()}

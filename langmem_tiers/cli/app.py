@@ -1,0 +1,61 @@
+"""The command line as a whole: the options before the command, and the groups of commands."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from langmem_tiers.cli import bench, chat, importing, maintenance, palace, recall, stats
+from langmem_tiers.cli.target import Target
+
+app = typer.Typer(
+    name="langmem-tiers",
+    help="Long-term memory for LangGraph and LangChain agents: look at it, ask it, import into it, check it.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from langmem_tiers.version import __version__
+
+        typer.echo(f"langmem-tiers {__version__}")
+        raise typer.Exit
+
+
+def _show_warnings() -> None:
+    """Print the library's warnings, such as a model out of reach, on standard error."""
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(logging.Formatter("langmem-tiers: %(message)s"))
+    logging.getLogger("langmem_tiers").addHandler(handler)
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    *,
+    path: Annotated[
+        Path | None,
+        typer.Option(envvar="LANGMEM_TIERS_PATH", metavar="FOLDER", help="The memory. Default: in your data folder."),
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option(envvar="LANGMEM_TIERS_USER", metavar="ID", help="Whose memory: any user id.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Take the options that come before every command."""
+    _show_warnings()
+    context.obj = Target(path=path, user=user, json=json)
+
+
+for group in (chat, importing, recall, palace, stats, maintenance, bench):
+    group.register(app)

@@ -1,0 +1,75 @@
+"""`langmem-tiers chat`: talk to an agent that remembers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+from uuid import uuid4
+
+import typer
+
+from langmem_tiers.cli.target import target_of
+from langmem_tiers.cli.terminal import print_error, print_text
+from langmem_tiers.errors import MemoryTiersError
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+    from langmem_tiers.memory import Memory
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(chat)
+
+
+def chat(
+    context: typer.Context,
+    *,
+    model: Annotated[
+        str | None,
+        typer.Option(envvar="LANGMEM_TIERS_MODEL", help="A model as init_chat_model names it: openai:gpt-5-mini."),
+    ] = None,
+    session: Annotated[str | None, typer.Option(help="The session to continue. Default: a new one.")] = None,
+    show: Annotated[bool, typer.Option(help="Print each block that was recalled.")] = False,
+) -> None:
+    """Talk to an agent that remembers; Ctrl-D ends it."""
+    target = target_of(context)
+    with target.memory() as memory:
+        target.space(memory)
+        chosen = _chat_model(model)
+        thread = session or f"chat-{uuid4().hex[:8]}"
+        print_text(f"Session {thread} of {target.user}, memory in {memory.path}. Ctrl-D ends it.")
+        _converse(chosen, memory, user=str(target.user), thread=thread, show=show)
+
+
+def _chat_model(name: str | None) -> BaseChatModel:
+    from langmem_tiers.integrations import OfflineResponder, model_or_offline
+
+    try:
+        model = model_or_offline(name)
+    except (ImportError, ValueError) as error:
+        raise _model_error(error) from error
+    if isinstance(model, OfflineResponder):
+        print_text("No --model given: what answers is no model, it quotes what was recalled.")
+    return model
+
+
+def _converse(model: BaseChatModel, memory: Memory, *, user: str, thread: str, show: bool) -> None:
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    from langmem_tiers.graphs import chat as chat_by_line
+    from langmem_tiers.graphs import memory_agent
+
+    agent = memory_agent(model, memory, checkpointer=InMemorySaver())
+    try:
+        chat_by_line(agent, user_id=user, thread_id=thread, show=show, write=print_text)
+    except MemoryTiersError:
+        raise
+    except Exception as error:  # whatever a provider's client raises: a wrong key, no network, a model retired
+        raise _model_error(error) from error
+
+
+def _model_error(error: Exception) -> typer.Exit:
+    """Said in one line, because a provider's traceback says no more; what was said before it is remembered."""
+    print_error(f"The model failed: {type(error).__name__}: {error}")
+    return typer.Exit(1)

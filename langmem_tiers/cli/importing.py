@@ -1,0 +1,155 @@
+"""`langmem-tiers import`: bring conversations in from a file, through the track node that agents use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from langmem_tiers.cli.progress import progress
+from langmem_tiers.cli.target import JsonFlag, Target, target_of
+from langmem_tiers.cli.terminal import print_error, print_json, print_text, shortened
+
+if TYPE_CHECKING:
+    from langmem_tiers.memory import Memory
+    from langmem_tiers.transfer import Entry, Format, ImportedSession, ImportReport
+
+_SHOWN_PROBLEMS = 20
+# Where each conversation of a set has a space of its own.
+_OWN_SPACE = "{format}/{conversation}"
+
+
+class FormatChoice(StrEnum):
+    """What `--format` can be."""
+
+    locomo = "locomo"
+    longmemeval = "longmemeval"
+    jsonl = "jsonl"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("import")(import_file)
+
+
+def import_file(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file, plain or gzipped.")],
+    *,
+    format: Annotated[
+        FormatChoice | None, typer.Option("--format", help="What the file is. Default: what it looks like.")
+    ] = None,
+    space_per_conversation: Annotated[
+        bool, typer.Option("--space-per-conversation", help="LoCoMo: a space for each conversation, locomo/ID.")
+    ] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Import conversations: LoCoMo or LongMemEval JSON, or JSONL of {session, role, content, at, speaker?, id?}.
+
+    They go into the space of --user; LongMemEval goes into a space for each question, longmemeval/ID. Dates without
+    a zone are taken as UTC. Lines that can not be read are skipped, counted and named. Importing a file twice stores
+    nothing twice.
+    """
+    from langmem_tiers.transfer import read_conversations
+
+    target = target_of(context, json=json)
+    kind = _format(file, format)
+    own_spaces = kind == "longmemeval" or (kind == "locomo" and space_per_conversation)
+    source = read_conversations(file, kind)
+    with target.memory() as memory:
+        space_of = _Spaces(kind, None if own_spaces else target.space(memory).name)
+        report = _import(memory, source, space_of, target)
+        _wait_for_vectors(memory, space_of.used, target)
+    _print(report, space_of.used, target)
+    if report.problems and not report.messages:
+        raise typer.Exit(1)
+
+
+class _Spaces:
+    """Names the space of each session, and remembers which were named."""
+
+    def __init__(self, format: Format, only: str | None) -> None:
+        self._format = format
+        self._only = only
+        self.used: dict[str, None] = {}
+
+    def __call__(self, session: ImportedSession) -> str:
+        name = self._only or _OWN_SPACE.format(format=self._format, conversation=session.conversation)
+        self.used[name] = None
+        return name
+
+
+def _format(file: Path, chosen: FormatChoice | None) -> Format:
+    from langmem_tiers.errors import UnreadableFile
+    from langmem_tiers.transfer import guess_format
+
+    kind = cast("Format", chosen.value) if chosen is not None else guess_format(file)
+    if kind is None:
+        raise UnreadableFile(
+            f"{file} looks like none of the known formats.", way_out="Say --format locomo, longmemeval or jsonl."
+        )
+    return kind
+
+
+def _import(
+    memory: Memory, source: Iterator[Entry], space_of: Callable[[ImportedSession], str], target: Target
+) -> ImportReport:
+    from langmem_tiers.bench.replay import through_track_node
+    from langmem_tiers.transfer import import_conversations
+
+    with progress("Messages", shown=not target.json) as advance:
+        return import_conversations(
+            source,
+            track=through_track_node(memory),
+            space=space_of,
+            on_progress=lambda report: advance(report.messages, None),
+        )
+
+
+def _wait_for_vectors(memory: Memory, spaces: dict[str, None], target: Target) -> None:
+    """Until the background work is done; stopped half-way, the next opening goes on with it."""
+    handles = [memory.space(name) for name in spaces]
+
+    def pending() -> int:
+        return sum(space.stats().pending for space in handles)
+
+    total = pending()
+    with progress("Vectors", shown=not target.json) as advance:
+        while not memory.flush(timeout=0.5):
+            advance(total - pending(), total)
+
+
+def _print(report: ImportReport, spaces: dict[str, None], target: Target) -> None:
+    if target.json:
+        print_json({"spaces": list(spaces), **_as_fields(report)})
+        return
+    where = next(iter(spaces)) if len(spaces) == 1 else f"{len(spaces)} spaces"
+    print_text(
+        f"{report.messages:,} messages of {report.sessions:,} sessions into {where}: "
+        f"{report.stored:,} stored, {report.known:,} known before, {len(report.rejected):,} refused."
+    )
+    _print_problems([shortened(f"line {one.line}: {one.reason}", 300) for one in report.problems], "skipped")
+    _print_problems([shortened(f"{one.turn.message_id}: {one.error}", 300) for one in report.rejected], "refused")
+
+
+def _as_fields(report: ImportReport) -> dict[str, object]:
+    return {
+        "sessions": report.sessions,
+        "messages": report.messages,
+        "stored": report.stored,
+        "known": report.known,
+        "rejected": [{"message_id": one.turn.message_id, "error": str(one.error)} for one in report.rejected],
+        "problems": report.problems,
+    }
+
+
+def _print_problems(problems: list[str], what: str) -> None:
+    if problems:
+        print_error(f"{len(problems):,} {what}:")
+    for problem in problems[:_SHOWN_PROBLEMS]:
+        print_error(problem)
+    if len(problems) > _SHOWN_PROBLEMS:
+        print_error(f"… and {len(problems) - _SHOWN_PROBLEMS:,} more (--json names all).")

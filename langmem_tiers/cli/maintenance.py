@@ -1,0 +1,75 @@
+"""`langmem-tiers doctor` and `rebuild`: is everything in step, and make it so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from langmem_tiers.cli.target import JsonFlag, target_of
+from langmem_tiers.cli.terminal import print_json, print_text, working
+from langmem_tiers.errors import StorageError
+
+if TYPE_CHECKING:
+    from langmem_tiers.space import Space
+    from langmem_tiers.types import Finding
+
+_SIGNS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(doctor)
+    app.command()(rebuild)
+
+
+def doctor(context: typer.Context, *, json: JsonFlag = False) -> None:
+    """Check the text index and the vectors against the records, in one space or in all. Exit code 1: a problem."""
+    target = target_of(context, json=json)
+    with target.existing_memory() as memory:
+        with working("Checking"):
+            found = {space.name: _examine(space) for space in target.spaces(memory)}
+        if target.json:
+            print_json({"path": memory.path, "spaces": found})
+        else:
+            for name, findings in found.items():
+                _print_findings(name, findings)
+    if any(finding.level == "problem" for findings in found.values() for finding in findings):
+        raise typer.Exit(1)
+
+
+def rebuild(context: typer.Context, *, json: JsonFlag = False) -> None:
+    """Build text index and vectors anew from the records, in one space or in all. No record is changed."""
+    target = target_of(context, json=json)
+    done: dict[str, tuple[str, ...]] = {}
+    with target.existing_memory() as memory:
+        for space in target.spaces(memory):
+            with working(f"Rebuilding {space.name}"):
+                done[space.name] = space.rebuild()
+            if not target.json:
+                _print_lines(space.name, done[space.name])
+    if target.json:
+        print_json(done)
+
+
+def _examine(space: Space) -> tuple[Finding, ...]:
+    """The findings on one space; one that can not even be opened must not hide the others."""
+    from langmem_tiers.types import Finding
+
+    try:
+        return space.doctor()
+    except StorageError as error:
+        return (Finding(check="records", level="problem", message=error.message, way_out=error.way_out),)
+
+
+def _print_findings(name: str, findings: tuple[Finding, ...]) -> None:
+    print_text(name)
+    for finding in findings:
+        way_out = f" {finding.way_out}" if finding.way_out else ""
+        print_text(f"  {_SIGNS[finding.level]}  {finding.check}: {finding.message}{way_out}")
+
+
+def _print_lines(name: str, lines: tuple[str, ...]) -> None:
+    print_text(name)
+    for line in lines:
+        print_text(f"  {line}")

@@ -1,0 +1,101 @@
+"""`langmem-tiers recall`: what the memory has on a query, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from langmem_tiers.cli.target import JsonFlag, Target, target_of
+from langmem_tiers.cli.terminal import print_json, print_rich, print_text, shortened
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from langmem_tiers.settings import Settings
+    from langmem_tiers.space import Space
+    from langmem_tiers.types import Candidate, Recalled, Receipt
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(recall)
+
+
+def recall(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(help="What to look for, in plain words.")],
+    *,
+    explain: Annotated[bool, typer.Option(help="Show every candidate with its scores, and what became of it.")] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Most items in the block.")] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Print the block that a model would be given for QUERY.
+
+    Asking here leaves no trace: nothing is counted as recalled, and no receipt is kept.
+    """
+    target = target_of(context, json=json)
+    with target.existing_memory(settings=_asked_on_purpose()) as memory:
+        space = target.space(memory)
+        recalled = space.recall(query, limit=limit, fallback=False, keep_receipt=False)
+        if target.json:
+            print_json(recalled)
+            return
+        _print_block(recalled, target)
+        if explain:
+            print_rich(*_explanation(recalled.receipt, space))
+
+
+def _asked_on_purpose() -> Settings:
+    """The default settings, without the filter that lets an agent ignore "ok" and "thanks"."""
+    from langmem_tiers.settings import Settings
+
+    settings = Settings()
+    return settings.model_copy(update={"recall": settings.recall.model_copy(update={"trivial_words": 0})})
+
+
+def _print_block(recalled: Recalled, target: Target) -> None:
+    print_text(recalled.block or f"Nothing in the memory of {target.user} comes close to this.")
+    for note in recalled.receipt.notes:
+        print_text(f"Note: {note}")
+
+
+def _explanation(receipt: Receipt, space: Space) -> Iterator[RenderableType]:
+    yield _candidates_table(receipt, space)
+    yield "ms by stage: " + "  ".join(f"{stage} {millis:.1f}" for stage, millis in receipt.timings.items())
+
+
+def _candidates_table(receipt: Receipt, space: Space) -> Table:
+    from rich.table import Table
+
+    channels = sorted({channel for candidate in receipt.candidates for channel in candidate.scores})
+    table = Table(title=f"{len(receipt.candidates)} candidates, best first", title_justify="left")
+    table.add_column("drawer", no_wrap=True)
+    for heading in (*channels, "score"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for heading in ("factors", "verdict", "text"):
+        table.add_column(heading, overflow="fold")
+    for candidate in receipt.candidates:
+        table.add_row(*_candidate_row(candidate, channels, space))
+    return table
+
+
+def _candidate_row(candidate: Candidate, channels: list[str], space: Space) -> Iterator[str]:
+    yield candidate.pointer
+    for channel in channels:
+        yield _score(candidate.scores.get(channel))
+    yield _score(candidate.score)
+    yield " ".join(f"{name} {factor:.2f}" for name, factor in sorted(candidate.factors.items()) if factor != 1)
+    yield candidate.verdict.replace("_", " ")
+    yield _text_of(candidate, space)
+
+
+def _score(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _text_of(candidate: Candidate, space: Space) -> str:
+    drawer = space.memory.space(candidate.space).drawer(candidate.drawer)
+    return shortened(drawer.content, 60) if drawer else "(gone)"

@@ -1,0 +1,50 @@
+"""`langmem-tiers stats`: counts and sizes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from langmem_tiers.cli.target import JsonFlag, target_of
+from langmem_tiers.cli.terminal import as_data, print_json, print_rich
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from langmem_tiers.types import SpaceStats
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(stats)
+
+
+def stats(context: typer.Context, *, json: JsonFlag = False) -> None:
+    """Print counts and sizes of the user's space, or of every space when no user is named."""
+    target = target_of(context, json=json)
+    with target.existing_memory() as memory:
+        found = [space.stats() for space in target.spaces(memory)]
+        if target.json:
+            print_json({"path": memory.path, "spaces": found})
+        else:
+            print_rich(f"Memory in {memory.path}: {len(found)} {'space' if len(found) == 1 else 'spaces'}")
+            print_rich(*[_table(one) for one in found])
+
+
+def _table(stats: SpaceStats) -> Table:
+    from rich.table import Table
+
+    table = Table(title=stats.space, title_justify="left", show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    for name, value in as_data(stats).items():
+        if name != "space":
+            table.add_row(name.replace("_", " "), _figure(value))
+    return table
+
+
+def _figure(value: int | str | None) -> str:
+    if value is None:
+        return "none"
+    return f"{value:,}" if isinstance(value, int) else value

@@ -1,0 +1,185 @@
+"""Every error this package raises on purpose.
+
+    MemoryTiersError
+    ├── InvalidInput (ValueError)
+    │   ├── InvalidSpace          a space name that can not be one
+    │   ├── InvalidCategory       a category path that can not be one
+    │   ├── InvalidPointer        a text that is no AAAK pointer
+    │   ├── InvalidText           a text that can not be stored as it is
+    │   │   └── TextTooLong
+    │   ├── InvalidSettings
+    │   ├── NaiveDatetime         a time without a zone
+    │   └── InvalidVector         NaN, infinite or wrong-sized vectors from an embedder
+    ├── MissingUser (ValueError)  nobody said whose memory it is
+    ├── MemoryClosed (RuntimeError)
+    ├── StorageError (OSError)
+    │   ├── NotAMemoryFolder
+    │   ├── FolderNotWritable (PermissionError)
+    │   ├── DiskFull
+    │   ├── DatabaseLocked (TimeoutError)
+    │   ├── DatabaseDamaged
+    │   ├── NewerSchema           written by a newer version of this package
+    │   └── MigrationFailed
+    ├── EmbeddingUnavailable (RuntimeError)
+    ├── UnreadableFile (ValueError)   an import file that is not in the format named
+    └── MissingExtra (ImportError)
+
+Each also inherits the builtin a caller would expect, says what happened, and says the way out.
+"""
+
+from __future__ import annotations
+
+
+class MemoryTiersError(Exception):
+    """Base of all errors of this package.
+
+    `way_out` is one sentence that says what the caller can do about it.
+    """
+
+    way_out = "See the message for what was refused."
+
+    def __init__(self, message: str, *, way_out: str | None = None) -> None:
+        self.message = message
+        if way_out is not None:
+            self.way_out = way_out
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.way_out}"
+
+
+class InvalidInput(MemoryTiersError, ValueError):
+    """A value that can not be used."""
+
+
+class InvalidSpace(InvalidInput):
+    """A space name with an empty, over-long, relative, absolute or unprintable part."""
+
+    way_out = "Use parts of 1 to 128 printable characters joined by '/', such as 'users/alice'."
+
+
+class InvalidCategory(InvalidInput):
+    """A category path that is absolute, climbs, or holds other than letters, digits, '-', '_' and '/'."""
+
+    way_out = "Use letters, digits, '-' and '_' in parts joined by '/', such as 'user-preferences/timezone'."
+
+
+class InvalidPointer(InvalidInput):
+    """A text that is neither a drawer number nor an AAAK pointer."""
+
+    way_out = "Write a pointer as §W-042/R-11/D-007, or give a drawer's number."
+
+
+class InvalidText(InvalidInput):
+    """A text that can not be stored verbatim."""
+
+    way_out = "Repair it first, for example text.encode('utf-8', 'replace').decode('utf-8')."
+
+
+class TextTooLong(InvalidText):
+    """A message over the size limit of one drawer."""
+
+    way_out = "Store it as a file and remember where it is, or raise Settings.text.max_characters."
+
+
+class InvalidSettings(InvalidInput):
+    """A setting outside its range."""
+
+    way_out = "Correct the setting named."
+
+
+class NaiveDatetime(InvalidInput):
+    """A datetime without a time zone: two readers would take it for two different moments."""
+
+    way_out = "Add one, for example value.replace(tzinfo=datetime.timezone.utc)."
+
+
+class InvalidVector(InvalidInput):
+    """An embedder gave NaN, infinite, empty or wrong-sized vectors, or the wrong number of them."""
+
+    way_out = "The texts stay stored and are embedded again once the embedder is repaired."
+
+
+class MissingUser(MemoryTiersError, ValueError):
+    """No user id reached the memory: there is no default pool that strangers share."""
+
+    way_out = (
+        "Pass context={'user_id': ...} or config={'configurable': {'user_id': ...}}, "
+        "or give the node a fixed space: recall_node(memory, space='users/alice')."
+    )
+
+
+class MemoryClosed(MemoryTiersError, RuntimeError):
+    """The memory was closed before this call."""
+
+    way_out = "Open it again with Memory.open(path)."
+
+
+class StorageError(MemoryTiersError, OSError):
+    """The records could not be read or written; what was acknowledged before stays whole."""
+
+    way_out = "Look at the cause below; acknowledged memories are not affected."
+
+
+class NotAMemoryFolder(StorageError):
+    """The folder holds something else."""
+
+    way_out = "Name an empty or new folder, or one that langmem-tiers made."
+
+
+class FolderNotWritable(StorageError, PermissionError):
+    """The folder or a file in it is read-only."""
+
+    way_out = "Make the folder writable, or name another one."
+
+
+class DiskFull(StorageError):
+    """No space is left on the device; nothing of this call was stored."""
+
+    way_out = "Free some space and repeat the call: repeating stores nothing twice."
+
+
+class DatabaseLocked(StorageError, TimeoutError):
+    """Another process held the database for longer than the busy timeout."""
+
+    way_out = "Repeat the call: repeating stores nothing twice. Settings.storage.busy_timeout says how long to wait."
+
+
+class DatabaseDamaged(StorageError):
+    """The database file is not readable as one."""
+
+    way_out = "Put a backup in its place; `langmem-tiers doctor` says what else is off."
+
+
+class NewerSchema(StorageError):
+    """The memory was written by a newer version of this package."""
+
+    way_out = "Install the newer version: pip install --upgrade langmem-tiers."
+
+
+class MigrationFailed(StorageError):
+    """A migration did not finish; the file is as it was before, and so is its backup."""
+
+    way_out = "Report it with the cause below; the older version of the package still opens the file."
+
+
+class EmbeddingUnavailable(MemoryTiersError, RuntimeError):
+    """The embedding model can not be loaded or reached now."""
+
+    way_out = "Recall goes on by keywords; vectors are filled in once the model can be reached."
+
+
+class UnreadableFile(MemoryTiersError, ValueError):
+    """A file to import is missing or not in the format named."""
+
+    way_out = "Check the path and --format (locomo, longmemeval or jsonl)."
+
+
+class MissingExtra(MemoryTiersError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(
+            f"This needs the package {package!r}, which is not installed.",
+            way_out=f"Install it with: pip install 'langmem-tiers[{extra}]'.",
+        )

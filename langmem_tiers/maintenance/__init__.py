@@ -1,0 +1,1 @@
+"""Counting, checking and rebuilding what is on disk."""

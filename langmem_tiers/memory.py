@@ -1,0 +1,204 @@
+"""The façade: a memory folder with its spaces, one embedder, one background worker."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+from langmem_tiers import naming
+from langmem_tiers.background import passes
+from langmem_tiers.background.passes import Outcome
+from langmem_tiers.background.worker import Worker
+from langmem_tiers.clock import Clock, utc_now
+from langmem_tiers.embeddings import resolve
+from langmem_tiers.embeddings.guard import GuardedEmbedder, NoEmbedder
+from langmem_tiers.recall.tokens import TokenCounter
+from langmem_tiers.settings import Settings
+from langmem_tiers.space import Space
+from langmem_tiers.storage.folder import open_memory_folder, space_names
+from langmem_tiers.storage.open_spaces import OpenSpaces
+from langmem_tiers.storage.store import SpaceStore
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+
+    from langmem_tiers.embeddings.base import Embedder
+
+# Seconds that closing waits for the background step at hand; what is left is done at the next open.
+_CLOSING = 30.0
+
+
+class Memory:
+    """Long-term memory in a folder: any number of spaces that know nothing of each other.
+
+    Open one with `Memory.open` and use it as a context manager; it may be shared by all threads of a process. A script
+    that forgets to close it still ends, and what was stored is stored.
+
+    Example:
+        >>> with Memory.open("memory", embedder=None) as memory:
+        ...     alice = memory.user("alice")
+        ...     report = alice.track([Turn(role="user", content="My sister Anna lives in Lisbon.")], session="monday")
+        ...     "Anna" in alice.recall("Where does my sister live?", session="tuesday").block
+        True
+    """
+
+    def __init__(
+        self, path: Path, *, embedder: Embedder | None, settings: Settings, background: bool, clock: Clock
+    ) -> None:
+        self.path = path
+        self.settings = settings
+        self.clock = clock
+        self.count_tokens = TokenCounter()
+        self._embedder = None if embedder is None else GuardedEmbedder(embedder)
+        self._spaces = OpenSpaces(self._open_space, settings.storage.open_spaces)
+        self._worker = Worker(self._work, retry_after=self._resting) if background else None
+        self._at_exit = _close_at_exit(self)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path | None = None,
+        *,
+        embedder: Embeddings | Embedder | Literal["minilm"] | None = "minilm",
+        settings: Settings | None = None,
+        background: bool = True,
+        clock: Clock = utc_now,
+    ) -> Memory:
+        """Open the memory in a folder, making it if it is new.
+
+        Args:
+            path: The folder; None takes $LANGMEM_TIERS_PATH, else the user's data folder of this system.
+            embedder: "minilm" for Chroma's default model run locally, any LangChain `Embeddings`, or None for keyword
+                search only. A model that can not be reached degrades to keyword search with one warning.
+            settings: Limits and weights; see `Settings`.
+            background: False does embedding and filing only inside `flush`, in the caller's thread.
+            clock: Where "now" comes from.
+
+        Raises:
+            NotAMemoryFolder, FolderNotWritable, DiskFull, NewerSchema: the folder can not be used.
+            InvalidSettings: `embedder` is none of the above.
+        """
+        folder = open_memory_folder(Path(path).expanduser() if path is not None else default_path())
+        chosen = resolve(embedder)
+        return cls(folder, embedder=chosen, settings=settings or Settings(), background=background, clock=clock)
+
+    def space(self, name: str, *, fallbacks: Sequence[str] = ()) -> Space:
+        """The space of this name; recall also reads the `fallbacks`, ranking its own memories first.
+
+        Raises:
+            InvalidSpace: a name that can not be one.
+        """
+        for each in (name, *fallbacks):
+            naming.check_space(each)
+        return Space(self, name, fallbacks=tuple(fallbacks))
+
+    def user(self, user_id: str, *, fallbacks: Sequence[str] = ()) -> Space:
+        """The space of a user id, whatever signs it holds.
+
+        Raises:
+            MissingUser: the id is empty.
+        """
+        return self.space(naming.user_space(user_id), fallbacks=fallbacks)
+
+    def spaces(self) -> tuple[str, ...]:
+        """The names of all spaces in the folder."""
+        return space_names(self.path)
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Wait until the background work of all open spaces is done; True when it is.
+
+        False means that `timeout` seconds were over, or that vectors wait for a model that can not be reached.
+        """
+        return self.finish(None, timeout)
+
+    def close(self) -> None:
+        """Finish the background step at hand and close every file. Closing twice is no error."""
+        atexit.unregister(self._at_exit)
+        if self._worker is not None:
+            self._worker.stop(_CLOSING)
+        self._spaces.close()
+
+    def __enter__(self) -> Memory:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Memory({str(self.path)!r})"
+
+    # What a Space needs of its memory.
+
+    @property
+    def query_embedder(self) -> GuardedEmbedder | NoEmbedder:
+        """Turns queries into vectors, as far as that is possible now."""
+        return self._embedder or NoEmbedder()
+
+    @property
+    def embedding_model(self) -> str | None:
+        """The name of the embedding model, None for keyword search only."""
+        return None if self._embedder is None else self._embedder.inner.name
+
+    def use(self, name: str) -> AbstractContextManager[SpaceStore]:
+        """A space held open during a block."""
+        return self._spaces.use(name)
+
+    def wake(self, name: str) -> None:
+        """Have the background look at a space."""
+        if self._worker is not None:
+            self._worker.wake(name)
+
+    def finish(self, names: set[str] | None, timeout: float | None) -> bool:
+        """Do or await the background work of some spaces, or of all that are on disk."""
+        if self._worker is None:
+            wanted = self.spaces() if names is None else sorted(names)
+            return all([self._work(name, lambda: False) is Outcome.DONE for name in wanted])
+        for name in names or ():
+            self._worker.wake(name)
+        return self._worker.wait(names, timeout)
+
+    def _open_space(self, name: str) -> SpaceStore:
+        store = SpaceStore(self.path, name, self.settings.storage, model=self.embedding_model)
+        # Whatever a crash left undone follows from the log; look at it now.
+        self.wake(name)
+        return store
+
+    def _work(self, name: str, stop: Callable[[], bool]) -> Outcome:
+        self.count_tokens.prepare()
+        batch = self.settings.storage.embed_batch
+        with self._spaces.use(name) as store:
+            return passes.run(store, self._embedder, clock=self.clock, batch=batch, stop=stop)
+
+    def _resting(self) -> float:
+        return 0.0 if self._embedder is None else self._embedder.resting
+
+
+def default_path() -> Path:
+    """The memory folder when none is named: $LANGMEM_TIERS_PATH, else the user's data folder of this system."""
+    named = os.environ.get("LANGMEM_TIERS_PATH")
+    if named:
+        return Path(named).expanduser()
+    from platformdirs import user_data_path
+
+    return user_data_path("langmem-tiers") / "memory"
+
+
+def _close_at_exit(memory: Memory) -> Callable[[], Any]:
+    """Close a memory that is still open when the interpreter ends, without keeping it alive until then."""
+    reference = weakref.ref(memory)
+
+    def close() -> None:
+        open_still = reference()
+        if open_still is not None:
+            open_still.close()
+
+    atexit.register(close)
+    return close

@@ -1,0 +1,99 @@
+"""Names of spaces and categories: what is allowed, and the folder a space lives in.
+
+User text never becomes a path as it is: a folder name is a readable slug plus a hash of the exact name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from urllib.parse import quote, unquote
+
+from langmem_tiers.errors import InvalidCategory, InvalidSpace, MissingUser
+
+_LONGEST_PART = 128
+_LONGEST_NAME = 512
+_CATEGORY = re.compile(r"[A-Za-z0-9_-]{1,64}(/[A-Za-z0-9_-]{1,64})*")
+
+
+def check_space(name: str) -> str:
+    """`name` itself, if it can name a space.
+
+    Raises:
+        InvalidSpace: it is empty, absolute, climbs, or has over-long or unprintable parts.
+    """
+    reason = _space_fault(name)
+    if reason:
+        raise InvalidSpace(f"{_shown(name)} can not name a space: {reason}.")
+    return name
+
+
+def user_space(user_id: str) -> str:
+    """The space of a user, `users/<id>`, with the characters escaped that a part may not hold.
+
+    Raises:
+        MissingUser: the id is empty.
+        InvalidSpace: it is over-long or holds lone surrogates.
+    """
+    text = str(user_id)
+    if not text.strip():
+        raise MissingUser("The user id is empty.")
+    try:
+        escaped = quote(text, safe="@ +:|=,;()'!$&*~" + "".join(filter(_plain, text)))
+    except UnicodeEncodeError:
+        raise InvalidSpace(f"The user id {_shown(text)} is not valid Unicode.") from None
+    return check_space("users/" + ({".": "%2E", "..": "%2E%2E"}.get(escaped, escaped)))
+
+
+def user_of(space: str) -> str | None:
+    """The user id that `user_space` made this name of, None for another space."""
+    kind, _, escaped = space.partition("/")
+    return unquote(escaped) if kind == "users" else None
+
+
+def folder_name(space: str) -> str:
+    """The folder of a space: readable, and different for different names on every file system."""
+    digest = hashlib.blake2b(space.encode(), digest_size=5).hexdigest()
+    folded = unicodedata.normalize("NFKD", space).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", folded).strip("-")[:60]
+    return f"{slug}-{digest}" if slug else digest
+
+
+def check_category(path: str) -> str:
+    """`path` itself, if it can be a category.
+
+    Raises:
+        InvalidCategory: it is absolute, climbs, is over-long, or holds other signs than letters, digits, - _ and /.
+    """
+    if len(path) > _LONGEST_NAME or not _CATEGORY.fullmatch(path):
+        raise InvalidCategory(f"{_shown(path)} is not a category.")
+    return path
+
+
+def _plain(character: str) -> bool:
+    return character.isprintable() and character not in "/%\\"
+
+
+def _space_fault(name: str) -> str:
+    if len(name) > _LONGEST_NAME:
+        return f"it is longer than {_LONGEST_NAME} characters"
+    parts = name.split("/")
+    faults = (_part_fault(part) for part in parts)
+    return next((fault for fault in faults if fault), "")
+
+
+def _part_fault(part: str) -> str:
+    if not part.strip():
+        return "a part of it is empty"
+    if part in {".", ".."}:
+        return "it holds a relative part"
+    if len(part) > _LONGEST_PART:
+        return f"a part of it is longer than {_LONGEST_PART} characters"
+    if "\\" in part or not part.isprintable():
+        return "it holds a control character, a lone surrogate or a backslash"
+    return ""
+
+
+def _shown(name: str) -> str:
+    return ascii(name if len(name) <= 80 else name[:80] + "…")

@@ -1,0 +1,75 @@
+"""Slugs: the stable keys by which wings and closets are recognised again."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+MAX_SLUG = 64
+UNNAMED = "unnamed"
+
+# Letters that no decomposition takes apart.
+_UNDECOMPOSED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i", "þ": "th", "ð": "d"})
+_APOSTROPHES = str.maketrans({"'": "", "’": "", "ʼ": ""})
+_POSSESSIVE = re.compile(r"(?<=\w)['’ʼ]s\b|(?<=s)['’ʼ](?!\w)", re.IGNORECASE)
+# A letter with the accents that Latin, Greek and Cyrillic put on it.
+_LATIN_ACCENTS = re.compile("([a-z\u00df-\u024f\u1e00-\u1eff])[\u0300-\u036f]+")
+_ARTICLES = frozenset({"the", "a", "an", "my", "our"})
+
+
+def slugify(name: str) -> str:
+    """The slug of a name: folded words joined by '-', at most 64 characters, 'unnamed' for nothing.
+
+    Diacritics of Latin letters are folded, letters of other scripts stay; a slug is its own slug.
+
+    Example:
+        >>> slugify("Café  Müller: plans!")
+        'cafe-muller-plans'
+    """
+    return "-".join(slug_words(name))[:MAX_SLUG].strip("-") or UNNAMED
+
+
+def slug_words(text: str) -> list[str]:
+    """The folded words of any text, as a slug would join them."""
+    return "".join(char if _is_part_of_word(char) else " " for char in _fold(text.translate(_APOSTROPHES))).split()
+
+
+def same_subject(first: str, second: str) -> bool:
+    """Whether two names mean one subject: equal but for case, article, possessive or plural.
+
+    Example:
+        >>> same_subject("the eFoil rebuild", "efoil rebuilds")
+        True
+    """
+    return subject_key(first) == subject_key(second)
+
+
+def subject_key(name: str) -> str:
+    """What all names of one subject have in common; equal exactly when `same_subject` says so."""
+    words = slug_words(_POSSESSIVE.sub("", name)) or [UNNAMED]
+    if len(words) > 1 and words[0] in _ARTICLES:
+        words = words[1:]
+    return "-".join(_singular(word) for word in words)
+
+
+def _singular(word: str) -> str:
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes")):
+        return word[:-2]
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def _fold(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    if folded.isascii():
+        return folded
+    bare = _LATIN_ACCENTS.sub(r"\1", unicodedata.normalize("NFD", folded.translate(_UNDECOMPOSED)))
+    return unicodedata.normalize("NFC", bare)
+
+
+def _is_part_of_word(char: str) -> bool:
+    """Letters, digits, and the marks that many scripts write their vowels with."""
+    return char.isalnum() or (not char.isascii() and unicodedata.category(char)[0] == "M")

@@ -1,0 +1,131 @@
+"""Candidates: the union of what every channel of every source finds, scored and ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+
+from sqlalchemy import Connection
+
+from langmem_tiers.clock import to_millis
+from langmem_tiers.recall import fusion
+from langmem_tiers.recall.query import Query
+from langmem_tiers.recall.stopwatch import Stopwatch
+from langmem_tiers.settings import RecallSettings
+from langmem_tiers.storage import drawers, keyword
+from langmem_tiers.storage.drawers import DrawerFacts
+
+if TYPE_CHECKING:
+    from langmem_tiers.storage.embedding_cache import Vectors
+
+
+class Similarity(Protocol):
+    """The vector channel of a space."""
+
+    def similar(self, connection: Connection, query: Vectors, most: int) -> dict[int, float]:
+        """The nearest drawers with their cosine similarity, best first."""
+
+    def similarities(self, connection: Connection, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
+        """The cosine similarity of these drawers, where they have a vector."""
+
+
+class Source(Protocol):
+    """A space that recall reads from."""
+
+    name: str
+    key: str
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A snapshot of its records."""
+
+    @property
+    def vectors(self) -> Similarity | None:
+        """Its vector channel, None where there is no embedder."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Found:
+    """A drawer that some channel found, with everything that ranked it."""
+
+    space: str
+    own: bool
+    facts: DrawerFacts
+    scores: dict[str, float]
+    factors: dict[str, float] = field(default_factory=dict)
+    score: float = 0.0
+
+
+def find(
+    sources: Sequence[Source],
+    query: Query,
+    vector: Vectors | None,
+    *,
+    now: datetime,
+    settings: RecallSettings,
+    watch: Stopwatch,
+) -> list[Found]:
+    """All candidates, best first. The first source is the space itself, the others are its fallbacks."""
+    found = [
+        candidate
+        for position, source in enumerate(sources)
+        for candidate in _in_source(source, query, vector, position == 0, settings, watch)
+    ]
+    with watch.stage("fuse"):
+        ranked = [_scored(candidate, to_millis(now), settings) for candidate in found]
+        ranked.sort(key=lambda candidate: (-candidate.score, -candidate.facts.said_at, candidate.facts.number))
+    return ranked
+
+
+def _in_source(
+    source: Source, query: Query, vector: Vectors | None, own: bool, settings: RecallSettings, watch: Stopwatch
+) -> list[Found]:
+    with source.reading() as connection:
+        with watch.stage("keyword"):
+            hits = dict(keyword.search(connection, query.terms, settings.candidates))
+        with watch.stage("vector"):
+            similar = _similar(source, connection, vector, hits, settings)
+        with watch.stage("look_up"):
+            standing = drawers.standing(connection, source.key, hits.keys() | similar.keys())
+    matched = fusion.normalised(hits, settings.normalisation, len(query.terms))
+    return [
+        Found(space=source.name, own=own, facts=facts, scores=_scores(number, matched, similar))
+        for number, facts in standing.items()
+        if number in matched or similar.get(number, -1.0) >= settings.min_similarity
+    ]
+
+
+def _similar(
+    source: Source, connection: Connection, vector: Vectors | None, hits: Collection[int], settings: RecallSettings
+) -> dict[int, float]:
+    """Similarities of the nearest drawers, and of those that the words found: no channel gates another."""
+    if source.vectors is None or vector is None:
+        return {}
+    near = source.vectors.similar(connection, vector, settings.candidates)
+    return source.vectors.similarities(connection, vector, set(hits) - near.keys()) | near
+
+
+def _scores(number: int, matched: dict[int, float], similar: dict[int, float]) -> dict[str, float]:
+    scores = {}
+    if number in matched:
+        scores["keyword"] = round(matched[number], 4)
+    if number in similar:
+        scores["vector"] = round(similar[number], 4)
+    return scores
+
+
+def _scored(found: Found, now: int, settings: RecallSettings) -> Found:
+    factors = fusion.factors(
+        own=found.own, origin=found.facts.origin, age=now - found.facts.said_at, settings=settings
+    )
+    # A drawer with a vector but without any of the words was judged by the words too: they found nothing.
+    keyword_score = found.scores.get("keyword", 0.0)
+    vector_score = found.scores.get("vector")
+    score = fusion.fused(keyword_score, None if vector_score is None else max(vector_score, 0.0), settings)
+    for factor in factors.values():
+        score *= factor
+    return Found(
+        space=found.space, own=found.own, facts=found.facts, scores=found.scores, factors=factors, score=round(score, 4)
+    )

@@ -1,0 +1,31 @@
+"""The first turn of a session without a match: a few recent words of the user, so that the agent does not start blank."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from langmem_tiers.clock import to_millis
+from langmem_tiers.palace.words import is_trivial
+from langmem_tiers.recall.candidates import Found, Source
+from langmem_tiers.storage import drawers, receipts
+
+# Recent drawers looked at for ones that say something.
+_LOOKED_AT = 40
+
+
+def first_turn(
+    source: Source, session: str, message_id: str | None, *, most: int, until: datetime | None
+) -> list[Found]:
+    """Up to `most` recent telling drawers of other sessions, if nothing was recalled in this session yet."""
+    with source.reading() as connection:
+        if receipts.any_in_session(connection, source.key, session, other_than=message_id):
+            return []
+        limit = None if until is None else to_millis(until)
+        recent = drawers.recent(connection, source.key, most=_LOOKED_AT, outside=session, until=limit)
+        telling = [number for number, content in recent if not is_trivial(content)][:most]
+        facts = drawers.standing(connection, source.key, telling)
+    return [
+        Found(space=source.name, own=True, facts=facts[number], scores={"fallback": 0.0}, score=0.0)
+        for number in telling
+        if number in facts
+    ]

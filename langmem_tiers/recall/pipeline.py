@@ -1,0 +1,227 @@
+"""Recall: from a user message to the block that goes before the model, with a receipt of how it came about."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol
+
+from sqlalchemy import Connection
+
+from langmem_tiers.clock import to_millis
+from langmem_tiers.recall import candidates, fallback, rendering, selection
+from langmem_tiers.recall.candidates import Found, Source
+from langmem_tiers.recall.query import Query, parse
+from langmem_tiers.recall.request import RecallRequest
+from langmem_tiers.recall.selection import Before, Chosen
+from langmem_tiers.recall.stopwatch import Stopwatch
+from langmem_tiers.storage import drawers, receipts
+from langmem_tiers.storage.receipts import KeptRecall, Shown
+from langmem_tiers.types import Candidate, CandidateVerdict, Drawer, Recalled, RecalledItem, RecallVerdict, Receipt
+
+if TYPE_CHECKING:
+    from langmem_tiers.storage.embedding_cache import Vectors
+
+
+class OwnSource(Source, Protocol):
+    """The space that a recall is made for: the only one that is written to."""
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """A transaction on its records."""
+
+
+class QueryEmbedder(Protocol):
+    """Turns a query into a vector, or says why it can not now."""
+
+    def query(self, text: str) -> tuple[Vectors | None, str | None]:
+        """The vector, or None and a note for the receipt."""
+
+
+class Recall:
+    """One recall of one message; `run` carries it out."""
+
+    def __init__(
+        self,
+        request: RecallRequest,
+        sources: Sequence[Source],
+        *,
+        own: OwnSource,
+        embedder: QueryEmbedder,
+        count_tokens: Callable[[str], int],
+        receipts_kept: int,
+    ) -> None:
+        self._request = request
+        self._own = own
+        self._sources = (own, *sources)
+        self._embedder = embedder
+        self._count = count_tokens
+        self._receipts_kept = receipts_kept
+        self._query = parse(request.query, request.settings.trivial_words)
+        self._hash = hashlib.blake2b(self._query.text.encode(), digest_size=16).digest()
+        self._notes: list[str] = []
+        self._watch = Stopwatch()
+
+    def run(self) -> Recalled:
+        """Search, choose, render and keep the receipt; the same call again gives the same block."""
+        kept = self._made_before()
+        if kept is not None:
+            return self._repeated(kept)
+        early = self._needless()
+        if early is not None:
+            return self._finish(early, [], Chosen(), [])
+        ranked = candidates.find(self._sources, self._query, self._vector(), **self._how())  # type: ignore[arg-type]
+        with self._watch.stage("choose"):
+            chosen = selection.choose(ranked, self._request, self._before())
+            ranked, chosen = self._with_fallback(ranked, chosen)
+        with self._watch.stage("render"):
+            items, lines = self._pack(chosen)
+        return self._finish("recalled" if items else "nothing_found", ranked, chosen, items, lines)
+
+    def _how(self) -> dict[str, object]:
+        return {"now": self._request.now, "settings": self._request.settings, "watch": self._watch}
+
+    def _made_before(self) -> KeptRecall | None:
+        request = self._request
+        if request.message_id is None or not request.keep_receipt:
+            return None
+        with self._watch.stage("look_up"), self._own.reading() as connection:
+            call = (request.session, request.message_id, self._hash)
+            return receipts.same_call(connection, self._own.key, *call)
+
+    def _needless(self) -> RecallVerdict | None:
+        if not self._request.settings.enabled:
+            return "disabled"
+        return "trivial" if self._query.trivial else None
+
+    def _vector(self) -> Vectors | None:
+        with self._watch.stage("embed"):
+            vector, note = self._embedder.query(self._query.text)
+        if note:
+            self._notes.append(note)
+        return vector
+
+    def _before(self) -> Before:
+        """What the session's blocks show: of the messages in the window, or of all when no window is given."""
+        request = self._request
+        if request.session is None:
+            return Before(query_hash=self._hash)
+        with self._own.reading() as connection:
+            shown = receipts.shown_for(connection, self._own.key, request.session, request.window)
+        return Before(shown=shown, query_hash=self._hash)
+
+    def _with_fallback(self, ranked: list[Found], chosen: Chosen) -> tuple[list[Found], Chosen]:
+        request = self._request
+        most = request.settings.first_turn_fallback
+        if chosen.passed or not request.fallback or not most or request.session is None:
+            return ranked, chosen
+        found = fallback.first_turn(self._own, request.session, request.message_id, most=most, until=request.until)
+        known = {selection.key(candidate) for candidate in found}
+        others = [candidate for candidate in ranked if selection.key(candidate) not in known]
+        return [*found, *others], Chosen(passed=found, verdicts=chosen.verdicts)
+
+    def _pack(self, chosen: Chosen) -> tuple[list[RecalledItem], list[str]]:
+        """Render what passed, best first, while it fits the budget; then put it in order of time."""
+        whole = self._read(chosen.passed)
+        left = self._request.token_budget - self._count(rendering.render([""]))
+        packed: list[tuple[RecalledItem, str]] = []
+        for found in chosen.passed:
+            drawer = whole[selection.key(found)]
+            most = self._request.settings.item_characters
+            line = rendering.render_item(drawer, rendering.excerpt(drawer.content, self._query.terms, most))
+            tokens = self._count(line)
+            if tokens > left:
+                chosen.verdicts[selection.key(found)] = "over_budget"
+                continue
+            left -= tokens
+            packed.append((RecalledItem(space=found.space, drawer=drawer, score=found.score, tokens=tokens), line))
+        by_time = sorted(packed, key=lambda item: (item[0].drawer.said_at, item[0].drawer.number))
+        return [item for item, _ in packed], [line for _, line in by_time]
+
+    def _read(self, passed: Sequence[Found]) -> dict[tuple[str, int], Drawer]:
+        whole: dict[tuple[str, int], Drawer] = {}
+        for source in self._sources:
+            numbers = [found.facts.number for found in passed if found.space == source.name]
+            if numbers:
+                with source.reading() as connection:
+                    read = drawers.read(connection, source.key, numbers)
+                whole |= {(source.name, number): drawer for number, drawer in read.items()}
+        return whole
+
+    def _finish(
+        self,
+        verdict: RecallVerdict,
+        ranked: Sequence[Found],
+        chosen: Chosen,
+        items: Sequence[RecalledItem],
+        lines: Sequence[str] = (),
+    ) -> Recalled:
+        block = rendering.render(lines)
+        receipt = self._receipt(verdict, ranked, chosen, tokens=self._count(block) if block else 0)
+        if not self._request.keep_receipt:
+            return Recalled(block=block, items=tuple(items), receipt=receipt)
+        shown: tuple[Shown, ...] = tuple((i.space, i.drawer.number, i.score, i.tokens) for i in items)
+        number, timings = self._keep(KeptRecall(receipt=receipt, block=block, shown=shown))
+        return Recalled(block=block, items=tuple(items), receipt=_numbered(receipt, number, timings))
+
+    def _receipt(self, verdict: RecallVerdict, ranked: Sequence[Found], chosen: Chosen, tokens: int) -> Receipt:
+        request = self._request
+        return Receipt(
+            number=0,
+            space=self._own.name,
+            session=request.session,
+            message_id=request.message_id,
+            query=self._query.text,
+            at=request.now,
+            verdict=verdict,
+            candidates=tuple(_candidate(found, chosen.verdicts.get(selection.key(found), "shown")) for found in ranked),
+            timings=self._watch.timings(),
+            tokens=tokens,
+            notes=tuple(self._notes),
+        )
+
+    def _keep(self, kept: KeptRecall) -> tuple[int, dict[str, float]]:
+        with self._watch.stage("store"), self._own.writing() as connection:
+            key = self._own.key
+            number = receipts.put(connection, key, kept, query_hash=self._hash, most=self._receipts_kept)
+            mine = [drawer for space, drawer, _, _ in kept.shown if space == self._own.name]
+            drawers.count_recalled(connection, key, mine, to_millis(self._request.now))
+        return number, self._watch.timings()
+
+    def _repeated(self, kept: KeptRecall) -> Recalled:
+        items = []
+        for source in self._sources:
+            shown = {number: (score, tokens) for space, number, score, tokens in kept.shown if space == source.name}
+            if shown:
+                with source.reading() as connection:
+                    read = drawers.read(connection, source.key, shown)
+                items += [
+                    RecalledItem(space=source.name, drawer=drawer, score=shown[number][0], tokens=shown[number][1])
+                    for number, drawer in read.items()
+                ]
+        items.sort(key=lambda item: -item.score)
+        receipt = _with(kept.receipt, verdict="repeated", timings=self._watch.timings())
+        return Recalled(block=kept.block, items=tuple(items), receipt=receipt)
+
+
+def _candidate(found: Found, verdict: CandidateVerdict) -> Candidate:
+    return Candidate(
+        space=found.space,
+        drawer=found.facts.number,
+        pointer=found.facts.pointer,
+        session=found.facts.session,
+        scores=found.scores,
+        factors=found.factors,
+        score=found.score,
+        verdict=verdict,
+    )
+
+
+def _numbered(receipt: Receipt, number: int, timings: dict[str, float]) -> Receipt:
+    return _with(receipt, number=number, timings=timings)
+
+
+def _with(receipt: Receipt, **changes: object) -> Receipt:
+    from dataclasses import replace
+
+    return replace(receipt, **changes)  # type: ignore[arg-type]

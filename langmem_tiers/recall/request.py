@@ -1,0 +1,30 @@
+"""What a recall is asked to do, with every default filled in from the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from langmem_tiers.settings import RecallSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecallRequest:
+    """One recall.
+
+    `window` are the ids of the messages that the model sees anyway; None means the whole session.
+    """
+
+    query: str
+    session: str | None
+    message_id: str | None
+    window: Collection[str] | None
+    now: datetime
+    until: datetime | None
+    limit: int
+    threshold: float
+    token_budget: int
+    fallback: bool
+    keep_receipt: bool
+    settings: RecallSettings

@@ -1,0 +1,55 @@
+"""How many tokens a text takes: tiktoken's count once its tables are there, a script-aware estimate until then.
+
+tiktoken downloads its tables at first use and raises on every call without a network, so it is tried once, in the
+background, and never on the reply path.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+log = logging.getLogger(__name__)
+
+# Characters a token, on average, in English text; other scripts with an alphabet take fewer.
+_LATIN, _OTHER = 4.0, 2.0
+_FIRST_CJK = 0x2E80
+
+
+class TokenCounter:
+    """Counts tokens; `prepare` may be called from any thread."""
+
+    def __init__(self, encoding: str = "cl100k_base") -> None:
+        self._encoding = encoding
+        self._encode: Callable[[str], list[int]] | None = None
+        self._tried = False
+
+    def prepare(self) -> None:
+        """Try once to load tiktoken's tables; without them the estimate goes on."""
+        if self._tried:
+            return
+        self._tried = True
+        import tiktoken
+        from requests import RequestException
+
+        try:
+            encoding = tiktoken.get_encoding(self._encoding)
+        except (OSError, RequestException, ValueError) as error:
+            log.info("token_tables_unavailable", extra={"encoding": self._encoding, "reason": str(error)})
+            return
+        self._encode = encoding.encode_ordinary
+
+    def __call__(self, text: str) -> int:
+        """Tokens in `text`."""
+        if self._encode is not None:
+            return len(self._encode(text))
+        return estimate(text)
+
+
+def estimate(text: str) -> int:
+    """Tokens in `text` by its scripts: about one a CJK character, one for four Latin letters."""
+    if text.isascii():
+        return -(-len(text) // 4)
+    wide = sum(ord(character) >= _FIRST_CJK for character in text)
+    plain = sum(character.isascii() for character in text)
+    return round(wide + plain / _LATIN + (len(text) - wide - plain) / _OTHER + 0.5)

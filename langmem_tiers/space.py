@@ -1,0 +1,306 @@
+"""One space: storing turns, recalling them, and looking at what is there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from langmem_tiers.clock import require_aware, to_millis
+from langmem_tiers.palace import tree
+from langmem_tiers.palace.pointers import parse_pointer
+from langmem_tiers.types import (
+    Drawer,
+    Finding,
+    PalaceWing,
+    Recalled,
+    Receipt,
+    Session,
+    SpaceStats,
+    TrackReport,
+    Turn,
+)
+
+if TYPE_CHECKING:
+    from langmem_tiers.memory import Memory
+    from langmem_tiers.recall.request import RecallRequest
+
+
+class Space:
+    """One isolated memory, such as `users/alice`; a light handle, of which there may be many.
+
+    All methods may be called from any thread. Those with a twin named `a…` block for a few milliseconds; the twin does
+    the same in a thread.
+    """
+
+    def __init__(self, memory: Memory, name: str, *, fallbacks: tuple[str, ...] = ()) -> None:
+        self.memory = memory
+        self.name = name
+        self.fallbacks = fallbacks
+
+    def __repr__(self) -> str:
+        return f"Space({self.name!r})"
+
+    def track(
+        self,
+        turns: Sequence[Turn],
+        *,
+        session: str | None = None,
+        project: str | None = None,
+        agent: str | None = None,
+    ) -> TrackReport:
+        """Store every turn that is not stored yet, each verbatim in a drawer of its own, in one transaction.
+
+        A turn is known by session, message id and content: repeating it does nothing, the same id with other content
+        is a revision that supersedes the old drawer. Turns that can not be stored are in the report's `rejected`.
+
+        Args:
+            turns: Messages in the order they were said.
+            session: The conversation, such as a LangGraph thread_id; None for the current unnamed one.
+            project: What it is about, if known: the wing it is filed in.
+            agent: Who the user talks to, if there are several.
+
+        Raises:
+            StorageError: nothing was stored; calling again stores nothing twice.
+        """
+        from langmem_tiers.writing.tracking import Conversation, track
+
+        conversation = Conversation(session=session, project=project, agent=agent)
+        with self.memory.use(self.name) as store:
+            report = track(
+                store.database, turns, conversation, settings=self.memory.settings, now=self.memory.clock()
+            )
+        if report.stored:
+            self.memory.wake(self.name)
+        return report
+
+    async def atrack(
+        self,
+        turns: Sequence[Turn],
+        *,
+        session: str | None = None,
+        project: str | None = None,
+        agent: str | None = None,
+    ) -> TrackReport:
+        """`track` in a thread."""
+        return await asyncio.to_thread(self.track, turns, session=session, project=project, agent=agent)
+
+    def recall(
+        self,
+        query: str,
+        *,
+        session: str | None = None,
+        message_id: str | None = None,
+        window: Collection[str] | None = None,
+        now: datetime | None = None,
+        until: datetime | None = None,
+        limit: int | None = None,
+        threshold: float | None = None,
+        token_budget: int | None = None,
+        fallback: bool = True,
+        keep_receipt: bool = True,
+    ) -> Recalled:
+        """What the memory holds on a user message, as a fenced block, with a receipt.
+
+        The same session, message id and text give the same block again, and count once.
+
+        Args:
+            query: The user message.
+            session: The conversation it belongs to; what this session has before it already is not recalled again.
+            message_id: Its id in the conversation.
+            window: Ids of the messages that the model sees anyway; None means the whole session.
+            now: The moment that recency counts from; the memory's clock by default.
+            until: Leave out what was said later.
+            limit: Most items, instead of the setting; so with `threshold` and `token_budget`.
+            fallback: False recalls nothing on a session's first turn when nothing matches.
+            keep_receipt: False leaves no trace in the space.
+
+        Raises:
+            NaiveDatetime: `now` or `until` has no time zone.
+        """
+        from langmem_tiers.recall.pipeline import Recall
+
+        request = self._request(query, session, message_id, window, now, until, fallback, keep_receipt)
+        chosen = {"limit": limit, "threshold": threshold, "token_budget": token_budget}
+        request = _with_chosen(request, chosen)
+        with ExitStack() as stack:
+            own = stack.enter_context(self.memory.use(self.name))
+            others = [stack.enter_context(self.memory.use(name)) for name in self.fallbacks]
+            return Recall(
+                request,
+                others,
+                own=own,
+                embedder=self.memory.query_embedder,
+                count_tokens=self.memory.count_tokens,
+                receipts_kept=self.memory.settings.storage.receipts_kept,
+            ).run()
+
+    async def arecall(
+        self,
+        query: str,
+        *,
+        session: str | None = None,
+        message_id: str | None = None,
+        window: Collection[str] | None = None,
+        now: datetime | None = None,
+        until: datetime | None = None,
+        limit: int | None = None,
+        threshold: float | None = None,
+        token_budget: int | None = None,
+        fallback: bool = True,
+        keep_receipt: bool = True,
+    ) -> Recalled:
+        """`recall` in a thread."""
+        return await asyncio.to_thread(
+            self.recall,
+            query,
+            session=session,
+            message_id=message_id,
+            window=window,
+            now=now,
+            until=until,
+            limit=limit,
+            threshold=threshold,
+            token_budget=token_budget,
+            fallback=fallback,
+            keep_receipt=keep_receipt,
+        )
+
+    def drawer(self, which: int | str) -> Drawer | None:
+        """A drawer by number or AAAK pointer (`§W-001/R-02/D-003`), None when there is none.
+
+        Raises:
+            InvalidPointer: `which` is neither.
+        """
+        from langmem_tiers.storage import drawers, rooms
+
+        if isinstance(which, int) or which.strip().isdecimal():
+            with self.memory.use(self.name) as store, store.reading() as connection:
+                return drawers.read(connection, store.key, [int(which)]).get(int(which))
+        pointer = parse_pointer(which)
+        with self.memory.use(self.name) as store, store.reading() as connection:
+            room = rooms.at_address(connection, store.key, pointer.wing, pointer.room)
+            if room is None or pointer.drawer is None:
+                return None
+            return drawers.at_place(connection, store.key, room.number, pointer.drawer)
+
+    def drawers(self, *, session: str | None = None) -> tuple[Drawer, ...]:
+        """All drawers of a session, or of the space, in the order they were stored."""
+        from langmem_tiers.storage import drawers
+
+        with self.memory.use(self.name) as store, store.reading() as connection:
+            return tuple(drawers.of_session(connection, store.key, session))
+
+    def sessions(self) -> tuple[Session, ...]:
+        """All conversations, in the order they were opened."""
+        from langmem_tiers.storage import rooms
+
+        idle = self.memory.settings.sessions.idle_minutes * 60_000
+        now = to_millis(self.memory.clock())
+        with self.memory.use(self.name) as store, store.reading() as connection:
+            wings = {wing.number: wing.name for wing in rooms.every_wing(connection, store.key)}
+            found = rooms.every(connection, store.key)
+        return tuple(tree.session(room, wings[room.wing], idle_since=now - idle) for room in found)
+
+    def end_session(self, session: str) -> None:
+        """Note that a conversation is over; a later message opens it again. An unknown one is no error."""
+        from langmem_tiers.storage import change_log, rooms
+
+        now = to_millis(self.memory.clock())
+        with self.memory.use(self.name) as store, store.writing() as connection:
+            room = rooms.of_session(connection, store.key, session)
+            if room is not None and room.ended_at is None:
+                rooms.end(connection, store.key, room.number, now)
+                change_log.append(connection, store.key, "session.ended", room.number, at=now)
+
+    def palace(self) -> tuple[PalaceWing, ...]:
+        """The tree: wings, their rooms, their closets, their drawers."""
+        from langmem_tiers.storage import drawers, rooms
+
+        with self.memory.use(self.name) as store, store.reading() as connection:
+            key = store.key
+            wings, found = rooms.every_wing(connection, key), rooms.every(connection, key)
+            held = drawers.of_session(connection, key, None)
+        return tree.palace(wings, found, held)
+
+    def receipts(self, *, limit: int = 20) -> tuple[Receipt, ...]:
+        """The receipts of the last recalls, newest first."""
+        from langmem_tiers.storage import receipts
+
+        with self.memory.use(self.name) as store, store.reading() as connection:
+            return tuple(receipts.latest(connection, store.key, limit))
+
+    def receipt(self, number: int) -> Receipt | None:
+        """The receipt of a recall, None when there is none of this number (any more)."""
+        from langmem_tiers.storage import receipts
+
+        with self.memory.use(self.name) as store, store.reading() as connection:
+            return receipts.one(connection, store.key, number)
+
+    def stats(self) -> SpaceStats:
+        """Counts and sizes."""
+        from langmem_tiers.maintenance.stats import stats
+
+        with self.memory.use(self.name) as store:
+            return stats(store, self.memory.embedding_model)
+
+    def doctor(self) -> tuple[Finding, ...]:
+        """Check every projection against the records: what is well, what is worth knowing, what is off."""
+        from langmem_tiers.maintenance.doctor import examine
+
+        with self.memory.use(self.name) as store:
+            return examine(store, self.memory.embedding_model)
+
+    def rebuild(self) -> tuple[str, ...]:
+        """Build the keyword index and the Chroma folder anew from the records; a line for each thing done.
+
+        Vectors come from the embedding cache; those that are missing or unusable there are embedded again later.
+        """
+        from langmem_tiers.maintenance.rebuild import rebuild
+
+        with self.memory.use(self.name) as store:
+            lines = rebuild(store, self.memory.embedding_model)
+        self.memory.wake(self.name)
+        return lines
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Wait until the background work of this space is done; see `Memory.flush`."""
+        return self.memory.finish({self.name}, timeout)
+
+    def _request(
+        self,
+        query: str,
+        session: str | None,
+        message_id: str | None,
+        window: Collection[str] | None,
+        now: datetime | None,
+        until: datetime | None,
+        fallback: bool,
+        keep_receipt: bool,
+    ) -> RecallRequest:
+        from langmem_tiers.recall.request import RecallRequest
+
+        settings = self.memory.settings.recall
+        return RecallRequest(
+            query=query,
+            session=session,
+            message_id=message_id,
+            window=window,
+            now=self.memory.clock() if now is None else require_aware(now, "moment of recall"),
+            until=None if until is None else require_aware(until, "date limit"),
+            limit=settings.limit,
+            threshold=settings.threshold,
+            token_budget=settings.token_budget,
+            fallback=fallback,
+            keep_receipt=keep_receipt,
+            settings=settings,
+        )
+
+
+def _with_chosen(request: RecallRequest, chosen: dict[str, float | None]) -> RecallRequest:
+    from dataclasses import replace
+
+    given = {name: value for name, value in chosen.items() if value is not None}
+    return replace(request, **given) if given else request  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""Records, change log, keyword index, vectors and cursors of one space."""

@@ -1,0 +1,81 @@
+"""The append-only change log and the cursors of those who follow it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy.dialects.sqlite import insert as insert_or
+
+from langmem_tiers.storage.schema import changes, cursors
+
+Kind = Literal[
+    "drawers.added",  # subject..until are the numbers of new drawers
+    "drawer.superseded",  # subject is the drawer, until the number of its chunks
+    "drawers.embedded",  # subject..until have their vectors of the model in detail
+    "session.ended",  # subject is the room
+    "room.refiled",  # subject is the room, until its new wing
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One line of the log; `until` equals `subject` where a change covers one record."""
+
+    position: int
+    kind: Kind
+    subject: int
+    until: int
+    detail: str | None
+
+
+def append(
+    connection: Connection, space: str, kind: Kind, subject: int, *, at: int, until: int = -1, detail: str | None = None
+) -> int:
+    """Write one change in the caller's transaction; its position."""
+    position = head(connection, space) + 1
+    last = subject if until < 0 else until
+    row = {"position": position, "kind": kind, "subject": subject, "until": last, "detail": detail, "at": at}
+    connection.execute(insert(changes).values(space=space, **row))
+    return position
+
+
+def head(connection: Connection, space: str) -> int:
+    """Position of the newest change, 0 in an empty log."""
+    newest = select(func.max(changes.c.position)).where(changes.c.space == space)
+    return connection.execute(newest).scalar_one() or 0
+
+
+def read(
+    connection: Connection, space: str, *, after: int, kinds: Collection[Kind], most: int = 10_000
+) -> list[Change]:
+    """Changes of these kinds behind a position, oldest first."""
+    columns = (changes.c.position, changes.c.kind, changes.c.subject, changes.c.until, changes.c.detail)
+    wanted = select(*columns).where(
+        changes.c.space == space, changes.c.position > after, changes.c.kind.in_(sorted(kinds))
+    )
+    rows = connection.execute(wanted.order_by(changes.c.position).limit(most))
+    return [Change(**row._mapping) for row in rows]
+
+
+def cursor(connection: Connection, space: str, name: str) -> int:
+    """How far a follower has come; 0 for one that never ran."""
+    position = select(cursors.c.position).where(cursors.c.space == space, cursors.c.name == name)
+    return connection.execute(position).scalar() or 0
+
+
+def move_cursor(connection: Connection, space: str, name: str, *, old: int, new: int) -> bool:
+    """Move a cursor if it still stands at `old`; False when another process has moved it meanwhile."""
+    if old == 0:
+        start = insert_or(cursors).values(space=space, name=name, position=0).on_conflict_do_nothing()
+        connection.execute(start)
+    move = update(cursors).where(cursors.c.space == space, cursors.c.name == name, cursors.c.position == old)
+    return connection.execute(move.values(position=new)).rowcount == 1
+
+
+def reset_cursor(connection: Connection, space: str, name: str, position: int = 0) -> None:
+    """Set a cursor wherever it stands, for a follower that starts anew."""
+    row = insert_or(cursors).values(space=space, name=name, position=position)
+    connection.execute(row.on_conflict_do_update(index_elements=["space", "name"], set_={"position": position}))

@@ -1,0 +1,100 @@
+"""One SQLite file: connections, the two kinds of transaction, and its schema version."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL
+
+from langmem_tiers.settings import StorageSettings
+from langmem_tiers.storage.errors_border import translated
+from langmem_tiers.storage.schema import HERE
+
+# Marks the file as ours, so that a stranger's database is never migrated: "LMTi" in ASCII.
+APPLICATION_ID = 0x4C4D5469
+
+
+class Database:
+    """The records of one space.
+
+    `reading()` gives a snapshot; `writing()` takes the write lock at once (BEGIN IMMEDIATE: a deferred transaction
+    that upgrades can not wait for its turn) and commits at the end of the block. A transaction is never held while
+    a model or an embedder works.
+    """
+
+    def __init__(self, path: Path, settings: StorageSettings) -> None:
+        self.path = path
+        self.space = HERE
+        self._settings = settings
+        self._engine = _engine(path, settings)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection that sees one moment of the records."""
+        with translated(self.path), self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A connection whose changes are committed together at the end of the block, or not at all.
+
+        Raises:
+            DatabaseLocked, DiskFull, FolderNotWritable, DatabaseDamaged: nothing was written.
+        """
+        with translated(self.path), self._engine.connect() as connection:
+            connection = connection.execution_options(immediate=True)
+            with connection.begin():
+                yield connection
+
+    def backup(self, target: Path) -> None:
+        """Copy the whole database to `target` while others may go on writing."""
+        with translated(self.path):
+            source = sqlite3.connect(self.path)
+            copy = sqlite3.connect(target)
+            try:
+                source.backup(copy)
+            finally:
+                copy.close()
+                source.close()
+
+    def size(self) -> int:
+        """Bytes on disk, with the write-ahead log."""
+        files = (self.path, self.path.with_name(self.path.name + "-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def close(self) -> None:
+        """Close every connection; the last one folds the write-ahead log into the file."""
+        self._engine.dispose()
+
+
+def _engine(path: Path, settings: StorageSettings) -> Engine:
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)),
+        connect_args={"timeout": settings.busy_timeout, "check_same_thread": False},
+        pool_size=8,
+        max_overflow=32,
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: Any) -> None:
+        # The driver's own transaction handling would turn IMMEDIATE into DEFERRED.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute(f"PRAGMA synchronous={settings.synchronous}")
+        cursor.execute("PRAGMA secure_delete=ON")
+        cursor.execute("PRAGMA cache_size=-16000")
+        cursor.execute("PRAGMA mmap_size=268435456")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        immediate = connection.get_execution_options().get("immediate", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+    return engine

@@ -1,0 +1,223 @@
+"""Drawers: putting verbatim messages in, and reading them back with their address."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, and_, func, insert, select, update
+
+from langmem_tiers.clock import from_millis
+from langmem_tiers.palace.pointers import Pointer
+from langmem_tiers.storage.schema import chunks, closets, drawers, rooms, turns, wings
+from langmem_tiers.types import Drawer
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewDrawer:
+    """A message on its way in; `chunks` are (start, stop, text_hash)."""
+
+    message_id: str
+    role: str
+    origin: str
+    speaker: str | None
+    content: str
+    content_hash: bytes
+    tags: tuple[str, ...]
+    said_at: int
+    chunks: tuple[tuple[int, int, bytes], ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DrawerFacts:
+    """What ranking needs to know of a drawer."""
+
+    number: int
+    session: str
+    message_id: str | None
+    pointer: str
+    content_hash: bytes
+    origin: str
+    said_at: int
+
+
+def known_turns(
+    connection: Connection, space: str, session: str, message_ids: Collection[str]
+) -> dict[str, dict[bytes, int]]:
+    """The drawers stored for these message ids of a session, by content hash."""
+    wanted = select(turns.c.message_id, turns.c.content_hash, turns.c.drawer).where(
+        turns.c.space == space, turns.c.session == session, turns.c.message_id.in_(list(message_ids))
+    )
+    known: dict[str, dict[bytes, int]] = {}
+    for row in connection.execute(wanted):
+        known.setdefault(row.message_id, {})[row.content_hash] = row.drawer
+    return known
+
+
+def next_number(connection: Connection, space: str) -> int:
+    """The number of the next drawer."""
+    return (connection.execute(select(func.max(drawers.c.number)).where(drawers.c.space == space)).scalar() or 0) + 1
+
+
+def put(
+    connection: Connection, space: str, new: Sequence[NewDrawer], *, session: str, room: int, place: int, at: int
+) -> list[int]:
+    """Put messages into a room from `place` on; their numbers."""
+    first = next_number(connection, space)
+    numbers = list(range(first, first + len(new)))
+    rows, keys, pieces = [], [], []
+    for offset, (number, drawer) in enumerate(zip(numbers, new, strict=True)):
+        rows.append(_row(drawer, space=space, number=number, room=room, place=place + offset, recorded_at=at))
+        key = {"message_id": drawer.message_id, "content_hash": drawer.content_hash, "drawer": number}
+        keys.append({"space": space, "session": session, **key})
+        pieces.extend(_chunk_rows(drawer, space, number))
+    connection.execute(insert(drawers), rows)
+    connection.execute(insert(turns), keys)
+    if pieces:
+        connection.execute(insert(chunks), pieces)
+    return numbers
+
+
+def supersede(connection: Connection, space: str, number: int, by: int) -> int:
+    """Mark a drawer as replaced by its edited message; the number of its chunks."""
+    this = and_(drawers.c.space == space, drawers.c.number == number)
+    connection.execute(update(drawers).where(this).values(superseded_by=by))
+    pieces = select(func.count()).where(chunks.c.space == space, chunks.c.drawer == number)
+    return int(connection.execute(pieces).scalar_one())
+
+
+def standing(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int, DrawerFacts]:
+    """What ranking needs to know of those of these drawers that still stand."""
+    columns = (
+        drawers.c.number,
+        rooms.c.session,
+        turns.c.message_id,
+        rooms.c.address_wing,
+        rooms.c.address_room,
+        drawers.c.place,
+        drawers.c.content_hash,
+        drawers.c.origin,
+        drawers.c.said_at,
+    )
+    wanted = _filed(select(*columns).select_from(_address()), space, numbers).where(drawers.c.superseded_by.is_(None))
+    return {row.number: _facts(row) for row in connection.execute(wanted)}
+
+
+def read(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int, Drawer]:
+    """Whole drawers by number, superseded ones too."""
+    return {row.number: _drawer(row) for row in connection.execute(_filed(_whole(), space, numbers))}
+
+
+def at_place(connection: Connection, space: str, room: int, place: int) -> Drawer | None:
+    """The drawer that the last part of a pointer names."""
+    wanted = _whole().where(drawers.c.space == space, drawers.c.room == room, drawers.c.place == place)
+    row = connection.execute(wanted).first()
+    return None if row is None else _drawer(row)
+
+
+def of_session(connection: Connection, space: str, session: str | None) -> list[Drawer]:
+    """All drawers of a session, or of the space, in order of number."""
+    wanted = _whole().where(drawers.c.space == space).order_by(drawers.c.number)
+    if session is not None:
+        wanted = wanted.where(rooms.c.session == session)
+    return [_drawer(row) for row in connection.execute(wanted)]
+
+
+def recent(
+    connection: Connection, space: str, *, most: int, outside: str | None, until: int | None
+) -> list[tuple[int, str]]:
+    """Standing user drawers of other sessions, newest first, as (number, content)."""
+    wanted = (
+        select(drawers.c.number, drawers.c.content)
+        .select_from(drawers.join(rooms, _same_room()))
+        .where(drawers.c.space == space, drawers.c.superseded_by.is_(None), drawers.c.role == "user")
+        .order_by(drawers.c.number.desc())
+        .limit(most)
+    )
+    if outside is not None:
+        wanted = wanted.where(rooms.c.session != outside)
+    if until is not None:
+        wanted = wanted.where(drawers.c.said_at <= until)
+    return [(row.number, row.content) for row in connection.execute(wanted)]
+
+
+def count_recalled(connection: Connection, space: str, numbers: Collection[int], at: int) -> None:
+    """Note that drawers were shown to a model."""
+    if numbers:
+        these = and_(drawers.c.space == space, drawers.c.number.in_(sorted(numbers)))
+        values = {"recall_count": drawers.c.recall_count + 1, "last_recalled_at": at}
+        connection.execute(update(drawers).where(these).values(values))
+
+
+def _row(drawer: NewDrawer, **place: Any) -> dict[str, Any]:
+    kept = ("role", "origin", "speaker", "content", "content_hash", "said_at")
+    return {**{name: getattr(drawer, name) for name in kept}, "tags": "\n".join(drawer.tags), **place}
+
+
+def _chunk_rows(drawer: NewDrawer, space: str, number: int) -> list[dict[str, Any]]:
+    return [
+        {"space": space, "drawer": number, "ordinal": ordinal, "start": start, "stop": stop, "text_hash": text_hash}
+        for ordinal, (start, stop, text_hash) in enumerate(drawer.chunks)
+    ]
+
+
+def _same_room() -> Any:
+    return and_(rooms.c.space == drawers.c.space, rooms.c.number == drawers.c.room)
+
+
+def _address() -> Any:
+    same_turn = and_(turns.c.space == drawers.c.space, turns.c.drawer == drawers.c.number)
+    return drawers.join(rooms, _same_room()).outerjoin(turns, same_turn)
+
+
+def _whole() -> Select[Any]:
+    same_wing = and_(wings.c.space == rooms.c.space, wings.c.number == rooms.c.wing)
+    same_closet = and_(closets.c.space == drawers.c.space, closets.c.number == drawers.c.closet)
+    columns = (rooms.c.session, rooms.c.address_wing, rooms.c.address_room, turns.c.message_id)
+    names = (wings.c.name.label("wing"), closets.c.name.label("closet_name"))
+    return select(drawers, *columns, *names).select_from(
+        _address().join(wings, same_wing).outerjoin(closets, same_closet)
+    )
+
+
+def _filed(wanted: Select[Any], space: str, numbers: Iterable[int]) -> Select[Any]:
+    return wanted.where(drawers.c.space == space, drawers.c.number.in_(sorted(numbers)))
+
+
+def _pointer(row: Row[Any]) -> str:
+    return str(Pointer(row.address_wing, row.address_room, row.place))
+
+
+def _facts(row: Row[Any]) -> DrawerFacts:
+    return DrawerFacts(
+        number=row.number,
+        session=row.session,
+        message_id=row.message_id,
+        pointer=_pointer(row),
+        content_hash=row.content_hash,
+        origin=row.origin,
+        said_at=row.said_at,
+    )
+
+
+def _drawer(row: Row[Any]) -> Drawer:
+    return Drawer(
+        number=row.number,
+        pointer=_pointer(row),
+        session=row.session,
+        wing=row.wing,
+        closet=row.closet_name,
+        role=row.role,
+        origin=row.origin,
+        speaker=row.speaker,
+        content=row.content,
+        said_at=from_millis(row.said_at),
+        recorded_at=from_millis(row.recorded_at),
+        tags=tuple(row.tags.split("\n")) if row.tags else (),
+        status="active" if row.superseded_by is None else "superseded",
+        superseded_by=row.superseded_by,
+        recall_count=row.recall_count,
+        last_recalled_at=None if row.last_recalled_at is None else from_millis(row.last_recalled_at),
+        message_id=row.message_id,
+    )

@@ -1,0 +1,116 @@
+"""The embedding cache: one vector a model and text, and which chunks have theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, and_, func, select
+from sqlalchemy.dialects.sqlite import insert as insert_or
+
+from langmem_tiers.storage.schema import chunks, drawers, embeddings
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class ChunkVectors:
+    """Vectors of chunks in rows: `drawers` and `ordinals` name the chunk of each row of `matrix`."""
+
+    drawers: NDArray[np.int64]
+    ordinals: NDArray[np.int64]
+    matrix: Vectors
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChunkText:
+    """A chunk that waits for its vector."""
+
+    drawer: int
+    text_hash: bytes
+    speaker: str | None
+    text: str
+
+
+def missing(connection: Connection, space: str, model: str, first: int, last: int) -> list[ChunkText]:
+    """The chunks of standing drawers `first` to `last` that have no vector of this model, one a distinct text."""
+    length = chunks.c.stop - chunks.c.start
+    piece = func.substr(drawers.c.content, chunks.c.start + 1, length).label("text")
+    found = (
+        select(chunks.c.drawer, chunks.c.text_hash, drawers.c.speaker, piece)
+        .select_from(chunks.join(drawers, _same_drawer()).outerjoin(embeddings, _same_text(model)))
+        .where(chunks.c.space == space, chunks.c.drawer.between(first, last))
+        .where(embeddings.c.text_hash.is_(None), drawers.c.superseded_by.is_(None))
+        .order_by(chunks.c.drawer, chunks.c.ordinal)
+    )
+    distinct: dict[bytes, ChunkText] = {}
+    for row in connection.execute(found):
+        distinct.setdefault(row.text_hash, ChunkText(**row._mapping))
+    return list(distinct.values())
+
+
+def put(connection: Connection, space: str, model: str, hashes: Sequence[bytes], vectors: Vectors) -> None:
+    """Keep vectors; texts that have one already keep theirs."""
+    rows = [
+        {"space": space, "model": model, "text_hash": text_hash, "vector": vector.astype("<f4").tobytes()}
+        for text_hash, vector in zip(hashes, vectors, strict=True)
+    ]
+    if rows:
+        connection.execute(insert_or(embeddings).on_conflict_do_nothing(), rows)
+
+
+def load(connection: Connection, space: str, model: str, ranges: Iterable[tuple[int, int]]) -> ChunkVectors | None:
+    """The vectors of all chunks of standing drawers in these ranges, None when there are none."""
+    rows: list[tuple[int, int, bytes]] = []
+    for first, last in ranges:
+        rows.extend(_rows(connection, space, model, first, last))
+    if not rows:
+        return None
+    matrix = np.frombuffer(b"".join(row[2] for row in rows), dtype="<f4").reshape(len(rows), -1)
+    numbers = np.array([row[:2] for row in rows], dtype=np.int64)
+    return ChunkVectors(numbers[:, 0], numbers[:, 1], matrix.astype(np.float32, copy=False))
+
+
+def of_drawers(connection: Connection, space: str, model: str, numbers: Sequence[int]) -> ChunkVectors | None:
+    """The vectors of all chunks of these drawers."""
+    return load(connection, space, model, [(number, number) for number in numbers])
+
+
+def counts(connection: Connection, space: str, model: str | None) -> tuple[int, int]:
+    """How many chunks standing drawers have, and how many of these have a vector of the model."""
+    standing = chunks.join(drawers, _same_drawer())
+    where = (chunks.c.space == space, drawers.c.superseded_by.is_(None))
+    total = connection.execute(select(func.count()).select_from(standing).where(*where)).scalar_one()
+    if model is None:
+        return total, 0
+    with_vector = standing.join(embeddings, _same_text(model))
+    return total, connection.execute(select(func.count()).select_from(with_vector).where(*where)).scalar_one()
+
+
+def last_drawer(connection: Connection, space: str) -> int:
+    """The highest number of a drawer that has chunks, 0 when there is none."""
+    return connection.execute(select(func.max(chunks.c.drawer)).where(chunks.c.space == space)).scalar() or 0
+
+
+def _rows(connection: Connection, space: str, model: str, first: int, last: int) -> list[tuple[int, int, bytes]]:
+    found = (
+        select(chunks.c.drawer, chunks.c.ordinal, embeddings.c.vector)
+        .select_from(chunks.join(drawers, _same_drawer()).join(embeddings, _same_text(model)))
+        .where(chunks.c.space == space, chunks.c.drawer.between(first, last), drawers.c.superseded_by.is_(None))
+        .order_by(chunks.c.drawer, chunks.c.ordinal)
+    )
+    return [(row.drawer, row.ordinal, row.vector) for row in connection.execute(found)]
+
+
+def _same_drawer() -> object:
+    return and_(drawers.c.space == chunks.c.space, drawers.c.number == chunks.c.drawer)
+
+
+def _same_text(model: str) -> object:
+    return and_(
+        embeddings.c.space == chunks.c.space,
+        embeddings.c.model == model,
+        embeddings.c.text_hash == chunks.c.text_hash,
+    )

@@ -1,0 +1,71 @@
+"""The one border where database and file errors become this package's errors; bugs pass through unchanged."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy.exc import DBAPIError
+
+from langmem_tiers.errors import (
+    DatabaseDamaged,
+    DatabaseLocked,
+    DiskFull,
+    FolderNotWritable,
+    StorageError,
+)
+
+# Primary result codes of SQLite (https://www.sqlite.org/rescode.html) and what they mean to a user.
+_BY_CODE: dict[int, tuple[type[StorageError], str]] = {
+    sqlite3.SQLITE_BUSY: (DatabaseLocked, "The memory is locked by another process"),
+    sqlite3.SQLITE_LOCKED: (DatabaseLocked, "The memory is locked by another transaction"),
+    sqlite3.SQLITE_FULL: (DiskFull, "The disk is full"),
+    sqlite3.SQLITE_READONLY: (FolderNotWritable, "The memory is read-only"),
+    sqlite3.SQLITE_PERM: (FolderNotWritable, "The memory may not be opened"),
+    sqlite3.SQLITE_CANTOPEN: (FolderNotWritable, "The memory can not be opened"),
+    sqlite3.SQLITE_CORRUPT: (DatabaseDamaged, "The database is damaged"),
+    sqlite3.SQLITE_NOTADB: (DatabaseDamaged, "The file is not a database"),
+    sqlite3.SQLITE_IOERR: (StorageError, "Reading or writing failed"),
+}
+
+_BY_ERRNO: dict[int, tuple[type[StorageError], str]] = {
+    errno.ENOSPC: (DiskFull, "The disk is full"),
+    errno.EDQUOT: (DiskFull, "The disk quota is used up"),
+    errno.EACCES: (FolderNotWritable, "The folder may not be written"),
+    errno.EPERM: (FolderNotWritable, "The folder may not be written"),
+    errno.EROFS: (FolderNotWritable, "The file system is read-only"),
+    errno.ENOTDIR: (FolderNotWritable, "A part of the path is a file"),
+}
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Raise this package's errors, with their cause, for what goes wrong with `path` inside the block."""
+    try:
+        yield
+    except DBAPIError as error:
+        known = _BY_CODE.get(getattr(error.orig, "sqlite_errorcode", 0) & 0xFF)
+        if known is None:
+            raise
+        raise _named(known, path, error) from error
+    except sqlite3.Error as error:
+        known = _BY_CODE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+        if known is None:
+            raise
+        raise _named(known, path, error) from error
+    except StorageError:
+        raise
+    except OSError as error:
+        known = _BY_ERRNO.get(error.errno or 0)
+        if known is None:
+            raise
+        raise _named(known, path, error) from error
+
+
+def _named(known: tuple[type[StorageError], str], path: Path, cause: Exception) -> StorageError:
+    kind, what = known
+    reason = getattr(cause, "orig", cause)
+    return kind(f"{what}: {path} ({reason}).")

@@ -1,0 +1,114 @@
+"""Exact nearest-neighbour search in memory over the embedding cache.
+
+It answers for small spaces (faster than an approximate index, and complete), for the rows newer than the Chroma
+projection, and for every process that does not own the projection.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection
+
+from langmem_tiers.storage import change_log, embedding_cache
+from langmem_tiers.storage.embedding_cache import ChunkVectors, Vectors
+
+_GONE = -1
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A moment of the index: `matrix` may be longer than `count`."""
+
+    matrix: Vectors
+    drawers: NDArray[np.int64]
+    count: int
+
+
+class ExactIndex:
+    """The vectors of one model that came after a log position, kept in step with the log."""
+
+    def __init__(self, space: str, model: str, *, position: int = 0) -> None:
+        self.position = position
+        self._space = space
+        self._model = model
+        self._rows: _Rows | None = None
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return self._rows.count if self._rows else 0
+
+    def refresh(self, connection: Connection) -> None:
+        """Take in what the log says happened since the last call."""
+        with self._lock:
+            news = change_log.read(
+                connection, self._space, after=self.position, kinds={"drawers.embedded", "drawer.superseded"}
+            )
+            if not news:
+                return
+            ranges = [(c.subject, c.until) for c in news if c.kind == "drawers.embedded" and c.detail == self._model]
+            self._append(embedding_cache.load(connection, self._space, self._model, ranges))
+            self._remove({c.subject for c in news if c.kind == "drawer.superseded"})
+            self.position = news[-1].position
+
+    def search(self, query: Vectors, most: int) -> dict[int, float]:
+        """The best drawers for a query vector, with the cosine similarity of their best chunk."""
+        rows = self._rows
+        if rows is None:
+            return {}
+        similarities = rows.matrix[: rows.count] @ query
+        # A drawer may hold several of the best chunks: look at more chunks than drawers are wanted.
+        wide = min(rows.count, most * 4)
+        best = np.argpartition(-similarities, wide - 1)[:wide]
+        return best_by_drawer(rows.drawers[best], similarities[best], most)
+
+    def similarities(self, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
+        """The cosine similarity of the best chunk of each of these drawers that are in the index."""
+        rows = self._rows
+        if rows is None or not drawers:
+            return {}
+        held = np.flatnonzero(np.isin(rows.drawers[: rows.count], list(drawers)))
+        return best_by_drawer(rows.drawers[held], rows.matrix[held] @ query, len(held))
+
+    def _append(self, news: ChunkVectors | None) -> None:
+        if news is None:
+            return
+        old = self._rows
+        count = old.count if old else 0
+        total = count + len(news.drawers)
+        if old is None or total > len(old.drawers):
+            old = _grown(old, total, news.matrix.shape[1])
+        old.matrix[count:total] = news.matrix
+        old.drawers[count:total] = news.drawers
+        self._rows = _Rows(old.matrix, old.drawers, total)
+
+    def _remove(self, drawers: Collection[int]) -> None:
+        rows = self._rows
+        if rows is not None and drawers:
+            gone = np.isin(rows.drawers[: rows.count], list(drawers))
+            rows.drawers[: rows.count][gone] = _GONE
+
+
+def _grown(old: _Rows | None, total: int, dimension: int) -> _Rows:
+    capacity = max(1024, total + total // 2)
+    rows = _Rows(np.zeros((capacity, dimension), np.float32), np.full(capacity, _GONE, np.int64), 0)
+    if old is not None:
+        rows.matrix[: old.count] = old.matrix[: old.count]
+        rows.drawers[: old.count] = old.drawers[: old.count]
+    return rows
+
+
+def best_by_drawer(drawers: NDArray[np.int64], similarities: Vectors, most: int) -> dict[int, float]:
+    """Each drawer with the similarity of its best chunk, best first, at most so many."""
+    best: dict[int, float] = {}
+    for index in np.argsort(-similarities, kind="stable"):
+        drawer = int(drawers[index])
+        if drawer != _GONE and drawer not in best:
+            best[drawer] = float(similarities[index])
+            if len(best) == most:
+                break
+    return best

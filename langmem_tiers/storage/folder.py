@@ -1,0 +1,69 @@
+"""Folders on disk: the memory folder with its mark, and one folder a space."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from langmem_tiers.errors import NewerSchema, NotAMemoryFolder
+from langmem_tiers.naming import folder_name
+from langmem_tiers.storage.errors_border import translated
+
+_MARK = "langmem-tiers.json"
+_SPACE_MARK = "space.json"
+_FORMAT = 1
+_OF_THE_SYSTEM = {".DS_Store", "Thumbs.db", "desktop.ini", "lost+found", ".gitkeep"}
+
+
+def open_memory_folder(path: Path) -> Path:
+    """Make or recognise a memory folder.
+
+    Raises:
+        NotAMemoryFolder: it is a file, or holds something else.
+        FolderNotWritable, DiskFull: it can not be made.
+        NewerSchema: its layout is of a newer version.
+    """
+    with translated(path):
+        if path.exists() and not path.is_dir():
+            raise NotAMemoryFolder(f"{path} is a file.")
+        mark = path / _MARK
+        if mark.exists():
+            _check(mark)
+        elif path.exists() and any(item.name not in _OF_THE_SYSTEM for item in path.iterdir()):
+            raise NotAMemoryFolder(f"{path} holds other things and no memory.")
+        else:
+            path.mkdir(parents=True, exist_ok=True)
+            mark.write_text(json.dumps({"format": _FORMAT}) + "\n", encoding="utf-8")
+    return path
+
+
+def space_folder(memory: Path, name: str) -> Path:
+    """The folder of a space, made if it is new."""
+    folder = memory / "spaces" / folder_name(name)
+    with translated(folder):
+        if not (folder / _SPACE_MARK).exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            text = json.dumps({"space": name}, ensure_ascii=False) + "\n"
+            (folder / _SPACE_MARK).write_text(text, encoding="utf-8")
+    return folder
+
+
+def space_names(memory: Path) -> tuple[str, ...]:
+    """The names of all spaces in a memory folder, sorted."""
+    with translated(memory):
+        marks = sorted((memory / "spaces").glob(f"*/{_SPACE_MARK}"))
+        return tuple(sorted(str(json.loads(mark.read_text(encoding="utf-8"))["space"]) for mark in marks))
+
+
+def size(folder: Path) -> int:
+    """Bytes in a folder and below."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def _check(mark: Path) -> None:
+    try:
+        layout = json.loads(mark.read_text(encoding="utf-8"))["format"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise NotAMemoryFolder(f"{mark} can not be read as the mark of a memory.") from error
+    if not isinstance(layout, int) or layout > _FORMAT:
+        raise NewerSchema(f"{mark.parent} has layout {layout}; this version knows up to {_FORMAT}.")

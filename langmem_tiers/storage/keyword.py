@@ -1,0 +1,98 @@
+"""Keyword search of one engine: SQLite's FTS5 with BM25.
+
+The rows hold searchable text, not verbatim text: the caller normalises both sides alike (palace/words.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, text
+
+# Columns content, tags, category: what was said counts most, what was derived from it least.
+_WEIGHTS = (1.0, 0.6, 0.3)
+_MOST_TERMS = 32
+
+_CREATE = (
+    "CREATE VIRTUAL TABLE keyword USING fts5"
+    "(content, tags, category, tokenize='porter unicode61 remove_diacritics 2')"
+)
+_SEARCH = text("SELECT rowid, rank FROM keyword WHERE keyword MATCH :query ORDER BY rank LIMIT :most")
+_INSERT = text(
+    "INSERT INTO keyword (rowid, content, tags, category) VALUES (:drawer, :content, :tags, :category)"
+)
+_DELETE = text("DELETE FROM keyword WHERE rowid = :drawer")
+_CATEGORISE = text("UPDATE keyword SET category = :category WHERE rowid = :drawer")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeywordRow:
+    """The searchable text of one drawer."""
+
+    drawer: int
+    content: str
+    tags: str
+    category: str
+
+
+def create(connection: Connection) -> None:
+    """Make the empty index."""
+    connection.exec_driver_sql(_CREATE)
+    weights = ", ".join(map(str, _WEIGHTS))
+    connection.exec_driver_sql(f"INSERT INTO keyword (keyword, rank) VALUES ('rank', 'bm25({weights})')")
+
+
+def recreate(connection: Connection) -> None:
+    """Throw the index away and make an empty one."""
+    connection.exec_driver_sql("DROP TABLE IF EXISTS keyword")
+    create(connection)
+
+
+def add(connection: Connection, rows: Iterable[KeywordRow]) -> None:
+    """Index drawers that are not in the index."""
+    values = [vars(row) for row in rows]
+    if values:
+        connection.execute(_INSERT, values)
+
+
+def remove(connection: Connection, drawers: Iterable[int]) -> None:
+    """Take drawers out; unknown ones are no error."""
+    values = [{"drawer": drawer} for drawer in drawers]
+    if values:
+        connection.execute(_DELETE, values)
+
+
+def categorise(connection: Connection, categories: Iterable[tuple[int, str]]) -> None:
+    """Set the category text of drawers."""
+    values = [{"drawer": drawer, "category": category} for drawer, category in categories]
+    if values:
+        connection.execute(_CATEGORISE, values)
+
+
+def search(connection: Connection, terms: Sequence[str], most: int) -> list[tuple[int, float]]:
+    """The best `most` drawers that hold any of the terms, with their BM25 score, best first.
+
+    Each term is quoted, so that none is read as FTS5 syntax; at most 32 count.
+    """
+    quoted = ['"' + term.replace('"', '""') + '"' for term in terms[:_MOST_TERMS]]
+    if not quoted:
+        return []
+    rows = connection.execute(_SEARCH, {"query": " OR ".join(quoted), "most": most})
+    # FTS5 gives better matches smaller (negative) values.
+    return [(drawer, -rank) for drawer, rank in rows]
+
+
+def count(connection: Connection) -> int:
+    """How many drawers are indexed."""
+    return int(connection.exec_driver_sql("SELECT count(*) FROM keyword_docsize").scalar_one())
+
+
+def drawers(connection: Connection) -> set[int]:
+    """The numbers of all drawers that are indexed."""
+    return set(connection.exec_driver_sql("SELECT id FROM keyword_docsize").scalars())
+
+
+def check(connection: Connection) -> None:
+    """Let FTS5 compare its index with its rows; raises a database error when they disagree."""
+    connection.exec_driver_sql("INSERT INTO keyword (keyword) VALUES ('integrity-check')")

@@ -1,0 +1,89 @@
+"""The schema's history: named, append-only steps, each in one transaction with its record.
+
+A file written by a newer version is refused; an older one is copied beside itself first and then brought up to date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Connection, insert
+from sqlalchemy.exc import SQLAlchemyError
+
+from langmem_tiers.clock import to_millis, utc_now
+from langmem_tiers.errors import MigrationFailed, NewerSchema, NotAMemoryFolder
+from langmem_tiers.storage import keyword, schema
+from langmem_tiers.storage.database import APPLICATION_ID, Database
+from langmem_tiers.version import __version__
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One step of the schema, with the name it is recorded under."""
+
+    name: str
+    apply: Callable[[Connection], None]
+
+
+def _create(connection: Connection) -> None:
+    schema.metadata.create_all(connection)
+    keyword.create(connection)
+    connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
+
+
+MIGRATIONS: tuple[Migration, ...] = (Migration("create", _create),)
+
+
+def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> Path | None:
+    """Bring the schema up to date; the path of the backup made before, if there was something to back up.
+
+    Raises:
+        NotAMemoryFolder: the file is a database of something else.
+        NewerSchema: the file has more steps than this version knows.
+        MigrationFailed: a step failed; the file is as it was.
+    """
+    done = _steps_done(database, len(migrations))
+    if done == len(migrations):
+        return None
+    backup = _backup(database, done) if done else None
+    for position in range(done, len(migrations)):
+        _apply(database, position, migrations[position])
+    return backup
+
+
+def _steps_done(database: Database, known: int) -> int:
+    with database.reading() as connection:
+        owner = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
+        done = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+        empty = connection.exec_driver_sql("SELECT count(*) FROM sqlite_schema").scalar_one() == 0
+    if not empty and owner != APPLICATION_ID:
+        raise NotAMemoryFolder(f"{database.path} is a database of another program.")
+    if done > known:
+        raise NewerSchema(f"{database.path} has schema {done}; this version knows up to {known}.")
+    return int(done)
+
+
+def _backup(database: Database, done: int) -> Path:
+    target = database.path.with_name(f"{database.path.name}.schema-{done}.bak")
+    database.backup(target)
+    return target
+
+
+def _apply(database: Database, position: int, migration: Migration) -> None:
+    try:
+        with database.writing() as connection:
+            # Another process may have taken this step while we waited for the lock.
+            if connection.exec_driver_sql("PRAGMA user_version").scalar_one() > position:
+                return
+            migration.apply(connection)
+            _record(connection, database.space, position, migration)
+    except SQLAlchemyError as error:
+        raise MigrationFailed(f"Migration {migration.name!r} of {database.path} failed: {error}") from error
+
+
+def _record(connection: Connection, space: str, position: int, migration: Migration) -> None:
+    row = {"position": position, "name": migration.name, "version": __version__, "at": to_millis(utc_now())}
+    connection.execute(insert(schema.migrations).values(space=space, **row))
+    connection.exec_driver_sql(f"PRAGMA user_version={position + 1}")

@@ -1,0 +1,114 @@
+"""Receipts: the record of each recall, and what it put before the model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, select
+
+from langmem_tiers.clock import from_millis, to_millis
+from langmem_tiers.storage.schema import receipts
+from langmem_tiers.types import Candidate, Receipt
+
+Shown = tuple[str, int, float, int]
+"""Space, drawer, score and tokens of an item in a block."""
+
+_CANDIDATE = tuple(field.name for field in fields(Candidate))
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptRecall:
+    """A recall as it was kept: its receipt, the rendered bytes and the items in them."""
+
+    receipt: Receipt
+    block: str
+    shown: tuple[Shown, ...]
+
+
+def put(connection: Connection, space: str, kept: KeptRecall, *, query_hash: bytes, most: int) -> int:
+    """Keep a recall under the next number, dropping the oldest beyond `most`; its number."""
+    newest = select(func.max(receipts.c.number)).where(receipts.c.space == space)
+    number = (connection.execute(newest).scalar() or 0) + 1
+    receipt = replace(kept.receipt, number=number)
+    row = {
+        "number": number,
+        "session": receipt.session,
+        "message_id": receipt.message_id,
+        "query_hash": query_hash,
+        "at": to_millis(receipt.at),
+        "shown": json.dumps(kept.shown),
+        "block": kept.block,
+        "body": _dump(receipt),
+    }
+    connection.execute(insert(receipts).values(space=space, **row))
+    if number > most:
+        connection.execute(delete(receipts).where(receipts.c.space == space, receipts.c.number <= number - most))
+    return number
+
+
+def same_call(
+    connection: Connection, space: str, session: str | None, message_id: str, query_hash: bytes
+) -> KeptRecall | None:
+    """The newest recall made for this message with this text."""
+    wanted = select(receipts).where(
+        receipts.c.space == space, receipts.c.session == session, receipts.c.message_id == message_id
+    )
+    row = connection.execute(
+        wanted.where(receipts.c.query_hash == query_hash).order_by(receipts.c.number.desc()).limit(1)
+    ).first()
+    return None if row is None else _kept(row)
+
+
+def shown_for(
+    connection: Connection, space: str, session: str, message_ids: Collection[str] | None
+) -> set[tuple[str, int]]:
+    """Space and number of the drawers that the blocks of these messages show; None means the whole session."""
+    wanted = select(receipts.c.shown).where(receipts.c.space == space, receipts.c.session == session)
+    if message_ids is not None:
+        wanted = wanted.where(receipts.c.message_id.in_(list(message_ids)))
+    lists = [json.loads(shown) for shown in connection.execute(wanted).scalars()]
+    return {(item[0], item[1]) for shown in lists for item in shown}
+
+
+def any_in_session(connection: Connection, space: str, session: str, other_than: str | None) -> bool:
+    """Has anything been recalled in this session for another message?"""
+    wanted = select(receipts.c.number).where(receipts.c.space == space, receipts.c.session == session)
+    if other_than is not None:
+        wanted = wanted.where(receipts.c.message_id.is_distinct_from(other_than))
+    return connection.execute(wanted.limit(1)).first() is not None
+
+
+def latest(connection: Connection, space: str, most: int) -> list[Receipt]:
+    """The newest receipts first."""
+    wanted = select(receipts).where(receipts.c.space == space).order_by(receipts.c.number.desc()).limit(most)
+    return [_kept(row).receipt for row in connection.execute(wanted)]
+
+
+def one(connection: Connection, space: str, number: int) -> Receipt | None:
+    """The receipt of a number."""
+    row = connection.execute(select(receipts).where(receipts.c.space == space, receipts.c.number == number)).first()
+    return None if row is None else _kept(row).receipt
+
+
+def count(connection: Connection, space: str) -> int:
+    """How many recalls were ever kept."""
+    return connection.execute(select(func.max(receipts.c.number)).where(receipts.c.space == space)).scalar() or 0
+
+
+def _dump(receipt: Receipt) -> str:
+    body = {field.name: getattr(receipt, field.name) for field in fields(Receipt)}
+    body["at"] = to_millis(receipt.at)
+    body["candidates"] = [[getattr(found, name) for name in _CANDIDATE] for found in receipt.candidates]
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+
+
+def _kept(row: Any) -> KeptRecall:
+    body = json.loads(row.body)
+    body["at"] = from_millis(body["at"])
+    body["candidates"] = tuple(Candidate(**dict(zip(_CANDIDATE, values, strict=True))) for values in body["candidates"])
+    body["notes"] = tuple(body["notes"])
+    shown = tuple((str(item[0]), int(item[1]), float(item[2]), int(item[3])) for item in json.loads(row.shown))
+    return KeptRecall(receipt=Receipt(**body), block=row.block, shown=shown)

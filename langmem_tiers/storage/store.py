@@ -1,0 +1,51 @@
+"""One open space: its records, its vector search and its Chroma projection."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from langmem_tiers.settings import StorageSettings
+from langmem_tiers.storage.chroma_index import ChromaIndex
+from langmem_tiers.storage.database import Database
+from langmem_tiers.storage.folder import space_folder
+from langmem_tiers.storage.migrations import migrate
+from langmem_tiers.storage.vector_search import VectorSearch
+
+
+class SpaceStore:
+    """Everything that is open of a space; `close` lets go of files, threads and the projection."""
+
+    def __init__(self, memory: Path, name: str, settings: StorageSettings, *, model: str | None) -> None:
+        self.name = name
+        self.folder = space_folder(memory, name)
+        self.database = Database(self.folder / "memory.db", settings)
+        self.key = self.database.space
+        try:
+            migrate(self.database)
+        except BaseException:
+            self.database.close()
+            raise
+        self.chroma = None if model is None else ChromaIndex(self.folder, self.database, model)
+        self.vectors = self._search(settings, model)
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A snapshot of the records."""
+        return self.database.reading()
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """A transaction on the records."""
+        return self.database.writing()
+
+    def close(self) -> None:
+        """Let go of everything; the projection is noted as left clean."""
+        if self.chroma is not None:
+            self.chroma.close()
+        self.database.close()
+
+    def _search(self, settings: StorageSettings, model: str | None) -> VectorSearch | None:
+        if self.chroma is None or model is None:
+            return None
+        return VectorSearch(self.key, model, self.chroma, exact_below=settings.exact_below)

@@ -1,0 +1,81 @@
+"""Taking single fields out of parsed JSON: each gives the value or says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from langmem_tiers.transfer.json_text import Malformed
+from langmem_tiers.transfer.records import ImportedRole
+
+_ROLES: Mapping[str, ImportedRole] = {"user": "user", "assistant": "assistant"}
+
+
+def mapping(value: object, what: str) -> Mapping[str, object]:
+    """`value`, which must be a JSON object."""
+    if not isinstance(value, dict):
+        raise Malformed(f"{what} is {_kind(value)}, expected an object")
+    return value
+
+
+def sequence(value: object, what: str) -> list[object]:
+    """`value`, which must be a JSON list."""
+    if not isinstance(value, list):
+        raise Malformed(f"{what} is {_kind(value)}, expected a list")
+    return value
+
+
+def text(entry: Mapping[str, object], name: str) -> str:
+    """The text under `name`, which must be there, not blank, and storable."""
+    if name not in entry:
+        raise Malformed(f"'{name}' is missing")
+    value = entry[name]
+    if not isinstance(value, str):
+        raise Malformed(f"'{name}' is {_kind(value)}, expected text")
+    if not value.strip():
+        raise Malformed(f"'{name}' is empty")
+    return _storable(value, name)
+
+
+def optional_text(entry: Mapping[str, object], name: str) -> str | None:
+    """The text under `name`; None where it is missing or null."""
+    return None if entry.get(name) is None else text(entry, name)
+
+
+def role(entry: Mapping[str, object]) -> ImportedRole:
+    """The role of a message: user or assistant, the two whose words are a conversation."""
+    told = text(entry, "role")
+    if told not in _ROLES:
+        raise Malformed(f"'role' is {told[:40]!r}, expected user or assistant")
+    return _ROLES[told]
+
+
+def iso_time(value: str, name: str) -> datetime:
+    """An ISO 8601 time in UTC; one without a zone is taken as UTC."""
+    try:
+        moment = datetime.fromisoformat(value)
+        return as_utc(moment)
+    except (ValueError, OverflowError) as error:
+        raise Malformed(f"'{name}' is no ISO 8601 time: {value[:40]!r}") from error
+
+
+def as_utc(moment: datetime) -> datetime:
+    """`moment` in UTC: dates without a zone in imported files are UTC, so that every reader agrees on them."""
+    return moment.replace(tzinfo=UTC) if moment.utcoffset() is None else moment.astimezone(UTC)
+
+
+def _storable(value: str, name: str) -> str:
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise Malformed(f"'{name}' holds a lone surrogate at character {error.start + 1}") from error
+    if "\0" in value:
+        raise Malformed(f"'{name}' holds a NUL character")
+    return value
+
+
+_KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
+
+
+def _kind(value: object) -> str:
+    return _KINDS.get(type(value), "null")

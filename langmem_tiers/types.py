@@ -1,0 +1,229 @@
+"""The records that callers give and get: frozen, keyword-only, documented.
+
+Times are timezone-aware datetimes in UTC. Numbers of drawers, rooms and receipts count up within one space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from langmem_tiers.errors import MemoryTiersError
+
+Role = Literal["user", "assistant", "tool", "system"]
+Origin = Literal["user", "assistant", "tool", "system", "import", "dream"]
+DrawerStatus = Literal["active", "superseded"]
+Channel = Literal["keyword", "vector", "fallback"]
+CandidateVerdict = Literal[
+    "shown",
+    "below_threshold",
+    "in_window",
+    "already_shown",
+    "duplicate",
+    "over_limit",
+    "over_budget",
+    "outside_dates",
+]
+RecallVerdict = Literal["recalled", "nothing_found", "trivial", "disabled", "repeated"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Turn:
+    """One message of a conversation, as it is handed to `Space.track`.
+
+    `message_id` makes tracking idempotent; without one, content and place in the call stand in for it.
+    `said_at` must carry a zone; None means now. `origin` defaults to the role.
+    """
+
+    role: Role
+    content: str
+    message_id: str | None = None
+    speaker: str | None = None
+    said_at: datetime | None = None
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Drawer:
+    """One verbatim message in the palace.
+
+    `pointer` is its AAAK address (`§W-001/R-02/D-003`), written once and valid for ever. `tags` are such as
+    `@p caroline`. A drawer whose message was edited later is `superseded`.
+    """
+
+    number: int
+    pointer: str
+    session: str
+    wing: str
+    closet: str | None
+    role: Role
+    origin: Origin
+    speaker: str | None
+    content: str
+    said_at: datetime
+    recorded_at: datetime
+    tags: tuple[str, ...] = ()
+    status: DrawerStatus = "active"
+    superseded_by: int | None = None
+    recall_count: int = 0
+    last_recalled_at: datetime | None = None
+    message_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RejectedTurn:
+    """A turn that was not stored, and the error that says why."""
+
+    turn: Turn
+    error: MemoryTiersError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrackReport:
+    """What one `track` call did: drawer numbers stored and revised, turns known already, turns refused."""
+
+    session: str
+    stored: tuple[int, ...] = ()
+    revised: tuple[int, ...] = ()
+    known: int = 0
+    rejected: tuple[RejectedTurn, ...] = ()
+
+    def raise_rejected(self) -> None:
+        """Raise the error of the first refused turn, if there is one."""
+        if self.rejected:
+            raise self.rejected[0].error
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidate:
+    """One drawer that a recall looked at: its score by channel, the factors, and what became of it.
+
+    `scores` are on each channel's own scale from 0 to 1; `score` is the fused one that ranks.
+    """
+
+    space: str
+    drawer: int
+    pointer: str
+    session: str
+    scores: Mapping[str, float]
+    factors: Mapping[str, float] = field(default_factory=dict)
+    score: float = 0.0
+    verdict: CandidateVerdict = "below_threshold"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Receipt:
+    """The record of one recall: what it saw, what it chose, why, and how long each stage took.
+
+    `timings` are milliseconds by stage. `notes` name whatever was degraded, such as a model out of reach.
+    """
+
+    number: int
+    space: str
+    session: str | None
+    message_id: str | None
+    query: str
+    at: datetime
+    verdict: RecallVerdict
+    candidates: tuple[Candidate, ...] = ()
+    timings: Mapping[str, float] = field(default_factory=dict)
+    tokens: int = 0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecalledItem:
+    """One drawer that was shown, with its fused score and the tokens it took."""
+
+    space: str
+    drawer: Drawer
+    score: float
+    tokens: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recalled:
+    """What a recall gives: the fenced block (empty when nothing fits), its items best first, the receipt."""
+
+    block: str
+    items: tuple[RecalledItem, ...]
+    receipt: Receipt
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Session:
+    """One conversation and the room it is filed in. `ended` is true after an explicit end or an idle hour."""
+
+    session: str
+    room: int
+    wing: str
+    project: str | None
+    agent: str | None
+    opened_at: datetime
+    last_at: datetime
+    turns: int
+    ended: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PalaceCloset:
+    """A topic in a room, and the drawers filed under it, oldest first."""
+
+    name: str | None
+    drawers: tuple[Drawer, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PalaceRoom:
+    """One session: its address (`§W-001/R-02`), dates and closets."""
+
+    pointer: str
+    session: str
+    opened_at: datetime
+    last_at: datetime
+    closets: tuple[PalaceCloset, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PalaceWing:
+    """One subject: a project, an agent, or somebody who keeps coming up."""
+
+    name: str
+    slug: str
+    kind: str
+    aliases: tuple[str, ...]
+    rooms: tuple[PalaceRoom, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpaceStats:
+    """Counts and sizes of a space. `pending` is how many drawers still wait for their vectors."""
+
+    space: str
+    drawers: int
+    superseded: int
+    sessions: int
+    wings: int
+    closets: int
+    chunks: int
+    vectors: int
+    pending: int
+    unfiled: int
+    recalls: int
+    log_position: int
+    embedding_model: str | None
+    database_bytes: int
+    chroma_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """One thing the doctor looked at. `level` is ok, note, or problem; `way_out` says what mends a problem."""
+
+    check: str
+    level: Literal["ok", "note", "problem"]
+    message: str
+    way_out: str = ""

@@ -1,0 +1,216 @@
+"""Tracking: every turn not stored yet becomes one verbatim drawer, in one transaction."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from langmem_tiers.clock import require_aware, to_millis
+from langmem_tiers.embeddings.chunking import split
+from langmem_tiers.errors import InvalidInput, InvalidText, TextTooLong
+from langmem_tiers.palace.tags import tags
+from langmem_tiers.palace.wings import KnownWing, decide_wing
+from langmem_tiers.palace.words import searchable
+from langmem_tiers.settings import Settings
+from langmem_tiers.storage import change_log, drawers, keyword, rooms
+from langmem_tiers.storage.database import Database
+from langmem_tiers.storage.drawers import NewDrawer
+from langmem_tiers.storage.rooms import Room
+from langmem_tiers.types import RejectedTurn, TrackReport, Turn
+
+# Sessions that nobody named; see `_session`.
+UNNAMED = "chat-"
+# Drawers one change of the log covers at most, so that background passes commit in small steps.
+_DRAWERS_A_CHANGE = 128
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversation:
+    """Where turns belong: the session (None: the current unnamed one), and what it is about if that is known."""
+
+    session: str | None
+    project: str | None = None
+    agent: str | None = None
+
+
+def track(
+    database: Database, turns: Sequence[Turn], conversation: Conversation, *, settings: Settings, now: datetime
+) -> TrackReport:
+    """Store the turns that are not stored yet.
+
+    Turns that can not be stored are reported in `rejected`; the others are stored all together or not at all.
+
+    Raises:
+        StorageError: nothing was stored; repeating the call stores nothing twice.
+    """
+    accepted, rejected = _prepare(turns, settings, now)
+    with database.writing() as connection:
+        intake = _Intake(connection, database.space, conversation, to_millis(now), settings)
+        return intake.take(accepted, rejected)
+
+
+class _Intake:
+    """One tracking transaction."""
+
+    def __init__(
+        self, connection: Connection, space: str, conversation: Conversation, now: int, settings: Settings
+    ) -> None:
+        self._connection = connection
+        self._space = space
+        self._conversation = conversation
+        self._now = now
+        self._session = conversation.session or self._unnamed_session(settings.sessions.idle_minutes)
+
+    def take(self, accepted: Sequence[NewDrawer], rejected: Sequence[RejectedTurn]) -> TrackReport:
+        new, replaced = self._sort_out(accepted)
+        numbers = self._store(new) if new else []
+        self._supersede(dict(zip((drawer.message_id for drawer in new), numbers, strict=True)), replaced)
+        return TrackReport(
+            session=self._session,
+            stored=tuple(numbers),
+            revised=tuple(sorted(replaced.values())),
+            known=len(accepted) - len(new),
+            rejected=tuple(rejected),
+        )
+
+    def _sort_out(self, accepted: Sequence[NewDrawer]) -> tuple[list[NewDrawer], dict[str, int]]:
+        """The drawers that are new, and the drawer that each revised message id had before."""
+        ids = {drawer.message_id for drawer in accepted}
+        known = drawers.known_turns(self._connection, self._space, self._session, ids)
+        new: list[NewDrawer] = []
+        replaced: dict[str, int] = {}
+        for drawer in accepted:
+            versions = known.setdefault(drawer.message_id, {})
+            if drawer.content_hash in versions:
+                continue
+            if versions:
+                replaced[drawer.message_id] = max(versions.values())
+            versions[drawer.content_hash] = -1
+            new.append(drawer)
+        return new, {message: number for message, number in replaced.items() if number > 0}
+
+    def _store(self, new: Sequence[NewDrawer]) -> list[int]:
+        room = self._room(new)
+        place = room.drawers + 1
+        keys = {"session": self._session, "room": room.number, "place": place, "at": self._now}
+        numbers = drawers.put(self._connection, self._space, new, **keys)  # type: ignore[arg-type]
+        keyword.add(self._connection, map(_keyword_row, numbers, new))
+        said = [drawer.said_at for drawer in new]
+        span = {"first": min(said), "last": max(said), "at": self._now}
+        rooms.touch(self._connection, self._space, room, drawers=len(new), **span)
+        self._log_added(numbers)
+        return numbers
+
+    def _log_added(self, numbers: Sequence[int]) -> None:
+        for start in range(0, len(numbers), _DRAWERS_A_CHANGE):
+            run = numbers[start : start + _DRAWERS_A_CHANGE]
+            change_log.append(
+                self._connection, self._space, "drawers.added", run[0], until=run[-1], at=self._now
+            )
+
+    def _supersede(self, numbers: dict[str, int], replaced: dict[str, int]) -> None:
+        for message_id, old in replaced.items():
+            chunks = drawers.supersede(self._connection, self._space, old, by=numbers[message_id])
+            keyword.remove(self._connection, [old])
+            change_log.append(
+                self._connection, self._space, "drawer.superseded", old, until=max(chunks, 0), at=self._now
+            )
+
+    def _room(self, new: Sequence[NewDrawer]) -> Room:
+        room = rooms.of_session(self._connection, self._space, self._session)
+        if room is not None:
+            return room
+        subject = {"project": self._conversation.project, "agent": self._conversation.agent}
+        wing = self._wing([drawer.content for drawer in new])
+        at = min(drawer.said_at for drawer in new)
+        return rooms.open_room(self._connection, self._space, session=self._session, wing=wing, at=at, **subject)
+
+    def _wing(self, texts: Sequence[str]) -> int:
+        known = [
+            KnownWing(number=wing.number, name=wing.name, kind=wing.kind, aliases=wing.aliases)
+            for wing in rooms.every_wing(self._connection, self._space)
+        ]
+        where = self._conversation
+        decision = decide_wing(texts, project=where.project, agent=where.agent, known=known)
+        if decision.known is not None:
+            return decision.known
+        subject = {"slug": decision.slug, "name": decision.name, "kind": decision.kind}
+        return rooms.open_wing(self._connection, self._space, at=self._now, **subject)
+
+    def _unnamed_session(self, idle_minutes: float) -> str:
+        """The unnamed conversation that goes on, or a new one after an idle hour."""
+        room = rooms.latest_unnamed(self._connection, self._space, UNNAMED)
+        if room and room.ended_at is None and self._now - room.touched_at < idle_minutes * 60_000:
+            return room.session
+        return f"{UNNAMED}{self._now}"
+
+
+def content_hash(text: str) -> bytes:
+    """The key under which equal texts are recognised."""
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+def embedded_text(speaker: str | None, piece: str) -> str:
+    """The text that stands for a chunk in vector space: a named speaker belongs to what was said."""
+    return f"{speaker}: {piece}" if speaker else piece
+
+
+def _prepare(
+    turns: Iterable[Turn], settings: Settings, now: datetime
+) -> tuple[list[NewDrawer], list[RejectedTurn]]:
+    accepted: list[NewDrawer] = []
+    rejected: list[RejectedTurn] = []
+    seen: Counter[bytes] = Counter()
+    for turn in turns:
+        try:
+            drawer = _new_drawer(turn, settings, now, seen)
+        except InvalidInput as error:
+            rejected.append(RejectedTurn(turn=turn, error=error))
+        else:
+            accepted.append(drawer)
+    return accepted, rejected
+
+
+def _new_drawer(turn: Turn, settings: Settings, now: datetime, seen: Counter[bytes]) -> NewDrawer:
+    text = _storable(turn.content, settings.text.max_characters)
+    said_at = require_aware(turn.said_at, "time of the turn") if turn.said_at else now
+    digest = content_hash(text)
+    seen[digest] += 1
+    spans = split(text, settings.text.chunk_characters)
+    pieces = ((start, stop, content_hash(embedded_text(turn.speaker, text[start:stop]))) for start, stop in spans)
+    return NewDrawer(
+        # Without an id from the caller, content and how often it came stand in for one.
+        message_id=turn.message_id or f"~{digest.hex()}-{seen[digest]}",
+        role=turn.role,
+        origin=turn.origin or turn.role,
+        speaker=turn.speaker,
+        content=text,
+        content_hash=digest,
+        tags=tags(text, speaker=turn.speaker, said_at=said_at),
+        said_at=to_millis(said_at),
+        chunks=tuple(pieces),
+    )
+
+
+def _storable(text: str, most: int) -> str:
+    if not text.strip():
+        raise InvalidText("The turn has no text.", way_out="Leave turns without text out.")
+    if len(text) > most:
+        raise TextTooLong(f"The turn has {len(text):,} characters; the limit is {most:,}.")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidText(f"The turn holds a lone surrogate at character {error.start}.") from None
+    return text
+
+
+def _keyword_row(number: int, drawer: NewDrawer) -> keyword.KeywordRow:
+    words = " ".join(tag.partition(" ")[2] for tag in drawer.tags)
+    return keyword.KeywordRow(
+        drawer=number, content=searchable(drawer.content), tags=searchable(words), category=""
+    )

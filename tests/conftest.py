@@ -1,0 +1,56 @@
+"""What all tests share: no network, and a memory that is deterministic."""
+
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from langmem_tiers import Memory, Space
+from langmem_tiers.testing import FrozenClock, HashEmbedder
+
+ROOT = Path(__file__).parent.parent
+OFFLINE = ROOT / "tests" / "offline"
+
+# The name `sitecustomize` is taken in this process: load the guard under its own.
+exec(compile((OFFLINE / "sitecustomize.py").read_text(), "offline", "exec"), {})
+
+
+@pytest.fixture
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture
+def offline_environment(tmp_path) -> dict[str, str]:
+    """The environment for processes that tests start: no network, no settings of this machine's user."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("LANGMEM_TIERS_")}
+    scripts = str(Path(sys.executable).parent)
+    return {
+        **kept,
+        "PATH": os.pathsep.join([scripts, kept.get("PATH", "")]),
+        "PYTHONPATH": str(OFFLINE),
+        "PYTHONIOENCODING": "utf-8",
+        "COLUMNS": "100",
+    }
+
+
+@pytest.fixture
+def clock() -> FrozenClock:
+    """A clock that stands at Monday, 2 March 2026, 9:00 UTC until it is told to tick."""
+    return FrozenClock(datetime(2026, 3, 2, 9, tzinfo=UTC))
+
+
+@pytest.fixture
+def memory(tmp_path, clock):
+    """An empty memory with a deterministic embedder and no worker thread: `flush` does the work."""
+    with Memory.open(tmp_path / "memory", embedder=HashEmbedder(), background=False, clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def alice(memory) -> Space:
+    """The space of one user."""
+    return memory.user("alice")

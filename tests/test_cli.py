@@ -1,0 +1,258 @@
+"""The command line, through its front door."""
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+from textwrap import dedent
+
+import pytest
+
+from langmem_tiers import Memory, Turn
+from langmem_tiers.cli import main
+from langmem_tiers.cli.app import app
+from langmem_tiers.cli.terminal import safe
+
+SAID = "My sister Lena moved to Porto."
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A memory of two users; somebody tried to say something to a terminal in it."""
+    path = tmp_path / "memory"
+    at = datetime(2026, 3, 2, 9, tzinfo=UTC)
+    with Memory.open(path, embedder=None, background=False) as memory:
+        memory.user("alice").track([Turn(role="user", content=SAID, said_at=at)], session="monday")
+        hostile = "Lena's \x1b[31mred\x1b]0;title\x07 [bold]house[/bold] \u202e in Porto"
+        memory.user("bob").track([Turn(role="user", content=hostile, said_at=at)], session="s\x1b[2J")
+        memory.flush()
+    return path
+
+
+@pytest.fixture
+def run(folder, capsys):
+    """Run a command line about `folder`: exit code, standard output, standard error."""
+
+    def call(*arguments, path=folder):
+        with pytest.raises(SystemExit) as left:
+            main(["--path", str(path), *arguments])
+        output = capsys.readouterr()
+        return left.value.code or 0, output.out, output.err
+
+    return call
+
+
+def _commands():
+    return sorted(info.name or info.callback.__name__ for info in app.registered_commands) + sorted(
+        info.name or info.typer_instance.info.name for info in app.registered_groups
+    )
+
+
+def test_recall_prints_the_block(run):
+    code, out, _ = run("--user", "alice", "recall", "Where does Lena live?")
+    assert code == 0
+    assert SAID in out
+    assert "<memory_context" in out
+
+
+def test_one_word_is_enough_for_a_query_made_on_purpose(run):
+    assert SAID in run("--user", "alice", "recall", "Porto")[1]
+
+
+def test_recall_says_when_there_is_nothing(run):
+    code, out, _ = run("--user", "alice", "recall", "quantum chromodynamics lattice")
+    assert (code, "Nothing in the memory of alice" in out) == (0, True)
+
+
+def test_recall_explains_itself(run):
+    _, out, _ = run("--user", "alice", "recall", "Where does Lena live?", "--explain")
+    parts = (
+        "1 candidates, best first",
+        "keyword",
+        "score",
+        "verdict",
+        "shown",
+        "§W-001/R-01/D-001",
+        "ms by stage",
+        "total",
+    )
+    assert [part for part in parts if part not in out] == []
+
+
+def test_recall_as_json_is_the_whole_receipt(run):
+    found = json.loads(run("--user", "alice", "recall", "Where does Lena live?", "--json")[1])
+    assert found["items"][0]["drawer"]["content"] == SAID
+    assert found["receipt"]["candidates"][0]["verdict"] == "shown"
+    assert found["receipt"]["timings"]["total"] > 0
+
+
+def test_asking_leaves_no_trace(run):
+    run("--user", "alice", "recall", "Where does Lena live?")
+    assert json.loads(run("--user", "alice", "stats", "--json")[1])["spaces"][0]["recalls"] == 0
+
+
+def test_the_palace_is_a_tree(run):
+    _, out, _ = run("--user", "alice", "palace")
+    assert "└── " in out
+    assert "§W-001/R-01" in out
+    assert SAID in out
+
+
+def test_the_palace_can_be_shown_to_a_depth(run):
+    _, out, _ = run("--user", "alice", "palace", "--depth", "2")
+    assert "§W-001/R-01" in out
+    assert SAID not in out
+
+
+@pytest.mark.parametrize("which", ["1", "§W-001/R-01/D-001", "W-1/R-1/D-1"])
+def test_show_prints_a_drawer_verbatim(run, which):
+    code, out, _ = run("--user", "alice", "show", which)
+    assert (code, out.endswith(f"\n{SAID}\n")) == (0, True)
+    assert "2026-03-02T09:00:00+00:00" in out
+
+
+def test_show_says_when_there_is_no_such_drawer(run):
+    code, out, err = run("--user", "alice", "show", "99")
+    assert (code, out) == (1, "")
+    assert "There is no drawer 99 in users/alice" in err
+
+
+def test_show_explains_what_a_pointer_is(run):
+    code, _, err = run("--user", "alice", "show", "last one")
+    assert code == 1
+    assert "§W-042/R-11/D-007" in err
+
+
+def test_stats_cover_every_space_or_the_one_named(run):
+    everything = json.loads(run("stats", "--json")[1])["spaces"]
+    assert [space["space"] for space in everything] == ["users/alice", "users/bob"]
+    assert json.loads(run("--user", "bob", "stats", "--json")[1])["spaces"] == [everything[1]]
+
+
+def test_stats_are_readable(run):
+    _, out, _ = run("--user", "alice", "stats")
+    assert "users/alice" in out
+    assert "drawers" in out
+
+
+def test_the_doctor_finds_nothing_wrong(run):
+    code, out, _ = run("doctor")
+    assert (code, "PROBLEM" in out) == (0, False)
+
+
+def test_a_damaged_space_is_a_problem_and_does_not_hide_the_others(run, folder):
+    database = next(folder.glob("spaces/*alice*/memory.db"))
+    database.write_bytes(b"this is no database" * 1000)
+    for extra in folder.glob("spaces/*alice*/memory.db-*"):
+        extra.unlink()
+    code, out, _ = run("doctor")
+    assert (code, "PROBLEM" in out, "users/bob" in out) == (1, True, True)
+
+
+def test_rebuild_says_what_it_did(run):
+    code, out, _ = run("rebuild")
+    assert (code, "users/alice" in out, "users/bob" in out) == (0, True, True)
+    assert run("doctor")[0] == 0
+
+
+@pytest.mark.parametrize("command", [("recall", "anything at all"), ("palace",), ("show", "1"), ("chat",)])
+def test_a_command_about_a_user_needs_one(run, command):
+    code, out, err = run(*command)
+    assert (code, out) == (1, "")
+    assert "langmem-tiers --user ID" in err
+
+
+@pytest.mark.parametrize("command", ["stats", "doctor", "palace"])
+def test_a_mistyped_path_is_an_error_and_makes_no_folder(run, tmp_path, command):
+    code, _, err = run("--user", "alice", command, path=tmp_path / "memroy")
+    assert (code, "There is no memory at" in err) == (1, True)
+    assert not (tmp_path / "memroy").exists()
+
+
+def test_errors_are_one_line(run, tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").write_text("miaow")
+    code, out, err = run("--user", "alice", "stats", path=tmp_path / "photos")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+
+
+def test_wrong_usage_is_exit_code_2(run):
+    assert run("--user", "alice", "recall")[0] == 2
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("recall", "house in Porto"),
+        ("recall", "house in Porto", "--explain"),
+        ("recall", "house in Porto", "--json"),
+        ("palace",),
+        ("palace", "--json"),
+        ("show", "1"),
+        ("show", "1", "--json"),
+    ],
+    ids=" ".join,
+)
+def test_stored_text_can_not_talk_to_the_terminal(run, command):
+    _, out, _ = run("--user", "bob", *command)
+    assert "[bold]house[/bold]" in out
+    assert not {"\x1b", "\x07", "\u202e"} & set(out)
+
+
+def test_safe_keeps_lines_tabs_and_every_script():
+    assert safe("a\tb\nRødgrød 日本語 👩‍👩‍👧 \x9b \ud800") == "a\tb\nRødgrød 日本語 👩‍👩‍👧 \\x9b \\ud800"
+
+
+def test_chat_answers_from_memory_and_remembers(run, monkeypatch):
+    lines = iter(["Where does my sister Lena live?", "Lena has a daughter named Ines."])
+    monkeypatch.setattr("builtins.input", lambda prompt="": next(lines, None) or _end())
+    code, out, _ = run("--user", "alice", "chat", "--session", "tuesday", "--show")
+    assert code == 0
+    assert "no model" in out
+    assert SAID in out
+    assert "Ines" in run("--user", "alice", "recall", "daughter Ines")[1]
+
+
+def _end():
+    raise EOFError
+
+
+def test_chat_says_in_one_line_what_is_wrong_with_a_model(run):
+    code, _, err = run("--user", "alice", "chat", "--model", "nobody:knows-this")
+    assert (code, err.startswith("langmem-tiers: The model failed")) == (1, True)
+
+
+def _output(command, environment):
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True, shell=isinstance(command, str)
+    )
+    return done.stdout, done.stderr
+
+
+def test_the_command_is_installed(offline_environment):
+    assert _output(["langmem-tiers", "--version"], offline_environment)[0].startswith("langmem-tiers 0.")
+
+
+def test_it_can_be_cut_off_by_a_pipe(folder, offline_environment):
+    assert _output(f"langmem-tiers --path '{folder}' stats --json | true", offline_environment) == ("", "")
+
+
+@pytest.mark.parametrize("command", _commands())
+def test_every_command_is_documented(root, command):
+    assert f"\n## {command}\n" in (root / "docs" / "cli.md").read_text()
+
+
+@pytest.mark.parametrize("command", _commands())
+def test_every_command_helps(run, command):
+    code, out, _ = run(command, "--help")
+    assert (code, "Usage: langmem-tiers" in out) == (0, True)
+
+
+def test_help_loads_nothing_heavy(offline_environment):
+    code = """
+        import atexit, sys
+        from langmem_tiers.cli import main
+        atexit.register(lambda: print([name for name in ("chromadb", "langgraph", "numpy") if name in sys.modules]))
+        main(["--help"])
+    """
+    assert _output([sys.executable, "-c", dedent(code)], offline_environment)[0].endswith("[]\n")

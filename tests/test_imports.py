@@ -1,0 +1,47 @@
+"""Importing the package is quick, loads nothing heavy, and needs nothing that is not declared."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+
+import pytest
+
+from source_tree import imports_anywhere, imports_at_start, library
+
+HEAVY = ["chromadb", "langgraph", "langchain_core", "numpy", "onnxruntime", "sqlalchemy", "networkx", "pydantic"]
+
+
+def _run(code, environment):
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_importing_takes_under_0_3_seconds(offline_environment):
+    code = "import time; began = time.perf_counter(); import langmem_tiers; print(time.perf_counter() - began)"
+    assert min(float(_run(code, offline_environment)) for _ in range(5)) < 0.3
+
+
+@pytest.mark.parametrize("entry", ["langmem_tiers", "langmem_tiers.cli.app"])
+def test_importing_loads_nothing_heavy(entry, offline_environment):
+    code = f"import sys, {entry}; print(*[name for name in {HEAVY} if name in sys.modules])"
+    assert _run(code, offline_environment) == ""
+
+
+def test_importing_changes_no_logging_but_for_a_null_handler(offline_environment):
+    code = "import logging as l, langmem_tiers; print(l.getLogger().handlers, l.getLogger('langmem_tiers').handlers)"
+    assert _run(code, offline_environment) == "[] [<NullHandler (NOTSET)>]"
+
+
+@pytest.mark.parametrize("module", library())
+def test_every_import_at_start_is_of_a_declared_dependency(module, root):
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    declared = {re.split(r"[^\w.-]", line)[0].lower() for line in (*project["dependencies"], "langmem-tiers")}
+    distributions = packages_distributions()
+    tops = {name.partition(".")[0] for name in imports_at_start(library()[module])} - sys.stdlib_module_names
+    assert [top for top in tops if not declared & {name.lower() for name in distributions.get(top, [])}] == []
+
+
+def test_no_module_unpickles():
+    assert [module for module, path in library().items() if "pickle" in imports_anywhere(path)] == []
