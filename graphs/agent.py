@@ -76,9 +76,10 @@ def memory_agent(
         window=window,
         placement=placement,
     )
-    builder.add_node(recall_node(memory, space=space, fallbacks=fallbacks, on_error=on_error, window=window))
+    options: dict[str, Any] = {"space": space, "on_error": on_error}
+    builder.add_node(recall_node(memory, fallbacks=fallbacks, window=window, placement=placement, **options))
     builder.add_node("agent", RunnableLambda(agent.answer, afunc=agent.aanswer, name="agent"))
-    builder.add_node(track_node(memory, space=space, on_error=on_error))
+    builder.add_node(track_node(memory, **options))
     builder.add_edge(START, "recall")
     builder.add_edge("recall", "agent")
     _add_tools(builder, tools)

@@ -1,12 +1,15 @@
 """Talking to an agent line by line; what the command line and the example chatbot share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.pregel import Pregel
+
+from langmem_tiers.graphs.messages import peek
 
 
 def converse(agent: Pregel[Any, Any, Any, Any], text: str, *, user_id: str, thread_id: str) -> tuple[str, str]:
@@ -40,24 +43,24 @@ def chat(
 
     With `show`, the block that was recalled is written before the reply.
     """
-    while (text := _next_line(read)) is not None:
-        if not text.strip():
-            continue
-        reply, block = converse(agent, text, user_id=user_id, thread_id=thread_id)
-        if show and block:
-            write(block)
-        write(reply)
+    with suppress(KeyboardInterrupt):
+        for text in _lines(read):
+            reply, block = converse(agent, text, user_id=user_id, thread_id=thread_id)
+            if show and block:
+                write(block)
+            write(reply)
 
 
-def _next_line(read: Callable[[str], str]) -> str | None:
-    try:
-        return read("> ")
-    except (EOFError, KeyboardInterrupt):
-        return None
+def _lines(read: Callable[[str], str]) -> Iterator[str]:
+    with suppress(EOFError):
+        while True:
+            text = read("> ")
+            if text.strip():
+                yield text
 
 
 def _block_in(updates: dict[str, Any], message_id: str) -> str:
-    blocks = ((update or {}).get("memory_blocks") or {} for update in updates.values())
+    blocks = (peek(update, "memory_blocks") or {} for update in updates.values())
     return next((found[message_id] for found in blocks if message_id in found), "")
 
 

@@ -64,7 +64,7 @@ def current_runtime() -> Runtime[Any] | None:
     """The runtime of the node that is running; None outside of a graph."""
     try:
         return get_runtime()
-    except RuntimeError:
+    except (RuntimeError, KeyError):
         return None
 
 

@@ -29,12 +29,16 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Visit:
-    """One call of a node: the messages and blocks of the state, and the space they belong to."""
+    """One call of a node: the scope, and the messages and blocks of the state.
+
+    The blocks are not ours where the thread worked on another space before, such as another user's.
+    """
 
     scope: Scope
     space: "Space"
     messages: Sequence[BaseMessage]
     blocks: dict[str, str]
+    blocks_are_ours: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +66,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         messages_key: str = "messages",
     ) -> None:
         self.memory = memory
-        self.name = name
+        self.name = self.__name__ = name  # `add_node` asks for the one, `add_sequence` for the other
         self.on_error = on_error
         self._space = space
         self._fallbacks = tuple(fallbacks)
@@ -74,34 +78,40 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
         """Do the node's work on a state; the update to it."""
-        config, runtime = ensure_config(config), current_runtime()
-        outcome = Outcome()
-        with self._faults():
-            outcome = self._visited(input, config, runtime)
-        return _told(outcome, runtime)
+        runtime = current_runtime()
+        return _told(self._visited(input, ensure_config(config), runtime), runtime)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
         """`invoke` without holding up the event loop."""
-        config, runtime = ensure_config(config), current_runtime()
-        outcome = Outcome()
-        with self._faults():
-            outcome = await asyncio.to_thread(self._visited, input, config, runtime)
-        return _told(outcome, runtime)
+        runtime = current_runtime()
+        return _told(await asyncio.to_thread(self._visited, input, ensure_config(config), runtime), runtime)
 
     @abstractmethod
     def _work(self, visit: Visit) -> Outcome:
         """What this node is for."""
 
+    def _at_least(self, visit: Visit) -> Outcome:
+        """What the node does even where its work fails: by default nothing."""
+        return Outcome()
+
     def _visited(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> Outcome:
-        remembered = peek(state, "memory_scope")
+        outcome = Outcome()
+        with self._faults():
+            visit = self._visit(state, config, runtime)
+            outcome = self._at_least(visit)
+            outcome = self._work(visit)
+        return outcome
+
+    def _visit(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> Visit:
+        remembered = peek(state, "memory_scope") or {}
         scope = resolve_scope(config, runtime, remembered=remembered, space=self._space)
-        visit = Visit(
+        return Visit(
             scope=scope,
             space=self.memory.space(scope.space, fallbacks=self._fallbacks),
             messages=read_messages(state, self._messages_key),
             blocks=peek(state, "memory_blocks") or {},
+            blocks_are_ours=remembered.get("space") == scope.space,
         )
-        return self._work(visit)
 
     @contextmanager
     def _faults(self) -> Iterator[None]:

@@ -1,6 +1,6 @@
 """The recall node: before the model, look up what earlier conversations say about this message."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import HumanMessage
@@ -8,6 +8,7 @@ from langchain_core.messages import HumanMessage
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import last_human
 from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, Visit, reading
+from langmem_tiers.graphs.prompt import Placement
 from langmem_tiers.graphs.window import window_start
 
 if TYPE_CHECKING:
@@ -18,23 +19,36 @@ if TYPE_CHECKING:
 class RecallNode(MemoryNode):
     """Writes `memory_blocks` (one block of text for each human message in the window) and `memory_scope`."""
 
-    def __init__(self, memory: "Memory", *, window: int | None, **options: Any) -> None:
+    def __init__(self, memory: "Memory", *, window: int | None, placement: Placement, **options: Any) -> None:
         super().__init__(memory, **options)
         self._window = window
+        self._placement = placement
 
     def _work(self, visit: Visit) -> Outcome:
         turns = self._window or self.memory.settings.window.turns
         window = [str(m.id) for m in visit.messages[window_start(visit.messages, turns) :]]
+        blocks = {key: visit.blocks[key] for key in window if key in visit.blocks and visit.blocks_are_ours}
         asked = last_human(visit.messages)
-        recalled = _recall(visit, asked, window) if asked is not None and asked.text.strip() else None
-        # The latest message is looked up anew: after an edit, what its first wording recalled is not its block.
-        kept = {key: visit.blocks[key] for key in window if key in visit.blocks and (not asked or key != asked.id)}
-        if asked is not None and recalled is not None and recalled.block:
-            kept[str(asked.id)] = recalled.block
+        recalled = _recall(visit, asked, self._in_sight(window, blocks))
+        if asked is not None:
+            # Looked up anew each time: after an edit, what the first wording recalled is not this message's block.
+            blocks[str(asked.id)] = recalled.block if recalled else ""
         return Outcome(
-            update={"memory_blocks": kept, "memory_scope": visit.scope.as_state()},
-            event=_event(recalled) if recalled is not None else None,
+            update={
+                "memory_blocks": {key: block for key, block in blocks.items() if block},
+                "memory_scope": visit.scope.as_state(),
+            },
+            event=_event(recalled) if recalled else None,
         )
+
+    def _at_least(self, visit: Visit) -> Outcome:
+        # What was recalled for one user never goes before the model for another.
+        return Outcome() if visit.blocks_are_ours or not visit.blocks else Outcome(update={"memory_blocks": {}})
+
+    def _in_sight(self, window: Sequence[str], blocks: Mapping[str, str]) -> Sequence[str]:
+        """The messages of the window whose blocks the model sees with them."""
+        # In the system message only the latest block stands: what earlier ones showed is out of sight again.
+        return window if self._placement == "message" else [key for key in window if key not in blocks]
 
 
 def recall_node(
@@ -46,6 +60,7 @@ def recall_node(
     on_error: OnError = "log",
     messages_key: str = "messages",
     window: int | None = None,
+    placement: Placement = "message",
 ) -> RecallNode:
     """A node that recalls for the last human message: put it before the model.
 
@@ -62,16 +77,20 @@ def recall_node(
         on_error: "log" goes on without recall when the memory fails, "raise" ends the run.
         messages_key: where the host's state keeps its messages.
         window: how many turns go to the model, the same number as `build_prompt` gets; by default the setting.
+        placement: where `build_prompt` puts the blocks. With "message" a drawer that an earlier block in the window
+            shows is not recalled again; with "system" it may be, as only the latest block is before the model.
 
     Example:
         >>> builder.add_node(recall_node(memory))  # doctest: +SKIP
     """
     kind = reading(messages_key, RecallNode)
     options = {"space": space, "fallbacks": fallbacks, "on_error": on_error, "messages_key": messages_key}
-    return kind(memory, name=name, window=window, **options)
+    return kind(memory, name=name, window=window, placement=placement, **options)
 
 
-def _recall(visit: Visit, asked: HumanMessage, window: Sequence[str]) -> "Recalled":
+def _recall(visit: Visit, asked: HumanMessage | None, window: Sequence[str]) -> "Recalled | None":
+    if asked is None or not asked.text.strip():
+        return None
     return visit.space.recall(str(asked.text), session=visit.scope.session, message_id=asked.id, window=window)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -18,6 +17,7 @@ from langmem_tiers.background.worker import Worker
 from langmem_tiers.clock import Clock, utc_now
 from langmem_tiers.embeddings import resolve
 from langmem_tiers.embeddings.guard import GuardedEmbedder, NoEmbedder
+from langmem_tiers.paths import default_folder
 from langmem_tiers.recall.tokens import TokenCounter
 from langmem_tiers.settings import Settings
 from langmem_tiers.space import Space
@@ -84,7 +84,7 @@ class Memory:
             NotAMemoryFolder, FolderNotWritable, DiskFull, NewerSchema: the folder can not be used.
             InvalidSettings: `embedder` is none of the above.
         """
-        folder = open_memory_folder(Path(path).expanduser() if path is not None else default_path())
+        folder = open_memory_folder(Path(path).expanduser() if path is not None else default_folder())
         chosen = resolve(embedder)
         return cls(folder, embedder=chosen, settings=settings or Settings(), background=background, clock=clock)
 
@@ -160,7 +160,8 @@ class Memory:
         """Do or await the background work of some spaces, or of all that are on disk."""
         if self._worker is None:
             wanted = self.spaces() if names is None else sorted(names)
-            return all([self._work(name, lambda: False) is Outcome.DONE for name in wanted])
+            outcomes = {self._work(name, lambda: False) for name in wanted}
+            return outcomes <= {Outcome.DONE}
         for name in names or ():
             self._worker.wake(name)
         return self._worker.wait(names, timeout)
@@ -179,16 +180,6 @@ class Memory:
 
     def _resting(self) -> float:
         return 0.0 if self._embedder is None else self._embedder.resting
-
-
-def default_path() -> Path:
-    """The memory folder when none is named: $LANGMEM_TIERS_PATH, else the user's data folder of this system."""
-    named = os.environ.get("LANGMEM_TIERS_PATH")
-    if named:
-        return Path(named).expanduser()
-    from platformdirs import user_data_path
-
-    return user_data_path("langmem-tiers") / "memory"
 
 
 def _close_at_exit(memory: Memory) -> Callable[[], Any]:

@@ -69,9 +69,7 @@ class Space:
 
         conversation = Conversation(session=session, project=project, agent=agent)
         with self.memory.use(self.name) as store:
-            report = track(
-                store.database, turns, conversation, settings=self.memory.settings, now=self.memory.clock()
-            )
+            report = track(store.database, turns, conversation, settings=self.memory.settings, now=self.memory.clock())
         if report.stored:
             self.memory.wake(self.name)
         return report
@@ -113,7 +111,9 @@ class Space:
             window: Ids of the messages that the model sees anyway; None means the whole session.
             now: The moment that recency counts from; the memory's clock by default.
             until: Leave out what was said later.
-            limit: Most items, instead of the setting; so with `threshold` and `token_budget`.
+            limit: Most items, instead of the setting.
+            threshold: Least score on any channel's scale, instead of the setting.
+            token_budget: Most tokens of the block, instead of the setting.
             fallback: False recalls nothing on a session's first turn when nothing matches.
             keep_receipt: False leaves no trace in the space.
 

@@ -82,6 +82,15 @@ def test_blocks_in_the_system_message_break_that(wide):
     assert _breaks(model) > 0
 
 
+def test_with_blocks_in_the_system_message_what_left_it_can_be_recalled_again(memory, alice):
+    remember(alice, FACT, "My brother Jonas plays the violin in an orchestra.")
+    model = ScriptedChatModel(responses=["Fine."])
+    agent = memory_agent(model, memory, checkpointer=InMemorySaver(), placement="system")
+    for text in (QUESTION, "Which instrument does my brother Jonas play in the orchestra?", "My grey cat Miso sleeps?"):
+        agent.invoke(ask(text), run())
+    assert [FACT in request[0].text for request in model.requests] == [True, False, True]
+
+
 def test_the_agent_recalls_calls_tools_and_stores_what_was_said(memory, alice):
     remember(alice, FACT)
     model = ScriptedChatModel(responses=[_asking("Oslo", 1), "Rain, and Miso is warm."])
@@ -171,6 +180,15 @@ def test_a_chat_answers_each_line_until_the_input_ends(memory, alice, end):
     block, reply = written
     assert FACT in block
     assert reply == "On the radiator."
+
+
+def test_a_chat_can_be_broken_off_while_it_answers(memory, alice):
+    agent = memory_agent(ScriptedChatModel(responses=[_break_off]), memory)
+    chat(agent, user_id="alice", thread_id="friday", read=lambda _: FACT, write=pytest.fail)
+
+
+def _break_off(_messages):
+    raise KeyboardInterrupt
 
 
 def test_the_responder_quotes_what_was_recalled_and_says_what_it_is(memory, alice):

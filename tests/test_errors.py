@@ -37,12 +37,8 @@ def test_its_way_out_is_more_than_a_commonplace(kind):
 
 @in_turn
 def test_it_is_a_builtin_that_callers_expect(kind):
-    expected = {found for found in vars(builtins).values() if inspect.isclass(found)} - {
-        Exception,
-        BaseException,
-        object,
-    }
-    assert expected & set(kind.__mro__)
+    builtin = {found for found in vars(builtins).values() if inspect.isclass(found)}
+    assert (builtin - {Exception, BaseException, object}) & set(kind.__mro__)
 
 
 @in_turn

@@ -214,6 +214,13 @@ def test_two_users_never_see_each_other(memory):
     assert graph.invoke(ask(), run("bob", "sunday"))["memory_blocks"] != {}
 
 
+def test_a_thread_that_another_user_goes_on_with_keeps_no_block_of_the_first(memory, alice):
+    remember(alice, FACT)
+    graph = chat_graph(memory, compiled={"checkpointer": InMemorySaver()})
+    graph.invoke(ask(id="1"), run("alice"))
+    assert graph.invoke(ask(id="2"), run("bob"))["memory_blocks"] == {}
+
+
 def test_a_fixed_space_is_used_whoever_speaks(memory):
     graph = chat_graph(memory, space="teams/research")
     graph.invoke(ask(FACT), run(user=None))

@@ -6,7 +6,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langmem_tiers.errors import MemoryClosed, MissingUser, TextTooLong
-from tests.graphing import FACT, ask, chat_graph, run, said, texts
+from tests.graphing import FACT, ask, chat_graph, remember, run, said, texts
 
 
 def test_without_a_user_the_reply_comes_all_the_same_and_nothing_is_stored(memory, caplog):
@@ -36,6 +36,14 @@ def test_a_closed_memory_does_not_cost_the_reply(memory, caplog):
     memory.close()
     assert texts(graph.invoke(ask(FACT), run())["messages"]) == [FACT, "Fine."]
     assert "MemoryClosed" in caplog.text
+
+
+def test_what_was_recalled_for_one_user_is_gone_for_another_even_when_recall_fails(memory, alice):
+    remember(alice, FACT)
+    graph = chat_graph(memory, compiled={"checkpointer": InMemorySaver()})
+    assert graph.invoke(ask(), run("alice"))["memory_blocks"] != {}
+    memory.close()
+    assert graph.invoke(ask(), run("bob"))["memory_blocks"] == {}
 
 
 def test_on_request_a_closed_memory_ends_the_run(memory):

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-
 from langmem_tiers.clock import Clock, to_millis
 from langmem_tiers.embeddings.base import Embedder
 from langmem_tiers.errors import InvalidVector
@@ -72,9 +71,7 @@ class EmbeddingPass:
             waiting = [
                 chunk
                 for first, last in _ranges(news)
-                for chunk in embedding_cache.missing(
-                    connection, self.database.space, self.embedder.name, first, last
-                )
+                for chunk in embedding_cache.missing(connection, self.database.space, self.embedder.name, first, last)
             ]
         distinct = list({chunk.text_hash: chunk for chunk in waiting}.values())
         for start in range(0, len(distinct), self.batch):
@@ -134,5 +131,3 @@ def _ranges(news: Sequence[Change]) -> list[tuple[int, int]]:
 
 def _text(chunk: ChunkText) -> str:
     return embedded_text(chunk.speaker, chunk.text)
-
-

@@ -62,7 +62,12 @@ class FilingPass:
             _refile(connection, space, room, texts[room.number], known, now)
 
     def _new_wings(
-        self, connection: Connection, space: str, sessions: Sequence[Sequence[str]], known: Sequence[KnownWing], now: int
+        self,
+        connection: Connection,
+        space: str,
+        sessions: Sequence[Sequence[str]],
+        known: Sequence[KnownWing],
+        now: int,
     ) -> list[KnownWing]:
         made = []
         for name in recurring_names(sessions, known=known):
@@ -122,5 +127,3 @@ def _refile(
     if decision.known is not None and decision.known != room.wing:
         rooms.refile(connection, space, room.number, decision.known)
         change_log.append(connection, space, "room.refiled", room.number, until=decision.known, at=now)
-
-

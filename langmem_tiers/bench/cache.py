@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS vectors (
     hash   BLOB NOT NULL,  -- SHA-256 of the text
     vector BLOB NOT NULL,  -- float32, as it came from the model
     PRIMARY KEY (model, hash)
-) WITHOUT ROWID
+)
 """
 _BUSY_SECONDS = 60
 _VARIABLES = 500  # of one statement

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
 from multiprocessing import get_context
@@ -35,7 +35,7 @@ class Run:
     data: Path
     out: Path
     work: Path
-    settings: Settings = Settings()
+    settings: Settings = field(default_factory=Settings)
     limit: int | None = None
     jobs: int = 1
     vectors: bool = True

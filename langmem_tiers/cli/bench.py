@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +15,6 @@ from langmem_tiers.cli.terminal import as_data, print_error, print_json, print_r
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from langmem_tiers.bench.datasets import DatasetName
     from langmem_tiers.bench.retrieval import RunReport
     from langmem_tiers.bench.scoring import Row, Scores
     from langmem_tiers.settings import Settings
@@ -70,7 +69,7 @@ def retrieval(
 
     target = target_of(context, json=json)
     run = Run(
-        dataset=cast("DatasetName", dataset.value),
+        dataset=dataset.value,
         data=data,
         out=out,
         work=work or out.parent / "work",
@@ -107,7 +106,7 @@ def score(
 
     target = target_of(context, json=json)
     answers = list(read_answers(log))
-    scores = scores_of(answers, read_gold(cast("DatasetName", dataset.value), data))
+    scores = scores_of(answers, read_gold(dataset.value, data))
     if target.json:
         print_json({"dataset": dataset.value, "log": log, **as_data(scores)})
     else:

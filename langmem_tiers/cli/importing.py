@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -86,7 +86,7 @@ def _format(file: Path, chosen: FormatChoice | None) -> Format:
     from langmem_tiers.errors import UnreadableFile
     from langmem_tiers.transfer import guess_format
 
-    kind = cast("Format", chosen.value) if chosen is not None else guess_format(file)
+    kind = chosen.value if chosen is not None else guess_format(file)
     if kind is None:
         raise UnreadableFile(
             f"{file} looks like none of the known formats.", way_out="Say --format locomo, longmemeval or jsonl."

@@ -108,22 +108,18 @@ def _similar(
 
 
 def _scores(number: int, matched: dict[int, float], similar: dict[int, float]) -> dict[str, float]:
+    """What each channel says of a drawer. Where the words found anything, not to be among it is a 0 as well."""
     scores = {}
-    if number in matched:
-        scores["keyword"] = round(matched[number], 4)
+    if matched:
+        scores["keyword"] = round(matched.get(number, 0.0), 4)
     if number in similar:
         scores["vector"] = round(similar[number], 4)
     return scores
 
 
 def _scored(found: Found, now: int, settings: RecallSettings) -> Found:
-    factors = fusion.factors(
-        own=found.own, origin=found.facts.origin, age=now - found.facts.said_at, settings=settings
-    )
-    # A drawer with a vector but without any of the words was judged by the words too: they found nothing.
-    keyword_score = found.scores.get("keyword", 0.0)
-    vector_score = found.scores.get("vector")
-    score = fusion.fused(keyword_score, None if vector_score is None else max(vector_score, 0.0), settings)
+    factors = fusion.factors(own=found.own, origin=found.facts.origin, age=now - found.facts.said_at, settings=settings)
+    score = fusion.fused(found.scores.get("keyword"), found.scores.get("vector"), settings)
     for factor in factors.values():
         score *= factor
     return Found(

@@ -1,4 +1,4 @@
-"""The first turn of a session without a match: a few recent words of the user, so that the agent does not start blank."""
+"""The first turn of a session without a match: a few recent words of the user, so that no agent starts blank."""
 
 from __future__ import annotations
 

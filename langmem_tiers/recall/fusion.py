@@ -26,10 +26,11 @@ def normalised(scores: Scores, how: str, terms: int) -> dict[int, float]:
 def fused(keyword: float | None, vector: float | None, settings: RecallSettings) -> float:
     """One score of a drawer from its channels; None is a channel that could not judge it.
 
-    A drawer that one channel alone could judge keeps that channel's own scale.
+    A drawer that one channel alone could judge keeps that channel's own scale: one that has no vector yet, or any
+    when the words of the query are nowhere.
     """
     weighted = ((keyword, settings.keyword_weight), (vector, settings.vector_weight))
-    judged = [(score, weight) for score, weight in weighted if score is not None]
+    judged = [(max(score, 0.0), weight) for score, weight in weighted if score is not None]
     total = sum(weight for _, weight in judged)
     if total == 0:
         return max((score for score, _ in judged), default=0.0)

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from langmem_tiers.clock import to_millis
 from langmem_tiers.recall import candidates, fallback, rendering, selection
 from langmem_tiers.recall.candidates import Found, Source
-from langmem_tiers.recall.query import Query, parse
+from langmem_tiers.recall.query import parse
 from langmem_tiers.recall.request import RecallRequest
 from langmem_tiers.recall.selection import Before, Chosen
 from langmem_tiers.recall.stopwatch import Stopwatch

@@ -64,7 +64,8 @@ def _rules(request: RecallRequest, before: Before, chosen: Chosen) -> tuple[Rule
         return "already_shown" if key(found) in before.shown else None
 
     def below_threshold(found: Found) -> CandidateVerdict | None:
-        return "below_threshold" if found.score < request.threshold else None
+        # By its best scale: a floor on the fused score alone would shut out what one channel is sure of.
+        return "below_threshold" if max(found.score, *found.scores.values()) < request.threshold else None
 
     def duplicate(found: Found) -> CandidateVerdict | None:
         # Best first, and the space's own copy carries a boost: what comes later is the lesser copy.

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from filelock import FileLock, Timeout
 from sqlalchemy import Connection
 
@@ -40,7 +41,7 @@ class ChromaIndex:
     def __init__(self, folder: Path, database: Database, model: str) -> None:
         self.folder = folder
         self._database = database
-        self._model = model
+        self.model = model
         self._lock = FileLock(folder / "chroma.lock")
         self._client: ClientAPI | None = None
         self._collection: Collection | None = None
@@ -50,6 +51,11 @@ class ChromaIndex:
     def owned(self) -> bool:
         """Does this process hold the projection open?"""
         return self._collection is not None
+
+    def exists(self) -> bool:
+        """Has it ever been built?"""
+        with self._database.reading() as connection:
+            return facts.get(connection, self._database.space, _FOLDER) is not None
 
     def wanted(self) -> bool:
         """Is there anything in the log that the projection does not hold yet?"""
@@ -75,7 +81,7 @@ class ChromaIndex:
         """Carry out the next changes of the log; False when there are none. The caller owns the projection."""
         with self._database.reading() as connection:
             news = self._news(connection)
-            vectors = embedding_cache.load(connection, self._database.space, self._model, self._ranges(news))
+            vectors = embedding_cache.load(connection, self._database.space, self.model, self._ranges(news))
         if not news:
             return False
         self._mark()
@@ -87,7 +93,7 @@ class ChromaIndex:
 
     def search(self, query: Vectors, most: int) -> dict[int, float]:
         """The best drawers by cosine similarity of their best chunk, as Chroma's index finds them."""
-        answer = self._held().query(query_embeddings=[query], n_results=most * 2, include=["distances"])  # type: ignore[list-item]
+        answer = self._held().query(query_embeddings=query[np.newaxis, :], n_results=most * 2, include=["distances"])
         distances = (answer["distances"] or [[]])[0]
         best: dict[int, float] = {}
         for name, distance in zip(answer["ids"][0], distances, strict=True):
@@ -133,7 +139,7 @@ class ChromaIndex:
         return facts.get(connection, self._database.space, _UNCLEAN) is not None
 
     def _ranges(self, news: Iterable[Change]) -> list[tuple[int, int]]:
-        return [(c.subject, c.until) for c in news if c.kind == "drawers.embedded" and c.detail == self._model]
+        return [(c.subject, c.until) for c in news if c.kind == "drawers.embedded" and c.detail == self.model]
 
     def _trusted(self) -> Path | None:
         with self._database.reading() as connection:
@@ -142,7 +148,7 @@ class ChromaIndex:
             unclean = self._left_unclean(connection)
         folder = self.folder / "chroma" / name if name else None
         whole = folder is not None and (folder / "chroma.sqlite3").exists()
-        return folder if whole and model == self._model and not unclean else None
+        return folder if whole and model == self.model and not unclean else None
 
     def _build(self) -> Path:
         space = self._database.space
@@ -153,7 +159,7 @@ class ChromaIndex:
         self._fill(fresh)
         with self._database.writing() as connection:
             facts.put(connection, space, _FOLDER, fresh.name)
-            facts.put(connection, space, _MODEL, self._model)
+            facts.put(connection, space, _MODEL, self.model)
             facts.drop(connection, space, _UNCLEAN)
         for other in (self.folder / "chroma").iterdir():
             if other != fresh:
@@ -170,7 +176,7 @@ class ChromaIndex:
         for first in range(1, last + 1, _STRIDE):
             with self._database.reading() as connection:
                 stride = [(first, first + _STRIDE - 1)]
-                vectors = embedding_cache.load(connection, space, self._model, stride)
+                vectors = embedding_cache.load(connection, space, self.model, stride)
             _upsert(self._held(), vectors)
         with self._database.writing() as connection:
             change_log.reset_cursor(connection, space, CURSOR, position)

@@ -46,8 +46,8 @@ class Database:
         Raises:
             DatabaseLocked, DiskFull, FolderNotWritable, DatabaseDamaged: nothing was written.
         """
-        with translated(self.path), self._engine.connect() as connection:
-            connection = connection.execution_options(immediate=True)
+        with translated(self.path), self._engine.connect() as any_connection:
+            connection = any_connection.execution_options(immediate=True)
             with connection.begin():
                 yield connection
 

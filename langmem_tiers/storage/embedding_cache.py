@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import ColumnElement, Connection, and_, func, select
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.storage.schema import chunks, drawers, embeddings
@@ -104,11 +104,11 @@ def _rows(connection: Connection, space: str, model: str, first: int, last: int)
     return [(row.drawer, row.ordinal, row.vector) for row in connection.execute(found)]
 
 
-def _same_drawer() -> object:
+def _same_drawer() -> ColumnElement[bool]:
     return and_(drawers.c.space == chunks.c.space, drawers.c.number == chunks.c.drawer)
 
 
-def _same_text(model: str) -> object:
+def _same_text(model: str) -> ColumnElement[bool]:
     return and_(
         embeddings.c.space == chunks.c.space,
         embeddings.c.model == model,

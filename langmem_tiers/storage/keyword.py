@@ -15,13 +15,10 @@ _WEIGHTS = (1.0, 0.6, 0.3)
 _MOST_TERMS = 32
 
 _CREATE = (
-    "CREATE VIRTUAL TABLE keyword USING fts5"
-    "(content, tags, category, tokenize='porter unicode61 remove_diacritics 2')"
+    "CREATE VIRTUAL TABLE keyword USING fts5(content, tags, category, tokenize='porter unicode61 remove_diacritics 2')"
 )
 _SEARCH = text("SELECT rowid, rank FROM keyword WHERE keyword MATCH :query ORDER BY rank LIMIT :most")
-_INSERT = text(
-    "INSERT INTO keyword (rowid, content, tags, category) VALUES (:drawer, :content, :tags, :category)"
-)
+_INSERT = text("INSERT INTO keyword (rowid, content, tags, category) VALUES (:drawer, :content, :tags, :category)")
 _DELETE = text("DELETE FROM keyword WHERE rowid = :drawer")
 _CATEGORISE = text("UPDATE keyword SET category = :category WHERE rowid = :drawer")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, Table, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.storage.schema import rooms, wing_aliases, wings
@@ -71,7 +71,7 @@ def open_room(connection: Connection, space: str, *, session: str, wing: int, at
     """Make a room for a session at the next free address of a wing."""
     addresses = select(func.max(rooms.c.address_room)).where(rooms.c.space == space, rooms.c.address_wing == wing)
     room = Room(
-        number=_next(connection, space, rooms.c.number),
+        number=_next(connection, space, rooms),
         session=session,
         wing=wing,
         address_wing=wing,
@@ -126,8 +126,8 @@ def open_wing(connection: Connection, space: str, *, slug: str, name: str, kind:
     """The number of the wing with this slug, made if it is new."""
     known = connection.execute(select(wings.c.number).where(wings.c.space == space, wings.c.slug == slug)).scalar()
     if known is not None:
-        return known
-    number = _next(connection, space, wings.c.number)
+        return int(known)
+    number = _next(connection, space, wings)
     row = {"number": number, "slug": slug, "name": name, "kind": kind, "origin": "rule", "created_at": at}
     connection.execute(insert(wings).values(space=space, **row))
     return number
@@ -144,9 +144,9 @@ def _update(connection: Connection, space: str, number: int, values: dict[str, i
     connection.execute(update(rooms).where(rooms.c.space == space, rooms.c.number == number).values(**values))
 
 
-def _next(connection: Connection, space: str, number: object) -> int:
-    table = number.table  # type: ignore[attr-defined]
-    return (connection.execute(select(func.max(number)).where(table.c.space == space)).scalar() or 0) + 1  # type: ignore[arg-type]
+def _next(connection: Connection, space: str, table: Table) -> int:
+    newest = select(func.max(table.c.number)).where(table.c.space == space)
+    return int(connection.execute(newest).scalar() or 0) + 1
 
 
 def _room(row: Row[tuple[object, ...]]) -> Room:

@@ -102,7 +102,9 @@ rooms = Table(
     Column("agent", Text),
     Column("opened_at", BigInteger, nullable=False, comment="When its first message was said."),
     Column("last_at", BigInteger, nullable=False, comment="When its last message was said."),
-    Column("touched_at", BigInteger, nullable=False, comment="When something was last stored: idleness counts from it."),
+    Column(
+        "touched_at", BigInteger, nullable=False, comment="When something was last stored: idleness counts from it."
+    ),
     Column("ended_at", BigInteger, comment="Explicit end; a later message opens the session again."),
     Column("drawers", Integer, nullable=False, comment="How many drawers were ever put in; the next gets this + 1."),
     PrimaryKeyConstraint("space", "number"),
@@ -159,7 +161,7 @@ turns = Table(
     Column("drawer", Integer, nullable=False),
     PrimaryKeyConstraint("space", "session", "message_id", "content_hash"),
     Index("turns_by_drawer", "space", "drawer"),
-    comment="What has been tracked: a message id with the same content is stored once, with other content it is a revision.",
+    comment="What has been tracked: an id with the same content is stored once, with other content it is a revision.",
 )
 
 chunks = Table(

@@ -29,7 +29,8 @@ def entries(path: Path, expected: str) -> Iterator[tuple[int, object | LineProbl
 
 def _of_list(path: Path, expected: str, stream: IO[bytes]) -> Iterator[tuple[int, object]]:
     try:
-        yield from enumerate(list_elements(TextIOWrapper(stream, encoding="utf-8-sig")), 1)
+        with TextIOWrapper(stream, encoding="utf-8-sig") as text:
+            yield from enumerate(list_elements(text), 1)
     except (Malformed, UnicodeDecodeError) as error:
         raise unreadable(path, expected, str(error)) from error
 

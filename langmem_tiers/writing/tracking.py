@@ -15,13 +15,13 @@ from langmem_tiers.embeddings.chunking import split
 from langmem_tiers.errors import InvalidInput, InvalidText, TextTooLong
 from langmem_tiers.palace.tags import tags
 from langmem_tiers.palace.wings import KnownWing, decide_wing
-from langmem_tiers.palace.words import searchable
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import change_log, drawers, keyword, rooms
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.drawers import NewDrawer
 from langmem_tiers.storage.rooms import Room
 from langmem_tiers.types import RejectedTurn, TrackReport, Turn
+from langmem_tiers.writing.indexing import keyword_row
 
 # Sessions that nobody named; see `_session`.
 UNNAMED = "chat-"
@@ -99,7 +99,8 @@ class _Intake:
         place = room.drawers + 1
         keys = {"session": self._session, "room": room.number, "place": place, "at": self._now}
         numbers = drawers.put(self._connection, self._space, new, **keys)  # type: ignore[arg-type]
-        keyword.add(self._connection, map(_keyword_row, numbers, new))
+        rows = (keyword_row(number, drawer.content, drawer.tags) for number, drawer in zip(numbers, new, strict=True))
+        keyword.add(self._connection, rows)
         said = [drawer.said_at for drawer in new]
         span = {"first": min(said), "last": max(said), "at": self._now}
         rooms.touch(self._connection, self._space, room, drawers=len(new), **span)
@@ -109,9 +110,7 @@ class _Intake:
     def _log_added(self, numbers: Sequence[int]) -> None:
         for start in range(0, len(numbers), _DRAWERS_A_CHANGE):
             run = numbers[start : start + _DRAWERS_A_CHANGE]
-            change_log.append(
-                self._connection, self._space, "drawers.added", run[0], until=run[-1], at=self._now
-            )
+            change_log.append(self._connection, self._space, "drawers.added", run[0], until=run[-1], at=self._now)
 
     def _supersede(self, numbers: dict[str, int], replaced: dict[str, int]) -> None:
         for message_id, old in replaced.items():
@@ -160,9 +159,7 @@ def embedded_text(speaker: str | None, piece: str) -> str:
     return f"{speaker}: {piece}" if speaker else piece
 
 
-def _prepare(
-    turns: Iterable[Turn], settings: Settings, now: datetime
-) -> tuple[list[NewDrawer], list[RejectedTurn]]:
+def _prepare(turns: Iterable[Turn], settings: Settings, now: datetime) -> tuple[list[NewDrawer], list[RejectedTurn]]:
     accepted: list[NewDrawer] = []
     rejected: list[RejectedTurn] = []
     seen: Counter[bytes] = Counter()
@@ -207,10 +204,3 @@ def _storable(text: str, most: int) -> str:
     except UnicodeEncodeError as error:
         raise InvalidText(f"The turn holds a lone surrogate at character {error.start}.") from None
     return text
-
-
-def _keyword_row(number: int, drawer: NewDrawer) -> keyword.KeywordRow:
-    words = " ".join(tag.partition(" ")[2] for tag in drawer.tags)
-    return keyword.KeywordRow(
-        drawer=number, content=searchable(drawer.content), tags=searchable(words), category=""
-    )

@@ -1,0 +1,16 @@
+"""Where the memory is when nobody says."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def default_folder() -> Path:
+    """$LANGMEM_TIERS_PATH, else a folder among the user's data on this system."""
+    named = os.environ.get("LANGMEM_TIERS_PATH")
+    if named:
+        return Path(named).expanduser()
+    from platformdirs import user_data_path
+
+    return user_data_path("langmem-tiers") / "memory"
