@@ -99,7 +99,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         with self._faults():
             visit = self._visit(state, config, runtime)
             outcome = self._at_least(visit)
-            outcome = self._work(visit)
+            return self._work(visit)
         return outcome
 
     def _visit(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> Visit:

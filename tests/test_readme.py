@@ -35,7 +35,7 @@ def _succeeds(command, folder, environment, **options):
     return done.stdout
 
 
-@pytest.mark.parametrize("code", _blocks("python"))
+@pytest.mark.parametrize("code", [*_blocks("python")])
 def test_python_runs(code, tmp_path, offline_environment):
     (tmp_path / "block.py").write_text(code)
     _succeeds([sys.executable, "block.py"], tmp_path, offline_environment)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class OwnSource(Source, Protocol):
     """The space that a recall is made for: the only one that is written to."""
 
-    def writing(self) -> AbstractContextManager[Connection]:
+    def writing(self, *, durable: bool = True) -> AbstractContextManager[Connection]:
         """A transaction on its records."""
 
 
@@ -181,7 +181,7 @@ class Recall:
         )
 
     def _keep(self, kept: KeptRecall) -> tuple[int, dict[str, float]]:
-        with self._watch.stage("store"), self._own.writing() as connection:
+        with self._watch.stage("store"), self._own.writing(durable=False) as connection:
             key = self._own.key
             number = receipts.put(connection, key, kept, query_hash=self._hash, most=self._receipts_kept)
             mine = [drawer for space, drawer, _, _ in kept.shown if space == self._own.name]

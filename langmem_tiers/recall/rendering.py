@@ -44,7 +44,7 @@ def escape(text: str) -> str:
     """`text` with whatever could act as markup, or hide, made visible and harmless."""
     if text.isascii() and text.isprintable():
         return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return "".join(map(_escaped, text))
+    return text.translate(_ESCAPED)
 
 
 def excerpt(text: str, terms: Sequence[str], most: int) -> str:
@@ -68,6 +68,17 @@ def _escaped(character: str) -> str:
     if not character.isascii() and unicodedata.normalize("NFKC", character) in _ESCAPES:
         return f"&#x{ord(character):x};"
     return character
+
+
+class _EscapeTable(dict[int, str]):
+    """What each character becomes, worked out when it is first met."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = _escaped(chr(code))
+        return self[code]
+
+
+_ESCAPED = _EscapeTable()
 
 
 def _pieces(text: str, most: int) -> list[tuple[int, int]]:

@@ -7,13 +7,15 @@ background, and never on the reply path.
 from __future__ import annotations
 
 import logging
+import math
+import re
 from collections.abc import Callable
 
 log = logging.getLogger(__name__)
 
 # Characters a token, on average, in English text; other scripts with an alphabet take fewer.
 _LATIN, _OTHER = 4.0, 2.0
-_FIRST_CJK = 0x2E80
+_WIDE = re.compile("[\u2e80-\U0010ffff]")
 
 
 class TokenCounter:
@@ -48,8 +50,6 @@ class TokenCounter:
 
 def estimate(text: str) -> int:
     """Tokens in `text` by its scripts: about one a CJK character, one for four Latin letters."""
-    if text.isascii():
-        return -(-len(text) // 4)
-    wide = sum(ord(character) >= _FIRST_CJK for character in text)
-    plain = sum(character.isascii() for character in text)
-    return round(wide + plain / _LATIN + (len(text) - wide - plain) / _OTHER + 0.5)
+    plain = len(text.encode("ascii", "ignore"))
+    wide = 0 if plain == len(text) else len(_WIDE.findall(text))
+    return math.ceil(wide + plain / _LATIN + (len(text) - wide - plain) / _OTHER)

@@ -40,16 +40,32 @@ class Database:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self, *, durable: bool = True) -> Iterator[Connection]:
         """A connection whose changes are committed together at the end of the block, or not at all.
+
+        A commit that is not `durable` survives a crash of the process, but the last ones may be lost at power loss:
+        for notes about recalls, never for memories.
 
         Raises:
             DatabaseLocked, DiskFull, FolderNotWritable, DatabaseDamaged: nothing was written.
         """
         with translated(self.path), self._engine.connect() as any_connection:
             connection = any_connection.execution_options(immediate=True)
-            with connection.begin():
+            with self._synchronous(connection, durable=durable), connection.begin():
                 yield connection
+
+    @contextmanager
+    def _synchronous(self, connection: Connection, *, durable: bool) -> Iterator[None]:
+        if durable or self._settings.synchronous == "NORMAL":
+            yield
+            return
+        driver = connection.connection.cursor()
+        driver.execute("PRAGMA synchronous=NORMAL")
+        try:
+            yield
+        finally:
+            driver.execute("PRAGMA synchronous=FULL")
+            driver.close()
 
     def backup(self, target: Path) -> None:
         """Copy the whole database to `target` while others may go on writing."""

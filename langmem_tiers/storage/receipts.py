@@ -16,6 +16,8 @@ from langmem_tiers.types import Candidate, Receipt
 Shown = tuple[str, int, float, int]
 """Space, drawer, score and tokens of an item in a block."""
 
+# Candidates kept with a receipt, the best ones: enough to explain, little enough to write on every turn.
+_CANDIDATES_KEPT = 50
 _CANDIDATE = tuple(field.name for field in fields(Candidate))
 
 
@@ -101,7 +103,9 @@ def count(connection: Connection, space: str) -> int:
 def _dump(receipt: Receipt) -> str:
     body = {field.name: getattr(receipt, field.name) for field in fields(Receipt)}
     body["at"] = to_millis(receipt.at)
-    body["candidates"] = [[getattr(found, name) for name in _CANDIDATE] for found in receipt.candidates]
+    body["candidates"] = [
+        [getattr(found, name) for name in _CANDIDATE] for found in receipt.candidates[:_CANDIDATES_KEPT]
+    ]
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 

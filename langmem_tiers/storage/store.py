@@ -35,9 +35,9 @@ class SpaceStore:
         """A snapshot of the records."""
         return self.database.reading()
 
-    def writing(self) -> AbstractContextManager[Connection]:
-        """A transaction on the records."""
-        return self.database.writing()
+    def writing(self, *, durable: bool = True) -> AbstractContextManager[Connection]:
+        """A transaction on the records; see `Database.writing`."""
+        return self.database.writing(durable=durable)
 
     def close(self) -> None:
         """Let go of everything; the projection is noted as left clean."""
