@@ -7,15 +7,18 @@ session's date stands in for the weeks. The memory is left in .demo, to look aro
 """
 
 import logging
+import os
 import shutil
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.panel import Panel
 from rich.rule import Rule
+from rich.table import Table
 from rich.text import Text
 
 from langmem_tiers import Memory
@@ -24,6 +27,7 @@ from langmem_tiers.integrations import OfflineResponder
 
 FOLDER = Path(".demo")
 USER = "mara"
+PANEL: dict[str, Any] = {"title_align": "left", "border_style": "dim", "padding": (0, 1)}
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ def play(console: Console, agent: AgentGraph, talk: Talk) -> None:
     console.print(title(talk))
     for line in talk.lines:
         converse(agent, line, user_id=USER, thread_id=talk.name)
-        console.print(Text("  Mara  ", style="bold cyan") + Text(line))
+        console.print(said(line))
 
 
 def ask(console: Console, agent: AgentGraph, talk: Talk) -> None:
@@ -106,8 +110,7 @@ def ask(console: Console, agent: AgentGraph, talk: Talk) -> None:
     console.print(title(talk))
     for question in talk.lines:
         _, block = converse(agent, question, user_id=USER, thread_id=talk.name)
-        console.print()
-        console.print(Text("  Mara  ", style="bold cyan") + Text(question))
+        console.print(said(question))
         console.print(recalled(block))
 
 
@@ -115,18 +118,25 @@ def title(talk: Talk) -> Rule:
     return Rule(Text(f"{talk.at:%A, %-d %B %Y}  ·  session {talk.name}", style="bold"), align="left")
 
 
+def said(line: str) -> Table:
+    """A line of the user's, hanging beside her name."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_row(Text("Mara", style="bold cyan"), line)
+    return grid
+
+
 def recalled(block: str) -> Panel:
     if not block:
-        return Panel(Text("Nothing: she never said. No block is put before the model."), title="recalled", style="dim")
-    return Panel(Text(block), title="recalled: what a model is given with this question", title_align="left")
+        return Panel("Nothing comes close, so no block is put before the model.", title="not recalled", **PANEL)
+    return Panel(block, title="recalled: what a model is given with this question", **PANEL)
 
 
 def closing(memory: Memory) -> Text:
     stats = memory.user(USER).stats()
     kept = f"{stats.drawers} messages of {stats.sessions} sessions are in {FOLDER}/"
     how = f"by keywords and by meaning ({stats.embedding_model})" if stats.vectors else "by keywords only"
-    command = Path(sys.executable).with_name("langmem-tiers")
-    tries = ("palace", 'recall "who helps with the weather station" --explain', "chat --show", "stats")
+    command = os.path.relpath(Path(sys.executable).with_name("langmem-tiers"))
+    tries = ("palace", 'recall "weather station" --explain', "chat --show", "stats")
     lines = "\n".join(f"  {command} --path {FOLDER} --user {USER} {one}" for one in tries)
     return Text(f"\n{kept}, recalled {how}.\n\nTry next:\n{lines}")
 

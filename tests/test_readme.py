@@ -1,12 +1,16 @@
 """Every code block of the README and the docs runs as it stands, in an empty folder."""
 
+import io
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from langmem_tiers.cli import main
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -27,30 +31,32 @@ def _blocks(language):
                 yield pytest.param(found.group(2), id=f"{page.relative_to(ROOT)}:{line}")
 
 
-def _succeeds(command, folder, environment, **options):
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False, **options
-    )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
 @pytest.mark.parametrize("code", [*_blocks("python")])
 def test_python_runs(code, tmp_path, offline_environment):
     (tmp_path / "block.py").write_text(code)
-    _succeeds([sys.executable, "block.py"], tmp_path, offline_environment)
+    command = [sys.executable, "-W", "error", "block.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=offline_environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
 
 def _command_blocks():
     return [block for block in _blocks("sh") if "langmem-tiers" in block.values[0]]
 
 
-@pytest.mark.parametrize("lines", _command_blocks())
-def test_commands_run(lines, tmp_path, offline_environment):
-    (tmp_path / "conversation.jsonl").write_text("".join(json.dumps(turn) + "\n" for turn in CONVERSATION))
-    for line in (SETUP, *lines.splitlines()):
-        if line.startswith("langmem-tiers"):
-            _succeeds(line, tmp_path, offline_environment, shell=True, input="Where does my sister Lena live?\n")
+@pytest.mark.parametrize("block", _command_blocks())
+def test_commands_run(block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("conversation.jsonl").write_text("".join(json.dumps(turn) + "\n" for turn in CONVERSATION))
+    for line in (SETUP, *block.splitlines()):
+        monkeypatch.setattr("sys.stdin", io.StringIO("Where does my sister Lena live?\n"))
+        assert _exit_code(shlex.split(line, comments=True)) == 0
+
+
+def _exit_code(command):
+    assert command[0] == "langmem-tiers"
+    with pytest.raises(SystemExit) as left:
+        main(command[1:])
+    return left.value.code or 0
 
 
 def test_links_lead_somewhere():

@@ -1,4 +1,7 @@
-"""The filing pass: closets for new drawers, and wings for names that keep coming up. No model is asked."""
+"""The filing pass: closets for new drawers, and wings for names that keep coming up. No model is asked.
+
+What goes where is worked out on a snapshot; the transaction that writes it down is short, since turns wait for it.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,37 @@ from sqlalchemy import Connection
 
 from langmem_tiers.clock import Clock, to_millis
 from langmem_tiers.palace.topics import RECENT, ClosetDecision, decide_closets
-from langmem_tiers.palace.wings import KnownWing, decide_wing, recurring_names
-from langmem_tiers.storage import change_log, closets, rooms
+from langmem_tiers.palace.wings import KnownWing, RecurringName, decide_wing, recurring_names
+from langmem_tiers.palace.words import searchable
+from langmem_tiers.storage import change_log, closets, keyword, rooms
 from langmem_tiers.storage.change_log import Change
 from langmem_tiers.storage.database import Database
-from langmem_tiers.storage.rooms import Room
 
 CURSOR = "file"
 # Drawers filed between two commits.
-_BATCH = 512
+_BATCH = 256
 # A name is looked for in so many rooms; more would make the pass grow with the memory.
 _ROOMS_LOOKED_AT = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class _RoomPlan:
+    """Decisions for the new drawers of a room; `closet` is the one that is open there."""
+
+    room: int
+    closet: int | None
+    decisions: Sequence[ClosetDecision]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _WingPlan:
+    """Names that have earned a wing, and the slug of the wing that each room moves to."""
+
+    names: Sequence[RecurringName]
+    moves: Sequence[tuple[int, str]]
+
+
+_NO_WINGS = _WingPlan(names=(), moves=())
 
 
 @dataclass(frozen=True)
@@ -31,49 +54,29 @@ class FilingPass:
 
     def step(self) -> bool:
         """File the next drawers of the log; False when all are filed."""
-        with self.database.writing() as connection:
+        with self.database.reading() as connection:
             space = self.database.space
             old = change_log.cursor(connection, space, CURSOR)
             news = _take(change_log.read(connection, space, after=old, kinds={"drawers.added"}, most=_BATCH))
             if not news:
                 return False
-            touched: set[int] = set()
-            for change in news:
-                touched |= closets.rooms_of(connection, space, change.subject, change.until)
-            for room in sorted(touched):
-                _file_room(connection, space, room)
-            self._raise_wings(connection, touched)
-            change_log.move_cursor(connection, space, CURSOR, old=old, new=news[-1].position)
+            touched = closets.rooms_of(connection, space, news[0].subject, news[-1].until)
+            plans = [_plan_room(connection, space, room) for room in sorted(touched)]
+            opened = closets.rooms_opened(connection, space, news[0].subject, news[-1].until)
+            wings = _plan_wings(connection, space) if opened else _NO_WINGS
+        self._write(old, news[-1].position, plans, wings)
         return True
 
-    def _raise_wings(self, connection: Connection, touched: set[int]) -> None:
-        """Give a wing to names that recur, and move rooms of the general wing that speak of one there."""
-        space, now = self.database.space, to_millis(self.clock())
-        wings = {wing.number: wing for wing in rooms.every_wing(connection, space)}
-        general = {number for number, wing in wings.items() if wing.kind == "general"}
-        unfiled = [room for room in rooms.every(connection, space) if room.wing in general]
-        looked_at = unfiled[-_ROOMS_LOOKED_AT:]
-        if not touched & {room.number for room in looked_at}:
-            return
-        texts = {room.number: closets.user_texts(connection, space, room.number) for room in looked_at}
-        known = [KnownWing(number=w.number, name=w.name, kind=w.kind, aliases=w.aliases) for w in wings.values()]
-        known += self._new_wings(connection, space, list(texts.values()), known, now)
-        for room in looked_at:
-            _refile(connection, space, room, texts[room.number], known, now)
-
-    def _new_wings(
-        self,
-        connection: Connection,
-        space: str,
-        sessions: Sequence[Sequence[str]],
-        known: Sequence[KnownWing],
-        now: int,
-    ) -> list[KnownWing]:
-        made = []
-        for name in recurring_names(sessions, known=known):
-            number = rooms.open_wing(connection, space, slug=name.slug, name=name.name, kind="subject", at=now)
-            made.append(KnownWing(number=number, name=name.name, kind="subject"))
-        return made
+    def _write(self, old: int, new: int, plans: Sequence[_RoomPlan], wings: _WingPlan) -> None:
+        with self.database.writing() as connection:
+            space, now = self.database.space, to_millis(self.clock())
+            if not change_log.move_cursor(connection, space, CURSOR, old=old, new=new):
+                return  # another process has filed them meanwhile
+            for plan in plans:
+                _file(connection, space, plan)
+            moved = _raise(connection, space, wings, now)
+            for room in {plan.room for plan in plans} | moved:
+                _categorise(connection, space, room)
 
 
 def pending(database: Database) -> int:
@@ -95,16 +98,31 @@ def _take(news: Sequence[Change]) -> list[Change]:
     return taken
 
 
-def _file_room(connection: Connection, space: str, room: int) -> None:
-    waiting = closets.unfiled(connection, space, room)
-    if not waiting:
-        return
+def _plan_room(connection: Connection, space: str, room: int) -> _RoomPlan:
     last = closets.last_of(connection, space, room, recent=RECENT)
-    decisions = decide_closets(waiting, last)
-    number = last.number if last else None
-    for run in _runs(decisions):
+    decisions = decide_closets(closets.unfiled(connection, space, room), last)
+    return _RoomPlan(room=room, closet=last.number if last else None, decisions=decisions)
+
+
+def _plan_wings(connection: Connection, space: str) -> _WingPlan:
+    """Looked at when a room is opened: the rooms before it are whole by then."""
+    wings = rooms.every_wing(connection, space)
+    general = {wing.number for wing in wings if wing.kind == "general"}
+    looked_at = [room for room in rooms.every(connection, space) if room.wing in general][-_ROOMS_LOOKED_AT:]
+    texts = [closets.user_texts(connection, space, room.number) for room in looked_at]
+    known = [KnownWing(number=w.number, name=w.name, kind=w.kind, aliases=w.aliases) for w in wings]
+    names = recurring_names(texts, known=known)
+    known += [KnownWing(number=0, name=name.name, kind="subject") for name in names]
+    decisions = [decide_wing(said, project=None, agent=None, known=known) for said in texts]
+    moves = [(room.number, new.slug) for room, new in zip(looked_at, decisions, strict=True) if new.kind != "general"]
+    return _WingPlan(names=names, moves=moves)
+
+
+def _file(connection: Connection, space: str, plan: _RoomPlan) -> None:
+    number = plan.closet
+    for run in _runs(plan.decisions):
         if run[0].opens or number is None:
-            number = closets.open_closet(connection, space, room, run[-1].name)
+            number = closets.open_closet(connection, space, plan.room, run[-1].name)
         elif run[-1].name:
             closets.rename(connection, space, number, run[-1].name)
         closets.put(connection, space, number, [decision.turn for decision in run])
@@ -120,10 +138,19 @@ def _runs(decisions: Sequence[ClosetDecision]) -> list[list[ClosetDecision]]:
     return runs
 
 
-def _refile(
-    connection: Connection, space: str, room: Room, texts: Sequence[str], known: Sequence[KnownWing], now: int
-) -> None:
-    decision = decide_wing(texts, project=None, agent=None, known=known)
-    if decision.known is not None and decision.known != room.wing:
-        rooms.refile(connection, space, room.number, decision.known)
-        change_log.append(connection, space, "room.refiled", room.number, until=decision.known, at=now)
+def _raise(connection: Connection, space: str, wings: _WingPlan, now: int) -> set[int]:
+    """Make the new wings and move rooms there; the rooms that moved."""
+    for name in wings.names:
+        rooms.open_wing(connection, space, slug=name.slug, name=name.name, kind="subject", at=now)
+    numbers = {wing.slug: wing.number for wing in rooms.every_wing(connection, space)}
+    moved = [(room, numbers[slug]) for room, slug in wings.moves if slug in numbers]
+    for room, wing in moved:
+        rooms.refile(connection, space, room, wing)
+        change_log.append(connection, space, "room.refiled", room, until=wing, at=now)
+    return {room for room, _ in moved}
+
+
+def _categorise(connection: Connection, space: str, room: int) -> None:
+    """Let the keyword index know the words of the place that drawers are filed in."""
+    found = closets.categories(connection, space, room)
+    keyword.categorise(connection, [(drawer, searchable(category)) for drawer, category in found])

@@ -6,7 +6,8 @@ from sqlalchemy import Connection, delete, select
 
 from langmem_tiers.background.embedding import cursor_name
 from langmem_tiers.maintenance.vectors import unusable
-from langmem_tiers.storage import change_log, keyword
+from langmem_tiers.palace.words import searchable
+from langmem_tiers.storage import change_log, closets, keyword, rooms
 from langmem_tiers.storage.keyword import KeywordRow
 from langmem_tiers.storage.schema import drawers, embeddings
 from langmem_tiers.storage.store import SpaceStore
@@ -28,6 +29,9 @@ def _keyword_index(store: SpaceStore) -> str:
         keyword.recreate(connection)
         for first in range(1, _last(connection, store.key) + 1, _STRIDE):
             keyword.add(connection, _rows(connection, store.key, first))
+        for room in rooms.every(connection, store.key):
+            found = closets.categories(connection, store.key, room.number)
+            keyword.categorise(connection, [(drawer, searchable(category)) for drawer, category in found])
         count = keyword.count(connection)
     return f"keyword index: {count} drawers"
 

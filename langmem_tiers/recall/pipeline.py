@@ -102,12 +102,18 @@ class Recall:
         return vector
 
     def _before(self) -> Before:
-        """What the session's blocks show: of the messages in the window, or of all when no window is given."""
+        """What the blocks of the other messages show: of those in the window, or of the session when none is given."""
         request = self._request
-        if request.session is None:
+        if request.session is None and request.window is None:
             return Before(query_hash=self._hash)
         with self._own.reading() as connection:
-            shown = receipts.shown_for(connection, self._own.key, request.session, request.window)
+            shown = receipts.shown_for(
+                connection,
+                self._own.key,
+                session=request.session,
+                messages=request.window,
+                but=request.message_id,
+            )
         return Before(shown=shown, query_hash=self._hash)
 
     def _with_fallback(self, ranked: list[Found], chosen: Chosen) -> tuple[list[Found], Chosen]:
@@ -118,7 +124,8 @@ class Recall:
         found = fallback.first_turn(self._own, request.session, request.message_id, most=most, until=request.until)
         known = {selection.key(candidate) for candidate in found}
         others = [candidate for candidate in ranked if selection.key(candidate) not in known]
-        return [*found, *others], Chosen(passed=found, verdicts=chosen.verdicts)
+        verdicts = {key: verdict for key, verdict in chosen.verdicts.items() if key not in known}
+        return [*found, *others], Chosen(passed=found, verdicts=verdicts)
 
     def _pack(self, chosen: Chosen) -> tuple[list[RecalledItem], list[str]]:
         """Render what passed, best first, while it fits the budget; then put it in order of time."""

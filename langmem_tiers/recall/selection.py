@@ -81,6 +81,8 @@ def _rules(request: RecallRequest, before: Before, chosen: Chosen) -> tuple[Rule
 
 
 def _is_in_window(found: Found, request: RecallRequest) -> bool:
-    if not found.own or request.session is None or found.facts.session != request.session:
+    if not found.own or (request.session is not None and found.facts.session != request.session):
         return False
-    return request.window is None or found.facts.message_id in request.window
+    if request.window is None:
+        return request.session is not None
+    return found.facts.message_id in request.window

@@ -85,8 +85,9 @@ class ChromaIndex:
         if not news:
             return False
         self._mark()
-        _upsert(self._held(), vectors)
+        # Deletion first: only drawers that stand are loaded, also those that stand again.
         _delete(self._held(), news)
+        _upsert(self._held(), vectors)
         with self._database.writing() as connection:
             change_log.reset_cursor(connection, self._database.space, CURSOR, news[-1].position)
         return True

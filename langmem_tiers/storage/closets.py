@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, and_, func, insert, select, update
 
 from langmem_tiers.palace.slugs import slugify
 from langmem_tiers.palace.topics import OpenCloset, TopicTurn
 from langmem_tiers.palace.words import LOOKED_AT
-from langmem_tiers.storage.schema import closets, drawers
+from langmem_tiers.storage.schema import closets, drawers, rooms, wings
 
 UNNAMED = "untitled"
 _TURN = (drawers.c.number, drawers.c.role, func.substr(drawers.c.content, 1, LOOKED_AT).label("text"))
@@ -19,6 +19,15 @@ def rooms_of(connection: Connection, space: str, first: int, last: int) -> set[i
     """The rooms that drawers `first` to `last` stand in."""
     between = drawers.c.number.between(first, last)
     return set(connection.execute(select(drawers.c.room).distinct().where(drawers.c.space == space, between)).scalars())
+
+
+def rooms_opened(connection: Connection, space: str, first: int, last: int) -> bool:
+    """Did one of drawers `first` to `last` open its room?"""
+    opening = (drawers.c.number.between(first, last), drawers.c.place == 1)
+    return (
+        connection.execute(select(drawers.c.number).where(drawers.c.space == space, *opening).limit(1)).first()
+        is not None
+    )
 
 
 def unfiled(connection: Connection, space: str, room: int) -> list[TopicTurn]:
@@ -59,6 +68,18 @@ def put(connection: Connection, space: str, number: int, filed: Sequence[int]) -
     """File drawers in a closet."""
     these = (drawers.c.space == space, drawers.c.number.in_(list(filed)))
     connection.execute(update(drawers).where(*these).values(closet=number))
+
+
+def categories(connection: Connection, space: str, room: int) -> list[tuple[int, str]]:
+    """The words of its place for each standing drawer of a room: its wing, unless that is the general one, its topic."""
+    same_closet = and_(closets.c.space == drawers.c.space, closets.c.number == drawers.c.closet)
+    same_room = and_(rooms.c.space == drawers.c.space, rooms.c.number == drawers.c.room)
+    same_wing = and_(wings.c.space == rooms.c.space, wings.c.number == rooms.c.wing, wings.c.kind != "general")
+    tables = drawers.join(rooms, same_room).outerjoin(wings, same_wing).outerjoin(closets, same_closet)
+    columns = (drawers.c.number, wings.c.name.label("wing"), closets.c.name.label("topic"))
+    standing = (drawers.c.space == space, drawers.c.room == room, drawers.c.superseded_by.is_(None))
+    found = connection.execute(select(*columns).select_from(tables).where(*standing))
+    return [(row.number, " ".join(filter(None, (row.wing, row.topic)))) for row in found]
 
 
 def user_texts(connection: Connection, space: str, room: int) -> list[str]:

@@ -42,16 +42,28 @@ class DrawerFacts:
     said_at: int
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Version:
+    """One stored wording of a message; the last one tracked stands."""
+
+    drawer: int
+    stands: bool
+
+
 def known_turns(
     connection: Connection, space: str, session: str, message_ids: Collection[str]
-) -> dict[str, dict[bytes, int]]:
-    """The drawers stored for these message ids of a session, by content hash."""
-    wanted = select(turns.c.message_id, turns.c.content_hash, turns.c.drawer).where(
-        turns.c.space == space, turns.c.session == session, turns.c.message_id.in_(list(message_ids))
+) -> dict[str, dict[bytes, Version]]:
+    """The wordings stored for these message ids of a session, by content hash."""
+    same_drawer = and_(drawers.c.space == turns.c.space, drawers.c.number == turns.c.drawer)
+    wanted = (
+        select(turns.c.message_id, turns.c.content_hash, turns.c.drawer, drawers.c.superseded_by)
+        .select_from(turns.join(drawers, same_drawer))
+        .where(turns.c.space == space, turns.c.session == session, turns.c.message_id.in_(list(message_ids)))
     )
-    known: dict[str, dict[bytes, int]] = {}
+    known: dict[str, dict[bytes, Version]] = {}
     for row in connection.execute(wanted):
-        known.setdefault(row.message_id, {})[row.content_hash] = row.drawer
+        version = Version(drawer=row.drawer, stands=row.superseded_by is None)
+        known.setdefault(row.message_id, {})[row.content_hash] = version
     return known
 
 
@@ -85,6 +97,12 @@ def supersede(connection: Connection, space: str, number: int, by: int) -> int:
     connection.execute(update(drawers).where(this).values(superseded_by=by))
     pieces = select(func.count()).where(chunks.c.space == space, chunks.c.drawer == number)
     return int(connection.execute(pieces).scalar_one())
+
+
+def reinstate(connection: Connection, space: str, number: int) -> None:
+    """Let a superseded drawer stand again."""
+    this = and_(drawers.c.space == space, drawers.c.number == number)
+    connection.execute(update(drawers).where(this).values(superseded_by=None))
 
 
 def standing(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int, DrawerFacts]:

@@ -51,8 +51,9 @@ class ExactIndex:
             if not news:
                 return
             ranges = [(c.subject, c.until) for c in news if c.kind == "drawers.embedded" and c.detail == self._model]
-            self._append(embedding_cache.load(connection, self._space, self._model, ranges))
+            # Removal first: only drawers that stand are loaded, also those that stand again.
             self._remove({c.subject for c in news if c.kind == "drawer.superseded"})
+            self._append(embedding_cache.load(connection, self._space, self._model, ranges))
             self.position = news[-1].position
 
     def search(self, query: Vectors, most: int) -> dict[int, float]:

@@ -65,12 +65,17 @@ def same_call(
 
 
 def shown_for(
-    connection: Connection, space: str, session: str, message_ids: Collection[str] | None
+    connection: Connection, space: str, *, session: str | None, messages: Collection[str] | None, but: str | None
 ) -> set[tuple[str, int]]:
-    """Space and number of the drawers that the blocks of these messages show; None means the whole session."""
+    """Space and number of the drawers that the blocks of these messages of a session show; None means all of them.
+
+    The block of the message `but` does not count: it is the one being made.
+    """
     wanted = select(receipts.c.shown).where(receipts.c.space == space, receipts.c.session == session)
-    if message_ids is not None:
-        wanted = wanted.where(receipts.c.message_id.in_(list(message_ids)))
+    if messages is not None:
+        wanted = wanted.where(receipts.c.message_id.in_(list(messages)))
+    if but is not None:
+        wanted = wanted.where(receipts.c.message_id.is_distinct_from(but))
     lists = [json.loads(shown) for shown in connection.execute(wanted).scalars()]
     return {(item[0], item[1]) for shown in lists for item in shown}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -54,6 +54,15 @@ def track(
         return intake.take(accepted, rejected)
 
 
+@dataclass
+class _Plan:
+    """Drawers to store, and by message id: wordings that stand again, and drawers that are replaced."""
+
+    new: list[NewDrawer] = field(default_factory=list)
+    taken_back: dict[str, int] = field(default_factory=dict)
+    replaced: dict[str, int] = field(default_factory=dict)
+
+
 class _Intake:
     """One tracking transaction."""
 
@@ -67,32 +76,45 @@ class _Intake:
         self._session = conversation.session or self._unnamed_session(settings.sessions.idle_minutes)
 
     def take(self, accepted: Sequence[NewDrawer], rejected: Sequence[RejectedTurn]) -> TrackReport:
-        new, replaced = self._sort_out(accepted)
-        numbers = self._store(new) if new else []
-        self._supersede(dict(zip((drawer.message_id for drawer in new), numbers, strict=True)), replaced)
+        plan = self._plan(accepted)
+        numbers = self._store(plan.new) if plan.new else []
+        stored = {drawer.message_id: number for drawer, number in zip(plan.new, numbers, strict=True)}
+        self._reinstate(plan.taken_back, accepted)
+        for message_id, old in plan.replaced.items():
+            self._supersede(old, by=(stored | plan.taken_back)[message_id])
         return TrackReport(
             session=self._session,
             stored=tuple(numbers),
-            revised=tuple(sorted(replaced.values())),
-            known=len(accepted) - len(new),
+            revised=tuple(sorted(plan.replaced.values())),
+            known=len(accepted) - len(plan.new),
             rejected=tuple(rejected),
         )
 
-    def _sort_out(self, accepted: Sequence[NewDrawer]) -> tuple[list[NewDrawer], dict[str, int]]:
-        """The drawers that are new, and the drawer that each revised message id had before."""
-        ids = {drawer.message_id for drawer in accepted}
-        known = drawers.known_turns(self._connection, self._space, self._session, ids)
-        new: list[NewDrawer] = []
-        replaced: dict[str, int] = {}
-        for drawer in accepted:
-            versions = known.setdefault(drawer.message_id, {})
-            if drawer.content_hash in versions:
-                continue
-            if versions:
-                replaced[drawer.message_id] = max(versions.values())
-            versions[drawer.content_hash] = -1
-            new.append(drawer)
-        return new, {message: number for message, number in replaced.items() if number > 0}
+    def _plan(self, accepted: Sequence[NewDrawer]) -> _Plan:
+        """What to do for each message by its last wording in this call."""
+        last = {drawer.message_id: drawer for drawer in accepted}
+        known = drawers.known_turns(self._connection, self._space, self._session, last)
+        plan = _Plan()
+        for message_id, drawer in last.items():
+            versions = known.get(message_id, {})
+            same = versions.get(drawer.content_hash)
+            if same is None:
+                plan.new.append(drawer)
+            elif not same.stands:
+                plan.taken_back[message_id] = same.drawer
+            for version in versions.values():
+                if version.stands and version is not same:
+                    plan.replaced[message_id] = version.drawer
+        return plan
+
+    def _reinstate(self, taken_back: dict[str, int], accepted: Sequence[NewDrawer]) -> None:
+        """An edit was taken back: the earlier wording stands again, and is indexed again."""
+        wordings = {drawer.message_id: drawer for drawer in accepted}
+        for message_id, number in taken_back.items():
+            drawer = wordings[message_id]
+            drawers.reinstate(self._connection, self._space, number)
+            keyword.add(self._connection, [keyword_row(number, drawer.content, drawer.tags)])
+            self._log_added([number])
 
     def _store(self, new: Sequence[NewDrawer]) -> list[int]:
         room = self._room(new)
@@ -112,13 +134,10 @@ class _Intake:
             run = numbers[start : start + _DRAWERS_A_CHANGE]
             change_log.append(self._connection, self._space, "drawers.added", run[0], until=run[-1], at=self._now)
 
-    def _supersede(self, numbers: dict[str, int], replaced: dict[str, int]) -> None:
-        for message_id, old in replaced.items():
-            chunks = drawers.supersede(self._connection, self._space, old, by=numbers[message_id])
-            keyword.remove(self._connection, [old])
-            change_log.append(
-                self._connection, self._space, "drawer.superseded", old, until=max(chunks, 0), at=self._now
-            )
+    def _supersede(self, old: int, *, by: int) -> None:
+        chunks = drawers.supersede(self._connection, self._space, old, by=by)
+        keyword.remove(self._connection, [old])
+        change_log.append(self._connection, self._space, "drawer.superseded", old, until=chunks, at=self._now)
 
     def _room(self, new: Sequence[NewDrawer]) -> Room:
         room = rooms.of_session(self._connection, self._space, self._session)
