@@ -5,7 +5,7 @@ What goes where is worked out on a snapshot; the transaction that writes it down
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
@@ -75,7 +75,10 @@ class FilingPass:
             for plan in plans:
                 _file(connection, space, plan)
             moved = _raise(connection, space, wings, now)
-            for room in {plan.room for plan in plans} | moved:
+            for plan in plans:
+                if plan.room not in moved:
+                    _categorise(connection, space, plan.room, only={decision.turn for decision in plan.decisions})
+            for room in moved:
                 _categorise(connection, space, room)
 
 
@@ -150,7 +153,8 @@ def _raise(connection: Connection, space: str, wings: _WingPlan, now: int) -> se
     return {room for room, _ in moved}
 
 
-def _categorise(connection: Connection, space: str, room: int) -> None:
-    """Let the keyword index know the words of the place that drawers are filed in."""
+def _categorise(connection: Connection, space: str, room: int, only: Collection[int] | None = None) -> None:
+    """Let the keyword index know the words of the place that these drawers, or all of a room, are filed in."""
     found = closets.categories(connection, space, room)
-    keyword.categorise(connection, [(drawer, searchable(category)) for drawer, category in found])
+    wanted = [(drawer, searchable(category)) for drawer, category in found if only is None or drawer in only]
+    keyword.categorise(connection, wanted)

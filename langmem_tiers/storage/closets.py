@@ -23,11 +23,8 @@ def rooms_of(connection: Connection, space: str, first: int, last: int) -> set[i
 
 def rooms_opened(connection: Connection, space: str, first: int, last: int) -> bool:
     """Did one of drawers `first` to `last` open its room?"""
-    opening = (drawers.c.number.between(first, last), drawers.c.place == 1)
-    return (
-        connection.execute(select(drawers.c.number).where(drawers.c.space == space, *opening).limit(1)).first()
-        is not None
-    )
+    opening = (drawers.c.space == space, drawers.c.number.between(first, last), drawers.c.place == 1)
+    return connection.execute(select(drawers.c.number).where(*opening).limit(1)).first() is not None
 
 
 def unfiled(connection: Connection, space: str, room: int) -> list[TopicTurn]:
@@ -71,7 +68,7 @@ def put(connection: Connection, space: str, number: int, filed: Sequence[int]) -
 
 
 def categories(connection: Connection, space: str, room: int) -> list[tuple[int, str]]:
-    """The words of its place for each standing drawer of a room: its wing, unless that is the general one, its topic."""
+    """The words of its place for each standing drawer of a room: its wing, if that says anything, and its topic."""
     same_closet = and_(closets.c.space == drawers.c.space, closets.c.number == drawers.c.closet)
     same_room = and_(rooms.c.space == drawers.c.space, rooms.c.number == drawers.c.room)
     same_wing = and_(wings.c.space == rooms.c.space, wings.c.number == rooms.c.wing, wings.c.kind != "general")
