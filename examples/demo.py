@@ -94,6 +94,7 @@ def main() -> None:
         memory.flush()
         today = QUESTIONS.at
         ask(console, agent, QUESTIONS)
+        memory.flush()
         console.print(closing(memory))
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from sqlalchemy import Connection
+
 from langmem_tiers.clock import Clock, to_millis
 from langmem_tiers.embeddings.base import Embedder
 from langmem_tiers.errors import InvalidVector
@@ -86,9 +88,21 @@ class EmbeddingPass:
             return self._embed_singly(batch)
         hashes = [chunk.text_hash for chunk in batch]
         with self.database.writing() as connection:
+            self._require_dimension(connection, vectors.shape[1])
             embedding_cache.put(connection, self.database.space, self.embedder.name, hashes, vectors)
-            facts.put(connection, self.database.space, f"dimension:{self.embedder.name}", str(vectors.shape[1]))
         return None
+
+    def _require_dimension(self, connection: Connection, dimension: int) -> None:
+        """A model gives vectors of one length for ever: what it gave first is written down."""
+        name = f"dimension:{self.embedder.name}"
+        known = facts.get(connection, self.database.space, name)
+        if known is None:
+            facts.put(connection, self.database.space, name, str(dimension))
+        elif int(known) != dimension:
+            raise InvalidVector(
+                f"The model {self.embedder.name!r} gave vectors of length {known} before and {dimension} now.",
+                way_out="Give the embedder another name if it is another model: its texts are then embedded anew.",
+            )
 
     def _embed_singly(self, batch: Sequence[ChunkText]) -> None:
         """One text with an unusable vector must not keep all others from getting theirs."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from langmem_tiers.transfer import Entry, Format, ImportedSession, ImportReport
 
 _SHOWN_PROBLEMS = 20
+_LOOK_SECONDS = 0.5
 # Where each conversation of a set has a space of its own.
 _OWN_SPACE = "{format}/{conversation}"
 
@@ -109,7 +111,7 @@ def _import(
         )
 
 
-def _wait_for_vectors(memory: Memory, spaces: dict[str, None], target: Target) -> None:
+def _wait_for_vectors(memory: Memory, spaces: Iterable[str], target: Target) -> None:
     """Until the background work is done; stopped half-way, the next opening goes on with it."""
     handles = [memory.space(name) for name in spaces]
 
@@ -118,11 +120,19 @@ def _wait_for_vectors(memory: Memory, spaces: dict[str, None], target: Target) -
 
     total = pending()
     with progress("Vectors", shown=not target.json) as advance:
-        while not memory.flush(timeout=0.5):
+        while not _settled(memory):
             advance(total - pending(), total)
+    if left := pending():
+        print_error(f"{left:,} messages wait for the embedding model; until then they are found by their words.")
 
 
-def _print(report: ImportReport, spaces: dict[str, None], target: Target) -> None:
+def _settled(memory: Memory) -> bool:
+    """Look for half a second whether the background work is done, or can not go on now."""
+    asked_at = monotonic()
+    return memory.flush(timeout=_LOOK_SECONDS) or monotonic() - asked_at < _LOOK_SECONDS
+
+
+def _print(report: ImportReport, spaces: Collection[str], target: Target) -> None:
     if target.json:
         print_json({"spaces": list(spaces), **_as_fields(report)})
         return

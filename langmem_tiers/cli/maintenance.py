@@ -65,8 +65,9 @@ def _examine(space: Space) -> tuple[Finding, ...]:
 def _print_findings(name: str, findings: tuple[Finding, ...]) -> None:
     print_text(name)
     for finding in findings:
-        way_out = f" {finding.way_out}" if finding.way_out else ""
-        print_text(f"  {_SIGNS[finding.level]}  {finding.check}: {finding.message}{way_out}")
+        print_text(f"  {_SIGNS[finding.level]}  {finding.check}: {finding.message}")
+        if finding.way_out:
+            print_text(f"           {finding.way_out}")
 
 
 def _print_lines(name: str, lines: tuple[str, ...]) -> None:

@@ -68,28 +68,30 @@ def _explanation(receipt: Receipt, space: Space) -> Iterator[RenderableType]:
 
 
 def _candidates_table(receipt: Receipt, space: Space) -> Table:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     channels = sorted({channel for candidate in receipt.candidates for channel in candidate.scores})
-    table = Table(title=f"{len(receipt.candidates)} candidates, best first", title_justify="left")
-    table.add_column("drawer", no_wrap=True)
+    title = f"{len(receipt.candidates)} candidates, best first"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
+    table.add_column("drawer", no_wrap=True, overflow="ellipsis")
     for heading in (*channels, "score"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for heading in ("factors", "verdict", "text"):
-        table.add_column(heading, overflow="fold")
+    table.add_column("factors", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     for candidate in receipt.candidates:
         table.add_row(*_candidate_row(candidate, channels, space))
     return table
 
 
 def _candidate_row(candidate: Candidate, channels: list[str], space: Space) -> Iterator[str]:
-    yield candidate.pointer
+    """Its cells, two lines high: the text stands below the pointer."""
+    yield f"{candidate.pointer}\n{_text_of(candidate, space)}"
     for channel in channels:
         yield _score(candidate.scores.get(channel))
     yield _score(candidate.score)
-    yield " ".join(f"{name} {factor:.2f}" for name, factor in sorted(candidate.factors.items()) if factor != 1)
+    yield "\n".join(f"{name} {factor:.2f}" for name, factor in sorted(candidate.factors.items()) if factor != 1)
     yield candidate.verdict.replace("_", " ")
-    yield _text_of(candidate, space)
 
 
 def _score(value: float | None) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
+from langmem_tiers.errors import InvalidVector
 from langmem_tiers.recall import candidates, fallback, rendering, selection
 from langmem_tiers.recall.candidates import Found, Source
 from langmem_tiers.recall.query import parse
@@ -70,7 +71,7 @@ class Recall:
         early = self._needless()
         if early is not None:
             return self._finish(early, [], Chosen(), [])
-        ranked = candidates.find(self._sources, self._query, self._vector(), **self._how())  # type: ignore[arg-type]
+        ranked = self._find(self._vector())
         with self._watch.stage("choose"):
             chosen = selection.choose(ranked, self._request, self._before())
             ranked, chosen = self._with_fallback(ranked, chosen)
@@ -78,8 +79,15 @@ class Recall:
             items, lines = self._pack(chosen)
         return self._finish("recalled" if items else "nothing_found", ranked, chosen, items, lines)
 
-    def _how(self) -> dict[str, object]:
-        return {"now": self._request.now, "settings": self._request.settings, "watch": self._watch}
+    def _find(self, vector: Vectors | None) -> list[Found]:
+        request = self._request
+        try:
+            return candidates.find(
+                self._sources, self._query, vector, now=request.now, settings=request.settings, watch=self._watch
+            )
+        except InvalidVector as error:
+            self._notes.append(f"vectors: {error.message}")
+            return self._find(None)
 
     def _made_before(self) -> KeptRecall | None:
         request = self._request

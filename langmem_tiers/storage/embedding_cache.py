@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +13,8 @@ from sqlalchemy import ColumnElement, Connection, and_, func, select
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.storage.schema import chunks, drawers, embeddings
+
+log = logging.getLogger(__name__)
 
 Vectors = NDArray[np.float32]
 
@@ -66,11 +70,22 @@ def load(connection: Connection, space: str, model: str, ranges: Iterable[tuple[
     rows: list[tuple[int, int, bytes]] = []
     for first, last in ranges:
         rows.extend(_rows(connection, space, model, first, last))
-    if not rows:
+    return _usable(rows) if rows else None
+
+
+def _usable(rows: Sequence[tuple[int, int, bytes]]) -> ChunkVectors | None:
+    """The vectors as a matrix, without those that were cut off or are not finite: the doctor names and mends them."""
+    sizes = Counter(len(vector) for _, _, vector in rows)
+    usual = max(sizes, key=lambda size: (size % 4 == 0, sizes[size]), default=0)
+    whole = [row for row in rows if len(row[2]) == usual]
+    matrix = np.frombuffer(b"".join(row[2] for row in whole), dtype="<f4").reshape(len(whole), -1)
+    finite = np.isfinite(matrix).all(axis=1)
+    if len(whole) < len(rows) or not finite.all():
+        log.warning("unusable_vectors_skipped", extra={"count": len(rows) - int(finite.sum())})
+    if not finite.any():
         return None
-    matrix = np.frombuffer(b"".join(row[2] for row in rows), dtype="<f4").reshape(len(rows), -1)
-    numbers = np.array([row[:2] for row in rows], dtype=np.int64)
-    return ChunkVectors(numbers[:, 0], numbers[:, 1], matrix.astype(np.float32, copy=False))
+    numbers = np.array([row[:2] for row in whole], dtype=np.int64)[finite]
+    return ChunkVectors(numbers[:, 0], numbers[:, 1], matrix[finite].astype(np.float32, copy=False))
 
 
 def of_drawers(connection: Connection, space: str, model: str, numbers: Sequence[int]) -> ChunkVectors | None:

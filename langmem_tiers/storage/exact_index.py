@@ -42,6 +42,11 @@ class ExactIndex:
     def __len__(self) -> int:
         return self._rows.count if self._rows else 0
 
+    @property
+    def dimension(self) -> int | None:
+        """Length of the vectors held, None while there are none."""
+        return self._rows.matrix.shape[1] if self._rows else None
+
     def refresh(self, connection: Connection) -> None:
         """Take in what the log says happened since the last call."""
         with self._lock:

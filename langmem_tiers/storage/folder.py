@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 
 from langmem_tiers.errors import NewerSchema, NotAMemoryFolder
 from langmem_tiers.naming import folder_name
 from langmem_tiers.storage.errors_border import translated
+
+log = logging.getLogger(__name__)
 
 _MARK = "langmem-tiers.json"
 _SPACE_MARK = "space.json"
@@ -52,12 +55,21 @@ def space_names(memory: Path) -> tuple[str, ...]:
     """The names of all spaces in a memory folder, sorted."""
     with translated(memory):
         marks = sorted((memory / "spaces").glob(f"*/{_SPACE_MARK}"))
-        return tuple(sorted(str(json.loads(mark.read_text(encoding="utf-8"))["space"]) for mark in marks))
+        names = [_name_in(mark) for mark in marks]
+    return tuple(sorted(name for name in names if name is not None))
 
 
 def size(folder: Path) -> int:
     """Bytes in a folder and below."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def _name_in(mark: Path) -> str | None:
+    try:
+        return str(json.loads(mark.read_text(encoding="utf-8"))["space"])
+    except (ValueError, KeyError, TypeError):
+        log.warning("unreadable_space_mark_skipped", extra={"file": str(mark)})
+        return None
 
 
 def _check(mark: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection
 
+from langmem_tiers.errors import InvalidVector
 from langmem_tiers.storage import change_log, embedding_cache
 from langmem_tiers.storage.chroma_index import CURSOR, ChromaIndex
 from langmem_tiers.storage.embedding_cache import Vectors
@@ -30,11 +31,19 @@ class VectorSearch:
         self._lock = threading.Lock()
 
     def similar(self, connection: Connection, query: Vectors, most: int) -> dict[int, float]:
-        """The nearest drawers with their cosine similarity, best first; superseded ones may be among them."""
+        """The nearest drawers with their cosine similarity, best first; superseded ones may be among them.
+
+        Raises:
+            InvalidVector: the query's vector is of another length than those stored.
+        """
         with self._lock:
             self._choose(connection)
             index, uses_chroma = self._index, self._uses_chroma
         index.refresh(connection)
+        if index.dimension not in {None, len(query)}:
+            raise InvalidVector(
+                f"The query's vector has length {len(query)}, the vectors stored by {self._model!r} {index.dimension}."
+            )
         found = index.search(query, most)
         if not uses_chroma:
             return found
