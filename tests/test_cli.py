@@ -1,6 +1,7 @@
 """The command line, through its front door."""
 
 import json
+import logging
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -235,6 +236,12 @@ def test_the_command_is_installed(offline_environment):
 
 def test_it_can_be_cut_off_by_a_pipe(folder, offline_environment):
     assert _output(f"langmem-tiers --path '{folder}' stats --json | true", offline_environment) == ("", "")
+
+
+def test_warnings_of_the_library_are_shown_with_their_values(run, capsys):
+    run("stats")
+    logging.getLogger("langmem_tiers.storage").warning("rows_skipped", extra={"count": 3})
+    assert capsys.readouterr().err == "langmem-tiers: rows_skipped count=3\n"
 
 
 @pytest.mark.parametrize("command", _commands())

@@ -7,7 +7,6 @@ import tomllib
 from importlib.metadata import packages_distributions
 
 import pytest
-
 from source_tree import imports_anywhere, imports_at_start, library
 
 HEAVY = ["chromadb", "langgraph", "langchain_core", "numpy", "onnxruntime", "sqlalchemy", "networkx", "pydantic"]

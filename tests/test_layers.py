@@ -2,7 +2,6 @@
 
 import networkx
 import pytest
-
 from source_tree import imports_anywhere, imports_at_start, is_within, library, owner
 
 MODULES = library()

@@ -38,8 +38,8 @@ def longmemeval_gold(path: Path) -> Golds:
 
 
 def end_of_day(moment: datetime) -> datetime:
-    """The last moment of the day: many haystacks hold sessions a few hours later than their question."""
-    return moment.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1, microseconds=-1)
+    """The last millisecond of the day: many haystacks hold sessions a few hours later than their question."""
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1, milliseconds=-1)
 
 
 def _case(entry: LongMemEvalQuestion) -> Case:

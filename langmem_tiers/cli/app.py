@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from langmem_tiers.cli import bench, chat, importing, maintenance, palace, recall, stats
+from langmem_tiers.cli.notices import show_warnings
 from langmem_tiers.cli.target import Target
 
 app = typer.Typer(
@@ -28,14 +28,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _show_warnings() -> None:
-    """Print the library's warnings, such as a model out of reach, on standard error."""
-    handler = logging.StreamHandler()
-    handler.setLevel(logging.WARNING)
-    handler.setFormatter(logging.Formatter("langmem-tiers: %(message)s"))
-    logging.getLogger("langmem_tiers").addHandler(handler)
-
-
 @app.callback()
 def options(
     context: typer.Context,
@@ -53,7 +45,7 @@ def options(
     ] = False,
 ) -> None:
     """Take the options that come before every command."""
-    _show_warnings()
+    show_warnings()
     context.obj = Target(path=path, user=user, json=json)
 
 

@@ -30,7 +30,7 @@ def chat(
         typer.Option(envvar="LANGMEM_TIERS_MODEL", help="A model as init_chat_model names it: openai:gpt-5-mini."),
     ] = None,
     session: Annotated[str | None, typer.Option(help="The session to continue. Default: a new one.")] = None,
-    show: Annotated[bool, typer.Option(help="Print each block that was recalled.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Print each block that was recalled.")] = False,
 ) -> None:
     """Talk to an agent that remembers; Ctrl-D ends it."""
     target = target_of(context)
@@ -40,6 +40,7 @@ def chat(
         thread = session or f"chat-{uuid4().hex[:8]}"
         print_text(f"Session {thread} of {target.user}, memory in {memory.path}. Ctrl-D ends it.")
         _converse(chosen, memory, user=str(target.user), thread=thread, show=show)
+        print_text("")
 
 
 def _chat_model(name: str | None) -> BaseChatModel:

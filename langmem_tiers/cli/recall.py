@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from langmem_tiers.cli.target import JsonFlag, Target, target_of
-from langmem_tiers.cli.terminal import print_json, print_rich, print_text, shortened
+from langmem_tiers.cli.terminal import console, print_json, print_rich, print_text, shortened
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -26,9 +26,9 @@ def register(app: typer.Typer) -> None:
 
 def recall(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(help="What to look for, in plain words.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in plain words.")],
     *,
-    explain: Annotated[bool, typer.Option(help="Show every candidate with its scores, and what became of it.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show all candidates, their scores and verdicts.")] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Most items in the block.")] = None,
     json: JsonFlag = False,
 ) -> None:
@@ -74,11 +74,13 @@ def _candidates_table(receipt: Receipt, space: Space) -> Table:
     channels = sorted({channel for candidate in receipt.candidates for channel in candidate.scores})
     title = f"{len(receipt.candidates)} candidates, best first"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("drawer", no_wrap=True, overflow="ellipsis")
+    # What the other columns leave: rich would rather cut those than a text that is not to be wrapped.
+    left = max(20, console().width - 43 - 11 * len(channels))
+    table.add_column("drawer", no_wrap=True, overflow="ellipsis", max_width=left)
     for heading in (*channels, "score"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("factors", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+        table.add_column(heading, justify="right", min_width=max(len(heading), 6))
+    table.add_column("factors", min_width=14)
+    table.add_column("verdict", min_width=15)
     for candidate in receipt.candidates:
         table.add_row(*_candidate_row(candidate, channels, space))
     return table
@@ -100,4 +102,4 @@ def _score(value: float | None) -> str:
 
 def _text_of(candidate: Candidate, space: Space) -> str:
     drawer = space.memory.space(candidate.space).drawer(candidate.drawer)
-    return shortened(drawer.content, 60) if drawer else "(gone)"
+    return shortened(drawer.content, 80) if drawer else "(gone)"

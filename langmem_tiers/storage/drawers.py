@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, and_, bindparam, func, insert, select, update
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.palace.pointers import Pointer
@@ -107,24 +108,14 @@ def reinstate(connection: Connection, space: str, number: int) -> None:
 
 def standing(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int, DrawerFacts]:
     """What ranking needs to know of those of these drawers that still stand."""
-    columns = (
-        drawers.c.number,
-        rooms.c.session,
-        turns.c.message_id,
-        rooms.c.address_wing,
-        rooms.c.address_room,
-        drawers.c.place,
-        drawers.c.content_hash,
-        drawers.c.origin,
-        drawers.c.said_at,
-    )
-    wanted = _filed(select(*columns).select_from(_address()), space, numbers).where(drawers.c.superseded_by.is_(None))
-    return {row.number: _facts(row) for row in connection.execute(wanted)}
+    rows = connection.execute(_standing(), {"space": space, "numbers": sorted(numbers)})
+    return {row[0]: _facts(*row) for row in rows}
 
 
 def read(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int, Drawer]:
     """Whole drawers by number, superseded ones too."""
-    return {row.number: _drawer(row) for row in connection.execute(_filed(_whole(), space, numbers))}
+    rows = connection.execute(_numbered(), {"space": space, "numbers": sorted(numbers)})
+    return {row.number: _drawer(row) for row in rows}
 
 
 def at_place(connection: Connection, space: str, room: int, place: int) -> Drawer | None:
@@ -199,23 +190,54 @@ def _whole() -> Select[Any]:
     )
 
 
-def _filed(wanted: Select[Any], space: str, numbers: Iterable[int]) -> Select[Any]:
-    return wanted.where(drawers.c.space == space, drawers.c.number.in_(sorted(numbers)))
+# Built once: with a long list of numbers, putting a statement together costs more than running it.
+_THESE = (drawers.c.space == bindparam("space"), drawers.c.number.in_(bindparam("numbers", expanding=True)))
+
+
+@cache
+def _standing() -> Select[Any]:
+    columns = (
+        drawers.c.number,
+        rooms.c.session,
+        turns.c.message_id,
+        rooms.c.address_wing,
+        rooms.c.address_room,
+        drawers.c.place,
+        drawers.c.content_hash,
+        drawers.c.origin,
+        drawers.c.said_at,
+    )
+    return select(*columns).select_from(_address()).where(*_THESE, drawers.c.superseded_by.is_(None))
+
+
+@cache
+def _numbered() -> Select[Any]:
+    return _whole().where(*_THESE)
 
 
 def _pointer(row: Row[Any]) -> str:
     return str(Pointer(row.address_wing, row.address_room, row.place))
 
 
-def _facts(row: Row[Any]) -> DrawerFacts:
+def _facts(  # a row of `_standing`, in its order
+    number: int,
+    session: str,
+    message_id: str | None,
+    wing: int,
+    room: int,
+    place: int,
+    content_hash: bytes,
+    origin: str,
+    said_at: int,
+) -> DrawerFacts:
     return DrawerFacts(
-        number=row.number,
-        session=row.session,
-        message_id=row.message_id,
-        pointer=_pointer(row),
-        content_hash=row.content_hash,
-        origin=row.origin,
-        said_at=row.said_at,
+        number=number,
+        session=session,
+        message_id=message_id,
+        pointer=str(Pointer(wing, room, place)),
+        content_hash=content_hash,
+        origin=origin,
+        said_at=said_at,
     )
 
 

@@ -111,10 +111,10 @@ def _grown(old: _Rows | None, total: int, dimension: int) -> _Rows:
 def best_by_drawer(drawers: NDArray[np.int64], similarities: Vectors, most: int) -> dict[int, float]:
     """Each drawer with the similarity of its best chunk, best first, at most so many."""
     best: dict[int, float] = {}
-    for index in np.argsort(-similarities, kind="stable"):
-        drawer = int(drawers[index])
+    order = np.argsort(-similarities, kind="stable")
+    for drawer, similarity in zip(drawers[order].tolist(), similarities[order].tolist(), strict=True):
         if drawer != _GONE and drawer not in best:
-            best[drawer] = float(similarities[index])
+            best[drawer] = similarity
             if len(best) == most:
                 break
     return best

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select
@@ -16,6 +16,8 @@ from langmem_tiers.types import Candidate, Receipt
 Shown = tuple[str, int, float, int]
 """Space, drawer, score and tokens of an item in a block."""
 
+# Old receipts are dropped now and then, not on every turn.
+_PRUNE_EVERY = 32
 # Candidates kept with a receipt, the best ones: enough to explain, little enough to write on every turn.
 _CANDIDATES_KEPT = 50
 _CANDIDATE = tuple(field.name for field in fields(Candidate))
@@ -31,12 +33,11 @@ class KeptRecall:
 
 
 def put(connection: Connection, space: str, kept: KeptRecall, *, query_hash: bytes, most: int) -> int:
-    """Keep a recall under the next number, dropping the oldest beyond `most`; its number."""
-    newest = select(func.max(receipts.c.number)).where(receipts.c.space == space)
-    number = (connection.execute(newest).scalar() or 0) + 1
-    receipt = replace(kept.receipt, number=number)
+    """Keep a recall under the next number, and about `most` of those before it; its number."""
+    receipt = kept.receipt
+    newest = select(func.coalesce(func.max(receipts.c.number), 0) + 1).where(receipts.c.space == space)
     row = {
-        "number": number,
+        "number": newest.scalar_subquery(),
         "session": receipt.session,
         "message_id": receipt.message_id,
         "query_hash": query_hash,
@@ -45,8 +46,9 @@ def put(connection: Connection, space: str, kept: KeptRecall, *, query_hash: byt
         "block": kept.block,
         "body": _dump(receipt),
     }
-    connection.execute(insert(receipts).values(space=space, **row))
-    if number > most:
+    kept_row = insert(receipts).values(space=space, **row).returning(receipts.c.number)
+    number = int(connection.execute(kept_row).scalar_one())
+    if number % _PRUNE_EVERY == 0:
         connection.execute(delete(receipts).where(receipts.c.space == space, receipts.c.number <= number - most))
     return number
 
@@ -111,11 +113,11 @@ def _dump(receipt: Receipt) -> str:
     body["candidates"] = [
         [getattr(found, name) for name in _CANDIDATE] for found in receipt.candidates[:_CANDIDATES_KEPT]
     ]
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), check_circular=False)
 
 
 def _kept(row: Any) -> KeptRecall:
-    body = json.loads(row.body)
+    body = {**json.loads(row.body), "number": row.number}
     body["at"] = from_millis(body["at"])
     body["candidates"] = tuple(Candidate(**dict(zip(_CANDIDATE, values, strict=True))) for values in body["candidates"])
     body["notes"] = tuple(body["notes"])

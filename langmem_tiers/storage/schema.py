@@ -201,7 +201,7 @@ receipts = Table(
     Column("block", Text, nullable=False, comment="The bytes that were rendered, for repeated calls."),
     Column("body", Text, nullable=False, comment="The receipt as JSON."),
     PrimaryKeyConstraint("space", "number"),
-    Index("receipts_by_message", "space", "session", "message_id"),
+    Index("receipts_by_message", "space", "session", "message_id", "number"),
     comment="What each recall saw, chose and why.",
 )
 
