@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -17,6 +18,7 @@ from langmem_tiers.background.worker import Worker
 from langmem_tiers.clock import Clock, utc_now
 from langmem_tiers.embeddings import resolve
 from langmem_tiers.embeddings.guard import GuardedEmbedder, NoEmbedder
+from langmem_tiers.errors import MemoryClosed
 from langmem_tiers.paths import default_folder
 from langmem_tiers.recall.tokens import TokenCounter
 from langmem_tiers.settings import Settings
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 # Seconds that closing waits for the background step at hand; what is left is done at the next open.
 _CLOSING = 30.0
+# Database connections, locks and threads do not survive a fork.
+_AFTER_FORK = "Open the memory in each process, after the fork."
 
 
 class Memory:
@@ -58,6 +62,7 @@ class Memory:
         self._embedder = None if embedder is None else GuardedEmbedder(embedder)
         self._spaces = OpenSpaces(self._open_space, settings.storage.open_spaces)
         self._worker = Worker(self._work, retry_after=self._resting) if background else None
+        self._process = os.getpid()
         self._at_exit = _close_at_exit(self)
 
     @classmethod
@@ -119,6 +124,8 @@ class Memory:
 
     def close(self) -> None:
         """Finish the background step at hand and close every file. Closing twice is no error."""
+        if os.getpid() != self._process:
+            return  # a forked child: the files belong to the parent
         atexit.unregister(self._at_exit)
         if self._worker is not None:
             self._worker.stop(_CLOSING)
@@ -148,7 +155,13 @@ class Memory:
         return None if self._embedder is None else self._embedder.inner.name
 
     def use(self, name: str) -> AbstractContextManager[SpaceStore]:
-        """A space held open during a block."""
+        """A space held open during a block.
+
+        Raises:
+            MemoryClosed: the memory was closed, or opened by the parent of this forked process.
+        """
+        if os.getpid() != self._process:
+            raise MemoryClosed("This memory was opened before this process was forked.", way_out=_AFTER_FORK)
         return self._spaces.use(name)
 
     def wake(self, name: str) -> None:

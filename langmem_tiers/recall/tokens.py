@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import re
+import threading
 from collections.abc import Callable
 
 log = logging.getLogger(__name__)
@@ -27,16 +28,18 @@ class TokenCounter:
         self._tried = False
 
     def prepare(self) -> None:
-        """Try once to load tiktoken's tables; without them the estimate goes on."""
-        if self._tried:
-            return
-        self._tried = True
+        """Begin, once, to load tiktoken's tables; until they are there, and without them, the estimate goes on."""
+        if not self._tried:
+            self._tried = True
+            # A thread of its own: a download over a network that swallows packets has no time limit.
+            threading.Thread(target=self._load, name="langmem-tiers-tokens", daemon=True).start()
+
+    def _load(self) -> None:
         import tiktoken
-        from requests import RequestException
 
         try:
             encoding = tiktoken.get_encoding(self._encoding)
-        except (OSError, RequestException, ValueError) as error:
+        except (OSError, ValueError) as error:
             log.info("token_tables_unavailable", extra={"encoding": self._encoding, "reason": str(error)})
             return
         self._encode = encoding.encode_ordinary
