@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-from langmem_tiers.errors import NaiveDatetime
+from langmem_tiers.errors import InvalidInput, NaiveDatetime
 
 Clock = Callable[[], datetime]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 def utc_now() -> datetime:
@@ -20,17 +22,22 @@ def require_aware(moment: datetime, what: str = "datetime") -> datetime:
 
     Raises:
         NaiveDatetime: it has no time zone.
+        InvalidInput: in UTC it is before the year 1 or after the year 9999.
     """
     if moment.tzinfo is None or moment.utcoffset() is None:
         raise NaiveDatetime(f"The {what} {moment.isoformat()} has no time zone.")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise InvalidInput(f"The {what} {moment.isoformat()} is out of range in UTC.") from error
 
 
 def to_millis(moment: datetime) -> int:
     """Milliseconds since 1970 of an aware datetime."""
-    return round(require_aware(moment).timestamp() * 1000)
+    # In whole numbers: a float would round the last moment of the year 9999 to one that no datetime can hold.
+    return (require_aware(moment) - _EPOCH) // _MILLISECOND
 
 
 def from_millis(millis: int) -> datetime:
     """The UTC datetime of milliseconds since 1970."""
-    return datetime.fromtimestamp(millis / 1000, UTC)
+    return _EPOCH + millis * _MILLISECOND

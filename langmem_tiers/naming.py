@@ -40,7 +40,8 @@ def user_space(user_id: str) -> str:
     if not text.strip():
         raise MissingUser("The user id is empty.")
     try:
-        escaped = quote(text, safe="@ +:|=,;()'!$&*~" + "".join(filter(_plain, text)))
+        # Not all at once: `quote` would escape every letter beyond ASCII, and a name in another script be over-long.
+        escaped = "".join(character if _plain(character) else quote(character, safe="") for character in text)
     except UnicodeEncodeError:
         raise InvalidSpace(f"The user id {_shown(text)} is not valid Unicode.") from None
     return check_space("users/" + ({".": "%2E", "..": "%2E%2E"}.get(escaped, escaped)))
@@ -54,7 +55,8 @@ def user_of(space: str) -> str | None:
 
 def folder_name(space: str) -> str:
     """The folder of a space: readable, and different for different names on every file system."""
-    digest = hashlib.blake2b(space.encode(), digest_size=5).hexdigest()
+    # Long enough that nobody can search for a second name with the folder of a first.
+    digest = hashlib.blake2b(space.encode(), digest_size=10).hexdigest()
     folded = unicodedata.normalize("NFKD", space).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", folded).strip("-")[:60]
     return f"{slug}-{digest}" if slug else digest

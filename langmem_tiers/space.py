@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
     from langmem_tiers.recall.request import RecallRequest
 
+# Eighteen digits are what a 64-bit key can hold.
+_DIGITS = 18
+
 
 class Space:
     """One isolated memory, such as `users/alice`; a light handle, of which there may be many.
@@ -70,7 +73,7 @@ class Space:
         conversation = Conversation(session=session, project=project, agent=agent)
         with self.memory.use(self.name) as store:
             report = track(store.database, turns, conversation, settings=self.memory.settings, now=self.memory.clock())
-        if report.stored:
+        if report.stored or report.revised:
             self.memory.wake(self.name)
         return report
 
@@ -176,10 +179,11 @@ class Space:
         """
         from langmem_tiers.storage import drawers, rooms
 
-        if isinstance(which, int) or which.strip().isdecimal():
+        number = _number(which)
+        if number is not None:
             with self.memory.use(self.name) as store, store.reading() as connection:
-                return drawers.read(connection, store.key, [int(which)]).get(int(which))
-        pointer = parse_pointer(which)
+                return drawers.read(connection, store.key, [number]).get(number)
+        pointer = parse_pointer(str(which))
         with self.memory.use(self.name) as store, store.reading() as connection:
             room = rooms.at_address(connection, store.key, pointer.wing, pointer.room)
             if room is None or pointer.drawer is None:
@@ -297,6 +301,14 @@ class Space:
             keep_receipt=keep_receipt,
             settings=settings,
         )
+
+
+def _number(which: int | str) -> int | None:
+    """The drawer number that is meant, None for a text that is none; no drawer has the number 0."""
+    if isinstance(which, int):
+        return which if 0 < which < 10**_DIGITS else 0
+    text = which.strip()
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS else None
 
 
 def _with_chosen(request: RecallRequest, chosen: dict[str, float | None]) -> RecallRequest:

@@ -1,5 +1,6 @@
 """The command line, through its front door."""
 
+import io
 import json
 import logging
 import subprocess
@@ -205,17 +206,13 @@ def test_safe_keeps_lines_tabs_and_every_script():
 
 
 def test_chat_answers_from_memory_and_remembers(run, monkeypatch):
-    lines = iter(["Where does my sister Lena live?", "Lena has a daughter named Ines."])
-    monkeypatch.setattr("builtins.input", lambda prompt="": next(lines, None) or _end())
-    code, out, _ = run("--user", "alice", "chat", "--session", "tuesday", "--show")
-    assert code == 0
+    said = "Where does my sister Lena live?\nLena has a daughter named Ines.\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO(said))
+    code, out, err = run("--user", "alice", "chat", "--session", "tuesday", "--show")
+    assert (code, err) == (0, "")
     assert "no model" in out
     assert SAID in out
     assert "Ines" in run("--user", "alice", "recall", "daughter Ines")[1]
-
-
-def _end():
-    raise EOFError
 
 
 def test_chat_says_in_one_line_what_is_wrong_with_a_model(run):

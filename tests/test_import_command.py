@@ -93,10 +93,16 @@ def test_again_stores_nothing(run, save):
     assert (json.loads(out)["stored"], json.loads(out)["known"]) == (0, 2)
 
 
-def test_locomo_conversations_may_have_spaces_of_their_own(run, save, tmp_path):
-    _, out, _ = run("import", save(LOCOMO), "--space-per-conversation", "--json")
+@pytest.mark.parametrize("options", [["--user", "alice"], []])
+def test_locomo_conversations_may_have_spaces_of_their_own(run, save, tmp_path, options):
+    _, out, _ = run(*options, "import", save(LOCOMO), "--space-per-conversation", "--json")
     assert json.loads(out)["spaces"] == ["locomo/conv-1", "locomo/conv-2"]
     assert len(drawers(tmp_path, "locomo/conv-2")) == 1
+
+
+def test_locomo_without_a_user_has_a_space_for_each_conversation(run, save):
+    _, out, _ = run("import", save(LOCOMO), "--json")
+    assert json.loads(out)["spaces"] == ["locomo/conv-1", "locomo/conv-2"]
 
 
 def test_longmemeval_questions_have_spaces_of_their_own(run, save):

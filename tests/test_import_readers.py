@@ -305,6 +305,13 @@ def test_other_text_is_no_conversation_set(save, text, format):
         read(save(text.encode("utf-8", "surrogatepass")), format)
 
 
+def test_a_list_that_breaks_off_gives_what_came_before(save):
+    entries = read_conversations(save(json.dumps(LOCOMO)[:-1] + ', {"sample_id":'), "locomo")
+    assert [entry.session for entry in islice(entries, 2)] == ["conv-1/session_2", "conv-1/session_10"]
+    with pytest.raises(UnreadableFile, match="Of its entries, the 1 before were read"):
+        next(entries)
+
+
 SETS = {"locomo": json.dumps(LOCOMO), "longmemeval": json.dumps(LONGMEMEVAL), "jsonl": jsonl(LINE)}
 
 

@@ -11,6 +11,8 @@ from langmem_tiers.background.filing import FilingPass
 from langmem_tiers.clock import Clock
 from langmem_tiers.embeddings.guard import GuardedEmbedder
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
+from langmem_tiers.storage.chroma_folder import ProjectionDamaged
+from langmem_tiers.storage.chroma_index import ChromaIndex
 from langmem_tiers.storage.store import SpaceStore
 
 log = logging.getLogger(__name__)
@@ -62,7 +64,18 @@ def _embed(
 def _project(store: SpaceStore, stop: Callable[[], bool]) -> bool:
     """Bring the Chroma projection up to date if this process may; False when stopped on the way."""
     chroma = store.chroma
-    if chroma is None or not (chroma.owned or chroma.wanted()) or not chroma.own():
+    if chroma is None or not (chroma.owned or chroma.wanted()):
+        return True
+    try:
+        return _catch_up(chroma, stop)
+    except ProjectionDamaged:
+        # A damaged index is built anew, once; if that fails as well, the next pass tries again.
+        chroma.distrust()
+        return _catch_up(chroma, stop)
+
+
+def _catch_up(chroma: ChromaIndex, stop: Callable[[], bool]) -> bool:
+    if not chroma.own():
         return True
     while chroma.step():
         if stop():

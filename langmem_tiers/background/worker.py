@@ -14,6 +14,8 @@ from langmem_tiers.background.passes import Outcome
 
 log = logging.getLogger(__name__)
 
+_LONGEST_PAUSE = 300.0
+
 Work = Callable[[str, Callable[[], bool]], Outcome]
 """Does the passes of a space by name; asks the second argument whether to stop."""
 
@@ -30,6 +32,7 @@ class Worker:
         self._busy: str | None = None
         self._stopping = False
         self._thread: threading.Thread | None = None
+        self._faults = 0
 
     def wake(self, space: str) -> None:
         """There is work in a space."""
@@ -83,11 +86,19 @@ class Worker:
 
     def _attempt(self, space: str) -> Outcome:
         try:
-            return self._work(space, lambda: self._stopping)
+            outcome = self._work(space, lambda: self._stopping)
         except Exception:
             # The thread must outlive one bad space; the space's cursors stand where they stood and it is tried again.
             log.exception("background_work_failed", extra={"space": space})
+            self._faults += 1
             return Outcome.WAITING
+        else:
+            self._faults = 0
+            return outcome
+
+    def _pause(self) -> float:
+        """Seconds until spaces that could not be finished are tried again: longer after each fault."""
+        return max(self._retry_after(), min(5.0 * 2.0**self._faults, _LONGEST_PAUSE))
 
     def _next(self) -> str | None:
         """The next space to work on; waits for one, and for the time to try again where a model was away."""
@@ -97,7 +108,7 @@ class Worker:
                     self._busy = next(iter(self._woken))
                     del self._woken[self._busy]
                     return self._busy
-                again = self._changed.wait(max(self._retry_after(), 1.0) if self._waiting else None)
+                again = self._changed.wait(self._pause() if self._waiting else None)
                 if not again and self._waiting:
                     self._woken |= dict.fromkeys(self._waiting)
             return None

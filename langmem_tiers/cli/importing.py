@@ -51,15 +51,16 @@ def import_file(
 ) -> None:
     """Import conversations: LoCoMo or LongMemEval JSON, or JSONL of {session, role, content, at, speaker?, id?}.
 
-    They go into the space of --user; LongMemEval goes into a space for each question, longmemeval/ID. Dates without
-    a zone are taken as UTC. Lines that can not be read are skipped, counted and named. Importing a file twice stores
-    nothing twice.
+    They go into the space of --user. LongMemEval goes into a space for each question, longmemeval/ID, and so does
+    LoCoMo when no user is named. Dates without a zone are taken as UTC. Lines that can not be read are skipped, counted
+    and named. Importing a file twice stores nothing twice.
     """
     from langmem_tiers.transfer import read_conversations
 
     target = target_of(context, json=json)
     kind = _format(file, format)
-    own_spaces = kind == "longmemeval" or (kind == "locomo" and space_per_conversation)
+    # Nobody's conversations go into no shared pool: a set that names its conversations gets a space for each.
+    own_spaces = kind == "longmemeval" or (kind == "locomo" and (space_per_conversation or not target.user))
     source = read_conversations(file, kind)
     with target.memory() as memory:
         space_of = _Spaces(kind, None if own_spaces else target.space(memory).name)

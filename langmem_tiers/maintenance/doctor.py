@@ -11,7 +11,8 @@ from sqlalchemy.exc import DatabaseError
 from langmem_tiers.background import embedding, filing
 from langmem_tiers.maintenance.vectors import unusable
 from langmem_tiers.storage import change_log, embedding_cache, keyword
-from langmem_tiers.storage.chroma_index import CURSOR
+from langmem_tiers.storage.chroma_folder import ProjectionDamaged
+from langmem_tiers.storage.chroma_index import CURSOR, ChromaIndex
 from langmem_tiers.storage.schema import chunks, drawers, rooms, turns
 from langmem_tiers.storage.store import SpaceStore
 from langmem_tiers.types import Finding
@@ -130,10 +131,14 @@ def _chroma(store: SpaceStore) -> Iterator[Finding]:
     elif behind:
         yield Finding(check="Chroma", level="note", message="It follows the records and is on its way.")
     else:
-        yield _compared(expected, chroma.ids())
+        yield _compared(expected, chroma)
 
 
-def _compared(expected: set[str], held: set[str]) -> Finding:
+def _compared(expected: set[str], chroma: ChromaIndex) -> Finding:
+    try:
+        held = chroma.ids()
+    except ProjectionDamaged as error:
+        return _problem("Chroma", f"It can not read its own files: {error}", _REBUILD)
     missing, extra = len(expected - held), len(held - expected)
     if missing or extra:
         return _problem("Chroma", f"{missing} vectors are missing and {extra} are too many", _REBUILD)

@@ -59,7 +59,7 @@ def _projection(store: SpaceStore) -> str:
     if chroma is None or not chroma.own():
         return "Chroma: left alone, another process owns it"
     chroma.rebuild()
-    return f"Chroma: {chroma.count()} vectors in a fresh folder"
+    return f"Chroma: {len(chroma.ids())} vectors in a fresh folder"
 
 
 def _last(connection: Connection, space: str) -> int:

@@ -7,28 +7,24 @@ built beside it and then taken into use.
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from filelock import FileLock, Timeout
 from sqlalchemy import Connection
 
 from langmem_tiers.storage import change_log, embedding_cache, facts
 from langmem_tiers.storage.change_log import Change
+from langmem_tiers.storage.chroma_folder import ChromaFolder, ProjectionDamaged
 from langmem_tiers.storage.database import Database
-from langmem_tiers.storage.embedding_cache import ChunkVectors, Vectors
+from langmem_tiers.storage.embedding_cache import Vectors
 
-if TYPE_CHECKING:
-    from chromadb.api import ClientAPI
-    from chromadb.api.models.Collection import Collection
+log = logging.getLogger(__name__)
 
 CURSOR = "chroma"
 _FOLDER, _MODEL, _UNCLEAN = "chroma.folder", "chroma.model", "chroma.unclean"
-_COLLECTION = "drawers"
-_BATCH = 1000
 # Drawers read from the cache at a time while a folder is built anew.
 _STRIDE = 2000
 # Changes carried out between two moves of the cursor.
@@ -40,17 +36,16 @@ class ChromaIndex:
 
     def __init__(self, folder: Path, database: Database, model: str) -> None:
         self.folder = folder
-        self._database = database
         self.model = model
+        self._database = database
         self._lock = FileLock(folder / "chroma.lock")
-        self._client: ClientAPI | None = None
-        self._collection: Collection | None = None
+        self._open: ChromaFolder | None = None
         self._marked = False
 
     @property
     def owned(self) -> bool:
         """Does this process hold the projection open?"""
-        return self._collection is not None
+        return self._open is not None
 
     def exists(self) -> bool:
         """Has it ever been built?"""
@@ -58,12 +53,18 @@ class ChromaIndex:
             return facts.get(connection, self._database.space, _FOLDER) is not None
 
     def wanted(self) -> bool:
-        """Is there anything in the log that the projection does not hold yet?"""
+        """Is there anything in the log that the projection does not hold, or is it not to be trusted?"""
         with self._database.reading() as connection:
-            return bool(self._news(connection)) or self._left_unclean(connection)
+            name = facts.get(connection, self._database.space, _FOLDER)
+            gone = name is not None and not self._is_whole(name)
+            return gone or bool(self._news(connection)) or self._left_unclean(connection)
 
     def own(self) -> bool:
-        """Take the projection, building it anew if it can not be trusted; False while another process has it."""
+        """Take the projection, building it anew if it can not be trusted; False while another process has it.
+
+        Raises:
+            ProjectionDamaged: not even a new folder could be used.
+        """
         if self.owned:
             return True
         try:
@@ -71,14 +72,18 @@ class ChromaIndex:
         except Timeout:
             return False
         try:
-            self._connect(self._trusted() or self._build())
+            self._open = self._trusted() or self._built()
         except BaseException:
             self._lock.release()
             raise
         return True
 
     def step(self) -> bool:
-        """Carry out the next changes of the log; False when there are none. The caller owns the projection."""
+        """Carry out the next changes of the log; False when there are none. The caller owns the projection.
+
+        Raises:
+            ProjectionDamaged: Chroma can not go on; see `distrust`.
+        """
         with self._database.reading() as connection:
             news = self._news(connection)
             vectors = embedding_cache.load(connection, self._database.space, self.model, self._ranges(news))
@@ -86,50 +91,60 @@ class ChromaIndex:
             return False
         self._mark()
         # Deletion first: only drawers that stand are loaded, also those that stand again.
-        _delete(self._held(), news)
-        _upsert(self._held(), vectors)
+        self._held().delete(_superseded(news))
+        self._held().upsert(vectors)
         with self._database.writing() as connection:
             change_log.reset_cursor(connection, self._database.space, CURSOR, news[-1].position)
         return True
 
     def search(self, query: Vectors, most: int) -> dict[int, float]:
-        """The best drawers by cosine similarity of their best chunk, as Chroma's index finds them."""
-        answer = self._held().query(query_embeddings=query[np.newaxis, :], n_results=most * 2, include=["distances"])
-        distances = (answer["distances"] or [[]])[0]
-        best: dict[int, float] = {}
-        for name, distance in zip(answer["ids"][0], distances, strict=True):
-            drawer = int(name.partition(".")[0])
-            best[drawer] = max(best.get(drawer, -1.0), 1.0 - distance)
-        return dict(list(best.items())[:most])
+        """The best drawers by cosine similarity of their best chunk, as the index finds them.
+
+        Raises:
+            ProjectionDamaged: it can not be asked; see `distrust`.
+        """
+        return self._held().search(query, most)
 
     def ids(self) -> set[str]:
         """The ids of all vectors held, as drawer.ordinal."""
-        return set(self._held().get(include=[])["ids"])
-
-    def count(self) -> int:
-        """How many vectors are held."""
-        return int(self._held().count())
+        return self._held().ids()
 
     def rebuild(self) -> None:
         """Build a fresh folder from the embedding cache and take it into use. The caller owns the projection."""
-        self._shut()
-        self._connect(self._build())
+        old, self._open = self._open, self._built()
+        if old is not None:
+            old.close()
+
+    def distrust(self) -> None:
+        """Let go of the projection, noting that it is to be built anew."""
+        log.warning("chroma_distrusted", extra={"folder": str(self.folder)})
+        self._mark()
+        self._let_go()
 
     def close(self) -> None:
         """Let go of the projection, noting that it was left clean."""
-        if not self.owned:
-            return
-        self._shut()
-        if self._marked:
+        if self.owned and self._marked:
+            self._shut()
             with self._database.writing() as connection:
                 facts.drop(connection, self._database.space, _UNCLEAN)
-            self._marked = False
-        self._lock.release()
+        self._let_go()
 
-    def _held(self) -> Collection:
-        if self._collection is None:
-            raise RuntimeError("the Chroma projection is not open in this process")
-        return self._collection
+    def _let_go(self) -> None:
+        self._shut()
+        self._marked = False
+        if self._lock.is_locked:
+            self._lock.release()
+
+    def _shut(self) -> None:
+        opened, self._open = self._open, None
+        if opened is not None:
+            opened.close()
+
+    def _held(self) -> ChromaFolder:
+        opened = self._open
+        if opened is None:
+            raise ProjectionDamaged("the projection is not open in this process")
+        return opened
 
     def _news(self, connection: Connection) -> list[Change]:
         old = change_log.cursor(connection, self._database.space, CURSOR)
@@ -142,63 +157,56 @@ class ChromaIndex:
     def _ranges(self, news: Iterable[Change]) -> list[tuple[int, int]]:
         return [(c.subject, c.until) for c in news if c.kind == "drawers.embedded" and c.detail == self.model]
 
-    def _trusted(self) -> Path | None:
+    def _trusted(self) -> ChromaFolder | None:
+        """The folder in use, opened, if it was left clean, whole, and of this model."""
         with self._database.reading() as connection:
             space = self._database.space
             name, model = facts.get(connection, space, _FOLDER), facts.get(connection, space, _MODEL)
             unclean = self._left_unclean(connection)
-        folder = self.folder / "chroma" / name if name else None
-        whole = folder is not None and (folder / "chroma.sqlite3").exists()
-        return folder if whole and model == self.model and not unclean else None
+        if name is None or model != self.model or unclean or not self._is_whole(name):
+            return None
+        folder = self.folder / "chroma" / name
+        try:
+            return ChromaFolder(folder)
+        except ProjectionDamaged as error:
+            log.warning("chroma_rebuilt", extra={"folder": str(folder), "reason": str(error)})
+            return None
 
-    def _build(self) -> Path:
+    def _is_whole(self, name: str) -> bool:
+        return (self.folder / "chroma" / name / "chroma.sqlite3").exists()
+
+    def _built(self) -> ChromaFolder:
+        """A fresh folder with all vectors, in use from now on; the folders before it are deleted."""
         space = self._database.space
         with self._database.reading() as connection:
             used = facts.get(connection, space, _FOLDER) or "0"
-        fresh = self.folder / "chroma" / str(int(used) + 1)
-        shutil.rmtree(fresh, ignore_errors=True)
-        self._fill(fresh)
+            # What is logged after this position is carried out again by `step`, which does no harm.
+            position = change_log.head(connection, space)
+        path = self.folder / "chroma" / str(int(used) + 1)
+        shutil.rmtree(path, ignore_errors=True)
+        fresh = self._filled(path)
         with self._database.writing() as connection:
-            facts.put(connection, space, _FOLDER, fresh.name)
+            facts.put(connection, space, _FOLDER, path.name)
             facts.put(connection, space, _MODEL, self.model)
             facts.drop(connection, space, _UNCLEAN)
+            change_log.reset_cursor(connection, space, CURSOR, position)
+        self._marked = False
         for other in (self.folder / "chroma").iterdir():
-            if other != fresh:
+            if other != path:
                 shutil.rmtree(other, ignore_errors=True)
         return fresh
 
-    def _fill(self, fresh: Path) -> None:
-        self._connect(fresh)
+    def _filled(self, path: Path) -> ChromaFolder:
         space = self._database.space
         with self._database.reading() as connection:
-            # What is logged after this position is carried out again by `step`, which does no harm.
-            position = change_log.head(connection, space)
             last = embedding_cache.last_drawer(connection, space)
+        fresh = ChromaFolder(path)
         for first in range(1, last + 1, _STRIDE):
             with self._database.reading() as connection:
                 stride = [(first, first + _STRIDE - 1)]
                 vectors = embedding_cache.load(connection, space, self.model, stride)
-            _upsert(self._held(), vectors)
-        with self._database.writing() as connection:
-            change_log.reset_cursor(connection, space, CURSOR, position)
-        self._shut()
-
-    def _connect(self, folder: Path) -> None:
-        import chromadb
-        from chromadb.config import Settings
-
-        folder.mkdir(parents=True, exist_ok=True)
-        self._client = chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
-        configuration: Any = {"hnsw": {"space": "cosine", "ef_search": 200}}
-        self._collection = self._client.get_or_create_collection(
-            _COLLECTION, embedding_function=None, configuration=configuration
-        )
-
-    def _shut(self) -> None:
-        self._collection = None
-        if self._client is not None:
-            self._client.close()  # type: ignore[attr-defined]
-            self._client = None
+            fresh.upsert(vectors)
+        return fresh
 
     def _mark(self) -> None:
         """Note, before the first write, that the folder is in use: only a clean close takes the note away."""
@@ -208,17 +216,6 @@ class ChromaIndex:
             self._marked = True
 
 
-def _upsert(collection: Collection, vectors: ChunkVectors | None) -> None:
-    if vectors is None:
-        return
-    names = [f"{drawer}.{ordinal}" for drawer, ordinal in zip(vectors.drawers, vectors.ordinals, strict=True)]
-    for start in range(0, len(names), _BATCH):
-        stop = start + _BATCH
-        collection.upsert(ids=names[start:stop], embeddings=vectors.matrix[start:stop])
-
-
-def _delete(collection: Collection, news: Iterable[Change]) -> None:
+def _superseded(news: Iterable[Change]) -> list[str]:
     superseded = [change for change in news if change.kind == "drawer.superseded"]
-    names = [f"{change.subject}.{ordinal}" for change in superseded for ordinal in range(change.until)]
-    if names:
-        collection.delete(ids=names)
+    return [f"{change.subject}.{ordinal}" for change in superseded for ordinal in range(change.until)]

@@ -15,6 +15,7 @@ from langmem_tiers.errors import (
     DatabaseLocked,
     DiskFull,
     FolderNotWritable,
+    InvalidText,
     StorageError,
 )
 
@@ -58,6 +59,9 @@ def translated(path: Path) -> Iterator[None]:
         raise _named(known, path, error) from error
     except StorageError:
         raise
+    except UnicodeEncodeError as error:
+        # The driver refuses it before SQLite sees it: a session, a message id or a name.
+        raise InvalidText(f"{error.object[:80]!a} holds a lone surrogate.") from error
     except OSError as error:
         known = _BY_ERRNO.get(error.errno or 0)
         if known is None:

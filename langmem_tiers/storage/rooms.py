@@ -54,9 +54,10 @@ def at_address(connection: Connection, space: str, wing: int, room: int) -> Room
 
 
 def latest_unnamed(connection: Connection, space: str, prefix: str) -> Room | None:
-    """The room touched last among the sessions whose id begins with `prefix`."""
-    named = rooms.c.session.startswith(prefix, autoescape=True)
-    found = select(rooms).where(rooms.c.space == space, named).order_by(rooms.c.touched_at.desc()).limit(1)
+    """The room touched last among the sessions whose id is `prefix` and a number."""
+    number = func.substr(rooms.c.session, len(prefix) + 1)
+    called = (rooms.c.session.startswith(prefix, autoescape=True), number != "", func.ltrim(number, "0123456789") == "")
+    found = select(rooms).where(rooms.c.space == space, *called).order_by(rooms.c.touched_at.desc()).limit(1)
     row = connection.execute(found).first()
     return None if row is None else _room(row)
 

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from langmem_tiers.errors import InvalidVector
 from langmem_tiers.storage import change_log, embedding_cache
+from langmem_tiers.storage.chroma_folder import ProjectionDamaged
 from langmem_tiers.storage.chroma_index import CURSOR, ChromaIndex
 from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.exact_index import ExactIndex, best_by_drawer
@@ -47,7 +48,13 @@ class VectorSearch:
         found = index.search(query, most)
         if not uses_chroma:
             return found
-        for drawer, similarity in self._chroma.search(query, most).items():
+        try:
+            indexed = self._chroma.search(query, most)
+        except ProjectionDamaged:
+            # The vectors are all in the cache: this query and the next are answered from there.
+            self._chroma.distrust()
+            return self.similar(connection, query, most)
+        for drawer, similarity in indexed.items():
             found[drawer] = max(similarity, found.get(drawer, -1.0))
         best = sorted(found.items(), key=lambda item: -item[1])[:most]
         return dict(best)

@@ -28,11 +28,15 @@ def entries(path: Path, expected: str) -> Iterator[tuple[int, object | LineProbl
 
 
 def _of_list(path: Path, expected: str, stream: IO[bytes]) -> Iterator[tuple[int, object]]:
+    position = 0
     try:
         with TextIOWrapper(stream, encoding="utf-8-sig") as text:
-            yield from enumerate(list_elements(text), 1)
+            for position, element in enumerate(list_elements(text), 1):
+                yield position, element
     except (Malformed, UnicodeDecodeError) as error:
-        raise unreadable(path, expected, str(error)) from error
+        before = f"the {position} before were read; importing them again stores nothing twice."
+        way_out = f"Repair the file. Of its entries, {before}" if position else None
+        raise unreadable(path, expected, str(error), way_out=way_out) from error
 
 
 def _of_lines(stream: IO[bytes]) -> Iterator[tuple[int, object | LineProblem]]:

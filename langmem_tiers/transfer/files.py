@@ -32,9 +32,9 @@ def reading(path: Path, expected: str) -> Iterator[IO[bytes]]:
         raise unreadable(path, expected, reason) from error
 
 
-def unreadable(path: Path, expected: str, reason: str) -> UnreadableFile:
+def unreadable(path: Path, expected: str, reason: str, *, way_out: str | None = None) -> UnreadableFile:
     """The error that names the file, what was expected of it, and what is wrong."""
-    return UnreadableFile(f"{path} can not be read as {expected}: {reason.rstrip('.')}.")
+    return UnreadableFile(f"{path} can not be read as {expected}: {reason.rstrip('.')}.", way_out=way_out)
 
 
 def head(path: Path, expected: str) -> str:

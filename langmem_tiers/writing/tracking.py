@@ -23,8 +23,8 @@ from langmem_tiers.storage.rooms import Room
 from langmem_tiers.types import RejectedTurn, TrackReport, Turn
 from langmem_tiers.writing.indexing import keyword_row
 
-# Sessions that nobody named; see `_session`.
-UNNAMED = "chat-"
+# Sessions that nobody named are called this and the millisecond they began; see `_unnamed_session`.
+UNNAMED = "unnamed-"
 # Drawers one change of the log covers at most, so that background passes commit in small steps.
 _DRAWERS_A_CHANGE = 128
 
@@ -196,12 +196,15 @@ def _new_drawer(turn: Turn, settings: Settings, now: datetime, seen: Counter[byt
     text = _storable(turn.content, settings.text.max_characters)
     said_at = require_aware(turn.said_at, "time of the turn") if turn.said_at else now
     digest = content_hash(text)
-    seen[digest] += 1
+    for given, what in ((turn.message_id, "message id"), (turn.speaker, "speaker")):
+        _require_unicode(given or "", what)
+    who_said_what = content_hash(f"{turn.role}\0{turn.speaker or ''}\0{text}")
+    seen[who_said_what] += 1
     spans = split(text, settings.text.chunk_characters)
     pieces = ((start, stop, content_hash(embedded_text(turn.speaker, text[start:stop]))) for start, stop in spans)
     return NewDrawer(
-        # Without an id from the caller, content and how often it came stand in for one.
-        message_id=turn.message_id or f"~{digest.hex()}-{seen[digest]}",
+        # Without an id from the caller, who said what and how often it came stand in for one.
+        message_id=turn.message_id or f"~{who_said_what.hex()}-{seen[who_said_what]}",
         role=turn.role,
         origin=turn.origin or turn.role,
         speaker=turn.speaker,
@@ -218,8 +221,12 @@ def _storable(text: str, most: int) -> str:
         raise InvalidText("The turn has no text.", way_out="Leave turns without text out.")
     if len(text) > most:
         raise TextTooLong(f"The turn has {len(text):,} characters; the limit is {most:,}.")
+    _require_unicode(text, "text")
+    return text
+
+
+def _require_unicode(text: str, what: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InvalidText(f"The turn holds a lone surrogate at character {error.start}.") from None
-    return text
+        raise InvalidText(f"The turn's {what} holds a lone surrogate at character {error.start}.") from None

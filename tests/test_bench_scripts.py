@@ -1,0 +1,54 @@
+"""The scripts in `benchmarks/` run, end well, and write down what made their figures."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def run(root, tmp_path, offline_environment):
+    """Runs a script with arguments; gives the only row of its results."""
+
+    def script(name, *arguments):
+        out = tmp_path / "result.json"
+        command = [sys.executable, str(root / "benchmarks" / name), *map(str, arguments), "--out", str(out)]
+        ended = subprocess.run(
+            command, env=offline_environment, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert ended.returncode == 0, ended.stderr
+        result = json.loads(out.read_text())
+        assert name in result["command"]
+        assert result["machine"]["cores"]
+        return result["rows"][0]
+
+    return script
+
+
+def test_two_killed_writers_lose_nothing(run):
+    row = run("kill_test.py", "--kills", 2, "--longest", 0.5)
+    assert (row["kills"], row["lost"], row["doubled"], row["problems found"]) == (2, 0, 0, "none")
+
+
+def test_two_writers_at_once_lose_nothing(run):
+    row = run("two_writers.py", "--turns", 40)
+    assert (row["acknowledged"], row["errors"], row["lost"], row["not found by search"]) == (80, 0, 0, 0)
+
+
+@pytest.mark.model
+def test_recall_is_timed(run):
+    row = run("recall_latency.py", "--drawers", 40, "--questions", 5)
+    assert row["node p50 ms"] > row["storage p50 ms"] > 0
+
+
+@pytest.mark.model
+def test_the_track_node_embeds_nothing(run):
+    assert run("post_turn.py", "--drawers", 40, "--turns", 5)["embedded on this path"] == "no"
+
+
+@pytest.mark.model
+def test_ingest_is_compared_with_the_bare_embedder(run):
+    assert run("ingest.py", "--drawers", 40, "--rounds", 1)["share of the bare embedder"] > 0
