@@ -1,7 +1,8 @@
-"""Conversations made from a seed: everyday sentences of realistic lengths over a vocabulary of some 250 words.
+"""Conversations made from a seed: everyday sentences of realistic lengths.
 
-The vocabulary is smaller than people's, so words are found in more drawers than in real memories: keyword search
-has more to rank, not less.
+Common words (a first name, a thing, a verb) come up in one drawer of seven to thirty, rare ones (720 surnames and
+places) in one of about two hundred, and a question asks with some of each. The vocabulary is still smaller than
+people's, so keyword search has more to rank than in real memories, not less.
 """
 
 from __future__ import annotations
@@ -20,10 +21,17 @@ def _phrases(listed: str) -> list[str]:
     return [phrase.strip() for phrase in listed.split(",")]
 
 
-_NAMES = _phrases(
+_FIRST_NAMES = _phrases(
     "Anna, Ben, Carla, David, Elena, Felix, Grace, Hugo, Ines, Jonas, Klara, Leo, Maria, Nils, Olga, Paul, Rosa, Sam"
 )
-_PLACES = _phrases("Lisbon, Porto, Berlin, Oslo, Madrid, Prague, Vienna, Athens, Dublin, Helsinki, Turin, Lyon, Bergen")
+_STEMS = _phrases(
+    "Ash, Black, Brook, Clay, Cross, Elm, Fair, Gold, Green, Hart, Hazel, Hill, Kings, Lang, Long, Marsh, Mill, New, "
+    "North, Oak, Old, Red, Rock, Rose, South, Stan, Stone, Sutter, Thorn, Wal, West, Whit, Wind, Winter, Wood, York"
+)
+_SURNAMES = [stem + end for stem in _STEMS for end in _phrases("er, man, son, by, wright, smith, ward, low, kin, ley")]
+_PLACES = [
+    stem + end for stem in _STEMS for end in _phrases("ford, ham, ton, field, bury, haven, mouth, gate, dale, port")
+]
 _ADJECTIVES = _phrases("old, new, small, red, blue, heavy, cheap, noisy, gentle, broken, favourite, wooden, bright")
 _THINGS = _phrases(
     "guitar, bicycle, garden, kitchen, novel, recipe, camera, ticket, passport, window, lamp, piano, violin, backpack, "
@@ -43,16 +51,19 @@ _REASONS = _phrases(
 )
 _QUESTIONS = (
     "Who {activity} the {adjective} {thing} in {place}?",
-    "When did {name} say that the {thing} was {activity}?",
-    "What happened to the {adjective} {thing} that {name} {activity}?",
-    "Where is the {thing} from {place} that {name} told me about?",
+    "When did {name} {surname} say that the {thing} was {activity}?",
+    "What happened to the {adjective} {thing} that {name} {surname} {activity}?",
+    "Where is the {thing} from {place} that {name} {surname} told me about?",
 )
 
 
 def sentence(rng: random.Random) -> str:
-    told = (rng.choice(words) for words in (_NAMES, _ACTIVITIES, _ADJECTIVES, _THINGS, _PLACES, _TIMES, _REASONS))
-    name, activity, adjective, thing, place, time, reason = told
-    return f"{name} {activity} the {adjective} {thing} in {place} {time} {reason}."
+    told = (
+        rng.choice(words)
+        for words in (_FIRST_NAMES, _SURNAMES, _ACTIVITIES, _ADJECTIVES, _THINGS, _PLACES, _TIMES, _REASONS)
+    )
+    name, surname, activity, adjective, thing, place, time, reason = told
+    return f"{name} {surname} {activity} the {adjective} {thing} in {place} {time} {reason}."
 
 
 def message(rng: random.Random) -> str:
@@ -62,7 +73,8 @@ def message(rng: random.Random) -> str:
 
 def question(rng: random.Random) -> str:
     words = {
-        "name": _NAMES,
+        "name": _FIRST_NAMES,
+        "surname": _SURNAMES,
         "place": _PLACES,
         "adjective": _ADJECTIVES,
         "thing": _THINGS,

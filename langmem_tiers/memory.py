@@ -101,7 +101,7 @@ class Memory:
         """
         for each in (name, *fallbacks):
             naming.check_space(each)
-        return Space(self, name, fallbacks=tuple(fallbacks))
+        return Space(self, name, fallbacks=tuple(each for each in dict.fromkeys(fallbacks) if each != name))
 
     def user(self, user_id: str, *, fallbacks: Sequence[str] = ()) -> Space:
         """The space of a user id, whatever signs it holds.

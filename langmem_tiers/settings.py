@@ -38,7 +38,7 @@ class RecallSettings(_Frozen):
 
     enabled: bool = True
     limit: int = Field(8, ge=1, le=200, description="Most items in a block (RockBot MaxResults).")
-    candidates: int = Field(60, ge=1, le=1000, description="Most candidates taken from each channel.")
+    candidates: int = Field(40, ge=1, le=1000, description="Most candidates taken from each channel.")
     item_characters: int = Field(600, ge=50, description="A longer drawer is shown as an excerpt around the words.")
     token_budget: int = Field(1000, ge=1, description="Most tokens in a block.")
     keyword_weight: float = Field(0.5, ge=0, description="Weight of BM25 in the fusion (RockBot: the mean of both).")

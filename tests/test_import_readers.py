@@ -308,7 +308,7 @@ def test_other_text_is_no_conversation_set(save, text, format):
 def test_a_list_that_breaks_off_gives_what_came_before(save):
     entries = read_conversations(save(json.dumps(LOCOMO)[:-1] + ', {"sample_id":'), "locomo")
     assert [entry.session for entry in islice(entries, 2)] == ["conv-1/session_2", "conv-1/session_10"]
-    with pytest.raises(UnreadableFile, match="Of its entries, the 1 before were read"):
+    with pytest.raises(UnreadableFile, match="1 entries before were read"):
         next(entries)
 
 

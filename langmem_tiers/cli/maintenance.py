@@ -46,6 +46,7 @@ def rebuild(context: typer.Context, *, json: JsonFlag = False) -> None:
         for space in target.spaces(memory):
             with working(f"Rebuilding {space.name}"):
                 done[space.name] = space.rebuild()
+                space.flush()
             if not target.json:
                 _print_lines(space.name, done[space.name])
     if target.json:

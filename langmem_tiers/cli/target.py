@@ -32,30 +32,30 @@ class Target:
     json: bool = False
 
     @contextmanager
-    def memory(self, *, settings: Settings | None = None) -> Iterator[Memory]:
+    def memory(self) -> Iterator[Memory]:
         """The memory, open for one command; the folder is made if there is none."""
         from langmem_tiers.memory import Memory
-        from langmem_tiers.settings import Settings
 
-        with Memory.open(self.path, settings=settings or Settings()) as memory:
+        with Memory.open(self.path) as memory:
             yield memory
 
     @contextmanager
     def existing_memory(self, *, settings: Settings | None = None) -> Iterator[Memory]:
-        """The memory, for commands that only look: a mistyped path is an error, not a new folder.
+        """The memory, for commands that look at what is there: no folder is made, and nothing is embedded meanwhile.
 
         Raises:
             NotAMemoryFolder: there is no such folder.
         """
+        from langmem_tiers.memory import Memory
         from langmem_tiers.paths import default_folder
 
-        folder = self.path or default_folder()
+        folder = self.path.expanduser() if self.path else default_folder()
         if not folder.is_dir():
             raise NotAMemoryFolder(
                 f"There is no memory at {folder}.",
                 way_out="Name its folder before the command: langmem-tiers --path FOLDER …",
             )
-        with self.memory(settings=settings) as memory:
+        with Memory.open(folder, settings=settings, background=False) as memory:
             yield memory
 
     def space(self, memory: Memory) -> Space:

@@ -14,18 +14,20 @@ _LOOKED_AT = 40
 
 
 def first_turn(
-    source: Source, session: str, message_id: str | None, *, most: int, until: datetime | None
+    source: Source, session: str, message_id: str | None, *, most: int, until: datetime | None, query_hash: bytes
 ) -> list[Found]:
-    """Up to `most` recent telling drawers of other sessions, if nothing was recalled in this session yet."""
+    """Up to `most` recent telling drawers of other sessions, if nothing was recalled in this session yet.
+
+    The same words come once, and those of the query not at all.
+    """
     with source.reading() as connection:
         if receipts.any_in_session(connection, source.key, session, other_than=message_id):
             return []
         limit = None if until is None else to_millis(until)
         recent = drawers.recent(connection, source.key, most=_LOOKED_AT, outside=session, until=limit)
-        telling = [number for number, content in recent if not is_trivial(content)][:most]
+        telling = [number for number, content in recent if not is_trivial(content)]
         facts = drawers.standing(connection, source.key, telling)
-    return [
-        Found(space=source.name, own=True, facts=facts[number], scores={"fallback": 0.0}, score=0.0)
-        for number in telling
-        if number in facts
-    ]
+    newest_first = [facts[number] for number in telling if number in facts]
+    distinct = {each.content_hash: each for each in reversed(newest_first) if each.content_hash != query_hash}
+    shown = [each for each in newest_first if distinct.get(each.content_hash) is each][:most]
+    return [Found(space=source.name, own=True, facts=each, scores={"fallback": 0.0}, score=0.0) for each in shown]

@@ -126,10 +126,12 @@ class Recall:
 
     def _with_fallback(self, ranked: list[Found], chosen: Chosen) -> tuple[list[Found], Chosen]:
         request = self._request
-        most = request.settings.first_turn_fallback
+        most = min(request.settings.first_turn_fallback, request.limit)
         if chosen.passed or not request.fallback or not most or request.session is None:
             return ranked, chosen
-        found = fallback.first_turn(self._own, request.session, request.message_id, most=most, until=request.until)
+        found = fallback.first_turn(
+            self._own, request.session, request.message_id, most=most, until=request.until, query_hash=self._hash
+        )
         known = {selection.key(candidate) for candidate in found}
         others = [candidate for candidate in ranked if selection.key(candidate) not in known]
         verdicts = {key: verdict for key, verdict in chosen.verdicts.items() if key not in known}
@@ -137,14 +139,14 @@ class Recall:
 
     def _pack(self, chosen: Chosen) -> tuple[list[RecalledItem], list[str]]:
         """Render what passed, best first, while it fits the budget; then put it in order of time."""
-        whole = self._read(chosen.passed)
+        whole = self._read([selection.key(found) for found in chosen.passed])
         left = self._request.token_budget - self._count(rendering.render([""]))
         packed: list[tuple[RecalledItem, str]] = []
         for found in chosen.passed:
             drawer = whole[selection.key(found)]
             most = self._request.settings.item_characters
             line = rendering.render_item(drawer, rendering.excerpt(drawer.content, self._query.terms, most))
-            tokens = self._count(line)
+            tokens = self._count(line + "\n")
             if tokens > left:
                 chosen.verdicts[selection.key(found)] = "over_budget"
                 continue
@@ -153,10 +155,10 @@ class Recall:
         by_time = sorted(packed, key=lambda item: (item[0].drawer.said_at, item[0].drawer.number))
         return [item for item, _ in packed], [line for _, line in by_time]
 
-    def _read(self, passed: Sequence[Found]) -> dict[tuple[str, int], Drawer]:
+    def _read(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Drawer]:
         whole: dict[tuple[str, int], Drawer] = {}
         for source in self._sources:
-            numbers = [found.facts.number for found in passed if found.space == source.name]
+            numbers = [number for space, number in wanted if space == source.name]
             if numbers:
                 with source.reading() as connection:
                     read = drawers.read(connection, source.key, numbers)
@@ -204,17 +206,12 @@ class Recall:
         return number, self._watch.timings()
 
     def _repeated(self, kept: KeptRecall) -> Recalled:
-        items = []
-        for source in self._sources:
-            shown = {number: (score, tokens) for space, number, score, tokens in kept.shown if space == source.name}
-            if shown:
-                with source.reading() as connection:
-                    read = drawers.read(connection, source.key, shown)
-                items += [
-                    RecalledItem(space=source.name, drawer=drawer, score=shown[number][0], tokens=shown[number][1])
-                    for number, drawer in read.items()
-                ]
-        items.sort(key=lambda item: -item.score)
+        whole = self._read([(space, number) for space, number, _, _ in kept.shown])
+        items = [
+            RecalledItem(space=space, drawer=whole[space, number], score=score, tokens=tokens)
+            for space, number, score, tokens in kept.shown
+            if (space, number) in whole
+        ]
         receipt = _with(kept.receipt, verdict="repeated", timings=self._watch.timings())
         return Recalled(block=kept.block, items=tuple(items), receipt=receipt)
 

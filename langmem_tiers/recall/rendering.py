@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 
 from langmem_tiers.types import Drawer
@@ -95,13 +96,18 @@ def _pieces(text: str, most: int) -> list[tuple[int, int]]:
 def _best_run(pieces: Sequence[tuple[int, int]], terms: set[str], text: str, most: int) -> tuple[int, int]:
     """The run of pieces of at most `most` characters that holds the most terms; the first of equals."""
     folded = text.casefold() if len(text.casefold()) == len(text) else text
-    held = [{term for term in terms if term in folded[start:stop]} for start, stop in pieces]
+    held = [[term for term in terms if term in folded[start:stop]] for start, stop in pieces]
+    within: Counter[str] = Counter()
     best, best_score = (0, most), -1
     first = 0
     for last, (_, stop) in enumerate(pieces):
+        for term in held[last]:
+            within[term] += 1
         while stop - pieces[first][0] > most:
+            for term in held[first]:
+                within[term] -= 1
             first += 1
-        score = len(set().union(*held[first : last + 1]))
+        score = sum(map(bool, within.values()))
         if score > best_score:
             best, best_score = (pieces[first][0], stop), score
     return best

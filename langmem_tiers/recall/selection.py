@@ -35,7 +35,7 @@ class Chosen:
 def choose(ranked: Sequence[Found], request: RecallRequest, before: Before) -> Chosen:
     """Judge the candidates in order; at most `request.limit` pass."""
     chosen = Chosen()
-    rules = _rules(request, before, chosen)
+    rules = _rules(ranked, request, before, chosen)
     for candidate in ranked:
         verdict = next((verdict for rule in rules if (verdict := rule(candidate))), None)
         if verdict is None:
@@ -50,12 +50,14 @@ def key(candidate: Found) -> tuple[str, int]:
     return candidate.space, candidate.facts.number
 
 
-def _rules(request: RecallRequest, before: Before, chosen: Chosen) -> tuple[Rule, ...]:
+def _rules(ranked: Sequence[Found], request: RecallRequest, before: Before, chosen: Chosen) -> tuple[Rule, ...]:
     until = None if request.until is None else to_millis(request.until)
     contents = {before.query_hash}
 
     def outside_dates(found: Found) -> CandidateVerdict | None:
         return "outside_dates" if until is not None and found.facts.said_at > until else None
+
+    own = {found.facts.content_hash for found in ranked if found.own and not outside_dates(found)}
 
     def in_window(found: Found) -> CandidateVerdict | None:
         return "in_window" if _is_in_window(found, request) else None
@@ -68,8 +70,8 @@ def _rules(request: RecallRequest, before: Before, chosen: Chosen) -> tuple[Rule
         return "below_threshold" if max(found.score, *found.scores.values()) < request.threshold else None
 
     def duplicate(found: Found) -> CandidateVerdict | None:
-        # Best first, and the space's own copy carries a boost: what comes later is the lesser copy.
-        if found.facts.content_hash in contents:
+        # Best first: what comes later is the lesser copy. But the space's own goes before any of a fallback.
+        if found.facts.content_hash in contents or (not found.own and found.facts.content_hash in own):
             return "duplicate"
         contents.add(found.facts.content_hash)
         return None

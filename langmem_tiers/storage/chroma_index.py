@@ -38,7 +38,8 @@ class ChromaIndex:
         self.folder = folder
         self.model = model
         self._database = database
-        self._lock = FileLock(folder / "chroma.lock")
+        # Taken by the worker's thread and given back by the one that closes: it must not belong to a thread.
+        self._lock = FileLock(folder / "chroma.lock", thread_local=False)
         self._open: ChromaFolder | None = None
         self._marked = False
 
@@ -122,12 +123,14 @@ class ChromaIndex:
         self._let_go()
 
     def close(self) -> None:
-        """Let go of the projection, noting that it was left clean."""
-        if self.owned and self._marked:
-            self._shut()
-            with self._database.writing() as connection:
-                facts.drop(connection, self._database.space, _UNCLEAN)
-        self._let_go()
+        """Let go of the projection, noting that it was left clean; without that note it is built anew next time."""
+        try:
+            if self.owned and self._marked:
+                self._shut()
+                with self._database.writing() as connection:
+                    facts.drop(connection, self._database.space, _UNCLEAN)
+        finally:
+            self._let_go()
 
     def _let_go(self) -> None:
         self._shut()

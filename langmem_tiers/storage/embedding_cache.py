@@ -68,9 +68,20 @@ def put(connection: Connection, space: str, model: str, hashes: Sequence[bytes],
 def load(connection: Connection, space: str, model: str, ranges: Iterable[tuple[int, int]]) -> ChunkVectors | None:
     """The vectors of all chunks of standing drawers in these ranges, None when there are none."""
     rows: list[tuple[int, int, bytes]] = []
-    for first, last in ranges:
+    for first, last in _merged(ranges):
         rows.extend(_rows(connection, space, model, first, last))
     return _usable(rows) if rows else None
+
+
+def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same drawers in as few ranges as possible, each drawer once."""
+    merged: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], last))
+        else:
+            merged.append((first, last))
+    return merged
 
 
 def _usable(rows: Sequence[tuple[int, int, bytes]]) -> ChunkVectors | None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from langmem_tiers.storage import change_log, embedding_cache
+from langmem_tiers.storage.change_log import Change
 from langmem_tiers.storage.embedding_cache import ChunkVectors, Vectors
 
 _GONE = -1
@@ -50,16 +51,13 @@ class ExactIndex:
     def refresh(self, connection: Connection) -> None:
         """Take in what the log says happened since the last call."""
         with self._lock:
-            news = change_log.read(
-                connection, self._space, after=self.position, kinds={"drawers.embedded", "drawer.superseded"}
-            )
-            if not news:
-                return
-            ranges = [(c.subject, c.until) for c in news if c.kind == "drawers.embedded" and c.detail == self._model]
-            # Removal first: only drawers that stand are loaded, also those that stand again.
-            self._remove({c.subject for c in news if c.kind == "drawer.superseded"})
-            self._append(embedding_cache.load(connection, self._space, self._model, ranges))
-            self.position = news[-1].position
+            while news := self._news(connection):
+                embedded = [c for c in news if c.kind == "drawers.embedded" and c.detail == self._model]
+                # Removal first: only drawers that stand are loaded, also those that stand again.
+                self._remove({c.subject for c in news if c.kind == "drawer.superseded"})
+                ranges = [(change.subject, change.until) for change in embedded]
+                self._append(embedding_cache.load(connection, self._space, self._model, ranges))
+                self.position = news[-1].position
 
     def search(self, query: Vectors, most: int) -> dict[int, float]:
         """The best drawers for a query vector, with the cosine similarity of their best chunk."""
@@ -67,10 +65,14 @@ class ExactIndex:
         if rows is None:
             return {}
         similarities = np.einsum("ij,j->i", rows.matrix[: rows.count], query)  # BLAS threads lose more than they win
-        # A drawer may hold several of the best chunks: look at more chunks than drawers are wanted.
-        wide = min(rows.count, most * 4)
-        best = np.argpartition(-similarities, wide - 1)[:wide]
-        return best_by_drawer(rows.drawers[best], similarities[best], most)
+        # A drawer may hold several of the best chunks: look at more chunks than drawers are wanted, at all if need be.
+        wide = most
+        found: dict[int, float] = {}
+        while len(found) < most and wide < rows.count:
+            wide = min(rows.count, wide * 4)
+            best = np.argpartition(-similarities, wide - 1)[:wide]
+            found = best_by_drawer(rows.drawers[best], similarities[best], most)
+        return found or best_by_drawer(rows.drawers[: rows.count], similarities, most)
 
     def similarities(self, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
         """The cosine similarity of the best chunk of each of these drawers that are in the index."""
@@ -79,6 +81,10 @@ class ExactIndex:
             return {}
         held = np.flatnonzero(np.isin(rows.drawers[: rows.count], list(drawers)))
         return best_by_drawer(rows.drawers[held], rows.matrix[held] @ query, len(held))
+
+    def _news(self, connection: Connection) -> list[Change]:
+        kinds: set[change_log.Kind] = {"drawers.embedded", "drawer.superseded"}
+        return change_log.read(connection, self._space, after=self.position, kinds=kinds)
 
     def _append(self, news: ChunkVectors | None) -> None:
         if news is None:

@@ -34,8 +34,8 @@ def _of_list(path: Path, expected: str, stream: IO[bytes]) -> Iterator[tuple[int
             for position, element in enumerate(list_elements(text), 1):
                 yield position, element
     except (Malformed, UnicodeDecodeError) as error:
-        before = f"the {position} before were read; importing them again stores nothing twice."
-        way_out = f"Repair the file. Of its entries, {before}" if position else None
+        before = f"Repair the file: {position} entries before were read, and importing them again stores nothing twice."
+        way_out = before if position else None
         raise unreadable(path, expected, str(error), way_out=way_out) from error
 
 
