@@ -24,11 +24,15 @@ _FOUND = "I am no language model: I can only quote what memory holds about this.
 _NOTHING = "I found nothing in memory about this. Your message goes into memory, for later conversations to find."
 _WAY_OUT = f"For real answers, name a chat model: --model or ${MODEL_VARIABLE}, such as openai:gpt-5-mini."
 
+# LangChain's mark for messages that a feature made, not a participant.
+_NO_TURN = {"lc_source": "offline_responder"}
+
 
 class OfflineResponder(BaseChatModel):
     """A chat model without a model: it quotes what was recalled for the last message, and says what it is.
 
-    Same messages, same answer; no network, no key. Tools may be bound and are never called.
+    Same messages, same answer; no network, no key. Tools may be bound and are never called. Its answers are marked as
+    no turn of the conversation, so that `track_node` does not store quotations of what is stored.
 
     Example:
         >>> OfflineResponder().invoke("Where do I live?").text.partition(".")[0]
@@ -52,7 +56,9 @@ class OfflineResponder(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        return ChatResult(generations=[ChatGeneration(message=AIMessage(_answer(messages)))])
+        return ChatResult(
+            generations=[ChatGeneration(message=AIMessage(_answer(messages), additional_kwargs=dict(_NO_TURN)))]
+        )
 
     def _stream(
         self,
@@ -61,8 +67,10 @@ class OfflineResponder(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        for word in re.findall(r"\S+\s*", _answer(messages)):
-            chunk = ChatGenerationChunk(message=AIMessageChunk(content=word))
+        for place, word in enumerate(re.findall(r"\S+\s*", _answer(messages))):
+            # Said once: the pieces of a streamed message are added up.
+            marks = dict(_NO_TURN) if place == 0 else {}
+            chunk = ChatGenerationChunk(message=AIMessageChunk(content=word, additional_kwargs=marks))
             if run_manager is not None:
                 run_manager.on_llm_new_token(word, chunk=chunk)
             yield chunk

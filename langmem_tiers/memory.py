@@ -118,7 +118,8 @@ class Memory:
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until the background work of all open spaces is done; True when it is.
 
-        False means that `timeout` seconds were over, or that vectors wait for a model that can not be reached.
+        False means that `timeout` seconds were over, or that vectors wait for a model that can not be reached: then it
+        comes back at once, and trying again in a loop would not end. `Space.stats().pending` tells how many wait.
         """
         return self.finish(None, timeout)
 

@@ -17,59 +17,81 @@ class _Frozen(BaseModel):
 class TextSettings(_Frozen):
     """Limits on one message, and how a long one is cut for embedding (it is always kept whole)."""
 
-    max_characters: int = Field(1_000_000, ge=1, description="A longer message is refused with TextTooLong.")
-    chunk_characters: int = Field(1000, ge=100, le=20_000, description="Longest piece that gets one vector (GoClaw).")
+    max_characters: int = Field(default=1_000_000, ge=1, description="A longer message is refused with TextTooLong.")
+    chunk_characters: int = Field(
+        default=1000, ge=100, le=20_000, description="Longest piece that gets one vector (GoClaw)."
+    )
 
 
 class SessionSettings(_Frozen):
     """When a conversation counts as ended."""
 
-    idle_minutes: float = Field(60, gt=0, description="Minutes of silence after which a session has ended (RockBot).")
+    idle_minutes: float = Field(
+        default=60, gt=0, description="Minutes of silence after which a session has ended (RockBot)."
+    )
 
 
 class WindowSettings(_Frozen):
     """How much of the conversation itself goes to the model."""
 
-    turns: int = Field(20, ge=1, description="Last turns sent to the model (RockBot MaxLlmContextTurns).")
+    turns: int = Field(default=20, ge=1, description="Last turns sent to the model (RockBot MaxLlmContextTurns).")
 
 
 class RecallSettings(_Frozen):
     """What is searched, how it is ranked, and how much of it is shown."""
 
     enabled: bool = True
-    limit: int = Field(8, ge=1, le=200, description="Most items in a block (RockBot MaxResults).")
-    candidates: int = Field(40, ge=1, le=1000, description="Most candidates taken from each channel.")
-    item_characters: int = Field(600, ge=50, description="A longer drawer is shown as an excerpt around the words.")
-    token_budget: int = Field(1000, ge=1, description="Most tokens in a block.")
-    keyword_weight: float = Field(0.5, ge=0, description="Weight of BM25 in the fusion (RockBot: the mean of both).")
-    vector_weight: float = Field(0.5, ge=0, description="Weight of cosine similarity in the fusion.")
+    limit: int = Field(default=8, ge=1, le=200, description="Most items in a block (RockBot MaxResults).")
+    candidates: int = Field(default=40, ge=1, le=1000, description="Most candidates taken from each channel.")
+    item_characters: int = Field(
+        default=600, ge=50, description="A longer drawer is shown as an excerpt around the words."
+    )
+    token_budget: int = Field(default=1000, ge=1, description="Most tokens in a block.")
+    keyword_weight: float = Field(
+        default=0.5, ge=0, description="Weight of BM25 in the fusion (RockBot: the mean of both)."
+    )
+    vector_weight: float = Field(default=0.5, ge=0, description="Weight of cosine similarity in the fusion.")
     normalisation: Literal["max", "saturation", "rank"] = Field(
         "max", description="How BM25 scores come to a scale of 0 to 1."
     )
-    min_similarity: float = Field(0.3, ge=-1, le=1, description="A vector hit below this is not a hit.")
-    threshold: float = Field(0.3, ge=0, description="A fused score below this is not shown (GoClaw).")
-    own_space_boost: float = Field(1.2, ge=1, le=2, description="Factor for the space itself over fallbacks (GoClaw).")
-    recency_weight: float = Field(0.05, ge=0, le=0.5, description="Largest gain of a drawer said just now.")
-    recency_half_life_days: float = Field(90, gt=0)
+    min_similarity: float = Field(default=0.3, ge=-1, le=1, description="A vector hit below this is not a hit.")
+    threshold: float = Field(
+        default=0.3, ge=0, description="An item is shown if a scale of its scores reaches this (GoClaw)."
+    )
+    own_space_boost: float = Field(
+        default=1.2, ge=1, le=2, description="Factor for the space itself over fallbacks (GoClaw)."
+    )
+    recency_weight: float = Field(default=0.05, ge=0, le=0.5, description="Largest gain of a drawer said just now.")
+    recency_half_life_days: float = Field(default=90, gt=0)
     trust: dict[str, float] = Field(
         default={"user": 1.0, "import": 1.0, "assistant": 0.95, "dream": 0.95, "tool": 0.9, "system": 0.9},
         description="Factor by origin: the user's own words first.",
     )
-    first_turn_fallback: int = Field(5, ge=0, description="Items shown on a session's first turn without a match.")
-    trivial_words: int = Field(3, ge=0, description="Messages with fewer meaningful words recall nothing (GoClaw).")
+    first_turn_fallback: int = Field(
+        default=5, ge=0, description="Items shown on a session's first turn without a match."
+    )
+    trivial_words: int = Field(
+        default=3, ge=0, description="Messages with fewer meaningful words recall nothing (GoClaw)."
+    )
 
 
 class StorageSettings(_Frozen):
     """How records and vectors are kept."""
 
-    busy_timeout: float = Field(5.0, ge=0, description="Seconds to wait for another process's transaction.")
+    busy_timeout: float = Field(default=5.0, ge=0, description="Seconds to wait for another process's transaction.")
     synchronous: Literal["FULL", "NORMAL"] = Field(
         "FULL", description="NORMAL may lose the last commits at power loss, never at a crash of the process."
     )
-    open_spaces: int = Field(16, ge=1, description="Spaces kept open at once; the least recently used is closed.")
-    exact_below: int = Field(20_000, ge=0, description="Up to so many vectors, exact search answers; above, Chroma.")
-    receipts_kept: int = Field(1000, ge=1, description="Receipts kept in a space; older ones are dropped.")
-    embed_batch: int = Field(256, ge=1, description="Drawers embedded between two commits of the background worker.")
+    open_spaces: int = Field(
+        default=16, ge=1, description="Spaces kept open at once; the least recently used is closed."
+    )
+    exact_below: int = Field(
+        default=20_000, ge=0, description="Up to so many vectors, exact search answers; above, Chroma."
+    )
+    receipts_kept: int = Field(default=1000, ge=1, description="Receipts kept in a space; older ones are dropped.")
+    embed_batch: int = Field(
+        default=256, ge=1, description="Drawers embedded between two commits of the background worker."
+    )
 
 
 class Settings(_Frozen):

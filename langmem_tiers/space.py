@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from langmem_tiers.clock import require_aware, to_millis
+from langmem_tiers.errors import InvalidPointer
 from langmem_tiers.palace import tree
 from langmem_tiers.palace.pointers import parse_pointer
 from langmem_tiers.types import (
@@ -175,7 +176,7 @@ class Space:
         """A drawer by number or AAAK pointer (`§W-001/R-02/D-003`), None when there is none.
 
         Raises:
-            InvalidPointer: `which` is neither.
+            InvalidPointer: `which` is neither, or the pointer of a room.
         """
         from langmem_tiers.storage import drawers, rooms
 
@@ -184,9 +185,11 @@ class Space:
             with self.memory.use(self.name) as store, store.reading() as connection:
                 return drawers.read(connection, store.key, [number]).get(number)
         pointer = parse_pointer(str(which))
+        if pointer.drawer is None:
+            raise InvalidPointer(f"{pointer} is a room, not a drawer.", way_out=f"Add a drawer: {pointer}/D-001.")
         with self.memory.use(self.name) as store, store.reading() as connection:
             room = rooms.at_address(connection, store.key, pointer.wing, pointer.room)
-            if room is None or pointer.drawer is None:
+            if room is None:
                 return None
             return drawers.at_place(connection, store.key, room.number, pointer.drawer)
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
-
-from sqlalchemy import Connection
+from typing import TYPE_CHECKING
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.recall import fusion
 from langmem_tiers.recall.query import Query
+from langmem_tiers.recall.sources import Snapshot
 from langmem_tiers.recall.stopwatch import Stopwatch
 from langmem_tiers.settings import RecallSettings
 from langmem_tiers.storage import drawers, keyword
@@ -20,30 +18,6 @@ from langmem_tiers.storage.drawers import DrawerFacts
 
 if TYPE_CHECKING:
     from langmem_tiers.storage.embedding_cache import Vectors
-
-
-class Similarity(Protocol):
-    """The vector channel of a space."""
-
-    def similar(self, connection: Connection, query: Vectors, most: int) -> dict[int, float]:
-        """The nearest drawers with their cosine similarity, best first."""
-
-    def similarities(self, connection: Connection, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
-        """The cosine similarity of these drawers, where they have a vector."""
-
-
-class Source(Protocol):
-    """A space that recall reads from."""
-
-    name: str
-    key: str
-
-    def reading(self) -> AbstractContextManager[Connection]:
-        """A snapshot of its records."""
-
-    @property
-    def vectors(self) -> Similarity | None:
-        """Its vector channel, None where there is no embedder."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,7 +33,7 @@ class Found:
 
 
 def find(
-    sources: Sequence[Source],
+    sources: Sequence[Snapshot],
     query: Query,
     vector: Vectors | None,
     *,
@@ -67,53 +41,53 @@ def find(
     settings: RecallSettings,
     watch: Stopwatch,
 ) -> list[Found]:
-    """All candidates, best first. The first source is the space itself, the others are its fallbacks."""
-    found = [
-        candidate
-        for position, source in enumerate(sources)
-        for candidate in _in_source(source, query, vector, position == 0, settings, watch)
-    ]
+    """All candidates, best first.
+
+    Raises:
+        InvalidVector: the query's vector is of another length than those stored.
+    """
+    found = [each for source in sources for each in _in_source(source, query, vector, settings, watch)]
     with watch.stage("fuse"):
-        ranked = [_scored(candidate, to_millis(now), settings) for candidate in found]
+        moment = to_millis(now)
+        ranked = [_scored(candidate, moment, settings) for candidate in found]
         ranked.sort(key=lambda candidate: (-candidate.score, -candidate.facts.said_at, candidate.facts.number))
     return ranked
 
 
 def _in_source(
-    source: Source, query: Query, vector: Vectors | None, own: bool, settings: RecallSettings, watch: Stopwatch
+    source: Snapshot, query: Query, vector: Vectors | None, settings: RecallSettings, watch: Stopwatch
 ) -> list[Found]:
-    with source.reading() as connection:
-        with watch.stage("keyword"):
-            hits = dict(keyword.search(connection, query.terms, settings.candidates))
-        with watch.stage("vector"):
-            similar = _similar(source, connection, vector, hits, settings)
-        with watch.stage("look_up"):
-            standing = drawers.standing(connection, source.key, hits.keys() | similar.keys())
+    with watch.stage("keyword"):
+        hits = dict(keyword.search(source.connection, query.terms, settings.candidates))
+    with watch.stage("vector"):
+        similar = _similar(source, vector, hits, settings)
+    with watch.stage("look_up"):
+        standing = drawers.standing(source.connection, source.key, hits.keys() | similar.keys())
     matched = fusion.normalised(hits, settings.normalisation, len(query.terms))
     return [
-        Found(space=source.name, own=own, facts=facts, scores=_scores(number, matched, similar))
+        Found(space=source.name, own=source.own, facts=facts, scores=_scores(number, matched, similar))
         for number, facts in standing.items()
         if number in matched or similar.get(number, -1.0) >= settings.min_similarity
     ]
 
 
 def _similar(
-    source: Source, connection: Connection, vector: Vectors | None, hits: Collection[int], settings: RecallSettings
+    source: Snapshot, vector: Vectors | None, hits: Collection[int], settings: RecallSettings
 ) -> dict[int, float]:
     """Similarities of the nearest drawers, and of those that the words found: no channel gates another."""
     if source.vectors is None or vector is None:
         return {}
-    near = source.vectors.similar(connection, vector, settings.candidates)
-    return source.vectors.similarities(connection, vector, set(hits) - near.keys()) | near
+    near = source.vectors.similar(source.connection, vector, settings.candidates)
+    return source.vectors.similarities(source.connection, vector, set(hits) - near.keys()) | near
 
 
 def _scores(number: int, matched: dict[int, float], similar: dict[int, float]) -> dict[str, float]:
     """What each channel says of a drawer. Where the words found anything, not to be among it is a 0 as well."""
     scores = {}
     if matched:
-        scores["keyword"] = round(matched.get(number, 0.0), 4)
+        scores["keyword"] = matched.get(number, 0.0)
     if number in similar:
-        scores["vector"] = round(similar[number], 4)
+        scores["vector"] = similar[number]
     return scores
 
 
@@ -122,6 +96,4 @@ def _scored(found: Found, now: int, settings: RecallSettings) -> Found:
     score = fusion.fused(found.scores.get("keyword"), found.scores.get("vector"), settings)
     for factor in factors.values():
         score *= factor
-    return Found(
-        space=found.space, own=found.own, facts=found.facts, scores=found.scores, factors=factors, score=round(score, 4)
-    )
+    return Found(space=found.space, own=found.own, facts=found.facts, scores=found.scores, factors=factors, score=score)

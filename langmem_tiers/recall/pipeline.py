@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
-
-from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidVector
 from langmem_tiers.recall import candidates, fallback, rendering, selection
-from langmem_tiers.recall.candidates import Found, Source
+from langmem_tiers.recall.candidates import Found
 from langmem_tiers.recall.query import parse
 from langmem_tiers.recall.request import RecallRequest
 from langmem_tiers.recall.selection import Before, Chosen
+from langmem_tiers.recall.sources import OwnSource, Snapshot, Source, snapshots
 from langmem_tiers.recall.stopwatch import Stopwatch
 from langmem_tiers.storage import drawers, receipts
 from langmem_tiers.storage.receipts import KeptRecall, Shown
@@ -23,13 +21,6 @@ from langmem_tiers.types import Candidate, CandidateVerdict, Drawer, Recalled, R
 
 if TYPE_CHECKING:
     from langmem_tiers.storage.embedding_cache import Vectors
-
-
-class OwnSource(Source, Protocol):
-    """The space that a recall is made for: the only one that is written to."""
-
-    def writing(self, *, durable: bool = True) -> AbstractContextManager[Connection]:
-        """A transaction on its records."""
 
 
 class QueryEmbedder(Protocol):
@@ -71,23 +62,26 @@ class Recall:
         early = self._needless()
         if early is not None:
             return self._finish(early, [], Chosen(), [])
-        ranked = self._find(self._vector())
-        with self._watch.stage("choose"):
-            chosen = selection.choose(ranked, self._request, self._before())
-            ranked, chosen = self._with_fallback(ranked, chosen)
-        with self._watch.stage("render"):
-            items, lines = self._pack(chosen)
+        vector = self._vector()
+        # Embedding may have taken its time: the records are read as they are after it.
+        with snapshots(self._sources) as sources:
+            ranked = self._find(sources, vector)
+            with self._watch.stage("choose"):
+                chosen = selection.choose(ranked, self._request, self._before(sources[0]))
+                ranked, chosen = self._with_fallback(sources[0], ranked, chosen)
+            with self._watch.stage("render"):
+                items, lines = self._pack(sources, chosen)
         return self._finish("recalled" if items else "nothing_found", ranked, chosen, items, lines)
 
-    def _find(self, vector: Vectors | None) -> list[Found]:
+    def _find(self, sources: Sequence[Snapshot], vector: Vectors | None) -> list[Found]:
         request = self._request
         try:
             return candidates.find(
-                self._sources, self._query, vector, now=request.now, settings=request.settings, watch=self._watch
+                sources, self._query, vector, now=request.now, settings=request.settings, watch=self._watch
             )
         except InvalidVector as error:
             self._notes.append(f"vectors: {error.message}")
-            return self._find(None)
+            return self._find(sources, None)
 
     def _made_before(self) -> KeptRecall | None:
         request = self._request
@@ -109,37 +103,31 @@ class Recall:
             self._notes.append(note)
         return vector
 
-    def _before(self) -> Before:
+    def _before(self, own: Snapshot) -> Before:
         """What the blocks of the other messages show: of those in the window, or of the session when none is given."""
         request = self._request
         if request.session is None and request.window is None:
             return Before(query_hash=self._hash)
-        with self._own.reading() as connection:
-            shown = receipts.shown_for(
-                connection,
-                self._own.key,
-                session=request.session,
-                messages=request.window,
-                but=request.message_id,
-            )
+        call = {"session": request.session, "messages": request.window, "but": request.message_id}
+        shown = receipts.shown_for(own.connection, own.key, **call)  # type: ignore[arg-type]
         return Before(shown=shown, query_hash=self._hash)
 
-    def _with_fallback(self, ranked: list[Found], chosen: Chosen) -> tuple[list[Found], Chosen]:
+    def _with_fallback(self, own: Snapshot, ranked: list[Found], chosen: Chosen) -> tuple[list[Found], Chosen]:
         request = self._request
         most = min(request.settings.first_turn_fallback, request.limit)
         if chosen.passed or not request.fallback or not most or request.session is None:
             return ranked, chosen
         found = fallback.first_turn(
-            self._own, request.session, request.message_id, most=most, until=request.until, query_hash=self._hash
+            own, request.session, request.message_id, most=most, until=request.until, query_hash=self._hash
         )
         known = {selection.key(candidate) for candidate in found}
         others = [candidate for candidate in ranked if selection.key(candidate) not in known]
         verdicts = {key: verdict for key, verdict in chosen.verdicts.items() if key not in known}
         return [*found, *others], Chosen(passed=found, verdicts=verdicts)
 
-    def _pack(self, chosen: Chosen) -> tuple[list[RecalledItem], list[str]]:
+    def _pack(self, sources: Sequence[Snapshot], chosen: Chosen) -> tuple[list[RecalledItem], list[str]]:
         """Render what passed, best first, while it fits the budget; then put it in order of time."""
-        whole = self._read([selection.key(found) for found in chosen.passed])
+        whole = _read(sources, [selection.key(found) for found in chosen.passed])
         left = self._request.token_budget - self._count(rendering.render([""]))
         packed: list[tuple[RecalledItem, str]] = []
         for found in chosen.passed:
@@ -154,16 +142,6 @@ class Recall:
             packed.append((RecalledItem(space=found.space, drawer=drawer, score=found.score, tokens=tokens), line))
         by_time = sorted(packed, key=lambda item: (item[0].drawer.said_at, item[0].drawer.number))
         return [item for item, _ in packed], [line for _, line in by_time]
-
-    def _read(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Drawer]:
-        whole: dict[tuple[str, int], Drawer] = {}
-        for source in self._sources:
-            numbers = [number for space, number in wanted if space == source.name]
-            if numbers:
-                with source.reading() as connection:
-                    read = drawers.read(connection, source.key, numbers)
-                whole |= {(source.name, number): drawer for number, drawer in read.items()}
-        return whole
 
     def _finish(
         self,
@@ -206,7 +184,8 @@ class Recall:
         return number, self._watch.timings()
 
     def _repeated(self, kept: KeptRecall) -> Recalled:
-        whole = self._read([(space, number) for space, number, _, _ in kept.shown])
+        with snapshots(self._sources) as sources:
+            whole = _read(sources, [(space, number) for space, number, _, _ in kept.shown])
         items = [
             RecalledItem(space=space, drawer=whole[space, number], score=score, tokens=tokens)
             for space, number, score, tokens in kept.shown
@@ -216,15 +195,26 @@ class Recall:
         return Recalled(block=kept.block, items=tuple(items), receipt=receipt)
 
 
+def _read(sources: Sequence[Snapshot], wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Drawer]:
+    """Whole drawers by space and number."""
+    whole: dict[tuple[str, int], Drawer] = {}
+    for source in sources:
+        numbers = [number for space, number in wanted if space == source.name]
+        if numbers:
+            read = drawers.read(source.connection, source.key, numbers)
+            whole |= {(source.name, number): drawer for number, drawer in read.items()}
+    return whole
+
+
 def _candidate(found: Found, verdict: CandidateVerdict) -> Candidate:
     return Candidate(
         space=found.space,
         drawer=found.facts.number,
         pointer=found.facts.pointer,
         session=found.facts.session,
-        scores=found.scores,
+        scores={channel: round(score, 4) for channel, score in found.scores.items()},
         factors=found.factors,
-        score=found.score,
+        score=round(found.score, 4),
         verdict=verdict,
     )
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.storage.schema import changes, cursors
@@ -52,12 +53,20 @@ def read(
     connection: Connection, space: str, *, after: int, kinds: Collection[Kind], most: int = 10_000
 ) -> list[Change]:
     """Changes of these kinds behind a position, oldest first."""
+    rows = connection.execute(_behind(), {"space": space, "after": after, "kinds": sorted(kinds), "most": most})
+    return [Change(**row._mapping) for row in rows]
+
+
+@cache
+def _behind() -> Select[Any]:
+    """Built once: it is asked on every recall."""
     columns = (changes.c.position, changes.c.kind, changes.c.subject, changes.c.until, changes.c.detail)
     wanted = select(*columns).where(
-        changes.c.space == space, changes.c.position > after, changes.c.kind.in_(sorted(kinds))
+        changes.c.space == bindparam("space"),
+        changes.c.position > bindparam("after"),
+        changes.c.kind.in_(bindparam("kinds", expanding=True)),
     )
-    rows = connection.execute(wanted.order_by(changes.c.position).limit(most))
-    return [Change(**row._mapping) for row in rows]
+    return wanted.order_by(changes.c.position).limit(bindparam("most"))
 
 
 def cursor(connection: Connection, space: str, name: str) -> int:

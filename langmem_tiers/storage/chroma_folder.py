@@ -79,6 +79,11 @@ class ChromaFolder:
         with _damage():
             return set(self._collection.get(include=[])["ids"])
 
+    def count(self) -> int:
+        """How many vectors are held."""
+        with _damage():
+            return int(self._collection.count())
+
     def close(self) -> None:
         """Let go of files and threads."""
         with self._lock:

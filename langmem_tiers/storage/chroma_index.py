@@ -24,7 +24,7 @@ from langmem_tiers.storage.embedding_cache import Vectors
 log = logging.getLogger(__name__)
 
 CURSOR = "chroma"
-_FOLDER, _MODEL, _UNCLEAN = "chroma.folder", "chroma.model", "chroma.unclean"
+_FOLDER, _MODEL, _UNCLEAN, _COUNT = "chroma.folder", "chroma.model", "chroma.unclean", "chroma.count"
 # Drawers read from the cache at a time while a folder is built anew.
 _STRIDE = 2000
 # Changes carried out between two moves of the cursor.
@@ -125,10 +125,14 @@ class ChromaIndex:
     def close(self) -> None:
         """Let go of the projection, noting that it was left clean; without that note it is built anew next time."""
         try:
-            if self.owned and self._marked:
+            if self._open is not None and self._marked:
+                count = self._open.count()
                 self._shut()
                 with self._database.writing() as connection:
+                    facts.put(connection, self._database.space, _COUNT, str(count))
                     facts.drop(connection, self._database.space, _UNCLEAN)
+        except ProjectionDamaged as error:
+            log.warning("chroma_left_unclean", extra={"folder": str(self.folder), "reason": str(error)})
         finally:
             self._let_go()
 
@@ -165,12 +169,12 @@ class ChromaIndex:
         with self._database.reading() as connection:
             space = self._database.space
             name, model = facts.get(connection, space, _FOLDER), facts.get(connection, space, _MODEL)
-            unclean = self._left_unclean(connection)
+            count, unclean = facts.get(connection, space, _COUNT), self._left_unclean(connection)
         if name is None or model != self.model or unclean or not self._is_whole(name):
             return None
         folder = self.folder / "chroma" / name
         try:
-            return ChromaFolder(folder)
+            return _opened(folder, count)
         except ProjectionDamaged as error:
             log.warning("chroma_rebuilt", extra={"folder": str(folder), "reason": str(error)})
             return None
@@ -188,9 +192,11 @@ class ChromaIndex:
         path = self.folder / "chroma" / str(int(used) + 1)
         shutil.rmtree(path, ignore_errors=True)
         fresh = self._filled(path)
+        count = fresh.count()
         with self._database.writing() as connection:
             facts.put(connection, space, _FOLDER, path.name)
             facts.put(connection, space, _MODEL, self.model)
+            facts.put(connection, space, _COUNT, str(count))
             facts.drop(connection, space, _UNCLEAN)
             change_log.reset_cursor(connection, space, CURSOR, position)
         self._marked = False
@@ -217,6 +223,19 @@ class ChromaIndex:
             with self._database.writing() as connection:
                 facts.put(connection, self._database.space, _UNCLEAN, "1")
             self._marked = True
+
+
+def _opened(folder: Path, count: str | None) -> ChromaFolder:
+    """The folder, if it holds as many vectors as when it was left: Chroma takes an emptied file for a new one."""
+    opened = ChromaFolder(folder)
+    try:
+        held = opened.count()
+        if str(held) != count:
+            raise ProjectionDamaged(f"{folder} holds {held} vectors and was left with {count}")
+    except ProjectionDamaged:
+        opened.close()
+        raise
+    return opened
 
 
 def _superseded(news: Iterable[Change]) -> list[str]:

@@ -63,9 +63,7 @@ def translated(path: Path) -> Iterator[None]:
         # The driver refuses it before SQLite sees it: a session, a message id or a name.
         raise InvalidText(f"{error.object[:80]!a} holds a lone surrogate.") from error
     except OSError as error:
-        known = _BY_ERRNO.get(error.errno or 0)
-        if known is None:
-            raise
+        known = _BY_ERRNO.get(error.errno or 0, (StorageError, "Reading or writing failed"))
         raise _named(known, path, error) from error
 
 

@@ -66,13 +66,13 @@ class ExactIndex:
             return {}
         similarities = np.einsum("ij,j->i", rows.matrix[: rows.count], query)  # BLAS threads lose more than they win
         # A drawer may hold several of the best chunks: look at more chunks than drawers are wanted, at all if need be.
-        wide = most
-        found: dict[int, float] = {}
-        while len(found) < most and wide < rows.count:
-            wide = min(rows.count, wide * 4)
+        wide = min(rows.count, most * 4)
+        while True:
             best = np.argpartition(-similarities, wide - 1)[:wide]
             found = best_by_drawer(rows.drawers[best], similarities[best], most)
-        return found or best_by_drawer(rows.drawers[: rows.count], similarities, most)
+            if len(found) == most or wide == rows.count:
+                return found
+            wide = min(rows.count, wide * 4)
 
     def similarities(self, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
         """The cosine similarity of the best chunk of each of these drawers that are in the index."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select
 
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.storage.schema import receipts
@@ -57,13 +58,21 @@ def same_call(
     connection: Connection, space: str, session: str | None, message_id: str, query_hash: bytes
 ) -> KeptRecall | None:
     """The newest recall made for this message with this text."""
-    wanted = select(receipts).where(
-        receipts.c.space == space, receipts.c.session == session, receipts.c.message_id == message_id
-    )
-    row = connection.execute(
-        wanted.where(receipts.c.query_hash == query_hash).order_by(receipts.c.number.desc()).limit(1)
-    ).first()
+    call = {"space": space, "session": session, "message_id": message_id, "query_hash": query_hash}
+    row = connection.execute(_same_call(), call).first()
     return None if row is None else _kept(row)
+
+
+@cache
+def _same_call() -> Select[Any]:
+    """Built once: it is asked on every recall."""
+    wanted = select(receipts).where(
+        receipts.c.space == bindparam("space"),
+        receipts.c.session.is_not_distinct_from(bindparam("session")),
+        receipts.c.message_id == bindparam("message_id"),
+        receipts.c.query_hash == bindparam("query_hash"),
+    )
+    return wanted.order_by(receipts.c.number.desc()).limit(1)
 
 
 def shown_for(

@@ -1,0 +1,71 @@
+"""What recall reads from: spaces, and a moment of each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from sqlalchemy import Connection
+
+if TYPE_CHECKING:
+    from langmem_tiers.storage.embedding_cache import Vectors
+
+
+class Similarity(Protocol):
+    """The vector channel of a space."""
+
+    def similar(self, connection: Connection, query: Vectors, most: int) -> dict[int, float]:
+        """The nearest drawers with their cosine similarity, best first."""
+
+    def similarities(self, connection: Connection, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
+        """The cosine similarity of these drawers, where they have a vector."""
+
+
+class Source(Protocol):
+    """A space that recall reads from; `key` is what its rows are kept under."""
+
+    name: str
+    key: str
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A snapshot of its records."""
+
+    @property
+    def vectors(self) -> Similarity | None:
+        """Its vector channel, None where there is no embedder."""
+
+
+class OwnSource(Source, Protocol):
+    """The space that a recall is made for: the only one that is written to."""
+
+    def writing(self, *, durable: bool = True) -> AbstractContextManager[Connection]:
+        """A transaction on its records."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """One moment of a source."""
+
+    name: str
+    key: str
+    own: bool
+    connection: Connection
+    vectors: Similarity | None
+
+
+@contextmanager
+def snapshots(sources: Sequence[Source]) -> Iterator[list[Snapshot]]:
+    """A moment of each source, the first being the space itself."""
+    with ExitStack() as stack:
+        yield [
+            Snapshot(
+                name=source.name,
+                key=source.key,
+                own=position == 0,
+                connection=stack.enter_context(source.reading()),
+                vectors=source.vectors,
+            )
+            for position, source in enumerate(sources)
+        ]

@@ -1,0 +1,447 @@
+"""Vectors: complete after a flush, exact, never in the way of what has none, and mended after any accident."""
+
+import logging
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from langchain_core.embeddings import Embeddings
+
+from langmem_tiers import Memory, RecallSettings, Settings, Turn
+from langmem_tiers.settings import StorageSettings
+from langmem_tiers.testing import HashEmbedder
+
+WORDS = "robot garden violin harbour bakery mountain kettle lantern saddle orchard compass velvet".split()  # noqa: SIM905
+EXACT = Settings(recall=RecallSettings(min_similarity=-1, candidates=10, recency_weight=0, trivial_words=0))
+CHROMA = EXACT.model_copy(update={"storage": StorageSettings(exact_below=0)})
+
+
+class Mirrored(HashEmbedder):
+    """Understands questions in mirror writing: they share no word with the drawers, only their meaning."""
+
+    def embed_query(self, text):
+        return super().embed_query(mirrored(text))
+
+
+class Answering(Embeddings):
+    """An embedder that does to its vectors what a function says."""
+
+    model = "answering"
+
+    def __init__(self, change=lambda texts, vectors: vectors, dimension: int = 64) -> None:
+        self.change = change
+        self.inner = Mirrored(dimension)
+
+    def embed_documents(self, texts):
+        return self.change(texts, self.inner.embed_documents(texts))
+
+    def embed_query(self, text):
+        return self.inner.embed_query(text)
+
+
+def mirrored(text: str) -> str:
+    return " ".join(word[::-1] for word in text.split())
+
+
+def user(content, message_id=None) -> Turn:
+    return Turn(role="user", content=content, message_id=message_id)
+
+
+def sentences(count: int, start: int = 0) -> list[Turn]:
+    drawn = np.random.default_rng(start)
+    return [user(" ".join(drawn.choice(WORDS, 5)) + f" {start + n}", str(start + n)) for n in range(count)]
+
+
+@contextmanager
+def opened(folder: Path, embedder=None, settings=EXACT, **options):
+    options = {"background": False, **options}
+    with Memory.open(folder, embedder=embedder or Mirrored(), settings=settings, **options) as memory:
+        yield memory.user("alice")
+
+
+def similar(space, query: str) -> list[tuple[int, float]]:
+    """The drawers by the vector channel alone, best first."""
+    found = space.recall(mirrored(query), keep_receipt=False, limit=50).receipt.candidates
+    assert all(set(each.scores) == {"vector"} for each in found)
+    return [(each.drawer, each.scores["vector"]) for each in found]
+
+
+def brute_force(space, query: str) -> dict[int, float]:
+    embedder = HashEmbedder()
+    asked = np.array(embedder.embed_query(query))
+    standing = [drawer for drawer in space.drawers() if drawer.status == "active"]
+    return {drawer.number: float(np.array(embedder.embed_query(drawer.content)) @ asked) for drawer in standing}
+
+
+def assert_best(space, query: str, most: int = 10) -> None:
+    expected = brute_force(space, query)
+    best = sorted(expected.values(), reverse=True)[:most]
+    found = similar(space, query)
+    assert [score for _, score in found] == pytest.approx(best, abs=1e-4)
+    assert [expected[number] for number, _ in found] == pytest.approx(best, abs=1e-4)
+
+
+def problems(space) -> list[str]:
+    return [f"{finding.check}: {finding.message}" for finding in space.doctor() if finding.level == "problem"]
+
+
+def chroma_owned(space) -> bool:
+    return any(each.check == "Chroma" and each.level == "ok" and "vectors" in each.message for each in space.doctor())
+
+
+# Embedding
+
+
+def test_after_a_flush_every_piece_has_its_vector(alice):
+    alice.track([*sentences(30), user("A long tale of the robot. " * 200)], session="s")
+    assert (alice.stats().vectors, alice.stats().pending) == (0, 31)
+    assert alice.flush()
+    stats = alice.stats()
+    assert stats.vectors == stats.chunks > 31
+    assert (stats.pending, stats.unfiled, problems(alice)) == (0, 0, [])
+
+
+def test_a_text_is_embedded_once_however_often_it_is_said(tmp_path):
+    embedder = HashEmbedder()
+    for session in ("s", "t"):
+        with opened(tmp_path, embedder) as alice:
+            alice.track([user("The robot is red."), user("The garden is green.")], session=session)
+            assert alice.flush()
+            alice.rebuild()
+            assert alice.flush()
+    assert embedder.documents_embedded == 2
+
+
+def test_a_named_speaker_belongs_to_what_was_said(alice):
+    turns = [Turn(role="user", content="It rained.", speaker=name) for name in ("Ann", "Bob")]
+    alice.track(turns, session="s")
+    alice.flush()
+    found = alice.recall("Was it Bob?", session="t").receipt.candidates
+    assert {each.drawer: each.scores["vector"] > 0.4 for each in found} == {2: True}
+
+
+# Embedders that misbehave
+
+
+def poisoned(vector):
+    """Gives `vector` for a text that holds the word poison."""
+    return lambda texts, vectors: [vector if "poison" in text else v for text, v in zip(texts, vectors, strict=True)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda texts, vectors: [[float("nan")] * 64 for _ in texts],
+        lambda texts, vectors: [[float("inf"), *vector[1:]] for vector in vectors],
+        lambda texts, vectors: [*vectors, vectors[0]],
+        lambda texts, vectors: vectors[1:],
+        lambda texts, vectors: vectors[0],
+        lambda texts, vectors: [[] for _ in texts],
+        lambda texts, vectors: None,
+        lambda texts, vectors: [["a"] * 64 for _ in texts],
+    ],
+    ids=["nan", "infinite", "too many", "too few", "flat", "empty", "none", "words"],
+)
+def test_vectors_that_are_none_are_refused_and_words_still_find(tmp_path, change):
+    with opened(tmp_path, Answering(change), settings=Settings()) as alice:
+        alice.track([user("The robot is red."), user("The garden is green.")], session="s")
+        assert not alice.flush()
+        recalled = alice.recall("Where is the robot?", session="t")
+        assert recalled.items[0].drawer.number == 1
+        assert (alice.stats().vectors, len(recalled.receipt.notes)) == (0, 1)
+
+
+def test_once_the_embedder_is_repaired_the_vectors_are_filled_in(tmp_path):
+    with opened(tmp_path, Answering(lambda texts, vectors: None)) as alice:
+        alice.track(sentences(5), session="s")
+        assert not alice.flush()
+    with opened(tmp_path, Answering()) as alice:
+        assert alice.flush()
+        assert (alice.stats().vectors, problems(alice)) == (5, [])
+
+
+@pytest.mark.parametrize("vector", [[float("nan")] * 64, [1.0] * 63, []], ids=["nan", "short", "empty"])
+def test_one_poisonous_text_does_not_keep_the_others_from_their_vectors(tmp_path, caplog, vector):
+    with opened(tmp_path, Answering(poisoned(vector))) as alice:
+        alice.track([user("The robot is red."), user("the poison"), user("The garden is green.")], session="s")
+        assert alice.flush()
+        assert alice.stats().vectors == 2
+        assert {number for number, _ in similar(alice, "the garden of poison")} == {1, 3}
+    assert [record.drawer for record in caplog.records if record.message == "drawer_not_embedded"] == [2]
+
+
+def test_a_model_that_changes_the_length_of_its_vectors_is_refused_by_name(tmp_path, caplog):
+    with opened(tmp_path, Answering()) as alice:
+        alice.track(sentences(3), session="s")
+        assert alice.flush()
+    with opened(tmp_path, Answering(dimension=32)) as alice:
+        assert "length 32" in alice.recall("Where is the robot?", session="t").receipt.notes[0]
+        alice.track(sentences(3, 3), session="s")
+        assert not alice.flush()
+        assert (alice.stats().vectors, problems(alice)) == (3, [])
+    assert "length 64 before and 32 now" in caplog.text
+
+
+# A model that is away
+
+
+def test_an_outage_degrades_to_keywords_with_a_note_and_one_warning(tmp_path, caplog):
+    embedder = HashEmbedder()
+    embedder.outage = ConnectionError("unplugged")
+    with opened(tmp_path, embedder, Settings()) as alice:
+        alice.track([user("The robot is red.")], session="s")
+        assert not alice.flush()
+        for session in ("t", "u", "v"):
+            recalled = alice.recall("Where is the robot?", session=session)
+            assert (len(recalled.items), len(recalled.receipt.notes)) == (1, 1)
+        assert not alice.flush()
+        assert (alice.stats().pending, alice.stats().vectors) == (1, 0)
+    warnings = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert ["unplugged" in record.getMessage() for record in warnings] == [True]
+
+
+def test_vectors_are_filled_in_by_themselves_when_the_model_comes_back(tmp_path):
+    embedder = HashEmbedder()
+    embedder.outage = ConnectionError("unplugged")
+    with opened(tmp_path, embedder, background=True) as alice:
+        alice.track([user("The robot is red.")], session="s")
+        assert not alice.flush(20)
+        embedder.outage = None
+        deadline = time.monotonic() + 20
+        while alice.stats().pending and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert (alice.stats().pending, alice.stats().vectors) == (0, 1)
+        assert alice.flush(20)
+
+
+# Exact search
+
+
+def test_exact_search_gives_what_brute_force_gives(tmp_path):
+    with opened(tmp_path) as alice:
+        for start in range(0, 200, 40):
+            alice.track(sentences(40, start), session="s")
+            alice.flush()
+            assert_best(alice, "the robot and the violin in the orchard")
+        alice.track([user("robot violin orchard", str(n)) for n in range(0, 200, 2)], session="s")
+        alice.flush()
+        assert_best(alice, "the robot and the violin in the orchard")
+
+
+def test_one_long_drawer_does_not_crowd_out_all_others(tmp_path):
+    with opened(tmp_path) as alice:
+        alice.track([user("The robot and the violin. " * 10_000), *sentences(30)], session="s")
+        alice.flush()
+        assert len(similar(alice, "the robot and the violin")) == 10
+
+
+def test_the_first_recall_reads_the_whole_log_however_long_it_is(tmp_path):
+    with opened(tmp_path) as alice:
+        alice.track(sentences(3), session="s")
+        alice.flush()
+    (database,) = tmp_path.rglob("memory.db")
+    connection = sqlite3.connect(database)
+    (head,) = connection.execute("SELECT max(position) FROM changes").fetchone()
+    rows = [(".", head + n, "drawer.superseded", 10**6, 1, 0) for n in range(1, 10_501)]
+    connection.executemany("INSERT INTO changes (space, position, kind, subject, until, at) VALUES (?,?,?,?,?,?)", rows)
+    connection.commit()
+    connection.close()
+    with opened(tmp_path) as alice:
+        alice.track([user("The robot is red.")], session="s")
+        alice.flush()
+    with opened(tmp_path) as alice:
+        assert 4 in dict(similar(alice, "the red robot"))
+
+
+# Chroma
+
+
+def test_above_the_limit_chroma_answers_as_exact_search_does(tmp_path):
+    with opened(tmp_path, settings=CHROMA) as alice:
+        alice.track(sentences(150), session="s")
+        alice.flush()
+        assert_best(alice, "the robot and the violin in the orchard")
+        assert_best(alice, "the kettle on the mountain")
+        assert chroma_owned(alice)
+
+
+def test_what_is_newer_than_the_projection_is_found_and_what_was_superseded_is_not(tmp_path):
+    with opened(tmp_path, settings=CHROMA) as alice:
+        alice.track(sentences(60), session="s")
+        alice.flush()
+        similar(alice, "the robot")
+        alice.track([user("robot violin orchard", "7"), user("robot violin", "new")], session="s")
+        assert {61, 62}.isdisjoint(dict(similar(alice, "robot violin orchard")))
+        alice.flush()
+        found = dict(similar(alice, "robot violin orchard"))
+        assert {61, 62} <= set(found)
+        assert 8 not in found
+        assert_best(alice, "robot violin orchard")
+
+
+def test_one_long_drawer_does_not_crowd_out_all_others_in_chroma(tmp_path):
+    with opened(tmp_path, settings=CHROMA) as alice:
+        alice.track([user("The robot and the violin. " * 4_000), *sentences(30)], session="s")
+        alice.flush()
+        similar(alice, "the robot and the violin")
+        assert len(similar(alice, "the robot and the violin")) == 10
+
+
+def test_an_edit_that_is_taken_back_is_in_chroma_once(tmp_path):
+    with opened(tmp_path, settings=CHROMA) as alice:
+        alice.track(sentences(20), session="s")
+        for text in ("the red robot", "the blue robot", "the red robot"):
+            alice.track([user(text, "edited")], session="s")
+            alice.flush()
+        found = dict(similar(alice, "the red robot"))
+        assert (21 in found, 22 in found, problems(alice)) == (True, False, [])
+
+
+def test_two_memories_on_one_folder_both_find_everything_and_one_owns_chroma(tmp_path):
+    with opened(tmp_path, settings=CHROMA) as first, opened(tmp_path, settings=CHROMA) as second:
+        first.track(sentences(40), session="s")
+        first.flush()
+        second.track(sentences(40, 40), session="s")
+        second.flush()
+        for space in (first, second):
+            assert_best(space, "the robot and the violin in the orchard")
+            assert problems(space) == []
+        assert [any(each.level == "note" and "owns it" in each.message for each in space.doctor()) for space in (first, second)] == [
+            False,
+            True,
+        ]
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_a_memory_that_is_closed_gives_chroma_back_to_the_next(tmp_path, background):
+    for start in range(0, 30, 10):
+        with opened(tmp_path, settings=CHROMA, background=background) as alice:
+            alice.track(sentences(10, start), session="s")
+            assert alice.flush(30)
+            assert chroma_owned(alice)
+            assert alice.stats().vectors == start + 10
+
+
+def hold_open(folder: Path, tail: str) -> subprocess.Popen[str]:
+    """A process that tracks ten turns, then does what `tail` says."""
+    script = textwrap.dedent("""
+        import sys, time
+        from langmem_tiers import Memory, Settings, Turn
+        from langmem_tiers.settings import StorageSettings
+        from langmem_tiers.testing import HashEmbedder
+        class Mirrored(HashEmbedder):
+            pass
+        settings = Settings(storage=StorageSettings(exact_below=0))
+        memory = Memory.open(sys.argv[1], embedder=Mirrored(), settings=settings, background=False)
+        alice = memory.user("alice")
+        alice.track([Turn(role="user", content=f"the robot number {n}", message_id=f"x{n}") for n in range(10)], session="s")
+        alice.flush()
+        print("ready", flush=True)
+    """)
+    command = [sys.executable, "-c", script + tail, str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_another_process_finds_everything_while_one_owns_chroma_and_after_it_was_killed(tmp_path):
+    process = hold_open(tmp_path, "time.sleep(60)")
+    try:
+        with opened(tmp_path, settings=CHROMA) as alice:
+            alice.track(sentences(10), session="s")
+            alice.flush()
+            assert_best(alice, "the robot and the violin in the orchard")
+            assert not chroma_owned(alice)
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            alice.flush()
+            assert_best(alice, "the robot and the violin in the orchard")
+            assert (chroma_owned(alice), problems(alice)) == (True, [])
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def delete(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+def empty(folder: Path) -> None:
+    for file in folder.rglob("*"):
+        if file.is_file():
+            file.write_bytes(b"")
+
+
+def garble(folder: Path) -> None:
+    for file in folder.rglob("*"):
+        if file.is_file():
+            file.write_bytes(b"garbage " * 2000)
+
+
+def garble_index(folder: Path) -> None:
+    for file in folder.rglob("*.bin"):
+        file.write_bytes(b"garbage " * 2000)
+
+
+def litter(folder: Path) -> None:
+    (folder / "7").write_text("a file")
+    (folder / "notes").mkdir()
+
+
+@pytest.mark.parametrize("accident", [delete, empty, garble, garble_index, litter])
+def test_whatever_happens_to_the_chroma_folder_it_is_rebuilt_without_embedding_anew(tmp_path, accident):
+    embedder = Mirrored()
+    with opened(tmp_path, embedder, CHROMA) as alice:
+        alice.track(sentences(60), session="s")
+        alice.flush()
+    (folder,) = tmp_path.rglob("chroma")
+    accident(folder)
+    with opened(tmp_path, embedder, CHROMA) as alice:
+        assert_best(alice, "the robot and the violin in the orchard")
+        assert alice.flush()
+        assert_best(alice, "the robot and the violin in the orchard")
+        alice.track(sentences(5, 60), session="s")
+        assert alice.flush()
+        assert (problems(alice), chroma_owned(alice)) == ([], True)
+        assert_best(alice, "the robot and the violin in the orchard")
+    assert embedder.documents_embedded == 65
+
+
+# Another model
+
+
+def test_another_model_is_embedded_beside_and_recall_works_meanwhile_and_after(tmp_path):
+    with opened(tmp_path, Mirrored(64), CHROMA) as alice:
+        alice.track(sentences(20), session="s")
+        alice.flush()
+    with opened(tmp_path, Mirrored(32), CHROMA) as alice:
+        assert alice.stats().pending == 20
+        assert alice.recall("Where is the robot?", session="t").items
+        assert alice.flush()
+        assert (alice.stats().vectors, alice.stats().pending, problems(alice)) == (20, 0, [])
+        assert len(similar(alice, "the robot")) == 10
+    back = Mirrored(64)
+    with opened(tmp_path, back, CHROMA) as alice:
+        assert alice.flush()
+        assert_best(alice, "the robot and the violin in the orchard")
+        assert problems(alice) == []
+    assert back.documents_embedded == 0
+
+
+def test_a_memory_opened_without_an_embedder_is_complete_once_it_has_one(tmp_path):
+    with Memory.open(tmp_path, embedder=None, background=False) as memory:
+        memory.user("alice").track(sentences(5), session="s")
+        assert memory.flush()
+    with opened(tmp_path) as alice:
+        assert alice.flush()
+        assert_best(alice, "the robot", most=5)
