@@ -74,7 +74,9 @@ def test_a_trivial_message_recalls_nothing_and_says_so(alice, query):
     assert (recalled.receipt.verdict, recalled.receipt.candidates) == ("trivial", ())
 
 
-@pytest.mark.parametrize("query", ["Where is Tom?", "back from Oslo", "robot 7", "里斯本在哪里", "tell robots apart quickly"])
+@pytest.mark.parametrize(
+    "query", ["Where is Tom?", "back from Oslo", "robot 7", "里斯本在哪里", "tell robots apart quickly"]
+)
 def test_a_short_message_that_asks_or_names_something_is_no_trifle(alice, query):
     assert alice.recall(query, session="t").receipt.verdict == "nothing_found"
 
@@ -174,7 +176,9 @@ def test_channels_are_weighed_as_set(opened, keyword, vector, score):
     assert alice.recall(ROBOT, session="t").receipt.candidates[0].score == pytest.approx(score)
 
 
-@pytest.mark.parametrize(("how", "best", "second"), [("max", 1.0, None), ("rank", 1.0, 61 / 62), ("saturation", None, None)])
+@pytest.mark.parametrize(
+    ("how", "best", "second"), [("max", 1.0, None), ("rank", 1.0, 61 / 62), ("saturation", None, None)]
+)
 def test_each_normalisation_puts_words_on_a_scale_to_one(opened, how, best, second):
     alice = opened(normalisation=how, **PLAIN).user("alice")
     texts = ["A robot and a robot.", "One robot among many things.", *(f"Filler number {n}." for n in range(9))]
@@ -306,7 +310,9 @@ def test_an_own_copy_said_too_late_does_not_hide_an_earlier_one_of_a_fallback(me
     team, alice = memory.space("teams/a"), memory.user("alice", fallbacks=["teams/a"])
     team.track([user("The robot is red.", said_at=NOON - timedelta(days=9))], session="s")
     alice.track([user("The robot is red.", said_at=NOON)], session="s")
-    assert [item.space for item in alice.recall(ROBOT, session="t", until=NOON - timedelta(days=1)).items] == ["teams/a"]
+    assert [item.space for item in alice.recall(ROBOT, session="t", until=NOON - timedelta(days=1)).items] == [
+        "teams/a"
+    ]
 
 
 @pytest.mark.parametrize("which", ["now", "until"])
@@ -360,7 +366,9 @@ UNRELATED = "Zebras gallop through savannas."
 
 
 def test_on_the_first_turn_without_a_match_the_five_newest_telling_words_are_shown(gadgets):
-    gadgets.track([Turn(role="assistant", content="Seven gadgets is a lot of gadgets."), user("ok thanks")], session="x")
+    gadgets.track(
+        [Turn(role="assistant", content="Seven gadgets is a lot of gadgets."), user("ok thanks")], session="x"
+    )
     recalled = gadgets.recall(UNRELATED, session="t", message_id="1")
     assert numbers(recalled) == [7, 6, 5, 4, 3]
     assert all(candidate.scores == {"fallback": 0.0} for candidate in recalled.receipt.candidates)

@@ -122,7 +122,9 @@ def test_full_width_brackets_do_not_become_a_fence_when_the_block_is_normalised(
     assert (block.count("<"), block.count(">")) == (2, 2)
 
 
-@pytest.mark.parametrize("hidden", ["\x1b", "\x00", "\u202e", "\u2066", "\u200b", "\ufeff", "\U000e0041", "\ue000", "\u2028"])
+@pytest.mark.parametrize(
+    "hidden", ["\x1b", "\x00", "\u202e", "\u2066", "\u200b", "\ufeff", "\U000e0041", "\ue000", "\u2028"]
+)
 def test_what_would_be_invisible_is_shown_as_a_reference(hidden):
     line = render_item(drawer(1, None, f"a{hidden}b"), f"a{hidden}b")
     assert line.endswith(f"user: a&#x{ord(hidden):x};b")
@@ -151,7 +153,9 @@ def test_a_recalled_block_is_fenced_whatever_was_tracked(tmp_path):
 # Excerpts
 
 
-SENTENCES = st.lists(st.sampled_from(["One two three. ", "Kangaroo! ", "日本。", "a" * 90, "\n", " ", "… "]), max_size=40)
+SENTENCES = st.lists(
+    st.sampled_from(["One two three. ", "Kangaroo! ", "日本。", "a" * 90, "\n", " ", "… "]), max_size=40
+)
 
 
 @settings(max_examples=200, deadline=None)

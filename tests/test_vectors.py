@@ -315,7 +315,10 @@ def test_two_memories_on_one_folder_both_find_everything_and_one_owns_chroma(tmp
         for space in (first, second):
             assert_best(space, "the robot and the violin in the orchard")
             assert problems(space) == []
-        assert [any(each.level == "note" and "owns it" in each.message for each in space.doctor()) for space in (first, second)] == [
+        assert [
+            any(each.level == "note" and "owns it" in each.message for each in space.doctor())
+            for space in (first, second)
+        ] == [
             False,
             True,
         ]

@@ -63,16 +63,17 @@ class ChromaFolder:
         with self._lock, _damage():
             if self._closed:
                 raise ProjectionDamaged(f"{self.path} was closed")
-            # A drawer may hold several of the nearest chunks.
-            answer = self._collection.query(
-                query_embeddings=query[np.newaxis, :], n_results=most * 2, include=["distances"]
-            )
-        distances = (answer["distances"] or [[]])[0]
-        best: dict[int, float] = {}
-        for name, distance in zip(answer["ids"][0], distances, strict=True):
-            drawer = int(name.partition(".")[0])
-            best[drawer] = max(best.get(drawer, -1.0), 1.0 - distance)
+            # A drawer may hold several of the nearest chunks: ask for more chunks, at all if need be.
+            wide = most * 2
+            nearest = self._nearest(query, wide)
+            while len(best := _best_by_drawer(nearest)) < most and len(nearest) == wide:
+                wide *= 4
+                nearest = self._nearest(query, wide)
         return dict(list(best.items())[:most])
+
+    def _nearest(self, query: Vectors, most: int) -> list[tuple[str, float]]:
+        answer = self._collection.query(query_embeddings=query[np.newaxis, :], n_results=most, include=["distances"])
+        return list(zip(answer["ids"][0], (answer["distances"] or [[]])[0], strict=True))
 
     def ids(self) -> set[str]:
         """The names of all vectors held."""
@@ -90,6 +91,14 @@ class ChromaFolder:
             if not self._closed:
                 self._closed = True
                 self._client.close()  # type: ignore[attr-defined]
+
+
+def _best_by_drawer(nearest: Sequence[tuple[str, float]]) -> dict[int, float]:
+    best: dict[int, float] = {}
+    for name, distance in nearest:
+        drawer = int(name.partition(".")[0])
+        best[drawer] = max(best.get(drawer, -1.0), 1.0 - distance)
+    return best
 
 
 @contextmanager
