@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlalchemy import Connection
 
-from langmem_tiers.clock import require_aware, to_millis
-from langmem_tiers.embeddings.chunking import split
-from langmem_tiers.errors import InvalidInput, InvalidText, TextTooLong
-from langmem_tiers.palace.tags import tags
+from langmem_tiers.clock import to_millis
 from langmem_tiers.palace.wings import KnownWing, decide_wing
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import change_log, drawers, keyword, rooms
@@ -21,7 +16,9 @@ from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.drawers import NewDrawer
 from langmem_tiers.storage.rooms import Room
 from langmem_tiers.types import RejectedTurn, TrackReport, Turn
+from langmem_tiers.writing import wording
 from langmem_tiers.writing.indexing import keyword_row
+from langmem_tiers.writing.wording import Wording
 
 # Sessions that nobody named are called this and the millisecond they began; see `_unnamed_session`.
 UNNAMED = "unnamed-"
@@ -43,28 +40,44 @@ def track(
 ) -> TrackReport:
     """Store the turns that are not stored yet.
 
-    Turns that can not be stored are reported in `rejected`; the others are stored all together or not at all.
+    Turns that can not be stored are reported in `rejected`; the others are stored all together or not at all. A call
+    that brings nothing new writes nothing, and waits for nobody.
 
     Raises:
         StorageError: nothing was stored; repeating the call stores nothing twice.
     """
-    accepted, rejected = _prepare(turns, settings, now)
+    accepted, rejected = wording.read(turns, settings.text, now)
+    with database.reading() as connection:
+        looked_at = _Intake(connection, database.space, conversation, to_millis(now), settings)
+        plan = looked_at.plan(accepted)
+    if plan.empty:
+        return looked_at.report(plan, [], accepted, rejected)
+    # Analysing a text takes longer than storing it: that is done before others are kept waiting.
+    prepared = {each.message_id: wording.new_drawer(each, settings.text) for each in plan.touched()}
     with database.writing() as connection:
         intake = _Intake(connection, database.space, conversation, to_millis(now), settings)
-        return intake.take(accepted, rejected)
+        return intake.take(accepted, rejected, prepared)
 
 
 @dataclass
 class _Plan:
-    """Drawers to store, and by message id: wordings that stand again, and drawers that are replaced."""
+    """Wordings to store or to let stand again, and by message id the drawers that stand again or are replaced."""
 
-    new: list[NewDrawer] = field(default_factory=list)
-    taken_back: dict[str, int] = field(default_factory=dict)
+    new: list[Wording] = field(default_factory=list)
+    taken_back: list[Wording] = field(default_factory=list)
+    again: dict[str, int] = field(default_factory=dict)
     replaced: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def empty(self) -> bool:
+        return not self.new and not self.taken_back
+
+    def touched(self) -> list[Wording]:
+        return [*self.new, *self.taken_back]
 
 
 class _Intake:
-    """One tracking transaction."""
+    """One look at, or change of, a conversation."""
 
     def __init__(
         self, connection: Connection, space: str, conversation: Conversation, now: int, settings: Settings
@@ -73,15 +86,45 @@ class _Intake:
         self._space = space
         self._conversation = conversation
         self._now = now
+        self._text = settings.text
         self._session = conversation.session or self._unnamed_session(settings.sessions.idle_minutes)
 
-    def take(self, accepted: Sequence[NewDrawer], rejected: Sequence[RejectedTurn]) -> TrackReport:
-        plan = self._plan(accepted)
-        numbers = self._store(plan.new) if plan.new else []
-        stored = {drawer.message_id: number for drawer, number in zip(plan.new, numbers, strict=True)}
-        self._reinstate(plan.taken_back, accepted)
+    def plan(self, accepted: Sequence[Wording]) -> _Plan:
+        """What to do for each message by its last wording in this call."""
+        last = {each.message_id: each for each in accepted}
+        known = drawers.known_turns(self._connection, self._space, self._session, last)
+        plan = _Plan()
+        for message_id, each in last.items():
+            versions = known.get(message_id, {})
+            same = versions.get(each.content_hash)
+            if same is None:
+                plan.new.append(each)
+            elif not same.stands:
+                plan.taken_back.append(each)
+                plan.again[message_id] = same.drawer
+            for version in versions.values():
+                if version.stands and version is not same:
+                    plan.replaced[message_id] = version.drawer
+        return plan
+
+    def take(
+        self, accepted: Sequence[Wording], rejected: Sequence[RejectedTurn], prepared: Mapping[str, NewDrawer]
+    ) -> TrackReport:
+        """Carry out the plan as it is now that nobody else writes."""
+        plan = self.plan(accepted)
+        new = [self._drawer(each, prepared) for each in plan.new]
+        numbers = self._store(new) if new else []
+        for each in plan.taken_back:
+            self._reinstate(plan.again[each.message_id], self._drawer(each, prepared))
+        standing = plan.again | {each.message_id: number for each, number in zip(plan.new, numbers, strict=True)}
         for message_id, old in plan.replaced.items():
-            self._supersede(old, by=(stored | plan.taken_back)[message_id])
+            self._supersede(old, by=standing[message_id])
+        return self.report(plan, numbers, accepted, rejected)
+
+    def report(
+        self, plan: _Plan, numbers: Sequence[int], accepted: Sequence[Wording], rejected: Sequence[RejectedTurn]
+    ) -> TrackReport:
+        """What was done."""
         return TrackReport(
             session=self._session,
             stored=tuple(numbers),
@@ -90,31 +133,16 @@ class _Intake:
             rejected=tuple(rejected),
         )
 
-    def _plan(self, accepted: Sequence[NewDrawer]) -> _Plan:
-        """What to do for each message by its last wording in this call."""
-        last = {drawer.message_id: drawer for drawer in accepted}
-        known = drawers.known_turns(self._connection, self._space, self._session, last)
-        plan = _Plan()
-        for message_id, drawer in last.items():
-            versions = known.get(message_id, {})
-            same = versions.get(drawer.content_hash)
-            if same is None:
-                plan.new.append(drawer)
-            elif not same.stands:
-                plan.taken_back[message_id] = same.drawer
-            for version in versions.values():
-                if version.stands and version is not same:
-                    plan.replaced[message_id] = version.drawer
-        return plan
+    def _drawer(self, each: Wording, prepared: Mapping[str, NewDrawer]) -> NewDrawer:
+        drawer = prepared.get(each.message_id)
+        # Another process may have changed the plan between the look and the lock.
+        return drawer if drawer is not None else wording.new_drawer(each, self._text)
 
-    def _reinstate(self, taken_back: dict[str, int], accepted: Sequence[NewDrawer]) -> None:
+    def _reinstate(self, number: int, drawer: NewDrawer) -> None:
         """An edit was taken back: the earlier wording stands again, and is indexed again."""
-        wordings = {drawer.message_id: drawer for drawer in accepted}
-        for message_id, number in taken_back.items():
-            drawer = wordings[message_id]
-            drawers.reinstate(self._connection, self._space, number)
-            keyword.add(self._connection, [keyword_row(number, drawer.content, drawer.tags)])
-            self._log_added([number])
+        drawers.reinstate(self._connection, self._space, number)
+        keyword.add(self._connection, [keyword_row(number, drawer.content, drawer.tags)])
+        self._log_added([number])
 
     def _store(self, new: Sequence[NewDrawer]) -> list[int]:
         room = self._room(new)
@@ -166,67 +194,3 @@ class _Intake:
         if room and room.ended_at is None and self._now - room.touched_at < idle_minutes * 60_000:
             return room.session
         return f"{UNNAMED}{self._now}"
-
-
-def content_hash(text: str) -> bytes:
-    """The key under which equal texts are recognised."""
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
-
-
-def embedded_text(speaker: str | None, piece: str) -> str:
-    """The text that stands for a chunk in vector space: a named speaker belongs to what was said."""
-    return f"{speaker}: {piece}" if speaker else piece
-
-
-def _prepare(turns: Iterable[Turn], settings: Settings, now: datetime) -> tuple[list[NewDrawer], list[RejectedTurn]]:
-    accepted: list[NewDrawer] = []
-    rejected: list[RejectedTurn] = []
-    seen: Counter[bytes] = Counter()
-    for turn in turns:
-        try:
-            drawer = _new_drawer(turn, settings, now, seen)
-        except InvalidInput as error:
-            rejected.append(RejectedTurn(turn=turn, error=error))
-        else:
-            accepted.append(drawer)
-    return accepted, rejected
-
-
-def _new_drawer(turn: Turn, settings: Settings, now: datetime, seen: Counter[bytes]) -> NewDrawer:
-    text = _storable(turn.content, settings.text.max_characters)
-    said_at = require_aware(turn.said_at, "time of the turn") if turn.said_at else now
-    digest = content_hash(text)
-    for given, what in ((turn.message_id, "message id"), (turn.speaker, "speaker")):
-        _require_unicode(given or "", what)
-    who_said_what = content_hash(f"{turn.role}\0{turn.speaker or ''}\0{text}")
-    seen[who_said_what] += 1
-    spans = split(text, settings.text.chunk_characters)
-    pieces = ((start, stop, content_hash(embedded_text(turn.speaker, text[start:stop]))) for start, stop in spans)
-    return NewDrawer(
-        # Without an id from the caller, who said what and how often it came stand in for one.
-        message_id=turn.message_id or f"~{who_said_what.hex()}-{seen[who_said_what]}",
-        role=turn.role,
-        origin=turn.origin or turn.role,
-        speaker=turn.speaker,
-        content=text,
-        content_hash=digest,
-        tags=tags(text, speaker=turn.speaker, said_at=said_at),
-        said_at=to_millis(said_at),
-        chunks=tuple(pieces),
-    )
-
-
-def _storable(text: str, most: int) -> str:
-    if not text.strip():
-        raise InvalidText("The turn has no text.", way_out="Leave turns without text out.")
-    if len(text) > most:
-        raise TextTooLong(f"The turn has {len(text):,} characters; the limit is {most:,}.")
-    _require_unicode(text, "text")
-    return text
-
-
-def _require_unicode(text: str, what: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidText(f"The turn's {what} holds a lone surrogate at character {error.start}.") from None

@@ -1,0 +1,101 @@
+"""A turn on its way in: checked and given its identity at once, analysed only when it turns out to be new."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from langmem_tiers.clock import require_aware, to_millis
+from langmem_tiers.embeddings.chunking import split
+from langmem_tiers.errors import InvalidInput, InvalidText, TextTooLong
+from langmem_tiers.palace.tags import tags
+from langmem_tiers.settings import TextSettings
+from langmem_tiers.storage.drawers import NewDrawer
+from langmem_tiers.types import RejectedTurn, Turn
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wording:
+    """A turn that can be stored, and what tells it from others: its message id and the hash of its content."""
+
+    turn: Turn
+    message_id: str
+    content_hash: bytes
+    said_at: datetime
+
+
+def read(turns: Iterable[Turn], settings: TextSettings, now: datetime) -> tuple[list[Wording], list[RejectedTurn]]:
+    """The turns that can be stored, and the others with the reason why not."""
+    accepted: list[Wording] = []
+    rejected: list[RejectedTurn] = []
+    seen: Counter[bytes] = Counter()
+    for turn in turns:
+        try:
+            accepted.append(_wording(turn, settings, now, seen))
+        except InvalidInput as error:
+            rejected.append(RejectedTurn(turn=turn, error=error))
+    return accepted, rejected
+
+
+def new_drawer(wording: Wording, settings: TextSettings) -> NewDrawer:
+    """The drawer of a wording, with its tags and chunks."""
+    turn = wording.turn
+    spans = split(turn.content, settings.chunk_characters)
+    return NewDrawer(
+        message_id=wording.message_id,
+        role=turn.role,
+        origin=turn.origin or turn.role,
+        speaker=turn.speaker,
+        content=turn.content,
+        content_hash=wording.content_hash,
+        tags=tags(turn.content, speaker=turn.speaker, said_at=wording.said_at),
+        said_at=to_millis(wording.said_at),
+        chunks=tuple((start, stop, _chunk_hash(turn, start, stop)) for start, stop in spans),
+    )
+
+
+def content_hash(text: str) -> bytes:
+    """The key under which equal texts are recognised."""
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+def embedded_text(speaker: str | None, piece: str) -> str:
+    """The text that stands for a chunk in vector space: a named speaker belongs to what was said."""
+    return f"{speaker}: {piece}" if speaker else piece
+
+
+def _chunk_hash(turn: Turn, start: int, stop: int) -> bytes:
+    return content_hash(embedded_text(turn.speaker, turn.content[start:stop]))
+
+
+def _wording(turn: Turn, settings: TextSettings, now: datetime, seen: Counter[bytes]) -> Wording:
+    _require_storable(turn.content, settings.max_characters)
+    for given, what in ((turn.message_id, "message id"), (turn.speaker, "speaker")):
+        _require_unicode(given or "", what)
+    who_said_what = content_hash(f"{turn.role}\0{turn.speaker or ''}\0{turn.content}")
+    seen[who_said_what] += 1
+    return Wording(
+        turn=turn,
+        # Without an id from the caller, who said what and how often it came stand in for one.
+        message_id=turn.message_id or f"~{who_said_what.hex()}-{seen[who_said_what]}",
+        content_hash=content_hash(turn.content),
+        said_at=require_aware(turn.said_at, "time of the turn") if turn.said_at else now,
+    )
+
+
+def _require_storable(text: str, most: int) -> None:
+    if not text.strip():
+        raise InvalidText("The turn has no text.", way_out="Leave turns without text out.")
+    if len(text) > most:
+        raise TextTooLong(f"The turn has {len(text):,} characters; the limit is {most:,}.")
+    _require_unicode(text, "text")
+
+
+def _require_unicode(text: str, what: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidText(f"The turn's {what} holds a lone surrogate at character {error.start}.") from None
