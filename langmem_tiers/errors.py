@@ -18,6 +18,7 @@
     │   ├── DiskFull
     │   ├── DatabaseLocked (TimeoutError)
     │   ├── DatabaseDamaged
+    │   ├── ProjectionDamaged     Chroma can not go on with its files
     │   ├── NewerSchema           written by a newer version of this package
     │   └── MigrationFailed
     ├── EmbeddingUnavailable (RuntimeError)
@@ -149,6 +150,14 @@ class DatabaseDamaged(StorageError):
     """The database file is not readable as one."""
 
     way_out = "Put a backup in its place; `langmem-tiers doctor` says what else is off."
+
+
+class ProjectionDamaged(StorageError):
+    """Chroma can not go on with its files, and a fresh folder could not be built either."""
+
+    way_out = (
+        "Nothing is lost and recall goes on by exact search; see whether the disk is full or the folder read-only."
+    )
 
 
 class NewerSchema(StorageError):

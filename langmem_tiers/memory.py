@@ -161,8 +161,7 @@ class Memory:
         Raises:
             MemoryClosed: the memory was closed, or opened by the parent of this forked process.
         """
-        if os.getpid() != self._process:
-            raise MemoryClosed("This memory was opened before this process was forked.", way_out=_AFTER_FORK)
+        self._require_open()
         return self._spaces.use(name)
 
     def wake(self, name: str) -> None:
@@ -172,6 +171,7 @@ class Memory:
 
     def finish(self, names: set[str] | None, timeout: float | None) -> bool:
         """Do or await the background work of some spaces, or of all that are on disk."""
+        self._require_open()
         if self._worker is None:
             wanted = self.spaces() if names is None else sorted(names)
             outcomes = {self._work(name, lambda: False) for name in wanted}
@@ -179,6 +179,11 @@ class Memory:
         for name in names or ():
             self._worker.wake(name)
         return self._worker.wait(names, timeout)
+
+    def _require_open(self) -> None:
+        if os.getpid() != self._process:
+            raise MemoryClosed("This memory was opened before this process was forked.", way_out=_AFTER_FORK)
+        self._spaces.require_open()
 
     def _open_space(self, name: str) -> SpaceStore:
         store = SpaceStore(self.path, name, self.settings.storage, model=self.embedding_model)

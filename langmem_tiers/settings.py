@@ -47,10 +47,8 @@ class RecallSettings(_Frozen):
         default=600, ge=50, description="A longer drawer is shown as an excerpt around the words."
     )
     token_budget: int = Field(default=1000, ge=1, description="Most tokens in a block.")
-    keyword_weight: float = Field(
-        default=0.5, ge=0, description="Weight of BM25 in the fusion (RockBot: the mean of both)."
-    )
-    vector_weight: float = Field(default=0.5, ge=0, description="Weight of cosine similarity in the fusion.")
+    keyword_weight: float = Field(default=0.3, ge=0, description="Weight of BM25 in the fusion (GoClaw).")
+    vector_weight: float = Field(default=0.7, ge=0, description="Weight of cosine similarity in the fusion (GoClaw).")
     normalisation: Literal["max", "saturation", "rank"] = Field(
         "max", description="How BM25 scores come to a scale of 0 to 1."
     )

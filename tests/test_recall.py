@@ -151,8 +151,8 @@ def test_candidates_are_the_union_of_both_channels(opened):
     memory.flush()
     found = {each.drawer: (each.scores, each.score) for each in alice.recall(ROBOT, session="t").receipt.candidates}
     assert found == {
-        1: ({"keyword": 1.0, "vector": 0.1}, pytest.approx(0.55)),
-        2: ({"keyword": 0.0, "vector": 0.9}, pytest.approx(0.45)),
+        1: ({"keyword": 1.0, "vector": 0.1}, pytest.approx(0.37)),
+        2: ({"keyword": 0.0, "vector": 0.9}, pytest.approx(0.63)),
     }
 
 
@@ -163,7 +163,7 @@ def test_a_drawer_that_has_no_vector_yet_keeps_the_scale_of_its_words(opened):
     memory.flush()
     alice.track([user("A new robot.")], session="s")
     found = {each.drawer: each for each in alice.recall(ROBOT, session="t").receipt.candidates}
-    assert found[1].score == pytest.approx((found[1].scores["keyword"] + 0.5) / 2)
+    assert found[1].score == pytest.approx(0.3 * found[1].scores["keyword"] + 0.7 * 0.5)
     assert found[2].score == found[2].scores["keyword"] > 0.9
 
 

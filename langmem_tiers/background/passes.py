@@ -10,8 +10,7 @@ from langmem_tiers.background.embedding import EmbeddingPass
 from langmem_tiers.background.filing import FilingPass
 from langmem_tiers.clock import Clock
 from langmem_tiers.embeddings.guard import GuardedEmbedder
-from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
-from langmem_tiers.storage.chroma_folder import ProjectionDamaged
+from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector, ProjectionDamaged
 from langmem_tiers.storage.chroma_index import ChromaIndex
 from langmem_tiers.storage.store import SpaceStore
 

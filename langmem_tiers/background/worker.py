@@ -49,12 +49,13 @@ class Worker:
         """Wait until nothing can be done for these spaces (None: any); True when nothing is left to do either."""
         deadline = None if timeout is None else monotonic() + timeout
         with self._changed:
-            while self._active(spaces):
+            while self._active(spaces) and not self._stopping:
                 left = None if deadline is None else deadline - monotonic()
                 if left is not None and left <= 0:
                     return False
                 self._changed.wait(left)
-            return not (self._waiting if spaces is None else self._waiting & spaces)
+            waiting = self._waiting if spaces is None else self._waiting & spaces
+            return not waiting and not self._active(spaces)
 
     def stop(self, timeout: float) -> bool:
         """Let the thread finish its current step and end; True when it did."""
@@ -68,8 +69,6 @@ class Worker:
         return not thread.is_alive()
 
     def _active(self, spaces: set[str] | None) -> bool:
-        if self._stopping:
-            return False
         names = set(self._woken) | ({self._busy} if self._busy else set())
         return bool(names if spaces is None else names & spaces)
 
@@ -78,10 +77,10 @@ class Worker:
             outcome = self._attempt(space)
             with self._changed:
                 self._busy = None
-                if outcome is Outcome.WAITING:
-                    self._waiting.add(space)
-                else:
+                if outcome is Outcome.DONE:
                     self._waiting.discard(space)
+                else:
+                    self._waiting.add(space)
                 self._changed.notify_all()
 
     def _attempt(self, space: str) -> Outcome:

@@ -6,12 +6,11 @@ import sqlite3
 from collections.abc import Iterator
 
 from sqlalchemy import Connection, func, select
-from sqlalchemy.exc import DatabaseError
 
 from langmem_tiers.background import embedding, filing
+from langmem_tiers.errors import DatabaseDamaged, ProjectionDamaged
 from langmem_tiers.maintenance.vectors import unusable
 from langmem_tiers.storage import change_log, embedding_cache, keyword
-from langmem_tiers.storage.chroma_folder import ProjectionDamaged
 from langmem_tiers.storage.chroma_index import CURSOR, ChromaIndex
 from langmem_tiers.storage.schema import chunks, drawers, rooms, turns
 from langmem_tiers.storage.store import SpaceStore
@@ -77,8 +76,8 @@ def _keyword(store: SpaceStore) -> Iterator[Finding]:
             keyword.check(connection)
             held = keyword.drawers(connection)
             standing = _standing(connection, store.key)
-    except DatabaseError as error:
-        yield _problem("keyword index", f"FTS5 reports damage: {error.orig}", _REBUILD)
+    except DatabaseDamaged as error:
+        yield _problem("keyword index", f"FTS5 reports damage: {error.message}", _REBUILD)
         return
     missing, extra = len(standing - held), len(held - standing)
     if missing or extra:
@@ -126,19 +125,19 @@ def _chroma(store: SpaceStore) -> Iterator[Finding]:
         expected = _expected_ids(connection, store.key, chroma.model)
     if not expected and not chroma.exists():
         yield _ok("Chroma", "nothing to hold yet")
-    elif not chroma.own():
-        yield Finding(check="Chroma", level="note", message="Another process owns it; not looked at from here.")
-    elif behind:
-        yield Finding(check="Chroma", level="note", message="It follows the records and is on its way.")
     else:
-        yield _compared(expected, chroma)
+        yield _compared(expected, chroma, behind)
 
 
-def _compared(expected: set[str], chroma: ChromaIndex) -> Finding:
+def _compared(expected: set[str], chroma: ChromaIndex, behind: bool) -> Finding:
     try:
+        if not chroma.own():
+            return Finding(check="Chroma", level="note", message="Another process owns it; not looked at from here.")
         held = chroma.ids()
     except ProjectionDamaged as error:
-        return _problem("Chroma", f"It can not read its own files: {error}", _REBUILD)
+        return _problem("Chroma", f"It can not read its own files: {error.message}", _REBUILD)
+    if behind:
+        return Finding(check="Chroma", level="note", message="It follows the records and is on its way.")
     missing, extra = len(expected - held), len(held - expected)
     if missing or extra:
         return _problem("Chroma", f"{missing} vectors are missing and {extra} are too many", _REBUILD)

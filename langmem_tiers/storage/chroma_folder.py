@@ -10,14 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from langmem_tiers.errors import ProjectionDamaged
 from langmem_tiers.storage.embedding_cache import ChunkVectors, Vectors
 
 _COLLECTION = "drawers"
 _BATCH = 1000
-
-
-class ProjectionDamaged(Exception):
-    """Chroma can not go on with its files: they are to be built anew from the records."""
 
 
 class ChromaFolder:
@@ -62,7 +59,7 @@ class ChromaFolder:
         """The best drawers by cosine similarity of their best chunk, as the index finds them."""
         with self._lock, _damage():
             if self._closed:
-                raise ProjectionDamaged(f"{self.path} was closed")
+                raise ProjectionDamaged(f"{self.path} was closed.")
             # A drawer may hold several of the nearest chunks: ask for more chunks, at all if need be.
             wide = most * 2
             nearest = self._nearest(query, wide)
@@ -108,4 +105,4 @@ def _damage() -> Iterator[None]:
     try:
         yield
     except ChromaError as error:
-        raise ProjectionDamaged(str(error)) from error
+        raise ProjectionDamaged(f"Chroma failed: {error}.") from error

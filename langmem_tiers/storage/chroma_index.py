@@ -15,9 +15,10 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from sqlalchemy import Connection
 
+from langmem_tiers.errors import ProjectionDamaged
 from langmem_tiers.storage import change_log, embedding_cache, facts
 from langmem_tiers.storage.change_log import Change
-from langmem_tiers.storage.chroma_folder import ChromaFolder, ProjectionDamaged
+from langmem_tiers.storage.chroma_folder import ChromaFolder
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import Vectors
 
@@ -150,7 +151,7 @@ class ChromaIndex:
     def _held(self) -> ChromaFolder:
         opened = self._open
         if opened is None:
-            raise ProjectionDamaged("the projection is not open in this process")
+            raise ProjectionDamaged("The Chroma projection is not open in this process.")
         return opened
 
     def _news(self, connection: Connection) -> list[Change]:
@@ -191,31 +192,37 @@ class ChromaIndex:
             position = change_log.head(connection, space)
         path = self.folder / "chroma" / str(int(used) + 1)
         shutil.rmtree(path, ignore_errors=True)
-        fresh = self._filled(path)
-        count = fresh.count()
-        with self._database.writing() as connection:
-            facts.put(connection, space, _FOLDER, path.name)
-            facts.put(connection, space, _MODEL, self.model)
-            facts.put(connection, space, _COUNT, str(count))
-            facts.drop(connection, space, _UNCLEAN)
-            change_log.reset_cursor(connection, space, CURSOR, position)
-        self._marked = False
+        fresh = ChromaFolder(path)
+        try:
+            self._fill(fresh)
+            self._take_into_use(fresh, position)
+        except BaseException:
+            fresh.close()  # or the next attempt would meet its files
+            raise
         for other in (self.folder / "chroma").iterdir():
             if other != path:
                 shutil.rmtree(other, ignore_errors=True)
         return fresh
 
-    def _filled(self, path: Path) -> ChromaFolder:
+    def _fill(self, fresh: ChromaFolder) -> None:
         space = self._database.space
         with self._database.reading() as connection:
             last = embedding_cache.last_drawer(connection, space)
-        fresh = ChromaFolder(path)
         for first in range(1, last + 1, _STRIDE):
             with self._database.reading() as connection:
                 stride = [(first, first + _STRIDE - 1)]
                 vectors = embedding_cache.load(connection, space, self.model, stride)
             fresh.upsert(vectors)
-        return fresh
+
+    def _take_into_use(self, fresh: ChromaFolder, position: int) -> None:
+        space, count = self._database.space, fresh.count()
+        with self._database.writing() as connection:
+            facts.put(connection, space, _FOLDER, fresh.path.name)
+            facts.put(connection, space, _MODEL, self.model)
+            facts.put(connection, space, _COUNT, str(count))
+            facts.drop(connection, space, _UNCLEAN)
+            change_log.reset_cursor(connection, space, CURSOR, position)
+        self._marked = False
 
     def _mark(self) -> None:
         """Note, before the first write, that the folder is in use: only a clean close takes the note away."""
@@ -231,7 +238,7 @@ def _opened(folder: Path, count: str | None) -> ChromaFolder:
     try:
         held = opened.count()
         if str(held) != count:
-            raise ProjectionDamaged(f"{folder} holds {held} vectors and was left with {count}")
+            raise ProjectionDamaged(f"{folder} holds {held} vectors and was left with {count}.")
     except ProjectionDamaged:
         opened.close()
         raise

@@ -101,7 +101,8 @@ def _engine(path: Path, settings: StorageSettings) -> Engine:
         # The driver's own transaction handling would turn IMMEDIATE into DEFERRED.
         connection.isolation_level = None
         cursor = connection.cursor()
-        cursor.execute("PRAGMA journal_mode=WAL")
+        if _is_ours_or_new(cursor):
+            cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute(f"PRAGMA synchronous={settings.synchronous}")
         cursor.execute("PRAGMA secure_delete=ON")
         cursor.execute("PRAGMA cache_size=-16000")
@@ -114,3 +115,10 @@ def _engine(path: Path, settings: StorageSettings) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
 
     return engine
+
+
+def _is_ours_or_new(cursor: sqlite3.Cursor) -> bool:
+    """The journal mode is written into the file: a stranger's stays as it is."""
+    if cursor.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID:
+        return True
+    return bool(cursor.execute("SELECT count(*) = 0 FROM sqlite_schema").fetchone()[0])

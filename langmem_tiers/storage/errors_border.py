@@ -29,8 +29,20 @@ _BY_CODE: dict[int, tuple[type[StorageError], str]] = {
     sqlite3.SQLITE_CANTOPEN: (FolderNotWritable, "The memory can not be opened"),
     sqlite3.SQLITE_CORRUPT: (DatabaseDamaged, "The database is damaged"),
     sqlite3.SQLITE_NOTADB: (DatabaseDamaged, "The file is not a database"),
+    sqlite3.SQLITE_CONSTRAINT: (DatabaseDamaged, "The records contradict each other"),
     sqlite3.SQLITE_IOERR: (StorageError, "Reading or writing failed"),
 }
+
+# What SQLite and its driver say without a code of its own where stored bytes are not what was written.
+_SIGNS_OF_DAMAGE = (
+    "Could not decode to UTF-8",
+    "no such table",
+    "no such column",
+    "has no column named",
+    "malformed",
+    "unsupported file format",
+    "error in tokenizer",
+)
 
 _BY_ERRNO: dict[int, tuple[type[StorageError], str]] = {
     errno.ENOSPC: (DiskFull, "The disk is full"),
@@ -48,12 +60,12 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        known = _BY_CODE.get(getattr(error.orig, "sqlite_errorcode", 0) & 0xFF)
+        known = _known(error.orig)
         if known is None:
             raise
         raise _named(known, path, error) from error
     except sqlite3.Error as error:
-        known = _BY_CODE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+        known = _known(error)
         if known is None:
             raise
         raise _named(known, path, error) from error
@@ -62,9 +74,18 @@ def translated(path: Path) -> Iterator[None]:
     except UnicodeEncodeError as error:
         # The driver refuses it before SQLite sees it: a session, a message id or a name.
         raise InvalidText(f"{error.object[:80]!a} holds a lone surrogate.") from error
+    except UnicodeDecodeError as error:
+        # The driver can not even read what SQLite says about a damaged schema.
+        raise _named((DatabaseDamaged, "The database is damaged"), path, error) from error
     except OSError as error:
         known = _BY_ERRNO.get(error.errno or 0, (StorageError, "Reading or writing failed"))
         raise _named(known, path, error) from error
+
+
+def _known(error: BaseException | None) -> tuple[type[StorageError], str] | None:
+    if any(sign in str(error) for sign in _SIGNS_OF_DAMAGE):
+        return DatabaseDamaged, "The database is damaged"
+    return _BY_CODE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
 
 
 def _named(known: tuple[type[StorageError], str], path: Path, cause: Exception) -> StorageError:

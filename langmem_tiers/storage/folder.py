@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
+from uuid import uuid4
 
 from langmem_tiers.errors import NewerSchema, NotAMemoryFolder
 from langmem_tiers.naming import folder_name
@@ -32,11 +33,12 @@ def open_memory_folder(path: Path) -> Path:
         mark = path / _MARK
         if mark.exists():
             _check(mark)
-        elif path.exists() and any(item.name not in _OF_THE_SYSTEM for item in path.iterdir()):
+        # Asked again: another process may make the memory at this moment.
+        elif path.exists() and _holds_other_things(path) and not mark.exists():
             raise NotAMemoryFolder(f"{path} holds other things and no memory.")
         else:
             path.mkdir(parents=True, exist_ok=True)
-            mark.write_text(json.dumps({"format": _FORMAT}) + "\n", encoding="utf-8")
+            _write_mark(mark, {"format": _FORMAT})
     return path
 
 
@@ -44,10 +46,10 @@ def space_folder(memory: Path, name: str) -> Path:
     """The folder of a space, made if it is new."""
     folder = memory / "spaces" / folder_name(name)
     with translated(folder):
-        if not (folder / _SPACE_MARK).exists():
+        mark = folder / _SPACE_MARK
+        if not mark.exists() or _name_in(mark) is None:
             folder.mkdir(parents=True, exist_ok=True)
-            text = json.dumps({"space": name}, ensure_ascii=False) + "\n"
-            (folder / _SPACE_MARK).write_text(text, encoding="utf-8")
+            _write_mark(mark, {"space": name})
     return folder
 
 
@@ -62,6 +64,18 @@ def space_names(memory: Path) -> tuple[str, ...]:
 def size(folder: Path) -> int:
     """Bytes in a folder and below."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def _holds_other_things(path: Path) -> bool:
+    ours = (_MARK, f".{_MARK}")
+    return any(item.name not in _OF_THE_SYSTEM and not item.name.startswith(ours) for item in path.iterdir())
+
+
+def _write_mark(mark: Path, content: dict[str, object]) -> None:
+    """Write it whole: neither a crash nor another process that opens the folder now may leave or meet half of it."""
+    fresh = mark.with_name(f".{mark.name}.{uuid4().hex}")
+    fresh.write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
+    fresh.replace(mark)
 
 
 def _name_in(mark: Path) -> str | None:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, insert
 from sqlalchemy.exc import SQLAlchemyError
 
 from langmem_tiers.clock import to_millis, utc_now
-from langmem_tiers.errors import MigrationFailed, NewerSchema, NotAMemoryFolder
+from langmem_tiers.errors import DatabaseDamaged, MigrationFailed, NewerSchema, NotAMemoryFolder
 from langmem_tiers.storage import keyword, schema
 from langmem_tiers.storage.database import APPLICATION_ID, Database
 from langmem_tiers.version import __version__
@@ -60,6 +60,8 @@ def _steps_done(database: Database, known: int) -> int:
         empty = connection.exec_driver_sql("SELECT count(*) FROM sqlite_schema").scalar_one() == 0
     if not empty and owner != APPLICATION_ID:
         raise NotAMemoryFolder(f"{database.path} is a database of another program.")
+    if done < 0:
+        raise DatabaseDamaged(f"{database.path} says that it has schema {done}.")
     if done > known:
         raise NewerSchema(f"{database.path} has schema {done}; this version knows up to {known}.")
     return int(done)
@@ -79,8 +81,8 @@ def _apply(database: Database, position: int, migration: Migration) -> None:
                 return
             migration.apply(connection)
             _record(connection, database.space, position, migration)
-    except SQLAlchemyError as error:
-        raise MigrationFailed(f"Migration {migration.name!r} of {database.path} failed: {error}") from error
+    except (SQLAlchemyError, DatabaseDamaged) as error:
+        raise MigrationFailed(f"Migration {migration.name!r} of {database.path} failed: {error}.") from error
 
 
 def _record(connection: Connection, space: str, position: int, migration: Migration) -> None:

@@ -54,10 +54,18 @@ class OpenSpaces:
             idle = self._drop_idle(most=0)
         _close(idle)
 
+    def require_open(self) -> None:
+        """Nothing, while `close` was not called.
+
+        Raises:
+            MemoryClosed: it was.
+        """
+        if self._closed:
+            raise MemoryClosed("This memory is closed.")
+
     def _taken(self, name: str) -> _Slot:
         with self._lock:
-            if self._closed:
-                raise MemoryClosed("This memory is closed.")
+            self.require_open()
             slot = self._slots.setdefault(name, _Slot())
             self._slots.move_to_end(name)
             slot.users += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 from functools import cache
@@ -13,6 +14,8 @@ from sqlalchemy import Connection, Select, bindparam, delete, func, insert, sele
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.storage.schema import receipts
 from langmem_tiers.types import Candidate, Receipt
+
+log = logging.getLogger(__name__)
 
 Shown = tuple[str, int, float, int]
 """Space, drawer, score and tokens of an item in a block."""
@@ -87,8 +90,8 @@ def shown_for(
         wanted = wanted.where(receipts.c.message_id.in_(list(messages)))
     if but is not None:
         wanted = wanted.where(receipts.c.message_id.is_distinct_from(but))
-    lists = [json.loads(shown) for shown in connection.execute(wanted).scalars()]
-    return {(item[0], item[1]) for shown in lists for item in shown}
+    lists = [_shown(shown) for shown in connection.execute(wanted).scalars()]
+    return {(space, number) for shown in lists for space, number, _, _ in shown or ()}
 
 
 def any_in_session(connection: Connection, space: str, session: str, other_than: str | None) -> bool:
@@ -102,13 +105,14 @@ def any_in_session(connection: Connection, space: str, session: str, other_than:
 def latest(connection: Connection, space: str, most: int) -> list[Receipt]:
     """The newest receipts first."""
     wanted = select(receipts).where(receipts.c.space == space).order_by(receipts.c.number.desc()).limit(most)
-    return [_kept(row).receipt for row in connection.execute(wanted)]
+    return [kept.receipt for row in connection.execute(wanted) if (kept := _kept(row)) is not None]
 
 
 def one(connection: Connection, space: str, number: int) -> Receipt | None:
     """The receipt of a number."""
     row = connection.execute(select(receipts).where(receipts.c.space == space, receipts.c.number == number)).first()
-    return None if row is None else _kept(row).receipt
+    kept = None if row is None else _kept(row)
+    return None if kept is None else kept.receipt
 
 
 def count(connection: Connection, space: str) -> int:
@@ -125,10 +129,28 @@ def _dump(receipt: Receipt) -> str:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"), check_circular=False)
 
 
-def _kept(row: Any) -> KeptRecall:
+def _kept(row: Any) -> KeptRecall | None:
+    """The recall of a row, None with a warning where it can not be read: it is no memory, only a note of one."""
+    shown = _shown(row.shown)
+    try:
+        receipt = _receipt(row)
+    except (ValueError, KeyError, TypeError):
+        log.warning("unreadable_receipt_skipped", extra={"receipt": row.number})
+        return None
+    return None if shown is None else KeptRecall(receipt=receipt, block=row.block, shown=shown)
+
+
+def _receipt(row: Any) -> Receipt:
     body = {**json.loads(row.body), "number": row.number}
     body["at"] = from_millis(body["at"])
     body["candidates"] = tuple(Candidate(**dict(zip(_CANDIDATE, values, strict=True))) for values in body["candidates"])
     body["notes"] = tuple(body["notes"])
-    shown = tuple((str(item[0]), int(item[1]), float(item[2]), int(item[3])) for item in json.loads(row.shown))
-    return KeptRecall(receipt=Receipt(**body), block=row.block, shown=shown)
+    return Receipt(**body)
+
+
+def _shown(listed: str) -> tuple[Shown, ...] | None:
+    try:
+        return tuple((str(item[0]), int(item[1]), float(item[2]), int(item[3])) for item in json.loads(listed))
+    except (ValueError, IndexError, TypeError, KeyError):
+        log.warning("unreadable_list_of_shown_drawers_skipped", extra={"shown": listed[:80]})
+        return None

@@ -7,9 +7,8 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection
 
-from langmem_tiers.errors import InvalidVector
+from langmem_tiers.errors import InvalidVector, ProjectionDamaged
 from langmem_tiers.storage import change_log, embedding_cache
-from langmem_tiers.storage.chroma_folder import ProjectionDamaged
 from langmem_tiers.storage.chroma_index import CURSOR, ChromaIndex
 from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.exact_index import ExactIndex, best_by_drawer

@@ -1,0 +1,434 @@
+"""Storage: schema and migrations, folders that can not be used, and databases that are locked, full or damaged."""
+
+import logging
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from langmem_tiers import Memory, Settings, Turn
+from langmem_tiers.errors import (
+    DatabaseDamaged,
+    DatabaseLocked,
+    DiskFull,
+    FolderNotWritable,
+    MemoryTiersError,
+    MigrationFailed,
+    NewerSchema,
+    NotAMemoryFolder,
+    StorageError,
+)
+from langmem_tiers.settings import StorageSettings
+from langmem_tiers.storage.database import Database
+from langmem_tiers.storage.migrations import MIGRATIONS, Migration, migrate
+from langmem_tiers.storage.schema import metadata
+from langmem_tiers.testing import HashEmbedder
+
+HASTY = Settings(storage=StorageSettings(busy_timeout=0.05))
+
+
+def user(content, message_id=None) -> Turn:
+    return Turn(role="user", content=content, message_id=message_id)
+
+
+def reopened(folder, embedder=None, settings=None):
+    return Memory.open(folder, embedder=embedder, settings=settings, background=False)
+
+
+def filled(folder: Path) -> Path:
+    """A memory with a bit of everything in `folder`; its database file."""
+    with reopened(folder, HashEmbedder()) as memory:
+        alice = memory.user("alice")
+        for session in ("s", "t"):
+            said = [user(f"The robot {n} is in Lisbon with Zoë 東京. " * 5, f"{n}") for n in range(12)]
+            alice.track(said, session=session, project="Robots")
+            alice.track([user(f"The robot was edited in {session}.", "3")], session=session)
+        alice.flush()
+        alice.recall("Where is the robot?", session="u", message_id="1")
+    (database,) = folder.rglob("memory.db")
+    return database
+
+
+EVERYTHING = {
+    "track": lambda space: space.track([user("A new robot.")], session="s"),
+    "recall": lambda space: space.recall("Where is the new robot?", session="v"),
+    "repeat": lambda space: space.recall("Where is the robot?", session="u", message_id="1"),
+    "end_session": lambda space: space.end_session("t"),
+    "flush": lambda space: space.flush(),
+    "rebuild": lambda space: space.rebuild(),
+    "drawer": lambda space: [space.drawer(number) for number in range(1, 26)],
+    "pointer": lambda space: space.drawer("W-1/R-1/D-3"),
+    "drawers": lambda space: space.drawers(),
+    "sessions": lambda space: space.sessions(),
+    "palace": lambda space: space.palace(),
+    "receipts": lambda space: (space.receipts(), space.receipt(1)),
+    "stats": lambda space: space.stats(),
+    "doctor": lambda space: space.doctor(),
+}
+WRITING = ("track", "recall", "end_session", "flush", "rebuild", "doctor")
+READING = ("repeat", "drawer", "pointer", "drawers", "sessions", "palace", "receipts", "stats")
+
+
+# Schema and migrations
+
+
+def test_every_table_says_what_it_is_for():
+    assert [table.name for table in metadata.sorted_tables if not table.comment] == []
+
+
+def test_every_key_starts_with_the_space():
+    assert {next(iter(table.primary_key.columns)).name for table in metadata.sorted_tables} == {"space"}
+
+
+@pytest.fixture
+def database(tmp_path):
+    opened = Database(tmp_path / "memory.db", StorageSettings())
+    yield opened
+    opened.close()
+
+
+def pragma(path: Path, name: str) -> object:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(f"PRAGMA {name}").fetchone()[0]
+
+
+def add_table(name: str) -> Migration:
+    return Migration(f"add {name}", lambda connection: connection.exec_driver_sql(f"CREATE TABLE {name} (x)") and None)
+
+
+def fail(connection) -> None:
+    connection.exec_driver_sql("CREATE TABLE half (x)")
+    connection.exec_driver_sql("INSERT INTO nowhere VALUES (1)")
+
+
+LONGER = (*MIGRATIONS, add_table("second"), add_table("third"))
+
+
+def test_a_fresh_file_gets_every_step_and_no_backup(database):
+    assert migrate(database, LONGER) is None
+    assert pragma(database.path, "user_version") == len(LONGER)
+    with database.reading() as connection:
+        names = connection.exec_driver_sql("SELECT name FROM migrations ORDER BY position").scalars().all()
+    assert names == [migration.name for migration in LONGER]
+    assert migrate(database, LONGER) is None
+
+
+def test_an_older_file_is_backed_up_as_it_was_and_then_migrated(database):
+    migrate(database, LONGER[:-1])
+    with database.writing() as connection:
+        connection.exec_driver_sql("INSERT INTO second VALUES (42)")
+    backup = migrate(database, LONGER)
+    assert backup.parent == database.path.parent
+    with closing(sqlite3.connect(backup)) as old, database.reading() as new:
+        assert old.execute("SELECT x FROM second").fetchall() == [(42,)]
+        assert old.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'third'").fetchone() == (0,)
+        assert new.exec_driver_sql("SELECT x FROM second").scalar() == 42
+    assert (pragma(backup, "user_version"), pragma(database.path, "user_version")) == (len(LONGER) - 1, len(LONGER))
+
+
+def test_a_newer_file_is_refused_and_not_touched(tmp_path):
+    file = filled(tmp_path / "m")
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    before = file.read_bytes()
+    with reopened(tmp_path / "m") as memory, pytest.raises(NewerSchema, match="99"):
+        memory.user("alice").drawers()
+    assert file.read_bytes() == before
+
+
+def test_a_migration_that_fails_leaves_the_file_as_it_was(database):
+    migrate(database)
+    with pytest.raises(MigrationFailed, match="breaks") as caught:
+        migrate(database, (*MIGRATIONS, Migration("breaks", fail)))
+    assert isinstance(caught.value.__cause__, OperationalError | DatabaseDamaged)
+    with database.reading() as connection:
+        assert not connection.exec_driver_sql("SELECT count(*) FROM sqlite_schema WHERE name = 'half'").scalar()
+    assert migrate(database) is None
+
+
+def test_a_database_of_another_program_is_refused_and_not_touched(tmp_path):
+    file = filled(tmp_path / "m")
+    file.unlink()
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+    before = file.read_bytes()
+    with reopened(tmp_path / "m") as memory, pytest.raises(NotAMemoryFolder, match="another program"):
+        memory.user("alice").drawers()
+    assert file.read_bytes() == before
+
+
+# Folders
+
+
+def test_a_folder_of_something_else_is_refused_and_nothing_is_written(tmp_path):
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(NotAMemoryFolder):
+        reopened(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("mark", ["", "{", "[]", '{"format": "x"}'])
+def test_a_mark_that_can_not_be_read_is_no_memory(tmp_path, mark):
+    (tmp_path / "langmem-tiers.json").write_text(mark)
+    with pytest.raises((NotAMemoryFolder, NewerSchema)):
+        reopened(tmp_path)
+
+
+def test_a_folder_of_a_newer_layout_is_refused(tmp_path):
+    (tmp_path / "langmem-tiers.json").write_text('{"format": 2}')
+    with pytest.raises(NewerSchema):
+        reopened(tmp_path)
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(NotAMemoryFolder):
+        reopened(tmp_path / "file")
+    with pytest.raises(FolderNotWritable):
+        reopened(tmp_path / "file" / "below")
+
+
+def test_an_empty_folder_and_one_with_only_system_files_become_a_memory(tmp_path):
+    (tmp_path / ".DS_Store").write_text("x")
+    with reopened(tmp_path) as memory:
+        assert memory.user("alice").track([user("hello there")], session="s").stored
+
+
+def test_a_folder_that_can_not_be_made_is_a_named_error():
+    with pytest.raises(StorageError):
+        reopened("/proc/no/memory/here")
+
+
+def test_a_database_that_is_a_folder_is_a_named_error(tmp_path):
+    file = filled(tmp_path)
+    file.unlink()
+    file.mkdir()
+    with reopened(tmp_path) as memory, pytest.raises(FolderNotWritable):
+        memory.user("alice").drawers()
+
+
+def test_many_may_make_the_same_memory_at_once(tmp_path):
+    for attempt in range(10):
+        folder = tmp_path / str(attempt)
+
+        def make(number: int, folder=folder) -> int:
+            with reopened(folder) as memory:
+                return len(memory.user("alice").track([user(f"hello {number}", str(number))], session="s").stored)
+
+        with ThreadPoolExecutor(6) as pool:
+            assert list(pool.map(make, range(6))) == [1] * 6
+
+
+def test_a_space_whose_mark_was_lost_is_listed_again_once_it_is_opened(tmp_path, caplog):
+    filled(tmp_path)
+    (mark,) = tmp_path.rglob("space.json")
+    mark.write_text("")
+    with reopened(tmp_path) as memory:
+        assert memory.spaces() == ()
+        assert len(memory.user("alice").drawers()) == 26
+        assert memory.spaces() == ("users/alice",)
+    assert "unreadable_space_mark_skipped" in caplog.text
+
+
+def test_the_files_of_a_closed_space_under_another_memory_are_the_same_memories(tmp_path):
+    filled(tmp_path / "here")
+    with reopened(tmp_path / "there", HashEmbedder()) as memory:
+        memory.user("bob").track([user("I am Bob.")], session="s")
+    (source,) = (tmp_path / "here" / "spaces").iterdir()
+    shutil.copytree(source, tmp_path / "there" / "spaces" / source.name)
+    with reopened(tmp_path / "here", HashEmbedder()) as here, reopened(tmp_path / "there", HashEmbedder()) as there:
+        assert there.spaces() == ("users/alice", "users/bob")
+        assert there.user("alice").drawers() == here.user("alice").drawers()
+        assert there.user("alice").palace() == here.user("alice").palace()
+        assert there.user("alice").stats() == here.user("alice").stats()
+        assert [each.level for each in there.user("alice").doctor() if each.level == "problem"] == []
+
+
+# Locked
+
+
+@contextmanager
+def locked(file: Path):
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+
+
+@pytest.mark.parametrize("method", WRITING)
+def test_while_another_holds_the_database_nothing_is_written_and_the_error_is_named(tmp_path, method):
+    file = filled(tmp_path)
+    with reopened(tmp_path, HashEmbedder(), HASTY) as memory:
+        alice = memory.user("alice")
+        if method == "flush":
+            alice.track([user("Not filed yet.")], session="s")
+        before = alice.drawers(), alice.receipts(), alice.stats().log_position, alice.sessions()
+        with locked(file), pytest.raises(DatabaseLocked) as caught:
+            EVERYTHING[method](alice)
+        assert isinstance(caught.value, TimeoutError)
+        assert (alice.drawers(), alice.receipts(), alice.stats().log_position, alice.sessions()) == before
+        EVERYTHING[method](alice)
+
+
+@pytest.mark.parametrize("method", READING)
+def test_while_another_holds_the_database_it_can_be_read(tmp_path, method):
+    file = filled(tmp_path)
+    with reopened(tmp_path, HashEmbedder(), HASTY) as memory, locked(file):
+        EVERYTHING[method](memory.user("alice"))
+
+
+def test_a_memory_closed_while_another_holds_the_database_is_whole_when_it_is_opened_again(tmp_path):
+    file = filled(tmp_path)
+    memory = reopened(tmp_path, HashEmbedder(), HASTY)
+    memory.user("alice").track([user("A late robot.", "late")], session="s")
+    memory.flush()
+    with locked(file):
+        try:
+            memory.close()
+        except DatabaseLocked:
+            pass
+    with reopened(tmp_path, HashEmbedder()) as memory:
+        assert memory.flush()
+        chroma = [finding for finding in memory.user("alice").doctor() if finding.check == "Chroma"]
+        assert [(finding.level, finding.message) for finding in chroma] == [("ok", "25 vectors, as in the records")]
+
+
+# Full and read-only
+
+
+FULL = textwrap.dedent("""
+    import resource, sys
+    from langmem_tiers import Memory, Turn
+    from langmem_tiers.errors import StorageError
+    memory = Memory.open(sys.argv[1], embedder=None, background=False)
+    alice = memory.user("alice")
+    alice.track([Turn(role="user", content="The first robot.", message_id="0")], session="s")
+    if sys.argv[2] == "limit":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
+    acknowledged = 1
+    try:
+        for number in range(1, 2000):
+            turn = Turn(role="user", content=f"robot {number} " * 500, message_id=str(number))
+            acknowledged += len(alice.track([turn], session="s").stored)
+    except StorageError as error:
+        print(type(error).__name__, acknowledged)
+    print(len(alice.drawers()), alice.doctor()[1].level)
+""")
+
+
+def run_until_full(folder: Path, environment, how: str) -> list[str]:
+    command = [sys.executable, "-c", FULL, str(folder), how]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=True)
+    return done.stdout.split()
+
+
+def test_a_write_that_fails_on_the_way_is_named_and_loses_nothing_acknowledged(tmp_path, offline_environment):
+    pytest.importorskip("resource")
+    error, acknowledged, held, level = run_until_full(tmp_path / "m", offline_environment, "limit")
+    assert (error, held, level) == ("StorageError", acknowledged, "ok")
+    with reopened(tmp_path / "m") as memory:
+        assert len(memory.user("alice").drawers()) == int(acknowledged)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of one megabyte, where this process may mount one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = shutil.which("mount")
+    made = mount and subprocess.run([mount, "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True, check=False)
+    if not made or made.returncode:
+        pytest.skip("this process may not mount a file system")
+    yield disk
+    subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_a_full_disk_is_named_and_loses_nothing_acknowledged(small_disk, offline_environment):
+    error, acknowledged, held, level = run_until_full(small_disk / "m", offline_environment, "disk")
+    assert (error, held, level) == ("DiskFull", acknowledged, "ok")
+    with reopened(small_disk / "m") as memory:
+        assert len(memory.user("alice").drawers()) == int(acknowledged)
+
+
+def test_a_full_disk_refuses_a_new_memory_by_name(small_disk):
+    (small_disk / "ballast").write_bytes(b"x" * (1 << 20))
+    with pytest.raises(DiskFull):
+        reopened(small_disk / "m")
+
+
+@pytest.mark.parametrize("method", ["track", "end_session", "recall"])
+def test_a_read_only_memory_is_named(small_disk, method):
+    with reopened(small_disk / "m") as memory:
+        memory.user("alice").track([user("The robot is red.")], session="t")
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    with reopened(small_disk / "m") as memory, pytest.raises(FolderNotWritable):
+        EVERYTHING[method](memory.user("alice"))
+    with pytest.raises(FolderNotWritable):
+        reopened(small_disk / "new")
+
+
+# Damaged
+
+
+def only_named_errors(folder: Path) -> set[str]:
+    """Call every method on the memory; the names of the errors, all of them this package's own."""
+    met = set()
+    with reopened(folder, HashEmbedder()) as memory:
+        for method in EVERYTHING.values():
+            try:
+                method(memory.user("alice"))
+            except MemoryTiersError as error:
+                met.add(type(error).__name__)
+    return met
+
+
+@pytest.mark.parametrize("text", [b"garbage" * 1000, b"SQLite format 3\x00" + b"\xff" * 5000])
+def test_a_file_that_is_no_database_is_named_by_every_method(tmp_path, text):
+    file = filled(tmp_path)
+    file.write_bytes(text)
+    with reopened(tmp_path, HashEmbedder()) as memory:
+        for method in EVERYTHING.values():
+            with pytest.raises(DatabaseDamaged):
+                method(memory.user("alice"))
+
+
+def test_a_database_cut_short_is_named(tmp_path):
+    file = filled(tmp_path)
+    file.write_bytes(file.read_bytes()[: 20 * 4096 + 100])
+    assert "DatabaseDamaged" in only_named_errors(tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_bytes_are_flipped_no_foreign_error_comes_through(tmp_path, caplog, seed):
+    caplog.set_level(logging.CRITICAL)
+    file = filled(tmp_path)
+    content, drawn = bytearray(file.read_bytes()), random.Random(seed)
+    page = drawn.randrange(len(content) // 4096) * 4096
+    if seed % 3:
+        for _ in range(60):
+            content[drawn.randrange(len(content))] = drawn.randrange(256)
+    else:
+        content[page : page + 4096] = drawn.randbytes(4096)
+    file.write_bytes(content)
+    only_named_errors(tmp_path)
+
+
+def test_a_receipt_that_can_not_be_read_is_skipped_and_the_others_are_not(tmp_path, caplog):
+    file = filled(tmp_path)
+    with reopened(tmp_path, HashEmbedder()) as memory:
+        memory.user("alice").recall("Where is the robot now?", session="u", message_id="2")
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE receipts SET body = '{', shown = '[' WHERE number = 1")
+    with reopened(tmp_path, HashEmbedder()) as memory:
+        alice = memory.user("alice")
+        assert [receipt.number for receipt in alice.receipts()] == [2]
+        assert alice.receipt(1) is None
+        assert alice.recall("Where is the robot?", session="u", message_id="1").receipt.verdict != "repeated"
+    assert "unreadable_receipt_skipped" in caplog.text

@@ -1,0 +1,316 @@
+"""The background worker and the life of a memory: waiting, closing, crashing, and many at once."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from langmem_tiers import Memory, Settings, Turn
+from langmem_tiers.errors import MemoryClosed
+from langmem_tiers.settings import StorageSettings
+from langmem_tiers.testing import HashEmbedder
+
+
+class Gate(HashEmbedder):
+    """An embedder that embeds nothing until its gates are opened, and says when somebody waits there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = "hash-64"
+        self.documents, self.queries, self.reached = threading.Event(), threading.Event(), threading.Event()
+
+    def embed_documents(self, texts):
+        self.reached.set()
+        assert self.documents.wait(30)
+        return super().embed_documents(texts)
+
+    def embed_query(self, text):
+        self.reached.set()
+        assert self.queries.wait(30)
+        return super().embed_query(text)
+
+
+def user(content, message_id=None) -> Turn:
+    return Turn(role="user", content=content, message_id=message_id)
+
+
+def robots(count: int, start: int = 0) -> list[Turn]:
+    return [user(f"the robot number {n}", f"{n}") for n in range(start, start + count)]
+
+
+def problems(space) -> list[str]:
+    return [f"{finding.check}: {finding.message}" for finding in space.doctor() if finding.level == "problem"]
+
+
+def start(script: str, *arguments: object, environment) -> subprocess.Popen[str]:
+    prelude = "import sys, time\nfrom langmem_tiers import Memory, Turn\nfrom langmem_tiers.testing import HashEmbedder\n"
+    command = [sys.executable, "-c", prelude + textwrap.dedent(script), *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+# Waiting
+
+
+def test_the_worker_does_what_was_tracked_and_flush_waits_for_it(tmp_path):
+    with Memory.open(tmp_path, embedder=HashEmbedder()) as memory:
+        memory.user("alice").track(robots(50), session="s")
+        assert memory.flush(30)
+        stats = memory.user("alice").stats()
+        assert (stats.vectors, stats.pending, stats.unfiled) == (50, 0, 0)
+
+
+def test_a_flush_that_runs_out_of_time_says_so_and_the_work_goes_on(tmp_path):
+    gate = Gate()
+    with Memory.open(tmp_path, embedder=gate) as memory:
+        memory.user("alice").track(robots(3), session="s")
+        started = time.monotonic()
+        assert not memory.flush(0.2)
+        assert not memory.user("alice").flush(0)
+        assert time.monotonic() - started < 5
+        gate.documents.set()
+        assert memory.flush(30)
+        assert memory.user("alice").stats().pending == 0
+
+
+def test_tracking_and_reading_never_wait_for_the_embedder(tmp_path):
+    gate = Gate()
+    with Memory.open(tmp_path, embedder=gate) as memory:
+        memory.user("alice").track(robots(3), session="s")
+        assert gate.reached.wait(10)
+        assert memory.user("alice").track(robots(3, 3), session="s").stored == (4, 5, 6)
+        assert len(memory.user("alice").drawers()) == 6
+        gate.documents.set()
+
+
+def test_what_a_crash_left_undone_is_done_when_the_space_is_opened_next(tmp_path):
+    with Memory.open(tmp_path, embedder=HashEmbedder(), background=False) as memory:
+        memory.user("alice").track(robots(5), session="s")
+    with Memory.open(tmp_path, embedder=HashEmbedder()) as memory:
+        assert len(memory.user("alice").drawers()) == 5
+        assert memory.flush(30)
+        assert memory.user("alice").stats().pending == 0
+
+
+def test_one_damaged_space_does_not_stop_the_work_of_others(tmp_path, caplog):
+    with Memory.open(tmp_path, embedder=HashEmbedder()) as memory:
+        memory.user("mallory").track(robots(1), session="s")
+    (file,) = tmp_path.rglob("memory.db")
+    file.write_bytes(b"garbage" * 1000)
+    with Memory.open(tmp_path, embedder=HashEmbedder()) as memory:
+        assert not memory.user("mallory").flush(30)
+        memory.user("alice").track(robots(5), session="s")
+        assert memory.user("alice").flush(30)
+        assert memory.user("alice").stats().pending == 0
+        assert not memory.flush(30)
+    assert "background_work_failed" in caplog.text
+
+
+# Closing
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_closing_twice_is_no_error_and_ends_the_worker(tmp_path, background):
+    memory = Memory.open(tmp_path, embedder=HashEmbedder(), background=background)
+    memory.user("alice").track(robots(3), session="s")
+    memory.close()
+    memory.close()
+    assert [thread.name for thread in threading.enumerate() if thread.name == "langmem-tiers"] == []
+
+
+AFTER_CLOSE = {
+    "track": lambda space: space.track(robots(1), session="s"),
+    "recall": lambda space: space.recall("Where is the robot?"),
+    "drawers": lambda space: space.drawers(),
+    "drawer": lambda space: space.drawer(1),
+    "sessions": lambda space: space.sessions(),
+    "palace": lambda space: space.palace(),
+    "end_session": lambda space: space.end_session("s"),
+    "receipts": lambda space: space.receipts(),
+    "receipt": lambda space: space.receipt(1),
+    "stats": lambda space: space.stats(),
+    "doctor": lambda space: space.doctor(),
+    "rebuild": lambda space: space.rebuild(),
+    "flush": lambda space: space.flush(),
+    "flush all": lambda space: space.memory.flush(),
+}
+
+
+@pytest.mark.parametrize("background", [False, True])
+@pytest.mark.parametrize("method", AFTER_CLOSE)
+def test_using_a_closed_memory_is_a_named_error(tmp_path, method, background):
+    with Memory.open(tmp_path, embedder=HashEmbedder(), background=background) as memory:
+        memory.user("alice").track(robots(1), session="s")
+    with pytest.raises(MemoryClosed):
+        AFTER_CLOSE[method](memory.user("alice"))
+
+
+def test_whoever_waits_while_another_closes_is_not_told_that_all_is_done(tmp_path):
+    gate = Gate()
+    memory = Memory.open(tmp_path, embedder=gate)
+    for name in ("alice", "bob", "carol"):
+        memory.user(name).track(robots(3), session="s")
+    with ThreadPoolExecutor(2) as pool:
+        waiting = pool.submit(memory.flush, 30)
+        assert gate.reached.wait(10)
+        closing = pool.submit(memory.close)
+        time.sleep(0.2)
+        gate.documents.set()
+        closing.result(30)
+        assert waiting.result(30) is False
+
+
+@pytest.mark.parametrize("ending", ["", "raise SystemExit(0)", "del memory", "raise ValueError('oops')"])
+def test_a_script_that_forgets_to_close_ends_and_loses_nothing(tmp_path, offline_environment, ending):
+    script = f"""
+        memory = Memory.open(sys.argv[1], embedder=HashEmbedder())
+        for n in range(30):
+            memory.user("alice").track([Turn(role="user", content=f"the robot number {{n}}", message_id=str(n))], session="s")
+        {ending}
+    """
+    process = start(script, tmp_path, environment=offline_environment)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == (1 if "oops" in ending else 0)
+    assert ("Traceback" in errors) == ("oops" in ending)
+    with Memory.open(tmp_path, embedder=HashEmbedder(), background=False) as memory:
+        assert len(memory.user("alice").drawers()) == 30
+        assert memory.flush()
+        assert problems(memory.user("alice")) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_is_told_to_open_its_own(tmp_path):
+    with Memory.open(tmp_path, embedder=HashEmbedder(), background=False) as memory:
+        memory.user("alice").track(robots(1), session="s")
+        child = os.fork()
+        if child == 0:
+            try:
+                memory.user("alice").drawers()
+            except MemoryClosed:
+                memory.close()
+                os._exit(7)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert len(memory.user("alice").drawers()) == 1
+
+
+# Crashes
+
+
+WRITER = """
+    memory = Memory.open(sys.argv[1], embedder=HashEmbedder())
+    alice, first = memory.user("alice"), int(sys.argv[2])
+    for n in range(first, first + 10_000):
+        alice.track([Turn(role="user", content=f"the robot number {n} in the garden", message_id=str(n))], session=f"s{n % 3}")
+        print(n, flush=True)
+"""
+
+
+def test_no_acknowledged_turn_is_lost_when_the_process_is_killed(tmp_path, offline_environment):
+    drawn = random.Random(7)
+    acknowledged: set[str] = set()
+    for attempt in range(4):
+        process = start(WRITER, tmp_path, attempt * 10_000, environment=offline_environment)
+        assert process.stdout is not None
+        acknowledged.add(process.stdout.readline().strip())
+        time.sleep(drawn.random() * 0.5)
+        process.send_signal(signal.SIGKILL)
+        output, _ = process.communicate()
+        acknowledged.update(output.split("\n")[:-1])
+    with Memory.open(tmp_path, embedder=HashEmbedder(), background=False) as memory:
+        alice = memory.user("alice")
+        held = {drawer.message_id for drawer in alice.drawers()}
+        assert acknowledged - held == set()
+        assert len(held - acknowledged) <= 4
+        assert memory.flush()
+        assert (problems(alice), alice.stats().vectors) == ([], len(held))
+
+
+def test_two_processes_write_one_space_without_an_error_or_a_loss(tmp_path, offline_environment):
+    script = """
+        memory = Memory.open(sys.argv[1], embedder=HashEmbedder())
+        alice, mine = memory.user("alice"), sys.argv[2]
+        for n in range(60):
+            alice.track([Turn(role="user", content=f"robot {mine} {n}", message_id=f"{mine}-{n}")], session=f"s{n % 2}")
+            alice.recall("Where is the robot now?", session=mine, message_id=str(n))
+        assert memory.flush(30)
+        memory.close()
+    """
+    processes = [start(script, tmp_path, mine, environment=offline_environment) for mine in "ab"]
+    assert [process.communicate(timeout=60)[1] for process in processes] == ["", ""]
+    with Memory.open(tmp_path, embedder=HashEmbedder(), background=False) as memory:
+        alice = memory.user("alice")
+        assert {drawer.message_id for drawer in alice.drawers()} == {f"{mine}-{n}" for mine in "ab" for n in range(60)}
+        assert [drawer.number for drawer in alice.drawers()] == list(range(1, 121))
+        assert alice.stats().recalls == 120
+        assert memory.flush()
+        assert (problems(alice), alice.stats().pending, alice.stats().unfiled) == ([], 0, 0)
+
+
+# Many at once
+
+
+def open_files(folder: Path) -> int:
+    links = (Path(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd"))  # noqa: PTH208
+    return sum(str(link.readlink()).startswith(str(folder)) for link in links if link.is_symlink())
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open files")
+def test_only_so_many_spaces_are_open_at_once_and_none_forgets_anything(tmp_path):
+    few = Settings(storage=StorageSettings(open_spaces=2, exact_below=0))
+    with Memory.open(tmp_path, embedder=HashEmbedder(), settings=few, background=False) as memory:
+        counts = []
+        for round_ in range(2):
+            for number in range(6):
+                space = memory.user(f"user{number}")
+                space.track(robots(5, round_ * 5), session="s")
+                assert space.flush()
+                counts.append(open_files(tmp_path))
+        assert max(counts[2:]) <= 2 * counts[0] + 2
+        assert [len(memory.user(f"user{number}").drawers()) for number in range(6)] == [10] * 6
+        assert [problems(memory.user(f"user{number}")) for number in range(6)] == [[]] * 6
+    deadline = time.monotonic() + 10
+    while open_files(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.05)  # Chroma lets go of its files in threads of its own
+    assert open_files(tmp_path) == 0
+
+
+def test_a_space_that_is_in_use_is_not_closed_by_the_opening_of_others(tmp_path):
+    gate = Gate()
+    gate.documents.set()
+    few = Settings(storage=StorageSettings(open_spaces=1))
+    with Memory.open(tmp_path, embedder=gate, settings=few, background=False) as memory, ThreadPoolExecutor(1) as pool:
+        memory.user("alice").track(robots(1), session="s")
+        recalling = pool.submit(memory.user("alice").recall, "Where is the robot?", session="t")
+        assert gate.reached.wait(10)
+        for number in range(4):
+            memory.user(f"user{number}").track(robots(1), session="s")
+        gate.queries.set()
+        assert len(recalling.result(30).items) == 1
+
+
+def test_fifty_threads_recall_and_track_without_an_error_or_a_loss(tmp_path):
+    def work(thread: int) -> int:
+        space = memory.user(f"user{thread % 3}")
+        for n in range(4):
+            space.track([user(f"robot {thread} {n} in the garden", f"{thread}-{n}")], session=f"s{thread % 5}")
+            space.recall("Where is the robot in the garden?", session=f"t{thread}", message_id=str(n))
+        return thread
+
+    few = Settings(storage=StorageSettings(open_spaces=2, busy_timeout=30))
+    with Memory.open(tmp_path, embedder=HashEmbedder(), settings=few) as memory:
+        with ThreadPoolExecutor(50) as pool:
+            assert sorted(pool.map(work, range(50))) == list(range(50))
+        assert memory.flush(60)
+        spaces = [memory.user(f"user{number}") for number in range(3)]
+        assert sum(len(space.drawers()) for space in spaces) == 200
+        assert sum(space.stats().recalls for space in spaces) == 200
+        assert [problems(space) for space in spaces] == [[], [], []]
