@@ -18,7 +18,6 @@ Names are loaded when they are first used, so importing this package is quick an
 
 from __future__ import annotations
 
-import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -81,8 +80,6 @@ __all__ = [
 ]
 
 _HOMES = {"Memory": "memory", "Space": "space", "errors": "errors"}
-
-logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 
 def _home(name: str) -> str:

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
+from uuid import UUID
 
 from langmem_tiers import naming
 from langmem_tiers.background import passes
@@ -23,7 +24,7 @@ from langmem_tiers.paths import default_folder
 from langmem_tiers.recall.tokens import TokenCounter
 from langmem_tiers.settings import Settings
 from langmem_tiers.space import Space
-from langmem_tiers.storage.folder import open_memory_folder, space_names
+from langmem_tiers.storage.folder import open_memory_folder, space_names, unreadable_spaces
 from langmem_tiers.storage.open_spaces import OpenSpaces
 from langmem_tiers.storage.store import SpaceStore
 
@@ -103,17 +104,21 @@ class Memory:
             naming.check_space(each)
         return Space(self, name, fallbacks=tuple(each for each in dict.fromkeys(fallbacks) if each != name))
 
-    def user(self, user_id: str, *, fallbacks: Sequence[str] = ()) -> Space:
+    def user(self, user_id: str | int | UUID | None, *, fallbacks: Sequence[str] = ()) -> Space:
         """The space of a user id, whatever signs it holds.
 
         Raises:
-            MissingUser: the id is empty.
+            MissingUser: the id is empty or None.
         """
         return self.space(naming.user_space(user_id), fallbacks=fallbacks)
 
     def spaces(self) -> tuple[str, ...]:
         """The names of all spaces in the folder."""
         return space_names(self.path)
+
+    def unreadable_spaces(self) -> tuple[Path, ...]:
+        """Folders of spaces that can not be told by name; opening such a space by its name mends it."""
+        return unreadable_spaces(self.path)
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until the background work of all open spaces is done; True when it is.

@@ -9,6 +9,7 @@ import hashlib
 import re
 import unicodedata
 from urllib.parse import quote, unquote
+from uuid import UUID
 
 from langmem_tiers.errors import InvalidCategory, InvalidSpace, MissingUser
 
@@ -29,14 +30,16 @@ def check_space(name: str) -> str:
     return name
 
 
-def user_space(user_id: str) -> str:
+def user_space(user_id: str | int | UUID | None) -> str:
     """The space of a user, `users/<id>`, with the characters escaped that a part may not hold.
 
     Raises:
-        MissingUser: the id is empty.
-        InvalidSpace: it is over-long or holds lone surrogates.
+        MissingUser: the id is empty or None.
+        InvalidSpace: it is over-long, holds lone surrogates, or is neither a text nor a number.
     """
-    text = str(user_id)
+    if user_id is not None and not isinstance(user_id, str | int | UUID):
+        raise InvalidSpace(f"A {type(user_id).__name__} is no user id.", way_out="Give a text, a number or a UUID.")
+    text = "" if user_id is None else str(user_id)
     if not text.strip():
         raise MissingUser("The user id is empty.")
     try:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from langmem_tiers.clock import require_aware, to_millis
-from langmem_tiers.errors import InvalidPointer
+from langmem_tiers.errors import InvalidInput, InvalidPointer
 from langmem_tiers.palace import tree
 from langmem_tiers.palace.pointers import parse_pointer
 from langmem_tiers.types import (
@@ -68,6 +68,7 @@ class Space:
 
         Raises:
             StorageError: nothing was stored; calling again stores nothing twice.
+            InvalidInput: `turns` holds something else than turns.
         """
         from langmem_tiers.writing.tracking import Conversation, track
 
@@ -106,13 +107,16 @@ class Space:
     ) -> Recalled:
         """What the memory holds on a user message, as a fenced block, with a receipt.
 
-        The same session, message id and text give the same block again, and count once.
+        Within a session nothing is recalled twice. The same session, message id and text give the same block again,
+        and count once. On the first turn of a session, when nothing matches, the user's latest words elsewhere are
+        given instead (`Settings.recall.first_turn_fallback`), and the block says so.
 
         Args:
             query: The user message.
             session: The conversation it belongs to; what this session has before it already is not recalled again.
             message_id: Its id in the conversation.
-            window: Ids of the messages that the model sees anyway; None means the whole session.
+            window: Ids of the messages that the model sees anyway; None means the last turns of the session
+                (`Settings.window.turns`).
             now: The moment that recency counts from; the memory's clock by default.
             until: Leave out what was said later.
             limit: Most items, instead of the setting.
@@ -123,6 +127,7 @@ class Space:
 
         Raises:
             NaiveDatetime: `now` or `until` has no time zone.
+            InvalidInput: `query` is no text.
         """
         from langmem_tiers.recall.pipeline import Recall
 
@@ -289,12 +294,15 @@ class Space:
     ) -> RecallRequest:
         from langmem_tiers.recall.request import RecallRequest
 
+        if not isinstance(query, str):
+            raise InvalidInput(f"A {type(query).__name__} is no query.", way_out="Give the user's message as text.")
         settings = self.memory.settings.recall
         return RecallRequest(
             query=query,
             session=session,
             message_id=message_id,
             window=window,
+            window_turns=self.memory.settings.window.turns,
             now=self.memory.clock() if now is None else require_aware(now, "moment of recall"),
             until=None if until is None else require_aware(until, "date limit"),
             limit=settings.limit,

@@ -27,7 +27,7 @@ CandidateVerdict = Literal[
     "over_budget",
     "outside_dates",
 ]
-RecallVerdict = Literal["recalled", "nothing_found", "trivial", "disabled", "repeated"]
+RecallVerdict = Literal["recalled", "nothing_found", "nothing_new", "trivial", "disabled", "repeated"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -203,6 +203,7 @@ class SpaceStats:
     """Counts and sizes of a space. `pending` is how many drawers still wait for their vectors."""
 
     space: str
+    folder: str
     drawers: int
     superseded: int
     sessions: int

@@ -28,7 +28,7 @@ def test_the_clock_stands_still_until_it_is_told_to_move():
 
 def test_the_clock_refuses_a_time_without_a_zone():
     with pytest.raises(NaiveDatetime):
-        FrozenClock(datetime(2024, 5, 8))  # noqa: DTZ001
+        FrozenClock(datetime(2024, 5, 8))
 
 
 def test_texts_that_share_words_are_similar_and_others_are_not():

@@ -39,7 +39,7 @@ def test_rank_is_the_reciprocal_of_sixty_and_the_place_on_a_scale_to_one():
 
 @pytest.mark.parametrize("how", ["max", "saturation", "rank"])
 def test_every_normalisation_keeps_the_order_and_stays_between_zero_and_one(how):
-    scores = {number: value for number, value in enumerate([0.3, 7.2, 1.1, 4.4])}
+    scores = dict(enumerate([0.3, 7.2, 1.1, 4.4]))
     after = normalised(scores, how, 2)
     assert sorted(scores, key=scores.__getitem__) == sorted(after, key=after.__getitem__)
     assert all(0 <= value <= 1 for value in after.values())

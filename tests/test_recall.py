@@ -328,7 +328,7 @@ def test_what_was_shown_in_a_session_is_not_shown_again_there_but_in_another(ali
     alice.track([user("The robot is red.")], session="s")
     assert numbers(alice.recall(ROBOT, session="t", message_id="1")) == [1]
     again = alice.recall("Is the robot still red?", session="t", message_id="2")
-    assert (again.block, again.receipt.verdict, verdicts(again)) == ("", "nothing_found", {1: "already_shown"})
+    assert (again.block, again.receipt.verdict, verdicts(again)) == ("", "nothing_new", {1: "already_shown"})
     assert numbers(alice.recall(ROBOT, session="u", message_id="1")) == [1]
 
 

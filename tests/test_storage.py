@@ -8,7 +8,8 @@ import subprocess
 import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -248,7 +249,7 @@ def test_the_files_of_a_closed_space_under_another_memory_are_the_same_memories(
         assert there.spaces() == ("users/alice", "users/bob")
         assert there.user("alice").drawers() == here.user("alice").drawers()
         assert there.user("alice").palace() == here.user("alice").palace()
-        assert there.user("alice").stats() == here.user("alice").stats()
+        assert replace(there.user("alice").stats(), folder="") == replace(here.user("alice").stats(), folder="")
         assert [each.level for each in there.user("alice").doctor() if each.level == "problem"] == []
 
 
@@ -289,11 +290,8 @@ def test_a_memory_closed_while_another_holds_the_database_is_whole_when_it_is_op
     memory = reopened(tmp_path, HashEmbedder(), HASTY)
     memory.user("alice").track([user("A late robot.", "late")], session="s")
     memory.flush()
-    with locked(file):
-        try:
-            memory.close()
-        except DatabaseLocked:
-            pass
+    with locked(file), suppress(DatabaseLocked):
+        memory.close()
     with reopened(tmp_path, HashEmbedder()) as memory:
         assert memory.flush()
         chroma = [finding for finding in memory.user("alice").doctor() if finding.check == "Chroma"]
@@ -343,7 +341,9 @@ def small_disk(tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = shutil.which("mount")
-    made = mount and subprocess.run([mount, "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True, check=False)
+    made = mount and subprocess.run(
+        [mount, "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True, check=False
+    )
     if not made or made.returncode:
         pytest.skip("this process may not mount a file system")
     yield disk

@@ -194,7 +194,7 @@ def test_old_turns_brought_in_later_keep_their_dates_and_the_session_its_span(al
         (user("half \ud83d of it"), InvalidText),
         (user("hello", speaker="\udc00"), InvalidText),
         (user("hello", "id-\ud800"), InvalidText),
-        (user("hello", said_at=datetime(2024, 1, 1)), NaiveDatetime),  # noqa: DTZ001
+        (user("hello", said_at=datetime(2024, 1, 1)), NaiveDatetime),
         (user("hello", said_at=datetime.max.replace(tzinfo=timezone(timedelta(hours=-1)))), InvalidInput),
     ],
 )

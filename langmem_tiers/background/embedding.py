@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -39,8 +39,8 @@ class EmbeddingPass:
         """Is there nothing to embed?"""
         return pending(self.database, self.embedder.name) == 0
 
-    def step(self) -> bool:
-        """Embed the next drawers of the log; False when all are done.
+    def step(self, stop: Callable[[], bool]) -> bool:
+        """Embed the next drawers of the log; False when all are done. After each batch `stop` is asked.
 
         Raises:
             EmbeddingUnavailable: the model can not be reached; the cursor stays where it is.
@@ -54,6 +54,8 @@ class EmbeddingPass:
             return False
         for batch in self._batches(news):
             self._embed(batch)
+            if stop():
+                return True  # what is embedded is kept; the cursor waits for the rest
         self._finish(name, old, news)
         return True
 
@@ -112,7 +114,7 @@ class EmbeddingPass:
                 self._embed([chunk])
             except InvalidVector as fault:
                 faults.append(fault)
-                log.warning("drawer_not_embedded", extra={"drawer": chunk.drawer, "reason": fault.message})
+                log.warning("drawer_not_embedded drawer=%s reason=%s", chunk.drawer, fault.message)
         if len(faults) == len(batch):
             raise faults[0]
 

@@ -50,7 +50,7 @@ def _embed(
         return Outcome.WAITING
     try:
         embedder.inner.prepare()
-        while work.step():
+        while work.step(stop):
             embedder.works()
             if stop():
                 return Outcome.STOPPED

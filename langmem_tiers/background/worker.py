@@ -88,7 +88,10 @@ class Worker:
             outcome = self._work(space, lambda: self._stopping)
         except Exception:
             # The thread must outlive one bad space; the space's cursors stand where they stood and it is tried again.
-            log.exception("background_work_failed", extra={"space": space})
+            # What fails while the interpreter ends (libraries' thread pools are closed first) is no news: it is left
+            # for the next open.
+            level = logging.ERROR if threading.main_thread().is_alive() else logging.DEBUG
+            log.log(level, "background_work_failed space=%s", space, exc_info=True)
             self._faults += 1
             return Outcome.WAITING
         else:

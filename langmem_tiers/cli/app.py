@@ -28,13 +28,24 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _folder(text: str) -> Path:
+    if not text.strip():
+        raise typer.BadParameter("the path is empty; '.' is the folder you are in.")
+    return Path(text)
+
+
 @app.callback()
 def options(
     context: typer.Context,
     *,
     path: Annotated[
         Path | None,
-        typer.Option(envvar="LANGMEM_TIERS_PATH", metavar="FOLDER", help="The memory. Default: in your data folder."),
+        typer.Option(
+            envvar="LANGMEM_TIERS_PATH",
+            metavar="FOLDER",
+            parser=_folder,
+            help="The memory. Default: in your data folder.",
+        ),
     ] = None,
     user: Annotated[
         str | None, typer.Option(envvar="LANGMEM_TIERS_USER", metavar="ID", help="Whose memory: any user id.")

@@ -8,7 +8,7 @@ from uuid import uuid4
 import typer
 
 from langmem_tiers.cli.target import target_of
-from langmem_tiers.cli.terminal import print_error, print_text
+from langmem_tiers.cli.terminal import OutputFailed, print_error, print_text
 from langmem_tiers.errors import MemoryTiersError
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ def chat(
 ) -> None:
     """Talk to an agent that remembers; Ctrl-D ends it."""
     target = target_of(context)
+    target.space_name()
+    chosen = _chat_model(model)
     with target.memory() as memory:
-        target.space(memory)
-        chosen = _chat_model(model)
         thread = session or f"chat-{uuid4().hex[:8]}"
         print_text(f"Session {thread} of {target.user}, memory in {memory.path}. Ctrl-D ends it.")
         _converse(chosen, memory, user=str(target.user), thread=thread, show=show)
@@ -48,8 +48,12 @@ def _chat_model(name: str | None) -> BaseChatModel:
 
     try:
         model = model_or_offline(name)
-    except (ImportError, ValueError) as error:
-        raise _model_error(error) from error
+    except MemoryTiersError:
+        raise
+    except ImportError as error:
+        raise _no_model(name, f"its package is not installed. {_install(str(error))}") from error
+    except Exception as error:  # whatever a provider's client finds missing: a key, an address
+        raise _no_model(name, _unusable(error)) from error
     if isinstance(model, OfflineResponder):
         print_text("No --model given: what answers is no model, it quotes what was recalled.")
     return model
@@ -64,7 +68,7 @@ def _converse(model: BaseChatModel, memory: Memory, *, user: str, thread: str, s
     agent = memory_agent(model, memory, checkpointer=InMemorySaver())
     try:
         chat_by_line(agent, user_id=user, thread_id=thread, show=show, write=print_text)
-    except MemoryTiersError:
+    except (MemoryTiersError, OutputFailed):
         raise
     except Exception as error:  # whatever a provider's client raises: a wrong key, no network, a model retired
         raise _model_error(error) from error

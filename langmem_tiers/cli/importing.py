@@ -62,8 +62,8 @@ def import_file(
     # Nobody's conversations go into no shared pool: a set that names its conversations gets a space for each.
     own_spaces = kind == "longmemeval" or (kind == "locomo" and (space_per_conversation or not target.user))
     source = read_conversations(file, kind)
+    space_of = _Spaces(kind, None if own_spaces else target.space_name())
     with target.memory() as memory:
-        space_of = _Spaces(kind, None if own_spaces else target.space(memory).name)
         report = _import(memory, source, space_of, target)
         _wait_for_vectors(memory, space_of.used, target)
     _print(report, space_of.used, target)
@@ -103,17 +103,23 @@ def _import(
     from langmem_tiers.bench.replay import through_track_node
     from langmem_tiers.transfer import import_conversations
 
+    stored = 0
+
+    def note(report: ImportReport) -> None:
+        nonlocal stored
+        stored = report.stored
+        advance(report.messages, None)
+
     with progress("Messages", shown=not target.json) as advance:
-        return import_conversations(
-            source,
-            track=through_track_node(memory),
-            space=space_of,
-            on_progress=lambda report: advance(report.messages, None),
-        )
+        try:
+            return import_conversations(source, track=through_track_node(memory), space=space_of, on_progress=note)
+        except KeyboardInterrupt:
+            print_error(f"Stopped: {stored:,} messages are stored. The same command goes on from there.")
+            raise
 
 
 def _wait_for_vectors(memory: Memory, spaces: Iterable[str], target: Target) -> None:
-    """Until the background work is done; stopped half-way, the next opening goes on with it."""
+    """Until the background work is done; stopped half-way, the next opening goes on with it, and Ctrl-C says so."""
     handles = [memory.space(name) for name in spaces]
 
     def pending() -> int:
@@ -121,8 +127,12 @@ def _wait_for_vectors(memory: Memory, spaces: Iterable[str], target: Target) -> 
 
     total = pending()
     with progress("Vectors", shown=not target.json) as advance:
-        while not _settled(memory):
-            advance(total - pending(), total)
+        try:
+            while not _settled(memory):
+                advance(total - pending(), total)
+        except KeyboardInterrupt:
+            print_error("Stopped: all messages are stored; the vectors that are missing are made when it is open again.")
+            raise
     if left := pending():
         print_error(f"{left:,} messages wait for the embedding model; until then they are found by their words.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from langmem_tiers.types import Finding
 
 _SIGNS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
+_OF_MACHINE = {"sqlite"}
 
 
 def register(app: typer.Typer) -> None:
@@ -29,12 +31,12 @@ def doctor(context: typer.Context, *, json: JsonFlag = False) -> None:
     with target.existing_memory() as memory:
         with working("Checking"):
             found = {space.name: _examine(space) for space in target.spaces(memory)}
+        unreadable = target.unreadable(memory)
         if target.json:
-            print_json({"path": memory.path, "spaces": found})
+            print_json({"path": memory.path, "spaces": found, "unreadable_spaces": unreadable})
         else:
-            for name, findings in found.items():
-                _print_findings(name, findings)
-    if any(finding.level == "problem" for findings in found.values() for finding in findings):
+            _print_found(found | {str(folder): (_no_name(folder),) for folder in unreadable})
+    if unreadable or any(finding.level == "problem" for findings in found.values() for finding in findings):
         raise typer.Exit(1)
 
 
@@ -63,12 +65,33 @@ def _examine(space: Space) -> tuple[Finding, ...]:
         return (Finding(check="records", level="problem", message=error.message, way_out=error.way_out),)
 
 
-def _print_findings(name: str, findings: tuple[Finding, ...]) -> None:
-    print_text(name)
-    for finding in findings:
-        print_text(f"  {_SIGNS[finding.level]}  {finding.check}: {finding.message}")
-        if finding.way_out:
-            print_text(f"           {finding.way_out}")
+def _no_name(folder: Path) -> Finding:
+    from langmem_tiers.types import Finding
+
+    return Finding(
+        check="space",
+        level="problem",
+        message=f"{folder / 'space.json'} can not be read, or names a space of another folder.",
+        way_out="Open it once under its name, for example with --user ID: the mark is written anew.",
+    )
+
+
+def _print_found(found: dict[str, tuple[Finding, ...]]) -> None:
+    """Space by space; what is about this machine and not about a space comes first, and once."""
+    of_machine = {finding for findings in found.values() for finding in findings if finding.check in _OF_MACHINE}
+    for finding in of_machine:
+        _print_finding(finding, indent="")
+    for name, findings in found.items():
+        print_text(name)
+        for finding in findings:
+            if finding not in of_machine:
+                _print_finding(finding, indent="  ")
+
+
+def _print_finding(finding: Finding, *, indent: str) -> None:
+    print_text(f"{indent}{_SIGNS[finding.level]}  {finding.check}: {finding.message}")
+    if finding.way_out:
+        print_text(f"{indent}         {finding.way_out}")
 
 
 def _print_lines(name: str, lines: tuple[str, ...]) -> None:

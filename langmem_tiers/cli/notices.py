@@ -10,15 +10,24 @@ _EVERY_RECORD_HAS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "as
 
 
 class _OnStandardError(logging.Handler):
-    """Prints an event and its values on one line."""
+    """Prints an event and its values on one line; a warning that was printed already is not printed again."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self.printed: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
         values = (f"{name}={value}" for name, value in vars(record).items() if name not in _EVERY_RECORD_HAS)
-        print_error(" ".join([record.getMessage(), *values]))
+        line = " ".join([record.getMessage(), *values])
+        if line in self.printed and record.levelno < logging.ERROR:
+            return
+        self.printed.add(line)
+        print_error(line)
 
 
 def show_warnings() -> None:
-    """Print warnings from now on; a second call changes nothing."""
+    """Print warnings from now on, for the command that begins."""
     logger = logging.getLogger("langmem_tiers")
-    if not any(isinstance(handler, _OnStandardError) for handler in logger.handlers):
-        logger.addHandler(_OnStandardError(logging.WARNING))
+    for earlier in [handler for handler in logger.handlers if isinstance(handler, _OnStandardError)]:
+        logger.removeHandler(earlier)
+    logger.addHandler(_OnStandardError(logging.WARNING))

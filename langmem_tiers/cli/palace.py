@@ -38,6 +38,7 @@ def palace(
             print_json(wings)
         else:
             print_rich(_tree(space.name, wings, depth))
+            print_text(f"Folder: {space.stats().folder}")
 
 
 def show(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from langmem_tiers.settings import Settings
     from langmem_tiers.space import Space
-    from langmem_tiers.types import Candidate, Recalled, Receipt
+    from langmem_tiers.types import Candidate, Receipt
 
 
 def register(app: typer.Typer) -> None:
@@ -30,6 +30,9 @@ def recall(
     *,
     explain: Annotated[bool, typer.Option("--explain", help="Show all candidates, their scores and verdicts.")] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Most items in the block.")] = None,
+    session: Annotated[
+        str | None, typer.Option(help="Ask within this session: what it has before it is left out.")
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Print the block that a model would be given for QUERY.
@@ -39,11 +42,13 @@ def recall(
     target = target_of(context, json=json)
     with target.existing_memory(settings=_asked_on_purpose()) as memory:
         space = target.space(memory)
-        recalled = space.recall(query, limit=limit, fallback=False, keep_receipt=False)
+        recalled = space.recall(query, session=session, limit=limit, fallback=False, keep_receipt=False)
         if target.json:
             print_json(recalled)
             return
-        _print_block(recalled, target)
+        print_text(recalled.block or _why_nothing(recalled.receipt, target, memory.settings))
+        for note in recalled.receipt.notes:
+            print_text(f"Note: {note}")
         if explain:
             print_rich(*_explanation(recalled.receipt, space))
 
@@ -56,10 +61,15 @@ def _asked_on_purpose() -> Settings:
     return settings.model_copy(update={"recall": settings.recall.model_copy(update={"trivial_words": 0})})
 
 
-def _print_block(recalled: Recalled, target: Target) -> None:
-    print_text(recalled.block or f"Nothing in the memory of {target.user} comes close to this.")
-    for note in recalled.receipt.notes:
-        print_text(f"Note: {note}")
+def _why_nothing(receipt: Receipt, target: Target, settings: Settings) -> str:
+    if receipt.verdict == "nothing_new":
+        return f"Nothing new: what matches was said or shown in session {receipt.session} already."
+    nothing = f"Nothing in the memory of {target.user} comes close to this."
+    most = min(settings.recall.first_turn_fallback, settings.recall.limit)
+    return (
+        f"{nothing}\nOn the first turn of a session, an agent would be given up to {most} of the user's recent messages "
+        "instead."
+    )
 
 
 def _explanation(receipt: Receipt, space: Space) -> Iterator[RenderableType]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from langmem_tiers.cli.target import JsonFlag, target_of
-from langmem_tiers.cli.terminal import as_data, print_json, print_rich
+from langmem_tiers.cli.terminal import as_data, print_error, print_json, print_rich, print_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,8 +28,18 @@ def stats(context: typer.Context, *, json: JsonFlag = False) -> None:
         if target.json:
             print_json({"path": memory.path, "spaces": found})
         else:
-            print_rich(f"Memory in {memory.path}: {len(found)} {'space' if len(found) == 1 else 'spaces'}")
-            print_rich(*[_table(one) for one in found])
+            print_text(f"Memory in {memory.path}: {len(found)} {'space' if len(found) == 1 else 'spaces'}")
+            for one in found:
+                _print(one)
+        for folder in target.unreadable(memory):
+            print_error(f"Not counted: {folder}, whose space can not be told. `langmem-tiers doctor` says the way out.")
+
+
+def _print(stats: SpaceStats) -> None:
+    """The table, and the folder below it: in a cell it would be cut up."""
+    print_text("")
+    print_rich(_table(stats))
+    print_text(f"Folder: {stats.folder}")
 
 
 def _table(stats: SpaceStats) -> Table:
@@ -39,7 +49,7 @@ def _table(stats: SpaceStats) -> Table:
     table.add_column()
     table.add_column(justify="right")
     for name, value in as_data(stats).items():
-        if name != "space":
+        if name not in {"space", "folder"}:
             table.add_row(name.replace("_", " "), _figure(value))
     return table
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from langmem_tiers.space import Space
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+
+_NAME_ONE = "Name one before the command: langmem-tiers --user ID … (or set LANGMEM_TIERS_USER)."
+_NAMED_USERS = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,9 +52,12 @@ class Target:
         """
         from langmem_tiers.memory import Memory
         from langmem_tiers.paths import default_folder
+        from langmem_tiers.storage.errors_border import translated
 
         folder = self.path.expanduser() if self.path else default_folder()
-        if not folder.is_dir():
+        with translated(folder):
+            there = folder.exists() and (folder.is_file() or any(folder.iterdir()))
+        if not there:
             raise NotAMemoryFolder(
                 f"There is no memory at {folder}.",
                 way_out="Name its folder before the command: langmem-tiers --path FOLDER …",
@@ -58,24 +65,61 @@ class Target:
         with Memory.open(folder, settings=settings, background=False) as memory:
             yield memory
 
-    def space(self, memory: Memory) -> Space:
-        """The space of the user named.
+    def space_name(self) -> str:
+        """The name of the space of the user named, whether there is one or not.
 
         Raises:
             MissingUser: nobody was named.
+            InvalidSpace: nobody can be named so.
         """
-        if not self.user:
+        from langmem_tiers.naming import user_space
+
+        if self.user is None:
+            raise MissingUser("This command is about one user's memory, and none was named.", way_out=_NAME_ONE)
+        if not self.user.strip():
+            raise MissingUser("The user id is empty.", way_out=_NAME_ONE)
+        return user_space(self.user)
+
+    def space(self, memory: Memory) -> Space:
+        """The space of the user named, for commands that only look.
+
+        Raises:
+            MissingUser: nobody was named, or nobody of this name is in this memory.
+        """
+        from langmem_tiers.naming import folder_name
+
+        name = self.space_name()
+        if not (memory.path / "spaces" / folder_name(name)).is_dir():
             raise MissingUser(
-                "This command is about one user's memory, and none was named.",
-                way_out="Name one before the command: langmem-tiers --user ID … (or set LANGMEM_TIERS_USER).",
+                f"There is no user {self.user!r} in the memory in {memory.path}.", way_out=self._users(memory)
             )
-        return memory.user(self.user)
+        return memory.space(name)
 
     def spaces(self, memory: Memory) -> tuple[Space, ...]:
-        """The space of the user named, or every space when none was."""
-        if self.user:
-            return (memory.user(self.user),)
+        """The space of the user named, or every space when none was.
+
+        Raises:
+            MissingUser: nobody of this name is in this memory.
+        """
+        if self.user is not None:
+            return (self.space(memory),)
         return tuple(memory.space(name) for name in memory.spaces())
+
+    def unreadable(self, memory: Memory) -> tuple[Path, ...]:
+        """Folders of spaces that can not be told by name, for commands about every space."""
+        return memory.unreadable_spaces() if self.user is None else ()
+
+    def _users(self, memory: Memory) -> str:
+        """The users there are; of many, those whose ids are most like the one named."""
+        from langmem_tiers.naming import user_of
+
+        users = [user for user in map(user_of, memory.spaces()) if user is not None]
+        if not users:
+            return "It has no users yet."
+        if len(users) <= _NAMED_USERS:
+            return f"It has: {', '.join(users)}."
+        alike = difflib.get_close_matches(str(self.user), users, n=_NAMED_USERS, cutoff=0)
+        return f"It has {len(users):,}, among them: {', '.join(alike)}."
 
 
 def target_of(context: typer.Context, *, json: bool = False) -> Target:

@@ -6,20 +6,27 @@ reverse the reading direction) is shown as an escape instead, in plain output, i
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields, is_dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class OutputFailed(OSError):
+    """Standard output is closed, or takes no more text: a full disk, or whoever read it has gone."""
 
 
 def safe(text: str) -> str:
@@ -52,19 +59,22 @@ def as_data(value: object) -> Any:
 
 
 def print_json(value: object) -> None:
-    """Print records as one JSON document."""
-    text = json.dumps(as_data(value), ensure_ascii=False, indent=2)
-    sys.stdout.write(_OBEYED.sub(lambda found: f"\\u{ord(found.group()):04x}", text) + "\n")
+    """Print records as one JSON document, in ASCII: what a terminal lacks must not come out as no JSON."""
+    text = json.dumps(as_data(value), ensure_ascii=True, indent=2)
+    with _output() as output:
+        output.write(_OBEYED.sub(lambda found: f"\\u{ord(found.group()):04x}", text) + "\n")
 
 
 def print_text(text: str) -> None:
     """Print stored text, made safe."""
-    sys.stdout.write(safe(text) + "\n")
+    with _output() as output:
+        output.write(safe(text) + "\n")
 
 
 def print_rich(*renderables: RenderableType) -> None:
     """Print tables, trees and strings; no string in them is read as markup. Make stored text `safe` first."""
-    console().print(*renderables, sep="\n")
+    with _output():
+        console().print(*renderables, sep="\n")
 
 
 def print_error(message: str) -> None:
@@ -90,8 +100,37 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
-def tolerate_any_text() -> None:
-    """Let characters that the terminal's encoding lacks come out as escapes instead of ending the program."""
+@contextmanager
+def _output() -> Iterator[TextIO]:
+    """Standard output, emptied at the end, so that what it does not take is noticed here and not when Python ends."""
+    try:
+        yield sys.stdout
+        sys.stdout.flush()
+    except OSError as error:
+        raise OutputFailed(error.errno, error.strerror) from error
+
+
+def drop_output() -> None:
+    """Let what standard output could not take go nowhere: Python would try again at its end, and complain."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def prepare_streams() -> None:
+    """Let characters that the terminal's encoding lacks come out as escapes instead of ending the program.
+
+    Raises:
+        OutputFailed: standard output is closed.
+    """
+    # Whatever stream is closed, its number must not go to the next file opened: what is meant for it would land there.
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")
+    if sys.stdout is None:
+        raise OutputFailed(errno.EBADF, "it is closed")
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

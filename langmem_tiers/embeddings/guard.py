@@ -27,6 +27,7 @@ class GuardedEmbedder:
         self._pause = _FIRST_PAUSE
         self._again_at = 0.0
         self._warned = False
+        self._reason = ""
         self._lock = threading.Lock()
 
     @property
@@ -37,7 +38,7 @@ class GuardedEmbedder:
     def query(self, text: str) -> tuple[NDArray[float32] | None, str | None]:
         """The vector of a query, or None and the reason; never downloads and never waits for a pause to end."""
         if self.resting:
-            return None, "vectors: the embedding model can not be reached now"
+            return None, f"vectors: {self._reason}"
         if not self.inner.available():
             return None, "vectors: the embedding model is not there yet"
         try:
@@ -53,7 +54,8 @@ class GuardedEmbedder:
             self._pause = min(self._pause * 2, _LONGEST_PAUSE)
             level = logging.DEBUG if self._warned else logging.WARNING
             self._warned = True
-        log.log(level, "embedding_unavailable; recall goes on by keywords: %s", error)
+            self._reason = error.message
+        log.log(level, "embedding_unavailable recall=keywords_only reason=%s", error)
 
     def works(self) -> None:
         """Note a success: the next failure is news again."""

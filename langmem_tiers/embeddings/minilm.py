@@ -168,7 +168,7 @@ def _download(folder: Path) -> None:
     fetcher = ONNXMiniLM_L6_V2()
     fetcher.DOWNLOAD_PATH = folder
     fetcher.tqdm = partial(fetcher.tqdm, disable=True)  # a library draws no progress bar into its caller's terminal
-    log.info("model_download_started", extra={"folder": str(folder)})
+    log.info("model_download_started folder=%s", str(folder))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / "download.lock"):  # two processes would write one archive

@@ -123,13 +123,15 @@ def _chroma(store: SpaceStore) -> Iterator[Finding]:
     with store.reading() as connection:
         behind = change_log.cursor(connection, store.key, CURSOR) < _last_embedded(connection, store.key)
         expected = _expected_ids(connection, store.key, chroma.model)
+        allowed = {f"{drawer}.{place}" for drawer, place in embedding_cache.named(connection, store.key, chroma.model)}
     if not expected and not chroma.exists():
         yield _ok("Chroma", "nothing to hold yet")
     else:
-        yield _compared(expected, chroma, behind)
+        yield _compared(expected, allowed, chroma, behind)
 
 
-def _compared(expected: set[str], chroma: ChromaIndex, behind: bool) -> Finding:
+def _compared(expected: set[str], allowed: set[str], chroma: ChromaIndex, behind: bool) -> Finding:
+    """Vectors that are unusable in the cache are the fault of the cache: Chroma may hold them or not."""
     try:
         if not chroma.own():
             return Finding(check="Chroma", level="note", message="Another process owns it; not looked at from here.")
@@ -138,7 +140,7 @@ def _compared(expected: set[str], chroma: ChromaIndex, behind: bool) -> Finding:
         return _problem("Chroma", f"It can not read its own files: {error.message}", _REBUILD)
     if behind:
         return Finding(check="Chroma", level="note", message="It follows the records and is on its way.")
-    missing, extra = len(expected - held), len(held - expected)
+    missing, extra = len(expected - held), len(held - allowed)
     if missing or extra:
         return _problem("Chroma", f"{missing} vectors are missing and {extra} are too many", _REBUILD)
     return _ok("Chroma", f"{len(held)} vectors, as in the records")

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, func, select
 from langmem_tiers.background import embedding, filing
 from langmem_tiers.storage import change_log, closets, embedding_cache, receipts
 from langmem_tiers.storage.folder import size
-from langmem_tiers.storage.schema import drawers, rooms, wings
+from langmem_tiers.storage.schema import drawers, rooms
 from langmem_tiers.storage.store import SpaceStore
 from langmem_tiers.types import SpaceStats
 
@@ -19,13 +19,16 @@ def stats(store: SpaceStore, model: str | None) -> SpaceStats:
     with store.reading() as connection:
         key = store.key
         chunks, vectors = embedding_cache.counts(connection, key, model)
+        # Wings that no session is filed in any more, or yet, are no part of the palace.
+        in_use = select(func.count(func.distinct(rooms.c.wing))).where(rooms.c.space == key)
         superseded = select(func.count()).where(drawers.c.space == key, drawers.c.superseded_by.is_not(None))
         return SpaceStats(
             space=store.name,
+            folder=str(store.folder),
             drawers=_count(connection, drawers, key),
             superseded=connection.execute(superseded).scalar_one(),
             sessions=_count(connection, rooms, key),
-            wings=_count(connection, wings, key),
+            wings=connection.execute(in_use).scalar_one(),
             closets=closets.count(connection, key),
             chunks=chunks,
             vectors=vectors,

@@ -85,7 +85,7 @@ def _runs(text: str, without: Collection[str]) -> Iterator[list[_Word]]:
 
 
 def _can_name(folded: str) -> bool:
-    if folded in STOPWORDS or folded in FILLER or _VERBAL.search(folded):
+    if folded in STOPWORDS or folded in FILLER or _VERBAL.search(folded) or not any(map(str.isalnum, folded)):
         return False
     return len(folded) > 2 or not folded.isascii()  # two characters are a whole word in Chinese
 

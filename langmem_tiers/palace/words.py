@@ -42,6 +42,11 @@ PLEASANTRIES = word_set(
     """
 )
 STOPWORDS = FUNCTION_WORDS | PLEASANTRIES
+FIRST_PERSON = frozenset({"i", "me", "my", "mine", "we", "us", "our"})
+# Questions in form only: what they ask for is not in a memory.
+COURTESIES = re.compile(
+    r"\b(?:(?:can|could|may|shall|should|will|would) (?:i|you|we)|how are|what's up)\b", re.IGNORECASE
+)
 QUESTION_WORDS = frozenset({"who", "whom", "whose", "what", "when", "where", "which", "why", "how"})
 
 # Han, Kana, Bopomofo, Hangul syllables: written without blanks, or with particles grown onto the word.
@@ -96,7 +101,7 @@ def is_trivial(text: str, least: int = 3) -> bool:
     meaningful = meaningful_words(text)
     if len(meaningful) >= least:
         return False
-    return not meaningful or not _asks_or_names(text[:LOOKED_AT])
+    return not _asks_about_oneself(text[:LOOKED_AT]) and (not meaningful or not _asks_or_names(text[:LOOKED_AT]))
 
 
 def searchable(text: str) -> str:
@@ -121,6 +126,13 @@ def stem(word: str) -> str:
 
 def _undouble(base: str) -> str:
     return base[:-1] if len(base) > 3 and base[-1] == base[-2] and base[-1] not in "lsz" else base
+
+
+def _asks_about_oneself(text: str) -> bool:
+    """Questions such as "Who am I?" hold not one meaningful word, and ask for nothing but what is remembered."""
+    said = words(text)
+    asks = "?" in text or bool(said and said[0] in QUESTION_WORDS)
+    return asks and not FIRST_PERSON.isdisjoint(said) and not COURTESIES.search(text)
 
 
 def _asks_or_names(text: str) -> bool:

@@ -71,7 +71,7 @@ class Recall:
                 ranked, chosen = self._with_fallback(sources[0], ranked, chosen)
             with self._watch.stage("render"):
                 items, lines = self._pack(sources, chosen)
-        return self._finish("recalled" if items else "nothing_found", ranked, chosen, items, lines)
+        return self._finish(_verdict(items, chosen), ranked, chosen, items, lines)
 
     def _find(self, sources: Sequence[Snapshot], vector: Vectors | None) -> list[Found]:
         request = self._request
@@ -115,7 +115,8 @@ class Recall:
     def _with_fallback(self, own: Snapshot, ranked: list[Found], chosen: Chosen) -> tuple[list[Found], Chosen]:
         request = self._request
         most = min(request.settings.first_turn_fallback, request.limit)
-        if chosen.passed or not request.fallback or not most or request.session is None:
+        nothing = not chosen.passed and _verdict([], chosen) == "nothing_found"
+        if not nothing or not request.fallback or not most or request.session is None:
             return ranked, chosen
         found = fallback.first_turn(
             own, request.session, request.message_id, most=most, until=request.until, query_hash=self._hash
@@ -151,7 +152,7 @@ class Recall:
         items: Sequence[RecalledItem],
         lines: Sequence[str] = (),
     ) -> Recalled:
-        block = rendering.render(lines)
+        block = rendering.render(lines, _header(chosen))
         receipt = self._receipt(verdict, ranked, chosen, tokens=self._count(block) if block else 0)
         if not self._request.keep_receipt:
             return Recalled(block=block, items=tuple(items), receipt=receipt)
@@ -193,6 +194,18 @@ class Recall:
         ]
         receipt = _with(kept.receipt, verdict="repeated", timings=self._watch.timings())
         return Recalled(block=kept.block, items=tuple(items), receipt=receipt)
+
+
+def _header(chosen: Chosen) -> str:
+    by_fallback = any("fallback" in found.scores for found in chosen.passed)
+    return rendering.FALLBACK_HEADER if by_fallback else rendering.HEADER
+
+
+def _verdict(items: Sequence[RecalledItem], chosen: Chosen) -> RecallVerdict:
+    if items:
+        return "recalled"
+    before_the_model = {"in_window", "already_shown"}
+    return "nothing_new" if before_the_model & set(chosen.verdicts.values()) else "nothing_found"
 
 
 def _read(sources: Sequence[Snapshot], wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Drawer]:

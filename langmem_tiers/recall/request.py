@@ -13,13 +13,14 @@ from langmem_tiers.settings import RecallSettings
 class RecallRequest:
     """One recall.
 
-    `window` are the ids of the messages that the model sees anyway; None means the whole session.
+    `window` are the ids of the messages that the model sees anyway; None means the session's last `window_turns`.
     """
 
     query: str
     session: str | None
     message_id: str | None
     window: Collection[str] | None
+    window_turns: int
     now: datetime
     until: datetime | None
     limit: int

@@ -86,5 +86,5 @@ def _is_in_window(found: Found, request: RecallRequest) -> bool:
     if not found.own or (request.session is not None and found.facts.session != request.session):
         return False
     if request.window is None:
-        return request.session is not None
+        return request.session is not None and found.facts.turns_back < request.window_turns
     return found.facts.message_id in request.window

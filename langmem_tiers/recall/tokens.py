@@ -40,7 +40,7 @@ class TokenCounter:
         try:
             encoding = tiktoken.get_encoding(self._encoding)
         except (OSError, ValueError) as error:
-            log.info("token_tables_unavailable", extra={"encoding": self._encoding, "reason": str(error)})
+            log.info("token_tables_unavailable encoding=%s reason=%s", self._encoding, str(error))
             return
         self._encode = encoding.encode_ordinary
 

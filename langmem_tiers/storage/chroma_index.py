@@ -119,7 +119,7 @@ class ChromaIndex:
 
     def distrust(self) -> None:
         """Let go of the projection, noting that it is to be built anew."""
-        log.warning("chroma_distrusted", extra={"folder": str(self.folder)})
+        log.warning("chroma_distrusted folder=%s", str(self.folder))
         self._mark()
         self._let_go()
 
@@ -133,7 +133,7 @@ class ChromaIndex:
                     facts.put(connection, self._database.space, _COUNT, str(count))
                     facts.drop(connection, self._database.space, _UNCLEAN)
         except ProjectionDamaged as error:
-            log.warning("chroma_left_unclean", extra={"folder": str(self.folder), "reason": str(error)})
+            log.warning("chroma_left_unclean folder=%s reason=%s", str(self.folder), str(error))
         finally:
             self._let_go()
 
@@ -177,7 +177,7 @@ class ChromaIndex:
         try:
             return _opened(folder, count)
         except ProjectionDamaged as error:
-            log.warning("chroma_rebuilt", extra={"folder": str(folder), "reason": str(error)})
+            log.warning("chroma_rebuilt folder=%s reason=%s", str(folder), str(error))
             return None
 
     def _is_whole(self, name: str) -> bool:
@@ -236,13 +236,17 @@ def _opened(folder: Path, count: str | None) -> ChromaFolder:
     """The folder, if it holds as many vectors as when it was left: Chroma takes an emptied file for a new one."""
     opened = ChromaFolder(folder)
     try:
-        held = opened.count()
-        if str(held) != count:
-            raise ProjectionDamaged(f"{folder} holds {held} vectors and was left with {count}.")
+        _require_count(opened, count)
     except ProjectionDamaged:
         opened.close()
         raise
     return opened
+
+
+def _require_count(opened: ChromaFolder, count: str | None) -> None:
+    held = opened.count()
+    if str(held) != count:
+        raise ProjectionDamaged(f"{opened.path} holds {held} vectors and was left with {count}.")
 
 
 def _superseded(news: Iterable[Change]) -> list[str]:

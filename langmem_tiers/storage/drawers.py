@@ -38,6 +38,7 @@ class DrawerFacts:
     session: str
     message_id: str | None
     pointer: str
+    turns_back: int
     content_hash: bytes
     origin: str
     said_at: int
@@ -203,6 +204,7 @@ def _standing() -> Select[Any]:
         rooms.c.address_wing,
         rooms.c.address_room,
         drawers.c.place,
+        rooms.c.drawers,
         drawers.c.content_hash,
         drawers.c.origin,
         drawers.c.said_at,
@@ -226,6 +228,7 @@ def _facts(  # a row of `_standing`, in its order
     wing: int,
     room: int,
     place: int,
+    places: int,
     content_hash: bytes,
     origin: str,
     said_at: int,
@@ -235,6 +238,7 @@ def _facts(  # a row of `_standing`, in its order
         session=session,
         message_id=message_id,
         pointer=str(Pointer(wing, room, place)),
+        turns_back=places - place,
         content_hash=content_hash,
         origin=origin,
         said_at=said_at,

@@ -92,7 +92,7 @@ def _usable(rows: Sequence[tuple[int, int, bytes]]) -> ChunkVectors | None:
     matrix = np.frombuffer(b"".join(row[2] for row in whole), dtype="<f4").reshape(len(whole), -1)
     finite = np.isfinite(matrix).all(axis=1)
     if len(whole) < len(rows) or not finite.all():
-        log.warning("unusable_vectors_skipped", extra={"count": len(rows) - int(finite.sum())})
+        log.warning("unusable_vectors_skipped count=%s", len(rows) - int(finite.sum()))
     if not finite.any():
         return None
     numbers = np.array([row[:2] for row in whole], dtype=np.int64)[finite]
@@ -102,6 +102,14 @@ def _usable(rows: Sequence[tuple[int, int, bytes]]) -> ChunkVectors | None:
 def of_drawers(connection: Connection, space: str, model: str, numbers: Sequence[int]) -> ChunkVectors | None:
     """The vectors of all chunks of these drawers."""
     return load(connection, space, model, [(number, number) for number in numbers])
+
+
+def named(connection: Connection, space: str, model: str) -> set[tuple[int, int]]:
+    """Drawer and ordinal of the chunks of standing drawers that have a vector, be it usable or not."""
+    tables = chunks.join(drawers, _same_drawer()).join(embeddings, _same_text(model))
+    found = select(chunks.c.drawer, chunks.c.ordinal).select_from(tables)
+    rows = connection.execute(found.where(chunks.c.space == space, drawers.c.superseded_by.is_(None)))
+    return {(row.drawer, row.ordinal) for row in rows}
 
 
 def counts(connection: Connection, space: str, model: str | None) -> tuple[int, int]:

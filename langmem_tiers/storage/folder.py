@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 from uuid import uuid4
 
-from langmem_tiers.errors import NewerSchema, NotAMemoryFolder
+from langmem_tiers.errors import DatabaseDamaged, NewerSchema, NotAMemoryFolder
 from langmem_tiers.naming import folder_name
 from langmem_tiers.storage.errors_border import translated
 
@@ -15,6 +15,7 @@ log = logging.getLogger(__name__)
 
 _MARK = "langmem-tiers.json"
 _SPACE_MARK = "space.json"
+DATABASE = "memory.db"
 _FORMAT = 1
 _OF_THE_SYSTEM = {".DS_Store", "Thumbs.db", "desktop.ini", "lost+found", ".gitkeep"}
 
@@ -43,22 +44,43 @@ def open_memory_folder(path: Path) -> Path:
 
 
 def space_folder(memory: Path, name: str) -> Path:
-    """The folder of a space, made if it is new."""
+    """The folder of a space, made if it is new.
+
+    Raises:
+        DatabaseDamaged: the space was there before, and its database is gone.
+    """
     folder = memory / "spaces" / folder_name(name)
+    with translated(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        database = folder / DATABASE
+        lost = (folder / _SPACE_MARK).exists() and not (database.exists() and database.stat().st_size)
+    if lost:
+        raise DatabaseDamaged(
+            f"The database of {name} is gone: {database} is missing or empty.",
+            way_out=f"Put a backup in its place, or delete {folder} to begin anew.",
+        )
+    return folder
+
+
+def mark_space(folder: Path, name: str) -> None:
+    """Note that a space is whole: its name, once its database is there."""
     with translated(folder):
         mark = folder / _SPACE_MARK
         if not mark.exists() or _name_in(mark) is None:
-            folder.mkdir(parents=True, exist_ok=True)
             _write_mark(mark, {"space": name})
-    return folder
 
 
 def space_names(memory: Path) -> tuple[str, ...]:
     """The names of all spaces in a memory folder, sorted."""
     with translated(memory):
-        marks = sorted((memory / "spaces").glob(f"*/{_SPACE_MARK}"))
-        names = [_name_in(mark) for mark in marks]
+        names = [_name_in(mark) for mark in _space_marks(memory)]
     return tuple(sorted(name for name in names if name is not None))
+
+
+def unreadable_spaces(memory: Path) -> tuple[Path, ...]:
+    """The folders of spaces whose mark can not be read, or names a space that does not live there."""
+    with translated(memory):
+        return tuple(mark.parent for mark in _space_marks(memory) if _name_in(mark) is None)
 
 
 def size(folder: Path) -> int:
@@ -78,12 +100,20 @@ def _write_mark(mark: Path, content: dict[str, object]) -> None:
     fresh.replace(mark)
 
 
+def _space_marks(memory: Path) -> list[Path]:
+    return sorted((memory / "spaces").glob(f"*/{_SPACE_MARK}"))
+
+
 def _name_in(mark: Path) -> str | None:
     try:
-        return str(json.loads(mark.read_text(encoding="utf-8"))["space"])
+        name = str(json.loads(mark.read_text(encoding="utf-8"))["space"])
+        fits = folder_name(name) == mark.parent.name
     except (ValueError, KeyError, TypeError):
-        log.warning("unreadable_space_mark_skipped", extra={"file": str(mark)})
+        fits = False
+    if not fits:
+        log.warning("unreadable_space_mark_skipped file=%s", mark)
         return None
+    return name
 
 
 def _check(mark: Path) -> None:

@@ -135,7 +135,7 @@ def _kept(row: Any) -> KeptRecall | None:
     try:
         receipt = _receipt(row)
     except (ValueError, KeyError, TypeError):
-        log.warning("unreadable_receipt_skipped", extra={"receipt": row.number})
+        log.warning("unreadable_receipt_skipped receipt=%s", row.number)
         return None
     return None if shown is None else KeptRecall(receipt=receipt, block=row.block, shown=shown)
 
@@ -152,5 +152,5 @@ def _shown(listed: str) -> tuple[Shown, ...] | None:
     try:
         return tuple((str(item[0]), int(item[1]), float(item[2]), int(item[3])) for item in json.loads(listed))
     except (ValueError, IndexError, TypeError, KeyError):
-        log.warning("unreadable_list_of_shown_drawers_skipped", extra={"shown": listed[:80]})
+        log.warning("unreadable_list_of_shown_drawers_skipped shown=%s", listed[:80])
         return None

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage.chroma_index import ChromaIndex
 from langmem_tiers.storage.database import Database
-from langmem_tiers.storage.folder import space_folder
+from langmem_tiers.storage.folder import DATABASE, mark_space, space_folder
 from langmem_tiers.storage.migrations import migrate
 from langmem_tiers.storage.vector_search import VectorSearch
 
@@ -21,10 +21,11 @@ class SpaceStore:
     def __init__(self, memory: Path, name: str, settings: StorageSettings, *, model: str | None) -> None:
         self.name = name
         self.folder = space_folder(memory, name)
-        self.database = Database(self.folder / "memory.db", settings)
+        self.database = Database(self.folder / DATABASE, settings)
         self.key = self.database.space
         try:
             migrate(self.database)
+            mark_space(self.folder, name)
         except BaseException:
             self.database.close()
             raise

@@ -9,6 +9,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
+from langmem_tiers.errors import InvalidInput
 from langmem_tiers.palace.wings import KnownWing, decide_wing
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import change_log, drawers, keyword, rooms
@@ -45,7 +46,10 @@ def track(
 
     Raises:
         StorageError: nothing was stored; repeating the call stores nothing twice.
+        InvalidInput: `turns` holds something else than turns.
     """
+    if isinstance(turns, Turn):
+        raise InvalidInput("A single turn is no list of turns.", way_out="Put it in a list: track([turn]).")
     accepted, rejected = wording.read(turns, settings.text, now)
     with database.reading() as connection:
         looked_at = _Intake(connection, database.space, conversation, to_millis(now), settings)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import get_args
 
 from langmem_tiers.clock import require_aware, to_millis
 from langmem_tiers.embeddings.chunking import split
@@ -14,7 +15,7 @@ from langmem_tiers.errors import InvalidInput, InvalidText, TextTooLong
 from langmem_tiers.palace.tags import tags
 from langmem_tiers.settings import TextSettings
 from langmem_tiers.storage.drawers import NewDrawer
-from langmem_tiers.types import RejectedTurn, Turn
+from langmem_tiers.types import RejectedTurn, Role, Turn
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,6 +34,8 @@ def read(turns: Iterable[Turn], settings: TextSettings, now: datetime) -> tuple[
     rejected: list[RejectedTurn] = []
     seen: Counter[bytes] = Counter()
     for turn in turns:
+        if not isinstance(turn, Turn):
+            raise InvalidInput(f"A {type(turn).__name__} is no turn.", way_out="Give a list of langmem_tiers.Turn.")
         try:
             accepted.append(_wording(turn, settings, now, seen))
         except InvalidInput as error:
@@ -72,6 +75,8 @@ def _chunk_hash(turn: Turn, start: int, stop: int) -> bytes:
 
 
 def _wording(turn: Turn, settings: TextSettings, now: datetime, seen: Counter[bytes]) -> Wording:
+    if turn.role not in get_args(Role):
+        raise InvalidInput(f"{turn.role!r} is no role.", way_out=f"A role is one of {', '.join(get_args(Role))}.")
     _require_storable(turn.content, settings.max_characters)
     for given, what in ((turn.message_id, "message id"), (turn.speaker, "speaker")):
         _require_unicode(given or "", what)
@@ -87,7 +92,7 @@ def _wording(turn: Turn, settings: TextSettings, now: datetime, seen: Counter[by
 
 
 def _require_storable(text: str, most: int) -> None:
-    if not text.strip():
+    if not isinstance(text, str) or not text.strip():
         raise InvalidText("The turn has no text.", way_out="Leave turns without text out.")
     if len(text) > most:
         raise TextTooLong(f"The turn has {len(text):,} characters; the limit is {most:,}.")
