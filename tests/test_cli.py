@@ -6,6 +6,7 @@ import logging
 import subprocess
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -61,9 +62,16 @@ def test_one_word_is_enough_for_a_query_made_on_purpose(run):
     assert SAID in run("--user", "alice", "recall", "Porto")[1]
 
 
-def test_recall_says_when_there_is_nothing(run):
+def test_recall_says_when_there_is_nothing_and_what_an_agent_would_be_given_then(run):
     code, out, _ = run("--user", "alice", "recall", "quantum chromodynamics lattice")
     assert (code, "Nothing in the memory of alice" in out) == (0, True)
+    assert "up to 5 recent messages instead" in out
+
+
+def test_recall_within_a_session_says_that_it_has_what_matches_already(run):
+    _, out, _ = run("--user", "alice", "recall", "Where does Lena live?", "--session", "monday")
+    assert out == "Nothing new: what matches was said or shown in session monday already.\n"
+    assert SAID in run("--user", "alice", "recall", "Where does Lena live?", "--session", "tuesday")[1]
 
 
 def test_recall_explains_itself(run):
@@ -137,6 +145,12 @@ def test_stats_are_readable(run):
     assert "drawers" in out
 
 
+@pytest.mark.parametrize("command", ["stats", "palace"])
+def test_the_folder_of_the_space_is_named(run, folder, command):
+    _, out, _ = run("--user", "alice", command)
+    assert f"Folder: {next(folder.glob('spaces/*alice*'))}\n" in out
+
+
 def test_the_doctor_finds_nothing_wrong(run):
     code, out, _ = run("doctor")
     assert (code, "PROBLEM" in out) == (0, False)
@@ -151,6 +165,21 @@ def test_a_damaged_space_is_a_problem_and_does_not_hide_the_others(run, folder):
     assert (code, "PROBLEM" in out, "users/bob" in out) == (1, True, True)
 
 
+def test_the_doctor_speaks_of_sqlite_once(run):
+    assert run("doctor")[1].count("sqlite: ") == 1
+
+
+def test_a_space_that_can_not_be_told_by_name_is_a_problem_with_a_way_out(run, folder):
+    damaged = next(folder.glob("spaces/*alice*"))
+    (damaged / "space.json").write_text("{")
+    code, out, _ = run("doctor")
+    assert (code, f"PROBLEM  space: {damaged}" in out, "Open it once under its name" in out) == (1, True, True)
+    assert json.loads(run("doctor", "--json")[1])["unreadable_spaces"] == [str(damaged)]
+    assert f"Not counted: {damaged}" in run("stats")[2]
+    assert run("--user", "alice", "doctor")[0] == 0
+    assert run("doctor")[0] == 0
+
+
 def test_rebuild_says_what_it_did(run):
     code, out, _ = run("rebuild")
     assert (code, "users/alice" in out, "users/bob" in out) == (0, True, True)
@@ -162,6 +191,46 @@ def test_a_command_about_a_user_needs_one(run, command):
     code, out, err = run(*command)
     assert (code, out) == (1, "")
     assert "langmem-tiers --user ID" in err
+
+
+@pytest.mark.parametrize("user", ["", " "])
+@pytest.mark.parametrize("command", ["palace", "stats", "chat"])
+def test_an_empty_user_is_refused_in_words_for_the_command_line(run, user, command):
+    code, out, err = run("--user", user, command)
+    assert (code, out) == (1, "")
+    assert "langmem-tiers --user ID" in err
+
+
+LOOKING = [("recall", "Lena"), ("palace",), ("show", "1"), ("stats",), ("doctor",), ("rebuild",)]
+
+
+@pytest.mark.parametrize("command", LOOKING, ids=lambda command: command[0])
+def test_a_mistyped_user_is_an_error_and_makes_no_space(run, folder, command):
+    code, out, err = run("--user", "alicee", *command)
+    assert (code, out) == (1, "")
+    assert "There is no user 'alicee'" in err
+    assert "It has: alice, bob." in err
+    assert len(list(folder.glob("spaces/*"))) == 2
+
+
+def test_of_many_users_ten_like_the_mistyped_one_are_named(run, folder):
+    with Memory.open(folder, embedder=None, background=False) as memory:
+        for name in ("ali/ce@home", *"abcdefghijkl"):
+            memory.user(name).track([])
+    _, _, err = run("--user", "ali/ce@hom", "palace")
+    named = err.partition("among them: ")[2].rstrip(".\n").split(", ")
+    assert (named[0], len(named), "It has 15" in err) == ("ali/ce@home", 10, True)
+
+
+def test_an_empty_path_is_wrong_usage(run):
+    code, _, err = run("--user", "alice", "stats", path="")
+    assert (code, "path is" in err) == (2, True)
+
+
+def test_an_empty_folder_is_no_memory_and_stays_empty(run, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert run("stats", path=tmp_path / "empty")[0] == 1
+    assert list((tmp_path / "empty").iterdir()) == []
 
 
 @pytest.mark.parametrize("command", ["stats", "doctor", "palace"])
@@ -180,6 +249,13 @@ def test_errors_are_one_line(run, tmp_path):
 
 def test_wrong_usage_is_exit_code_2(run):
     assert run("--user", "alice", "recall")[0] == 2
+
+
+@pytest.mark.parametrize("option", ["--user", "--path"])
+def test_an_option_after_the_command_is_told_its_place(run, option):
+    code, _, err = run("palace", option, "alice")
+    assert code == 2
+    assert f"--path and --user go before the command: langmem-tiers {option} " in err
 
 
 @pytest.mark.parametrize(
@@ -215,15 +291,29 @@ def test_chat_answers_from_memory_and_remembers(run, monkeypatch):
     assert "Ines" in run("--user", "alice", "recall", "daughter Ines")[1]
 
 
-def test_chat_says_in_one_line_what_is_wrong_with_a_model(run):
-    code, _, err = run("--user", "alice", "chat", "--model", "nobody:knows-this")
-    assert (code, err.startswith("langmem-tiers: The model failed")) == (1, True)
+@pytest.mark.parametrize("model", ["nonsense", "nobody:knows-this"])
+def test_chat_says_in_one_line_what_is_wrong_with_a_model_and_makes_no_folder(run, tmp_path, model):
+    code, out, err = run("--user", "alice", "chat", "--model", model, path=tmp_path / "new")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith(f"langmem-tiers: The model '{model}' can not be used: ")
+    assert "pip install 'langmem-tiers[openai]'" in err
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_chat_with_nobody_makes_no_folder(run, tmp_path):
+    assert run("chat", path=tmp_path / "new")[0] == 1
+    assert not (tmp_path / "new").exists()
+
+
+def _ran(command, environment):
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, shell=isinstance(command, str)
+    )
 
 
 def _output(command, environment):
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=True, shell=isinstance(command, str)
-    )
+    done = _ran(command, environment)
+    done.check_returncode()
     return done.stdout, done.stderr
 
 
@@ -235,9 +325,33 @@ def test_it_can_be_cut_off_by_a_pipe(folder, offline_environment):
     assert _output(f"langmem-tiers --path '{folder}' stats --json | true", offline_environment) == ("", "")
 
 
-def test_warnings_of_the_library_are_shown_with_their_values(run, capsys):
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is always full")
+@pytest.mark.parametrize("command", ["palace", "show 1", "stats --json", "chat", "--help"])
+@pytest.mark.parametrize("where", [">/dev/full", ">&-"])
+def test_output_that_can_not_be_written_is_one_line(folder, offline_environment, command, where):
+    done = _ran(f"langmem-tiers --path '{folder}' --user alice {command} {where} </dev/null", offline_environment)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("langmem-tiers: The output could not be written: ")
+
+
+@pytest.mark.parametrize("where", ["2>&-", "<&-"])
+def test_other_closed_streams_do_no_harm(folder, offline_environment, where):
+    assert SAID in _output(f"langmem-tiers --path '{folder}' --user alice show 1 {where}", offline_environment)[0]
+
+
+def test_a_terminal_that_knows_ascii_only_gets_escapes_and_valid_json(folder, offline_environment):
+    ascii_only = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
+    command = ["langmem-tiers", "--path", str(folder), "--user", "alice"]
+    environment = offline_environment | ascii_only
+    assert json.loads(_output([*command, "show", "1", "--json"], environment)[0])["pointer"] == "§W-001/R-01/D-001"
+    assert "\\xa7W-001/R-01/D-001" in _output([*command, "palace"], environment)[0]
+    assert "\\xa7W-001/R-01/D-001" in _output([*command, "recall", "Lena", "--explain"], environment)[0]
+
+
+def test_warnings_of_the_library_are_shown_once_with_their_values(run, capsys):
     run("stats")
-    logging.getLogger("langmem_tiers.storage").warning("rows_skipped", extra={"count": 3})
+    for _ in range(2):
+        logging.getLogger("langmem_tiers.storage").warning("rows_skipped", extra={"count": 3})
     assert capsys.readouterr().err == "langmem-tiers: rows_skipped count=3\n"
 
 

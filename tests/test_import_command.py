@@ -1,6 +1,13 @@
 """`langmem-tiers import` from the outside."""
 
 import json
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing, suppress
+from time import monotonic, sleep
 
 import pytest
 
@@ -118,6 +125,45 @@ def test_skipped_lines_are_counted_and_named(run, save):
     assert "31 skipped:" in err
     assert "line 2: 'session' is a number, expected text" in err
     assert "and 11 more" in err
+
+
+def test_a_message_may_have_a_million_characters_whatever_they_take_in_bytes(run, save):
+    entries = [{**LINES[0], "content": "😀" * length} for length in (1_000_000, 1_000_001)]
+    _, out, err = run("--user", "alice", "import", save(entries, lines=True))
+    assert "1 stored, 0 known before, 1 refused." in out
+    assert "has 1,000,001 characters; the limit is 1,000,000" in err
+
+
+def test_ctrl_c_says_what_is_stored_and_again_goes_on_from_there(run, save, tmp_path, offline_environment):
+    file = save([{**LINES[0], "session": f"day {day}"} for day in range(500)], lines=True)
+    # A process that is started in the background may have been told to ignore Ctrl-C.
+    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{heeding}; from langmem_tiers.cli import main; main()"
+    command = [sys.executable, "-c", code, "--path", tmp_path / "memory", "--user", "alice", "import", file]
+    with subprocess.Popen(command, env=offline_environment, stderr=subprocess.PIPE, text=True) as importing:
+        _wait_until(lambda: _stored(tmp_path) > 10)
+        importing.send_signal(signal.SIGINT)
+        _, err = importing.communicate(timeout=60)
+    said = int(re.search(r"Stopped: ([\d,]+) messages are stored\.", err)[1].replace(",", ""))
+    assert importing.returncode == 130
+    assert 10 < said <= len(drawers(tmp_path, "users/alice")) < 500
+    assert json.loads(run("--user", "alice", "import", file, "--json")[1])["known"] >= said
+
+
+def _stored(tmp_path):
+    database = next(tmp_path.glob("memory/spaces/*/memory.db"), None)
+    if database is None:
+        return 0
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection, suppress(sqlite3.Error):
+        return connection.execute("SELECT count(*) FROM drawers").fetchone()[0]
+    return 0
+
+
+def _wait_until(true, seconds=60):
+    until = monotonic() + seconds
+    while not true():
+        assert monotonic() < until
+        sleep(0.02)
 
 
 def test_nothing_but_bad_lines_is_a_failure(run, save):

@@ -234,7 +234,7 @@ BAD_LINES = {
     '{"role": "user", "content": "Hello"}': "'session' is missing",
     "[" * 100_000: "nested too deeply",
     '{"session": ' + "9" * 5000 + "}": "not usable JSON",
-    json.dumps({**LINE, "content": "x" * 1_000_001}): "longer than 1,000,000 bytes",
+    json.dumps({**LINE, "content": "x" * 16_000_000}): "the line is longer than 16,000,000 bytes",
 }
 
 
@@ -269,6 +269,11 @@ def test_a_large_file_is_read_as_it_is_needed(save):
 def test_a_very_long_session_comes_in_pieces(save):
     sessions, _ = read(save(jsonl(*[LINE] * 1100)), "jsonl")
     assert [len(session.messages) for session in sessions] == [500, 500, 100]
+
+
+def test_so_does_one_of_very_long_messages(save):
+    sessions, _ = read(save(jsonl(*[{**LINE, "content": "x" * 1_000_000}] * 5)), "jsonl")
+    assert [len(session.messages) for session in sessions] == [4, 1]
 
 
 # Files

@@ -180,6 +180,16 @@ def test_one_poisonous_text_does_not_keep_the_others_from_their_vectors(tmp_path
     assert named == [2]
 
 
+def test_poisonous_texts_that_fill_a_whole_batch_do_not_hold_up_what_comes_after_them(tmp_path):
+    small = EXACT.model_copy(update={"storage": StorageSettings(embed_batch=2)})
+    with opened(tmp_path, Answering(poisoned([])), settings=small) as alice:
+        for number in range(4):
+            alice.track([user(f"poison number {number}")], session="s")
+        alice.track([user("The robot is red.")], session="s")
+        assert alice.flush()
+        assert (alice.stats().vectors, alice.stats().pending) == (1, 0)
+
+
 def test_a_model_that_changes_the_length_of_its_vectors_is_refused_by_name(tmp_path, caplog):
     with opened(tmp_path, Answering()) as alice:
         alice.track(sentences(3), session="s")

@@ -99,6 +99,15 @@ def test_what_a_crash_left_undone_is_done_when_the_space_is_opened_next(tmp_path
         assert memory.user("alice").stats().pending == 0
 
 
+def test_more_spaces_than_may_be_open_are_all_finished(tmp_path):
+    one = Settings(storage=StorageSettings(open_spaces=1))
+    with Memory.open(tmp_path, embedder=HashEmbedder(), settings=one) as memory:
+        for number in range(4):
+            memory.user(f"user{number}").track(robots(5), session="s")
+        assert memory.flush(30)
+        assert [memory.user(f"user{number}").stats().pending for number in range(4)] == [0] * 4
+
+
 def test_one_damaged_space_does_not_stop_the_work_of_others(tmp_path, caplog):
     with Memory.open(tmp_path, embedder=HashEmbedder()) as memory:
         memory.user("mallory").track(robots(1), session="s")

@@ -20,6 +20,9 @@ from langmem_tiers.writing.wording import embedded_text
 
 log = logging.getLogger(__name__)
 
+# A text that every embedder has a vector for.
+_PLAIN = "memory"
+
 
 def cursor_name(model: str) -> str:
     """Each model has a cursor of its own: a new one is embedded beside the old."""
@@ -44,7 +47,7 @@ class EmbeddingPass:
 
         Raises:
             EmbeddingUnavailable: the model can not be reached; the cursor stays where it is.
-            InvalidVector: every text of a batch got unusable vectors; the cursor stays where it is.
+            InvalidVector: no text gets a usable vector; the cursor stays where it is.
         """
         name = cursor_name(self.embedder.name)
         with self.database.reading() as connection:
@@ -83,16 +86,16 @@ class EmbeddingPass:
 
     def _embed(self, batch: Sequence[ChunkText]) -> None:
         try:
-            vectors = self.embedder.embed_documents([_text(chunk) for chunk in batch])
+            self._put(batch)
         except InvalidVector:
-            if len(batch) == 1:
-                raise
-            return self._embed_singly(batch)
+            self._embed_singly(batch)
+
+    def _put(self, batch: Sequence[ChunkText]) -> None:
+        vectors = self.embedder.embed_documents([_text(chunk) for chunk in batch])
         hashes = [chunk.text_hash for chunk in batch]
         with self.database.writing() as connection:
             self._require_dimension(connection, vectors.shape[1])
             embedding_cache.put(connection, self.database.space, self.embedder.name, hashes, vectors)
-        return None
 
     def _require_dimension(self, connection: Connection, dimension: int) -> None:
         """A model gives vectors of one length for ever: what it gave first is written down."""
@@ -108,15 +111,26 @@ class EmbeddingPass:
 
     def _embed_singly(self, batch: Sequence[ChunkText]) -> None:
         """One text with an unusable vector must not keep all others from getting theirs."""
-        faults: list[InvalidVector] = []
+        faults: list[tuple[int, InvalidVector]] = []
         for chunk in batch:
             try:
-                self._embed([chunk])
+                self._put([chunk])
             except InvalidVector as fault:
-                faults.append(fault)
-                log.warning("drawer_not_embedded drawer=%s reason=%s", chunk.drawer, fault.message)
+                faults.append((chunk.drawer, fault))
         if len(faults) == len(batch):
-            raise faults[0]
+            self._require_vector_of_something()
+        for drawer, fault in faults:
+            log.warning("drawer_not_embedded drawer=%s reason=%s", drawer, fault.message)
+
+    def _require_vector_of_something(self) -> None:
+        """Nothing, if it is the texts that can not be embedded, and not the embedder that is at fault.
+
+        Raises:
+            InvalidVector: not even a plain word gets a usable vector.
+        """
+        vectors = self.embedder.embed_documents([_PLAIN])
+        with self.database.writing() as connection:
+            self._require_dimension(connection, vectors.shape[1])
 
     def _finish(self, name: str, old: int, news: Sequence[Change]) -> None:
         with self.database.writing() as connection:

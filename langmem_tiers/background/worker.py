@@ -37,7 +37,10 @@ class Worker:
     def wake(self, space: str) -> None:
         """There is work in a space."""
         with self._changed:
-            if self._stopping:
+            # Opened by the work at hand, which looks at everything anyway: with more spaces to do than may be open,
+            # each would be opened, and so woken, for ever.
+            opened_by_worker = space == self._busy and threading.current_thread() is self._thread
+            if self._stopping or opened_by_worker:
                 return
             self._woken[space] = None
             if self._thread is None:

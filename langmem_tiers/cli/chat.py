@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated
 from uuid import uuid4
 
 import typer
 
 from langmem_tiers.cli.target import target_of
-from langmem_tiers.cli.terminal import OutputFailed, print_error, print_text
+from langmem_tiers.cli.terminal import OutputFailed, print_error, print_text, shortened
 from langmem_tiers.errors import MemoryTiersError
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from langmem_tiers.memory import Memory
+
+_EXTRAS = ("openai", "anthropic", "ollama")
+# As LangChain names it when it is missing.
+_PACKAGE = re.compile(r"langchain-([\w-]+)")
 
 
 def register(app: typer.Typer) -> None:
@@ -48,15 +53,26 @@ def _chat_model(name: str | None) -> BaseChatModel:
 
     try:
         model = model_or_offline(name)
-    except MemoryTiersError:
-        raise
-    except ImportError as error:
-        raise _no_model(name, f"its package is not installed. {_install(str(error))}") from error
-    except Exception as error:  # whatever a provider's client finds missing: a key, an address
-        raise _no_model(name, _unusable(error)) from error
+    except Exception as error:  # whatever a provider's client finds missing: its package, a key, an address
+        print_error(f"The model {name!r} can not be used: {_reason(str(name), error)}")
+        raise typer.Exit(1) from error
     if isinstance(model, OfflineResponder):
         print_text("No --model given: what answers is no model, it quotes what was recalled.")
     return model
+
+
+def _reason(name: str, error: Exception) -> str:
+    if isinstance(error, ImportError):
+        package = _PACKAGE.search(str(error))
+        extra = package[1] if package else name.partition(":")[0]
+        if extra in _EXTRAS:
+            return f"its package is not installed. Install it with: pip install 'langmem-tiers[{extra}]'."
+    elif "model_provider" in str(error):
+        return (
+            "nobody is known to provide it. Name it as provider:model, such as openai:gpt-5-mini, and install the "
+            "provider's extra: pip install 'langmem-tiers[openai]' (or anthropic, ollama)."
+        )
+    return shortened(f"{type(error).__name__}: {error}", 300)
 
 
 def _converse(model: BaseChatModel, memory: Memory, *, user: str, thread: str, show: bool) -> None:

@@ -131,7 +131,7 @@ def _wait_for_vectors(memory: Memory, spaces: Iterable[str], target: Target) -> 
             while not _settled(memory):
                 advance(total - pending(), total)
         except KeyboardInterrupt:
-            print_error("Stopped: all messages are stored; the vectors that are missing are made when it is open again.")
+            print_error("Stopped: all messages are stored; missing vectors are made when the memory is open again.")
             raise
     if left := pending():
         print_error(f"{left:,} messages wait for the embedding model; until then they are found by their words.")

@@ -66,10 +66,9 @@ def _why_nothing(receipt: Receipt, target: Target, settings: Settings) -> str:
         return f"Nothing new: what matches was said or shown in session {receipt.session} already."
     nothing = f"Nothing in the memory of {target.user} comes close to this."
     most = min(settings.recall.first_turn_fallback, settings.recall.limit)
-    return (
-        f"{nothing}\nOn the first turn of a session, an agent would be given up to {most} of the user's recent messages "
-        "instead."
-    )
+    if not most:
+        return nothing
+    return f"{nothing}\nOn a session's first turn, an agent would be given up to {most} recent messages instead."
 
 
 def _explanation(receipt: Receipt, space: Space) -> Iterator[RenderableType]:

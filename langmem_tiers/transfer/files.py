@@ -69,7 +69,7 @@ def decoded(line: bytes | None, limit: int) -> str:
         Malformed: it was too long, or is not UTF-8.
     """
     if line is None:
-        raise Malformed(f"longer than {limit:,} bytes")
+        raise Malformed(f"the line is longer than {limit:,} bytes")
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:

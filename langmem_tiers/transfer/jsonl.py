@@ -17,8 +17,10 @@ from langmem_tiers.transfer.json_text import Malformed, parse
 from langmem_tiers.transfer.records import Entry, ImportedMessage, ImportedSession, LineProblem
 
 EXPECTED = "JSONL of {session, role, content, at}"
-_LINE_BYTES = 1_000_000
+# Room for a message of a million characters in the longest way to write them, twelve bytes each (\ud83d\ude00).
+_LINE_BYTES = 16_000_000
 _PIECE = 500
+_PIECE_CHARACTERS = 4_000_000
 
 
 def read_jsonl(path: Path) -> Iterator[Entry]:
@@ -32,12 +34,16 @@ def read_jsonl(path: Path) -> Iterator[Entry]:
         if isinstance(entry, LineProblem):
             yield entry
             continue
-        if piece and (entry.session != piece[0].session or len(piece) >= _PIECE):
+        if piece and (entry.session != piece[0].session or _is_full(piece)):
             yield _session(piece)
             piece = []
         piece.append(entry)
     if piece:
         yield _session(piece)
+
+
+def _is_full(piece: list[ImportedMessage]) -> bool:
+    return len(piece) >= _PIECE or sum(len(message.content) for message in piece) >= _PIECE_CHARACTERS
 
 
 def _session(piece: list[ImportedMessage]) -> ImportedSession:
