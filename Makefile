@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 .PHONY: demo test pytest lint types wheel smoke clean
 
 demo: $(VENV)/.base
-	$(BIN)/python examples/demo.py
+	@$(BIN)/python examples/demo.py
 
 test: lint types pytest
 
@@ -54,12 +54,12 @@ clean:
 	rm -rf $(VENV) build dist .demo .mypy_cache .pytest_cache .ruff_cache .hypothesis langmem_tiers.egg-info
 
 $(BIN)/python:
-	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=...")'
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=...")'
+	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.base: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing langmem-tiers and what it needs into $(VENV) (a minute or two, once)"
-	$(PIP) install -e . -c constraints.txt
+	@$(PIP) install -e . -c constraints.txt
 	@touch $@
 
 # The dependency groups are read from pyproject.toml here, because older pips do not know `--group`.
@@ -67,5 +67,5 @@ $(VENV)/.development: $(VENV)/.base
 	@echo "Installing what tests and checks need"
 	@$(BIN)/python -c 'import tomllib; groups = tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]; \
 	print(*groups["test"], *groups["lint"], sep="\n")' > $(VENV)/development.txt
-	$(PIP) install -r $(VENV)/development.txt -c constraints.txt
+	@$(PIP) install -r $(VENV)/development.txt -c constraints.txt
 	@touch $@

@@ -144,9 +144,9 @@ def test_ctrl_c_says_what_is_stored_and_again_goes_on_from_there(run, save, tmp_
         _wait_until(lambda: _stored(tmp_path) > 10)
         importing.send_signal(signal.SIGINT)
         _, err = importing.communicate(timeout=60)
-    said = int(re.search(r"Stopped: ([\d,]+) messages are stored\.", err)[1].replace(",", ""))
+    said = int(re.search(r"Stopped: at least (\d+) messages are stored\.", err)[1])
     assert importing.returncode == 130
-    assert 10 < said <= len(drawers(tmp_path, "users/alice")) < 500
+    assert 0 < said <= len(drawers(tmp_path, "users/alice")) < 500
     assert json.loads(run("--user", "alice", "import", file, "--json")[1])["known"] >= said
 
 

@@ -31,12 +31,38 @@ def _blocks(language):
                 yield pytest.param(found.group(2), id=f"{page.relative_to(ROOT)}:{line}")
 
 
+@pytest.fixture
+def output(tmp_path, offline_environment):
+    """Runs a block in an empty folder, which stays for the next one; what it prints."""
+
+    def run(code):
+        (tmp_path / "block.py").write_text(code)
+        command = [sys.executable, "-W", "error", "block.py"]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=offline_environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    return run
+
+
 @pytest.mark.parametrize("code", [*_blocks("python")])
-def test_python_runs(code, tmp_path, offline_environment):
-    (tmp_path / "block.py").write_text(code)
-    command = [sys.executable, "-W", "error", "block.py"]
-    done = subprocess.run(command, cwd=tmp_path, env=offline_environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+def test_python_runs(code, output):
+    output(code)
+
+
+def _block_with(words):
+    return next(block.values[0] for block in _blocks("python") if words in block.values[0])
+
+
+def test_the_quick_start_shows_its_block_every_time(output):
+    shown = [output(_block_with("today = ")) for _ in range(2)]
+    assert [block for block in shown if "Lena moved to Porto" not in block] == []
+
+
+def test_a_state_of_your_own_really_recalls(output):
+    assert "“My brother Nils plays the cello.”" in output(_block_with("MyState"))
 
 
 def _command_blocks():

@@ -101,6 +101,7 @@ def test_recall_can_be_switched_off(opened):
         "robot \ud800 here?",
         "ＲＯＢＯＴ?",
         "the rôbot?",
+        "robot o'clock isn't?",
     ],
 )
 def test_nothing_in_a_query_is_syntax(alice, query):

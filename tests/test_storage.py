@@ -28,6 +28,7 @@ from langmem_tiers.errors import (
     StorageError,
 )
 from langmem_tiers.settings import StorageSettings
+from langmem_tiers.storage import change_log
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.migrations import MIGRATIONS, Migration, migrate
 from langmem_tiers.storage.schema import metadata
@@ -164,6 +165,16 @@ def test_a_database_of_another_program_is_refused_and_not_touched(tmp_path):
     with reopened(tmp_path / "m") as memory, pytest.raises(NotAMemoryFolder, match="another program"):
         memory.user("alice").drawers()
     assert file.read_bytes() == before
+
+
+def test_a_cursor_that_another_has_moved_meanwhile_is_left_where_it_is(database):
+    migrate(database)
+    moved = []
+    for old, new in ((0, 5), (0, 3), (5, 9)):
+        with database.writing() as connection:
+            moved.append(change_log.move_cursor(connection, database.space, "file", old=old, new=new))
+    with database.reading() as connection:
+        assert (moved, change_log.cursor(connection, database.space, "file")) == ([True, False, True], 9)
 
 
 # Folders

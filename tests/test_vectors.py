@@ -432,6 +432,20 @@ def test_whatever_happens_to_the_chroma_folder_it_is_rebuilt_without_embedding_a
     assert embedder.documents_embedded == 65
 
 
+def test_chroma_files_damaged_while_they_are_open_cost_no_answer_and_are_built_anew(tmp_path, caplog):
+    with opened(tmp_path, settings=CHROMA) as alice:
+        alice.track(sentences(60), session="s")
+        alice.flush()
+        similar(alice, "the robot")
+        (folder,) = tmp_path.rglob("chroma")
+        garble(folder)
+        assert_best(alice, "the robot and the violin in the orchard")
+        assert "chroma_distrusted" in caplog.text
+        assert alice.flush()
+        assert_best(alice, "the robot and the violin in the orchard")
+        assert (problems(alice), chroma_owned(alice)) == ([], True)
+
+
 # Another model
 
 

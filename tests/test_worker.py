@@ -299,18 +299,25 @@ def test_only_so_many_spaces_are_open_at_once_and_none_forgets_anything(tmp_path
     assert open_files_fall_to(0, tmp_path)
 
 
-def test_a_space_that_is_in_use_is_not_closed_by_the_opening_of_others(tmp_path):
+def test_a_space_that_is_in_use_is_not_closed_by_the_opening_of_others(tmp_path, caplog):
     gate = Gate()
     gate.documents.set()
-    few = Settings(storage=StorageSettings(open_spaces=1))
+    gate.queries.set()
+    few = Settings(storage=StorageSettings(open_spaces=1, exact_below=0))
     with Memory.open(tmp_path, embedder=gate, settings=few, background=False) as memory, ThreadPoolExecutor(1) as pool:
-        memory.user("alice").track(robots(1), session="s")
-        recalling = pool.submit(memory.user("alice").recall, "Where is the robot?", session="t")
+        alice = memory.user("alice")
+        alice.track(robots(1), session="s")
+        alice.flush()
+        alice.recall("Where is the robot?", session="s")
+        gate.queries.clear()
+        gate.reached.clear()
+        recalling = pool.submit(alice.recall, "Where is the robot?", session="t")
         assert gate.reached.wait(10)
         for number in range(4):
             memory.user(f"user{number}").track(robots(1), session="s")
         gate.queries.set()
         assert len(recalling.result(30).items) == 1
+    assert "chroma_distrusted" not in caplog.text
 
 
 def test_fifty_threads_recall_and_track_without_an_error_or_a_loss(tmp_path):

@@ -39,6 +39,7 @@ def chat(
 ) -> None:
     """Talk to an agent that remembers; Ctrl-D ends it."""
     target = target_of(context)
+    # Whatever may be refused is looked at before a folder is made.
     target.space_name()
     chosen = _chat_model(model)
     with target.memory() as memory:

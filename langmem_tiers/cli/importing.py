@@ -107,14 +107,17 @@ def _import(
 
     def note(report: ImportReport) -> None:
         nonlocal stored
-        stored = report.stored
+        stored = report.stored + report.known
         advance(report.messages, None)
 
     with progress("Messages", shown=not target.json) as advance:
         try:
             return import_conversations(source, track=through_track_node(memory), space=space_of, on_progress=note)
         except KeyboardInterrupt:
-            print_error(f"Stopped: {stored:,} messages are stored. The same command goes on from there.")
+            # At least: it may have come between the commit of some and their report.
+            print_error(
+                f"Stopped: at least {stored:,} messages are stored. Import it again, and it goes on from there."
+            )
             raise
 
 
