@@ -533,3 +533,12 @@ def test_only_so_many_receipts_are_kept_and_numbers_are_never_used_twice(opened)
     assert [receipt.number for receipt in alice.receipts()] == [64, 63, 62]
     assert (alice.receipt(61), alice.receipt(65), alice.stats().recalls) == (None, None, 64)
     assert [receipt.number for receipt in alice.receipts(limit=1)] == [64]
+
+
+def test_having_asked_before_does_not_make_the_answer_match_less(opened):
+    alice = opened(None, **PLAIN).user("alice")
+    alice.track([user("The robot in the hall was built by Ada.")], session="s")
+    first = alice.recall("Who built the robot in the hall?", session="t", keep_receipt=False).receipt.candidates
+    alice.track([user("Who built the robot in the hall?")], session="t")
+    again = alice.recall("Who built the robot in the hall?", session="u").receipt.candidates
+    assert {each.drawer: each.scores["keyword"] for each in again}[1] == first[0].scores["keyword"] == 1.0

@@ -119,8 +119,8 @@ class EmbeddingPass:
                 faults.append((chunk.drawer, fault))
         if len(faults) == len(batch):
             self._require_vector_of_something()
-        for drawer, fault in faults:
-            log.warning("drawer_not_embedded drawer=%s reason=%s", drawer, fault.message)
+        for drawer, reason in faults:
+            log.warning("drawer_not_embedded drawer=%s reason=%s", drawer, reason.message)
 
     def _require_vector_of_something(self) -> None:
         """Nothing, if it is the texts that can not be embedded, and not the embedder that is at fault.

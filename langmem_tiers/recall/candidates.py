@@ -63,7 +63,9 @@ def _in_source(
         similar = _similar(source, vector, hits, settings)
     with watch.stage("look_up"):
         standing = drawers.standing(source.connection, source.key, hits.keys() | similar.keys())
-    matched = fusion.normalised(hits, settings.normalisation, len(query.terms))
+    # The same question asked before matches itself best: it is no measure for how well its answers match.
+    answers = {number for number, facts in standing.items() if facts.content_hash != query.content_hash}
+    matched = fusion.normalised(hits, settings.normalisation, len(query.terms), among=answers)
     return [
         Found(space=source.name, own=source.own, facts=facts, scores=_scores(number, matched, similar))
         for number, facts in standing.items()

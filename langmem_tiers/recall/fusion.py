@@ -6,7 +6,7 @@ Each function is pure; the weights are settings.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from langmem_tiers.settings import RecallSettings
 
@@ -18,9 +18,11 @@ _RRF = 60
 _HALF_MATCHED = 2.0
 
 
-def normalised(scores: Scores, how: str, terms: int) -> dict[int, float]:
-    """BM25 scores on a scale of 0 to 1, in the same order."""
-    return _NORMALISATIONS[how](scores, terms)
+def normalised(scores: Scores, how: str, terms: int, *, among: Collection[int] | None = None) -> dict[int, float]:
+    """BM25 scores on a scale of 0 to 1, in the same order; the scale is that of the drawers in `among`, if given."""
+    measured = {drawer: score for drawer, score in scores.items() if among is None or drawer in among}
+    scaled = _NORMALISATIONS[how](measured, terms)
+    return {drawer: scaled.get(drawer, 1.0) for drawer in scores}
 
 
 def fused(keyword: float | None, vector: float | None, settings: RecallSettings) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -50,7 +49,6 @@ class Recall:
         self._count = count_tokens
         self._receipts_kept = receipts_kept
         self._query = parse(request.query, request.settings.trivial_words)
-        self._hash = hashlib.blake2b(self._query.text.encode(), digest_size=16).digest()
         self._notes: list[str] = []
         self._watch = Stopwatch()
 
@@ -88,7 +86,7 @@ class Recall:
         if request.message_id is None or not request.keep_receipt:
             return None
         with self._watch.stage("look_up"), self._own.reading() as connection:
-            call = (request.session, request.message_id, self._hash)
+            call = (request.session, request.message_id, self._query.content_hash)
             return receipts.same_call(connection, self._own.key, *call)
 
     def _needless(self) -> RecallVerdict | None:
@@ -107,10 +105,10 @@ class Recall:
         """What the blocks of the other messages show: of those in the window, or of the session when none is given."""
         request = self._request
         if request.session is None and request.window is None:
-            return Before(query_hash=self._hash)
+            return Before(query_hash=self._query.content_hash)
         call = {"session": request.session, "messages": request.window, "but": request.message_id}
         shown = receipts.shown_for(own.connection, own.key, **call)  # type: ignore[arg-type]
-        return Before(shown=shown, query_hash=self._hash)
+        return Before(shown=shown, query_hash=self._query.content_hash)
 
     def _with_fallback(self, own: Snapshot, ranked: list[Found], chosen: Chosen) -> tuple[list[Found], Chosen]:
         request = self._request
@@ -119,7 +117,12 @@ class Recall:
         if not nothing or not request.fallback or not most or request.session is None:
             return ranked, chosen
         found = fallback.first_turn(
-            own, request.session, request.message_id, most=most, until=request.until, query_hash=self._hash
+            own,
+            request.session,
+            request.message_id,
+            most=most,
+            until=request.until,
+            query_hash=self._query.content_hash,
         )
         known = {selection.key(candidate) for candidate in found}
         others = [candidate for candidate in ranked if selection.key(candidate) not in known]
@@ -179,7 +182,7 @@ class Recall:
     def _keep(self, kept: KeptRecall) -> tuple[int, dict[str, float]]:
         with self._watch.stage("store"), self._own.writing(durable=False) as connection:
             key = self._own.key
-            number = receipts.put(connection, key, kept, query_hash=self._hash, most=self._receipts_kept)
+            number = receipts.put(connection, key, kept, query_hash=self._query.content_hash, most=self._receipts_kept)
             mine = [drawer for space, drawer, _, _ in kept.shown if space == self._own.name]
             drawers.count_recalled(connection, key, mine, to_millis(self._request.now))
         return number, self._watch.timings()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from langmem_tiers.content import content_hash
 from langmem_tiers.palace.words import STOPWORDS, is_trivial, searchable, words
 
 _LONGEST = 1000
@@ -16,6 +17,7 @@ class Query:
     """A user message as a search: `terms` are distinct and without function words, where any other is left."""
 
     text: str
+    content_hash: bytes
     terms: tuple[str, ...]
     trivial: bool
 
@@ -25,4 +27,9 @@ def parse(text: str, trivial_words: int) -> Query:
     clean = _SURROGATE.sub("\ufffd", text).strip()
     found = dict.fromkeys(words(searchable(clean[:_LONGEST])))
     telling = tuple(word for word in found if word not in STOPWORDS)
-    return Query(text=clean, terms=telling or tuple(found), trivial=is_trivial(clean, trivial_words))
+    return Query(
+        text=clean,
+        content_hash=content_hash(clean),
+        terms=telling or tuple(found),
+        trivial=is_trivial(clean, trivial_words),
+    )

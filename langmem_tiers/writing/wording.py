@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from datetime import datetime
 from typing import get_args
 
 from langmem_tiers.clock import require_aware, to_millis
+from langmem_tiers.content import content_hash
 from langmem_tiers.embeddings.chunking import split
 from langmem_tiers.errors import InvalidInput, InvalidText, TextTooLong
 from langmem_tiers.palace.tags import tags
@@ -58,11 +58,6 @@ def new_drawer(wording: Wording, settings: TextSettings) -> NewDrawer:
         said_at=to_millis(wording.said_at),
         chunks=tuple((start, stop, _chunk_hash(turn, start, stop)) for start, stop in spans),
     )
-
-
-def content_hash(text: str) -> bytes:
-    """The key under which equal texts are recognised."""
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 
 def embedded_text(speaker: str | None, piece: str) -> str:
