@@ -337,10 +337,13 @@ def test_two_memories_on_one_folder_both_find_everything_and_one_owns_chroma(tmp
 
 @pytest.mark.parametrize("background", [False, True])
 def test_a_memory_that_is_closed_gives_chroma_back_to_the_next(tmp_path, background):
+    closed = []
     for start in range(0, 30, 10):
         with opened(tmp_path, settings=CHROMA, background=background) as alice:
             alice.track(sentences(10, start), session="s")
             assert alice.flush(30)
+            with alice.memory.use(alice.name) as store:
+                closed.append(store)  # closed, and not merely forgotten
             assert chroma_owned(alice)
             assert alice.stats().vectors == start + 10
 
