@@ -87,7 +87,7 @@ class StorageSettings(_Frozen):
         default=20_000, ge=0, description="Up to so many vectors, exact search answers; above, Chroma."
     )
     receipts_kept: int = Field(default=1000, ge=1, description="Receipts kept in a space; older ones are dropped.")
-    embed_batch: int = Field(default=64, ge=1, description="Texts embedded at once; closing waits for one such batch.")
+    embed_batch: int = Field(default=128, ge=1, description="Texts embedded at once; closing waits for one such batch.")
 
 
 class Settings(_Frozen):

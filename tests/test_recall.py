@@ -1,6 +1,7 @@
 """Recall: what is found, how it is ranked, what is shown, and the receipt that says why."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -428,6 +429,11 @@ def test_a_block_never_takes_more_tokens_than_its_budget(opened, budget, size):
     assert recalled.receipt.tokens == (alice.memory.count_tokens(recalled.block) if recalled.block else 0)
 
 
+@pytest.mark.parametrize("budget", range(50, 130, 4))
+def test_a_block_of_the_fallback_keeps_to_its_budget_as_well(gadgets, budget):
+    assert gadgets.recall(UNRELATED, session="t", token_budget=budget).receipt.tokens <= budget
+
+
 def test_an_item_over_the_budget_is_left_out_and_a_smaller_one_still_fits(alice):
     alice.track([user("robot robot robot " + "and more words " * 30), user("The robot is red.")], session="s")
     recalled = alice.recall(ROBOT, session="t", token_budget=100)
@@ -465,6 +471,15 @@ def test_the_same_call_again_gives_the_same_bytes_and_counts_once(alice, clock):
     assert [item.drawer.number for item in again.items] == [item.drawer.number for item in first.items]
     assert [drawer.recall_count for drawer in alice.drawers()] == [1, 1, 1, 0]
     assert alice.stats().recalls == 1
+
+
+def test_the_same_call_made_many_times_at_once_counts_once(alice):
+    alice.track([user("The robot is red.")], session="s")
+    with ThreadPoolExecutor(8) as pool:
+        recalled = list(pool.map(lambda _: alice.recall(ROBOT, session="t", message_id="1"), range(8)))
+    assert len({each.block for each in recalled}) == 1
+    assert sorted(each.receipt.verdict for each in recalled) == ["recalled"] + ["repeated"] * 7
+    assert (alice.drawer(1).recall_count, alice.stats().recalls) == (1, 1)
 
 
 def test_a_fallback_repeated_gives_its_items_in_the_same_order(gadgets):

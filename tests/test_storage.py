@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
@@ -307,6 +308,18 @@ def test_a_memory_closed_while_another_holds_the_database_is_whole_when_it_is_op
         assert memory.flush()
         chroma = [finding for finding in memory.user("alice").doctor() if finding.check == "Chroma"]
         assert [(finding.level, finding.message) for finding in chroma] == [("ok", "25 vectors, as in the records")]
+
+
+@pytest.mark.parametrize("mode", ["BEGIN", "BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
+def test_whoever_opens_a_space_while_another_makes_it_waits_its_turn(database, mode):
+    with closing(sqlite3.connect(database.path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute(mode)
+        other.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        finish = threading.Timer(0.2, other.execute, ["ROLLBACK"])
+        finish.start()
+        assert migrate(database) is None
+        finish.join()
+    assert pragma(database.path, "journal_mode") == "wal"
 
 
 # Full and read-only

@@ -256,7 +256,7 @@ def test_two_processes_write_one_space_without_an_error_or_a_loss(tmp_path, offl
         memory.close()
     """
     processes = [start(script, tmp_path, mine, environment=offline_environment) for mine in "ab"]
-    assert [process.communicate(timeout=60)[1] for process in processes] == ["", ""]
+    assert [process.communicate(timeout=60)[1][-2000:] for process in processes] == ["", ""]
     with Memory.open(tmp_path, embedder=HashEmbedder(), background=False) as memory:
         alice = memory.user("alice")
         assert {drawer.message_id for drawer in alice.drawers()} == {f"{mine}-{n}" for mine in "ab" for n in range(60)}
@@ -299,25 +299,23 @@ def test_only_so_many_spaces_are_open_at_once_and_none_forgets_anything(tmp_path
     assert open_files_fall_to(0, tmp_path)
 
 
-def test_a_space_that_is_in_use_is_not_closed_by_the_opening_of_others(tmp_path, caplog):
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open files")
+def test_a_space_that_is_in_use_is_not_closed_by_the_opening_of_others(tmp_path):
     gate = Gate()
     gate.documents.set()
-    gate.queries.set()
-    few = Settings(storage=StorageSettings(open_spaces=1, exact_below=0))
+    few = Settings(storage=StorageSettings(open_spaces=1))
     with Memory.open(tmp_path, embedder=gate, settings=few, background=False) as memory, ThreadPoolExecutor(1) as pool:
-        alice = memory.user("alice")
-        alice.track(robots(1), session="s")
-        alice.flush()
-        alice.recall("Where is the robot?", session="s")
-        gate.queries.clear()
-        gate.reached.clear()
-        recalling = pool.submit(alice.recall, "Where is the robot?", session="t")
+        memory.user("alice").track(robots(1), session="s")
+        (database,) = tmp_path.rglob("memory.db")
+        recalling = pool.submit(memory.user("alice").recall, "Where is the robot?", session="t")
         assert gate.reached.wait(10)
         for number in range(4):
             memory.user(f"user{number}").track(robots(1), session="s")
+        assert open_files(database) > 0
         gate.queries.set()
         assert len(recalling.result(30).items) == 1
-    assert "chroma_distrusted" not in caplog.text
+        memory.user("bob").drawers()
+        assert open_files(database) == 0
 
 
 def test_fifty_threads_recall_and_track_without_an_error_or_a_loss(tmp_path):

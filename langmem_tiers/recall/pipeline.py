@@ -19,6 +19,8 @@ from langmem_tiers.storage.receipts import KeptRecall, Shown
 from langmem_tiers.types import Candidate, CandidateVerdict, Drawer, Recalled, RecalledItem, RecallVerdict, Receipt
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from langmem_tiers.storage.embedding_cache import Vectors
 
 
@@ -82,12 +84,17 @@ class Recall:
             return self._find(sources, None)
 
     def _made_before(self) -> KeptRecall | None:
-        request = self._request
-        if request.message_id is None or not request.keep_receipt:
+        if self._request.message_id is None or not self._request.keep_receipt:
             return None
         with self._watch.stage("look_up"), self._own.reading() as connection:
-            call = (request.session, request.message_id, self._query.content_hash)
-            return receipts.same_call(connection, self._own.key, *call)
+            return self._same_call(connection)
+
+    def _same_call(self, connection: Connection) -> KeptRecall | None:
+        request = self._request
+        if request.message_id is None:
+            return None
+        call = (request.session, request.message_id, self._query.content_hash)
+        return receipts.same_call(connection, self._own.key, *call)
 
     def _needless(self) -> RecallVerdict | None:
         if not self._request.settings.enabled:
@@ -132,7 +139,7 @@ class Recall:
     def _pack(self, sources: Sequence[Snapshot], chosen: Chosen) -> tuple[list[RecalledItem], list[str]]:
         """Render what passed, best first, while it fits the budget; then put it in order of time."""
         whole = _read(sources, [selection.key(found) for found in chosen.passed])
-        left = self._request.token_budget - self._count(rendering.render([""]))
+        left = self._request.token_budget - self._count(rendering.render([""], _header(chosen)))
         packed: list[tuple[RecalledItem, str]] = []
         for found in chosen.passed:
             drawer = whole[selection.key(found)]
@@ -160,8 +167,10 @@ class Recall:
         if not self._request.keep_receipt:
             return Recalled(block=block, items=tuple(items), receipt=receipt)
         shown: tuple[Shown, ...] = tuple((i.space, i.drawer.number, i.score, i.tokens) for i in items)
-        number, timings = self._keep(KeptRecall(receipt=receipt, block=block, shown=shown))
-        return Recalled(block=block, items=tuple(items), receipt=_numbered(receipt, number, timings))
+        kept = self._keep(KeptRecall(receipt=receipt, block=block, shown=shown))
+        if isinstance(kept, KeptRecall):
+            return self._repeated(kept)
+        return Recalled(block=block, items=tuple(items), receipt=_numbered(receipt, kept, self._watch.timings()))
 
     def _receipt(self, verdict: RecallVerdict, ranked: Sequence[Found], chosen: Chosen, tokens: int) -> Receipt:
         request = self._request
@@ -179,13 +188,17 @@ class Recall:
             notes=tuple(self._notes),
         )
 
-    def _keep(self, kept: KeptRecall) -> tuple[int, dict[str, float]]:
+    def _keep(self, kept: KeptRecall) -> int | KeptRecall:
+        """Its number, or what the same call has kept that was made at the same time and was faster."""
         with self._watch.stage("store"), self._own.writing(durable=False) as connection:
             key = self._own.key
+            faster = self._same_call(connection)
+            if faster is not None:
+                return faster
             number = receipts.put(connection, key, kept, query_hash=self._query.content_hash, most=self._receipts_kept)
             mine = [drawer for space, drawer, _, _ in kept.shown if space == self._own.name]
             drawers.count_recalled(connection, key, mine, to_millis(self._request.now))
-        return number, self._watch.timings()
+        return number
 
     def _repeated(self, kept: KeptRecall) -> Recalled:
         with snapshots(self._sources) as sources:

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -102,7 +103,7 @@ def _engine(path: Path, settings: StorageSettings) -> Engine:
         connection.isolation_level = None
         cursor = connection.cursor()
         if _is_ours_or_new(cursor):
-            cursor.execute("PRAGMA journal_mode=WAL")
+            _use_wal(cursor, settings.busy_timeout)
         cursor.execute(f"PRAGMA synchronous={settings.synchronous}")
         cursor.execute("PRAGMA secure_delete=ON")
         cursor.execute("PRAGMA cache_size=-16000")
@@ -115,6 +116,20 @@ def _engine(path: Path, settings: StorageSettings) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
 
     return engine
+
+
+def _use_wal(cursor: sqlite3.Cursor, patience: float) -> None:
+    """Switch to the write-ahead log. SQLite's busy timeout does not cover the moment when two make a file at once."""
+    deadline = monotonic() + patience
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() >= deadline:
+                raise
+            sleep(0.01)
+        else:
+            return
 
 
 def _is_ours_or_new(cursor: sqlite3.Cursor) -> bool:
