@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -13,6 +13,9 @@ from langmem_tiers.clock import from_millis
 from langmem_tiers.palace.pointers import Pointer
 from langmem_tiers.storage.schema import chunks, closets, drawers, rooms, turns, wings
 from langmem_tiers.types import Drawer
+
+# SQLite takes 32,766 variables in a statement by default.
+_IDS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,16 +60,19 @@ def known_turns(
 ) -> dict[str, dict[bytes, Version]]:
     """The wordings stored for these message ids of a session, by content hash."""
     same_drawer = and_(drawers.c.space == turns.c.space, drawers.c.number == turns.c.drawer)
-    wanted = (
-        select(turns.c.message_id, turns.c.content_hash, turns.c.drawer, drawers.c.superseded_by)
-        .select_from(turns.join(drawers, same_drawer))
-        .where(turns.c.space == space, turns.c.session == session, turns.c.message_id.in_(list(message_ids)))
-    )
+    columns = (turns.c.message_id, turns.c.content_hash, turns.c.drawer, drawers.c.superseded_by)
+    of_session = select(*columns).select_from(turns.join(drawers, same_drawer))
+    of_session = of_session.where(turns.c.space == space, turns.c.session == session)
     known: dict[str, dict[bytes, Version]] = {}
-    for row in connection.execute(wanted):
-        version = Version(drawer=row.drawer, stands=row.superseded_by is None)
-        known.setdefault(row.message_id, {})[row.content_hash] = version
+    for some in _batches(list(message_ids)):
+        for row in connection.execute(of_session.where(turns.c.message_id.in_(some))):
+            version = Version(drawer=row.drawer, stands=row.superseded_by is None)
+            known.setdefault(row.message_id, {})[row.content_hash] = version
     return known
+
+
+def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (ids[start : start + _IDS_AT_ONCE] for start in range(0, len(ids), _IDS_AT_ONCE))
 
 
 def next_number(connection: Connection, space: str) -> int:
