@@ -52,7 +52,8 @@ class EmbeddingPass:
         name = cursor_name(self.embedder.name)
         with self.database.reading() as connection:
             old = change_log.cursor(connection, self.database.space, name)
-            news = self._news(change_log.read(connection, self.database.space, after=old, kinds={"drawers.added"}))
+            added = change_log.read(connection, self.database.space, after=old, kinds={"drawers.added"})
+            news = change_log.first_drawers(added, self.batch)
         if not news:
             return False
         for batch in self._batches(news):
@@ -61,17 +62,6 @@ class EmbeddingPass:
                 return True  # what is embedded is kept; the cursor waits for the rest
         self._finish(name, old, news)
         return True
-
-    def _news(self, found: Sequence[Change]) -> list[Change]:
-        """The next changes, as many as make a batch."""
-        taken: list[Change] = []
-        total = 0
-        for change in found:
-            taken.append(change)
-            total += change.until - change.subject + 1
-            if total >= self.batch:
-                break
-        return taken
 
     def _batches(self, news: Sequence[Change]) -> Iterator[list[ChunkText]]:
         with self.database.reading() as connection:
@@ -147,9 +137,7 @@ class EmbeddingPass:
 def pending(database: Database, model: str) -> int:
     """How many drawers wait for their vectors of a model."""
     with database.reading() as connection:
-        old = change_log.cursor(connection, database.space, cursor_name(model))
-        news = change_log.read(connection, database.space, after=old, kinds={"drawers.added"}, most=1_000_000)
-    return sum(change.until - change.subject + 1 for change in news)
+        return change_log.drawers_behind(connection, database.space, cursor_name(model))
 
 
 def _ranges(news: Sequence[Change]) -> list[tuple[int, int]]:

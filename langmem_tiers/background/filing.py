@@ -15,7 +15,6 @@ from langmem_tiers.palace.topics import RECENT, ClosetDecision, decide_closets
 from langmem_tiers.palace.wings import KnownWing, RecurringName, decide_wing, recurring_names
 from langmem_tiers.palace.words import searchable
 from langmem_tiers.storage import change_log, closets, keyword, rooms
-from langmem_tiers.storage.change_log import Change
 from langmem_tiers.storage.database import Database
 
 CURSOR = "file"
@@ -57,7 +56,8 @@ class FilingPass:
         with self.database.reading() as connection:
             space = self.database.space
             old = change_log.cursor(connection, space, CURSOR)
-            news = _take(change_log.read(connection, space, after=old, kinds={"drawers.added"}, most=_BATCH))
+            added = change_log.read(connection, space, after=old, kinds={"drawers.added"}, most=_BATCH)
+            news = change_log.first_drawers(added, _BATCH)
             if not news:
                 return False
             touched = closets.rooms_of(connection, space, news[0].subject, news[-1].until)
@@ -85,20 +85,7 @@ class FilingPass:
 def pending(database: Database) -> int:
     """How many drawers wait to be filed."""
     with database.reading() as connection:
-        old = change_log.cursor(connection, database.space, CURSOR)
-        news = change_log.read(connection, database.space, after=old, kinds={"drawers.added"}, most=1_000_000)
-    return sum(change.until - change.subject + 1 for change in news)
-
-
-def _take(news: Sequence[Change]) -> list[Change]:
-    taken: list[Change] = []
-    total = 0
-    for change in news:
-        taken.append(change)
-        total += change.until - change.subject + 1
-        if total >= _BATCH:
-            break
-    return taken
+        return change_log.drawers_behind(connection, database.space, CURSOR)
 
 
 def _plan_room(connection: Connection, space: str, room: int) -> _RoomPlan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from langmem_tiers.clock import to_millis
@@ -170,7 +171,9 @@ class Recall:
         kept = self._keep(KeptRecall(receipt=receipt, block=block, shown=shown))
         if isinstance(kept, KeptRecall):
             return self._repeated(kept)
-        return Recalled(block=block, items=tuple(items), receipt=_numbered(receipt, kept, self._watch.timings()))
+        return Recalled(
+            block=block, items=tuple(items), receipt=replace(receipt, number=kept, timings=self._watch.timings())
+        )
 
     def _receipt(self, verdict: RecallVerdict, ranked: Sequence[Found], chosen: Chosen, tokens: int) -> Receipt:
         request = self._request
@@ -208,7 +211,7 @@ class Recall:
             for space, number, score, tokens in kept.shown
             if (space, number) in whole
         ]
-        receipt = _with(kept.receipt, verdict="repeated", timings=self._watch.timings())
+        receipt = replace(kept.receipt, verdict="repeated", timings=self._watch.timings())
         return Recalled(block=kept.block, items=tuple(items), receipt=receipt)
 
 
@@ -246,13 +249,3 @@ def _candidate(found: Found, verdict: CandidateVerdict) -> Candidate:
         score=round(found.score, 4),
         verdict=verdict,
     )
-
-
-def _numbered(receipt: Receipt, number: int, timings: dict[str, float]) -> Receipt:
-    return _with(receipt, number=number, timings=timings)
-
-
-def _with(receipt: Receipt, **changes: object) -> Receipt:
-    from dataclasses import replace
-
-    return replace(receipt, **changes)  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -67,6 +67,24 @@ def _behind() -> Select[Any]:
         changes.c.kind.in_(bindparam("kinds", expanding=True)),
     )
     return wanted.order_by(changes.c.position).limit(bindparam("most"))
+
+
+def first_drawers(news: Iterable[Change], least: int) -> list[Change]:
+    """As many of these changes, from the first on, as cover at least so many drawers; all if there are fewer."""
+    taken: list[Change] = []
+    for change in news:
+        taken.append(change)
+        least -= change.until - change.subject + 1
+        if least <= 0:
+            break
+    return taken
+
+
+def drawers_behind(connection: Connection, space: str, follower: str) -> int:
+    """How many new drawers a follower has not come to yet."""
+    after = cursor(connection, space, follower)
+    news = read(connection, space, after=after, kinds={"drawers.added"}, most=1_000_000)
+    return sum(change.until - change.subject + 1 for change in news)
 
 
 def cursor(connection: Connection, space: str, name: str) -> int:
