@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
     from langmem_tiers.settings import (
         RecallSettings,
+        RerankSettings,
         SessionSettings,
         Settings,
         StorageSettings,
@@ -65,6 +66,7 @@ __all__ = [
     "RecalledItem",
     "Receipt",
     "RejectedTurn",
+    "RerankSettings",
     "Session",
     "SessionSettings",
     "Settings",

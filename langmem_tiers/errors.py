@@ -22,6 +22,7 @@
     │   ├── NewerSchema           written by a newer version of this package
     │   └── MigrationFailed
     ├── EmbeddingUnavailable (RuntimeError)
+    ├── DownloadFailed (OSError)  a file could not be fetched, or is not the one expected
     ├── UnreadableFile (ValueError)   an import file that is not in the format named
     └── MissingExtra (ImportError)
 
@@ -176,6 +177,12 @@ class EmbeddingUnavailable(MemoryTiersError, RuntimeError):
     """The embedding model can not be loaded or reached now."""
 
     way_out = "Recall goes on by keywords; vectors are filled in once the model can be reached."
+
+
+class DownloadFailed(MemoryTiersError, OSError):
+    """A file could not be fetched, or what came is not the file expected."""
+
+    way_out = "Run the command again: it goes on where it stopped."
 
 
 class UnreadableFile(MemoryTiersError, ValueError):

@@ -21,6 +21,7 @@ from langmem_tiers.embeddings import resolve
 from langmem_tiers.embeddings.guard import GuardedEmbedder, NoEmbedder
 from langmem_tiers.errors import MemoryClosed
 from langmem_tiers.paths import default_folder
+from langmem_tiers.recall.rerank_guard import GuardedReranker, guarded
 from langmem_tiers.recall.tokens import TokenCounter
 from langmem_tiers.settings import Settings
 from langmem_tiers.space import Space
@@ -29,7 +30,9 @@ from langmem_tiers.storage.open_spaces import OpenSpaces
 from langmem_tiers.storage.store import SpaceStore
 
 if TYPE_CHECKING:
+    from langchain_core.documents import BaseDocumentCompressor
     from langchain_core.embeddings import Embeddings
+    from langchain_core.language_models import BaseChatModel
 
     from langmem_tiers.embeddings.base import Embedder
 
@@ -54,12 +57,20 @@ class Memory:
     """
 
     def __init__(
-        self, path: Path, *, embedder: Embedder | None, settings: Settings, background: bool, clock: Clock
+        self,
+        path: Path,
+        *,
+        embedder: Embedder | None,
+        settings: Settings,
+        background: bool,
+        clock: Clock,
+        reranker: GuardedReranker | None = None,
     ) -> None:
         self.path = path
         self.settings = settings
         self.clock = clock
         self.count_tokens = TokenCounter()
+        self.reranker = reranker
         self._embedder = None if embedder is None else GuardedEmbedder(embedder)
         self._spaces = OpenSpaces(self._open_space, settings.storage.open_spaces)
         self._worker = Worker(self._work, retry_after=self._resting) if background else None
@@ -72,6 +83,7 @@ class Memory:
         path: str | Path | None = None,
         *,
         embedder: Embeddings | Embedder | Literal["minilm"] | None = "minilm",
+        reranker: BaseDocumentCompressor | BaseChatModel | None = None,
         settings: Settings | None = None,
         background: bool = True,
         clock: Clock = utc_now,
@@ -82,17 +94,27 @@ class Memory:
             path: The folder; None takes $LANGMEM_TIERS_PATH, else the user's data folder of this system.
             embedder: "minilm" for Chroma's default model run locally, any LangChain `Embeddings`, or None for keyword
                 search only. A model that can not be reached degrades to keyword search with one warning.
+            reranker: A LangChain document compressor, such as a cross-encoder, or chat model that picks the best of
+                what a recall found, within `Settings.recall.rerank.timeout_seconds`; None, and nothing waits for a
+                model. Where it fails, the order stays as it was, and the receipt says so.
             settings: Limits and weights; see `Settings`.
             background: False does embedding and filing only inside `flush`, in the caller's thread.
             clock: Where "now" comes from.
 
         Raises:
             NotAMemoryFolder, FolderNotWritable, DiskFull, NewerSchema: the folder can not be used.
-            InvalidSettings: `embedder` is none of the above.
+            InvalidSettings: `embedder` or `reranker` is none of the above.
         """
+        chosen, chosen_reranker = resolve(embedder), guarded(reranker)
         folder = open_memory_folder(Path(path).expanduser() if path is not None else default_folder())
-        chosen = resolve(embedder)
-        return cls(folder, embedder=chosen, settings=settings or Settings(), background=background, clock=clock)
+        return cls(
+            folder,
+            embedder=chosen,
+            settings=settings or Settings(),
+            background=background,
+            clock=clock,
+            reranker=chosen_reranker,
+        )
 
     def space(self, name: str, *, fallbacks: Sequence[str] = ()) -> Space:
         """The space of this name; recall also reads the `fallbacks`, ranking its own memories first.

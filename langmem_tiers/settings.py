@@ -9,6 +9,18 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+# Fitted on the development files of two conversation sets at once (docs/decisions.md), rounded.
+SIGNAL_WEIGHTS: dict[str, float] = {
+    "match": 8.0,
+    "previous": 2.7,
+    "session": 7.0,
+    "support": 1.0,
+    "asked": 2.1,
+    "statement": 1.0,
+    "preference": 0.7,
+    "time": 3.0,
+}
+
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -37,24 +49,35 @@ class WindowSettings(_Frozen):
     turns: int = Field(default=20, ge=1, description="Last turns sent to the model (RockBot MaxLlmContextTurns).")
 
 
+class RerankSettings(_Frozen):
+    """How a reranker is used, where `Memory.open` was given one."""
+
+    enabled: bool = True
+    candidates: int = Field(default=20, ge=1, le=200, description="Best candidates it is given (AgentStudio).")
+    keep: int = Field(default=5, ge=1, le=200, description="Most candidates it promotes (AgentStudio).")
+    timeout_seconds: float = Field(default=5.0, gt=0, le=600, description="Longest that a reply waits for it.")
+    item_characters: int = Field(default=500, ge=50, description="Of a longer drawer it is given an excerpt.")
+    may_empty: bool = Field(default=True, description="Where it says that none fits, there is no block.")
+
+
 class RecallSettings(_Frozen):
     """What is searched, how it is ranked, and how much of it is shown."""
 
     enabled: bool = True
     limit: int = Field(default=8, ge=1, le=200, description="Most items in a block (RockBot MaxResults).")
-    candidates: int = Field(default=40, ge=1, le=1000, description="Most candidates taken from each channel.")
+    candidates: int = Field(default=60, ge=1, le=1000, description="Most candidates taken from each channel.")
     item_characters: int = Field(
-        default=600, ge=50, description="A longer drawer is shown as an excerpt around the words."
+        default=400, ge=50, description="A longer drawer is shown as an excerpt around what was found."
     )
     token_budget: int = Field(default=1000, ge=1, description="Most tokens in a block.")
-    keyword_weight: float = Field(default=0.3, ge=0, description="Weight of BM25 in the fusion (GoClaw).")
-    vector_weight: float = Field(default=0.7, ge=0, description="Weight of cosine similarity in the fusion (GoClaw).")
-    normalisation: Literal["max", "saturation", "rank"] = Field(
-        "max", description="How BM25 scores come to a scale of 0 to 1."
+    keyword_weight: float = Field(default=0.4, ge=0, description="Weight of the words in a drawer's match.")
+    vector_weight: float = Field(default=0.6, ge=0, description="Weight of cosine similarity in a drawer's match.")
+    weights: dict[str, float] = Field(
+        default=SIGNAL_WEIGHTS, description="Weight of each signal in the log-odds of a drawer; see docs/decisions.md."
     )
     min_similarity: float = Field(default=0.3, ge=-1, le=1, description="A vector hit below this is not a hit.")
     threshold: float = Field(
-        default=0.3, ge=0, description="An item is shown if a scale of its scores reaches this (GoClaw)."
+        default=0.05, ge=0, le=1, description="An item is shown if its score reaches this; see docs/figures.md."
     )
     own_space_boost: float = Field(
         default=1.2, ge=1, le=2, description="Factor for the space itself over fallbacks (GoClaw)."
@@ -71,6 +94,7 @@ class RecallSettings(_Frozen):
     trivial_words: int = Field(
         default=3, ge=0, description="Messages with fewer meaningful words recall nothing (GoClaw)."
     )
+    rerank: RerankSettings = RerankSettings()
 
 
 class StorageSettings(_Frozen):

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 Role = Literal["user", "assistant", "tool", "system"]
 Origin = Literal["user", "assistant", "tool", "system", "import", "dream"]
 DrawerStatus = Literal["active", "superseded"]
-Channel = Literal["keyword", "vector", "fallback"]
+Channel = Literal["keyword", "vector", "fallback", "rerank"]
 CandidateVerdict = Literal[
     "shown",
     "below_threshold",
+    "judged_unfit",
     "in_window",
     "already_shown",
     "duplicate",
@@ -101,7 +102,8 @@ class TrackReport:
 class Candidate:
     """One drawer that a recall looked at: its score by channel, the factors, and what became of it.
 
-    `scores` are on each channel's own scale from 0 to 1; `score` is the fused one that ranks.
+    `scores` are on each channel's own scale from 0 to 1; `score` is the fused one that ranks. A reranker adds
+    `rerank`: 1 over the place it named the drawer at, which then goes first, and 0 if it did not.
     """
 
     space: str
@@ -109,6 +111,7 @@ class Candidate:
     pointer: str
     session: str
     scores: Mapping[str, float]
+    signals: Mapping[str, float] = field(default_factory=dict)
     factors: Mapping[str, float] = field(default_factory=dict)
     score: float = 0.0
     verdict: CandidateVerdict = "below_threshold"
@@ -118,7 +121,8 @@ class Candidate:
 class Receipt:
     """The record of one recall: what it saw, what it chose, why, and how long each stage took.
 
-    `timings` are milliseconds by stage. `notes` name whatever was degraded, such as a model out of reach.
+    `timings` are milliseconds by stage. `notes` name whatever was degraded, such as a model out of reach. `usage` is
+    what models took, by source: `{"memory_rerank": {"calls": 1, "input_tokens": 1900, "output_tokens": 7}}`.
     """
 
     number: int
@@ -132,6 +136,7 @@ class Receipt:
     timings: Mapping[str, float] = field(default_factory=dict)
     tokens: int = 0
     notes: tuple[str, ...] = ()
+    usage: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

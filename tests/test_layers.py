@@ -6,7 +6,7 @@ from source_tree import imports_anywhere, imports_at_start, is_within, library, 
 
 MODULES = library()
 OUTER = ("langgraph", "langmem_tiers.graphs", "langmem_tiers.integrations")
-ENTRY_POINTS = ("langmem_tiers.cli", "langmem_tiers.bench")
+ENTRY_POINTS = ("langmem_tiers.cli", "langmem_tiers.bench", "langmem_tiers.pytest_plugin")
 
 
 def _in(name, packages):

@@ -168,7 +168,7 @@ def test_closets_are_the_same_whether_turns_come_at_once_or_one_by_one(memory, a
 def test_the_topic_of_a_closet_is_found_by_its_name_though_a_drawer_does_not_say_it(memory, alice):
     alice.track([user(text) for text in SAILING], session="monday", project="Windhover")
     memory.flush()
-    found = alice.recall("What about the Windhover project?", session="t").receipt.candidates
+    found = alice.recall("What about the Windhover project?", session="t", threshold=0).receipt.candidates
     assert {candidate.drawer for candidate in found if candidate.scores.get("keyword")} == {1, 2, 3, 4, 5}
 
 

@@ -1,13 +1,12 @@
 """Recall: what is found, how it is ranked, what is shown, and the receipt that says why."""
 
-import math
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from langchain_core.embeddings import Embeddings
+from meanings import Meanings, user
 
 from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.errors import InvalidText, NaiveDatetime
@@ -18,26 +17,6 @@ from langmem_tiers.testing import HashEmbedder
 PLAIN = {"recency_weight": 0, "own_space_boost": 1.0}
 ROBOT = "What about the robot?"
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
-
-
-class Meanings(Embeddings):
-    """An embedder that is told the cosine of a text to every question: by the first of its keys that the text holds."""
-
-    model = "meanings"
-
-    def __init__(self, **cosines: float) -> None:
-        self.cosines = cosines
-
-    def embed_documents(self, texts):
-        found = [next((cosine for key, cosine in self.cosines.items() if key in text), 0.0) for text in texts]
-        return [[cosine, math.sqrt(1 - cosine * cosine)] for cosine in found]
-
-    def embed_query(self, text):
-        return [1.0, 0.0]
-
-
-def user(content, message_id=None, **fields) -> Turn:
-    return Turn(role="user", content=content, message_id=message_id, **fields)
 
 
 def numbers(recalled) -> list[int]:
@@ -107,7 +86,7 @@ def test_recall_can_be_switched_off(opened):
 )
 def test_nothing_in_a_query_is_syntax(alice, query):
     alice.track([user("The robot is red.")], session="s")
-    assert numbers(alice.recall(query, session="t")) == [1]
+    assert numbers(alice.recall(query, session="t", threshold=0)) == [1]
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -118,7 +97,7 @@ def test_any_text_may_be_asked(alice, query):
 
 def test_a_query_of_a_megabyte_is_answered_by_its_beginning(alice):
     alice.track([user("The robot is red.")], session="s")
-    assert numbers(alice.recall("Where is the robot? " + "padding " * 125_000, session="t")) == [1]
+    assert numbers(alice.recall("Where is the robot? " + "padding " * 125_000, session="t", threshold=0)) == [1]
 
 
 def test_a_session_with_a_lone_surrogate_is_refused(alice):
@@ -129,32 +108,33 @@ def test_a_session_with_a_lone_surrogate_is_refused(alice):
 # Channels
 
 
-def test_without_an_embedder_words_find_and_scores_are_those_of_the_keyword_scale(opened):
+def test_without_an_embedder_words_find_and_a_drawer_matches_by_the_share_of_them_that_it_holds(opened):
     alice = opened(**PLAIN).user("alice")
-    alice.track([user("The robot, robot, robot!"), user("A robot among many other things in the cellar.")], session="s")
-    first, second = alice.recall(ROBOT, session="t").receipt.candidates
-    assert (first.drawer, first.scores, first.score) == (1, {"keyword": 1.0}, 1.0)
-    assert 0 < second.score == second.scores["keyword"] < 1
+    alice.track([user("The red robot!"), user("A robot among many other things in the cellar.")], session="s")
+    first, second = alice.recall("What about the red robot?", session="t", threshold=0).receipt.candidates
+    assert (first.drawer, first.scores, first.signals["match"]) == (1, {"keyword": 1.0}, 1.0)
+    assert 0 < second.scores["keyword"] == second.signals["match"] < 1
 
 
-def test_meaning_finds_what_shares_no_word_and_its_score_is_the_cosine(opened):
+def test_meaning_finds_what_shares_no_word_and_it_matches_by_the_cosine(opened):
     memory = opened(Meanings(feline=0.7), **PLAIN)
     alice = memory.user("alice")
     alice.track([user("The feline dozes."), user("Bread rises.")], session="s")
     memory.flush()
-    (found,) = alice.recall("Where did my cat sleep?", session="t").receipt.candidates
-    assert (found.drawer, found.scores, found.score, found.verdict) == (1, {"vector": 0.7}, 0.7, "shown")
+    (found,) = alice.recall("Where did my cat sleep?", session="t", threshold=0).receipt.candidates
+    assert (found.drawer, found.scores, found.signals["match"], found.verdict) == (1, {"vector": 0.7}, 0.7, "shown")
 
 
 def test_candidates_are_the_union_of_both_channels(opened):
     memory = opened(Meanings(machine=0.9, robot=0.1), **PLAIN)
     alice = memory.user("alice")
-    alice.track([user("The robot is red."), user("The machine is blue."), user("Bread rises.")], session="s")
+    alice.track([user("The robot is red.")], session="r")
+    alice.track([user("The machine is blue."), user("Bread rises.")], session="s")
     memory.flush()
-    found = {each.drawer: (each.scores, each.score) for each in alice.recall(ROBOT, session="t").receipt.candidates}
-    assert found == {
-        1: ({"keyword": 1.0, "vector": 0.1}, pytest.approx(0.37)),
-        2: ({"keyword": 0.0, "vector": 0.9}, pytest.approx(0.63)),
+    found = alice.recall(ROBOT, session="t").receipt.candidates
+    assert {each.drawer: (each.scores, each.signals["match"]) for each in found} == {
+        1: ({"keyword": 1.0, "vector": 0.1}, pytest.approx(0.46)),
+        2: ({"keyword": 0.0, "vector": 0.9}, pytest.approx(0.54)),
     }
 
 
@@ -165,30 +145,18 @@ def test_a_drawer_that_has_no_vector_yet_keeps_the_scale_of_its_words(opened):
     memory.flush()
     alice.track([user("A new robot.")], session="s")
     found = {each.drawer: each for each in alice.recall(ROBOT, session="t").receipt.candidates}
-    assert found[1].score == pytest.approx(0.3 * found[1].scores["keyword"] + 0.7 * 0.5)
-    assert found[2].score == found[2].scores["keyword"] > 0.9
+    assert found[1].signals["match"] == pytest.approx(0.4 * 1.0 + 0.6 * 0.5)
+    assert found[2].signals["match"] == found[2].scores["keyword"] == 1.0
 
 
-@pytest.mark.parametrize(("keyword", "vector", "score"), [(0.5, 0.5, 0.6), (3, 1, 0.8), (0, 1, 0.2), (1, 0, 1.0)])
-def test_channels_are_weighed_as_set(opened, keyword, vector, score):
+@pytest.mark.parametrize(("keyword", "vector", "match"), [(0.5, 0.5, 0.6), (3, 1, 0.8), (0, 1, 0.2), (1, 0, 1.0)])
+def test_channels_are_weighed_as_set(opened, keyword, vector, match):
     memory = opened(Meanings(robot=0.2), keyword_weight=keyword, vector_weight=vector, **PLAIN)
     alice = memory.user("alice")
     alice.track([user("The robot is red.")], session="s")
     memory.flush()
-    assert alice.recall(ROBOT, session="t").receipt.candidates[0].score == pytest.approx(score)
-
-
-@pytest.mark.parametrize(
-    ("how", "best", "second"), [("max", 1.0, None), ("rank", 1.0, 61 / 62), ("saturation", None, None)]
-)
-def test_each_normalisation_puts_words_on_a_scale_to_one(opened, how, best, second):
-    alice = opened(normalisation=how, **PLAIN).user("alice")
-    texts = ["A robot and a robot.", "One robot among many things.", *(f"Filler number {n}." for n in range(9))]
-    alice.track([user(text) for text in texts], session="s")
-    found = {each.drawer: each.score for each in alice.recall(ROBOT, session="t").receipt.candidates}
-    assert list(found) == [1, 2]
-    assert found[1] == pytest.approx(best, abs=1e-4) if best else 0 < found[1] < 1
-    assert found[2] == pytest.approx(second, abs=1e-4) if second else 0 < found[2] < found[1]
+    (found,) = alice.recall(ROBOT, session="t").receipt.candidates
+    assert found.signals["match"] == pytest.approx(match)
 
 
 def test_a_vector_hit_below_the_least_similarity_is_no_candidate(opened):
@@ -196,7 +164,7 @@ def test_a_vector_hit_below_the_least_similarity_is_no_candidate(opened):
     alice = memory.user("alice")
     alice.track([user("It is near."), user("It is far.")], session="s")
     memory.flush()
-    assert verdicts(alice.recall(ROBOT, session="t", fallback=False)) == {1: "shown"}
+    assert verdicts(alice.recall(ROBOT, session="t", threshold=0)) == {1: "shown"}
 
 
 def test_a_superseded_drawer_is_found_by_neither_channel(opened):
@@ -278,10 +246,21 @@ def test_a_space_that_is_its_own_fallback_is_read_once(memory):
 def test_what_scores_below_the_threshold_is_not_shown(opened):
     memory = opened(Meanings(near=0.5, far=0.35), **PLAIN)
     alice = memory.user("alice")
-    alice.track([user("It is near."), user("It is far.")], session="s")
+    alice.track([user("It is near.")], session="r")
+    alice.track([user("It is far.")], session="s")
     memory.flush()
-    assert verdicts(alice.recall(ROBOT, session="t")) == {1: "shown", 2: "shown"}
-    assert verdicts(alice.recall(ROBOT, session="u", threshold=0.4)) == {1: "shown", 2: "below_threshold"}
+    everything = alice.recall(ROBOT, session="t", threshold=0)
+    near, far = (item.score for item in everything.items)
+    assert (numbers(everything), near > far) == ([1, 2], True)
+    for threshold, shown in ((far, [1, 2]), ((near + far) / 2, [1]), (near, [1]), (near + 0.001, [])):
+        assert numbers(alice.recall(ROBOT, threshold=threshold)) == shown
+
+
+def test_no_scale_but_the_score_opens_the_threshold(opened):
+    alice = opened(weights={}, **PLAIN).user("alice")
+    alice.track([user("The robot is red.")], session="s")
+    (found,) = alice.recall(ROBOT, threshold=0.5).receipt.candidates
+    assert (found.scores, found.score < 0.5, found.verdict) == ({"keyword": 1.0}, True, "below_threshold")
 
 
 def test_the_same_words_are_shown_once_and_those_of_the_question_not_at_all(alice):
@@ -294,11 +273,14 @@ def test_the_same_words_are_shown_once_and_those_of_the_question_not_at_all(alic
 
 def test_at_most_the_limit_is_shown_best_first(opened):
     alice = opened(limit=3, **PLAIN).user("alice")
-    alice.track([user("robot " * count + "thing") for count in range(1, 7)], session="s")
-    recalled = alice.recall(ROBOT, session="t")
+    colours = ["red", "green", "blue", "black", "white"]
+    for count in range(6):
+        alice.track([user(f"robot {' '.join(colours[:count])}")], session=f"s{count}")
+    query = f"The robot in {', '.join(colours)}?"
+    recalled = alice.recall(query, session="t", threshold=0)
     assert numbers(recalled) == [6, 5, 4]
     assert verdicts(recalled)[3] == "over_limit"
-    assert numbers(alice.recall(ROBOT, session="u", limit=1)) == [6]
+    assert numbers(alice.recall(query, session="u", threshold=0, limit=1)) == [6]
 
 
 def test_until_leaves_out_what_was_said_later(alice):
@@ -350,7 +332,7 @@ def test_the_session_itself_is_before_the_model_and_not_recalled(alice):
 def test_a_message_that_was_edited_is_recalled_for_anew(alice):
     alice.track([user("The robot is red.")], session="s")
     assert numbers(alice.recall("Is the robot red?", session="t", message_id="1")) == [1]
-    assert numbers(alice.recall("Is the robot green?", session="t", message_id="1")) == [1]
+    assert numbers(alice.recall("Was the robot red?", session="t", message_id="1")) == [1]
 
 
 # The first turn

@@ -69,10 +69,10 @@ def opened(folder: Path, embedder=None, settings=EXACT, **options):
 
 
 def similar(space, query: str) -> list[tuple[int, float]]:
-    """The drawers by the vector channel alone, best first."""
+    """The drawers by the vector channel alone, nearest first."""
     found = space.recall(mirrored(query), keep_receipt=False, limit=50).receipt.candidates
     assert all(set(each.scores) == {"vector"} for each in found)
-    return [(each.drawer, each.scores["vector"]) for each in found]
+    return sorted(((each.drawer, each.scores["vector"]) for each in found), key=lambda each: -each[1])
 
 
 def brute_force(space, query: str) -> dict[int, float]:
@@ -283,6 +283,18 @@ def test_above_the_limit_chroma_answers_as_exact_search_does(tmp_path):
         assert_best(alice, "the robot and the violin in the orchard")
         assert_best(alice, "the kettle on the mountain")
         assert chroma_owned(alice)
+
+
+def test_up_to_the_limit_chroma_is_not_asked_even_where_it_is_owned(tmp_path, caplog):
+    with opened(tmp_path) as alice:
+        alice.track(sentences(60), session="s")
+        alice.flush()
+        assert chroma_owned(alice)
+        assert_best(alice, "the robot and the violin in the orchard")
+        (folder,) = tmp_path.rglob("chroma")
+        garble(folder)
+        assert_best(alice, "the kettle on the mountain")
+        assert "chroma_distrusted" not in caplog.text
 
 
 def test_what_is_newer_than_the_projection_is_found_and_what_was_superseded_is_not(tmp_path):

@@ -16,7 +16,7 @@ from langmem_tiers.storage import change_log, embedding_cache, facts
 from langmem_tiers.storage.change_log import Change
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import ChunkText
-from langmem_tiers.writing.wording import embedded_text
+from langmem_tiers.writing.pieces import embedded_text
 
 log = logging.getLogger(__name__)
 

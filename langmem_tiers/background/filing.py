@@ -15,6 +15,7 @@ from langmem_tiers.palace.topics import RECENT, ClosetDecision, decide_closets
 from langmem_tiers.palace.wings import KnownWing, RecurringName, decide_wing, recurring_names
 from langmem_tiers.palace.words import searchable
 from langmem_tiers.storage import change_log, closets, keyword, rooms
+from langmem_tiers.storage.change_log import Change
 from langmem_tiers.storage.database import Database
 
 CURSOR = "file"
@@ -64,13 +65,13 @@ class FilingPass:
             plans = [_plan_room(connection, space, room) for room in sorted(touched)]
             opened = closets.rooms_opened(connection, space, news[0].subject, news[-1].until)
             wings = _plan_wings(connection, space) if opened else _NO_WINGS
-        self._write(old, news[-1].position, plans, wings)
+        self._write(old, news, plans, wings)
         return True
 
-    def _write(self, old: int, new: int, plans: Sequence[_RoomPlan], wings: _WingPlan) -> None:
+    def _write(self, old: int, news: Sequence[Change], plans: Sequence[_RoomPlan], wings: _WingPlan) -> None:
         with self.database.writing() as connection:
             space, now = self.database.space, to_millis(self.clock())
-            if not change_log.move_cursor(connection, space, CURSOR, old=old, new=new):
+            if not change_log.move_cursor(connection, space, CURSOR, old=old, new=news[-1].position):
                 return  # another process has filed them meanwhile
             for plan in plans:
                 _file(connection, space, plan)
@@ -80,6 +81,8 @@ class FilingPass:
                     _categorise(connection, space, plan.room, only={decision.turn for decision in plan.decisions})
             for room in moved:
                 _categorise(connection, space, room)
+            for change in news:
+                change_log.append(connection, space, "drawers.filed", change.subject, until=change.until, at=now)
 
 
 def pending(database: Database) -> int:

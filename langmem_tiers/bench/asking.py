@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from langmem_tiers.bench.log import Answer
 from langmem_tiers.bench.questions import Case, Question
 from langmem_tiers.bench.replay import through_track_node
+from langmem_tiers.bench.scoring import Session
 from langmem_tiers.errors import StorageError
 from langmem_tiers.settings import Settings
 from langmem_tiers.transfer import import_conversations
@@ -30,18 +31,33 @@ class Plan:
     """How cases are measured.
 
     `work` is the folder for their memories; with `keep` these stay there, and a later run takes them as they are.
-    Without `vectors`, recall goes by keywords alone.
+    Without `vectors`, recall goes by keywords alone. `embeddings` is the file of vectors made before, by default
+    `embeddings.db` in the work folder.
     """
 
     work: Path
     settings: Settings
-    session_number: Callable[[str], int]
+    session_number: Callable[[str], Session]
     vectors: bool = True
     keep: bool = False
+    embeddings: Path | None = None
 
 
 def ask_case(case: Case, plan: Plan, embedder: Embedder | None) -> Iterator[Answer]:
     """The answers to the questions of a case, one after the other.
+
+    Raises:
+        StorageError: the conversation could not be stored whole.
+    """
+    with stored(case, plan, embedder) as space:
+        turns = {drawer.number: drawer.message_id for drawer in space.drawers()}
+        for question in case.questions:
+            yield ask(space, question, turns, plan.session_number)
+
+
+@contextmanager
+def stored(case: Case, plan: Plan, embedder: Embedder | None) -> Iterator[Space]:
+    """The space with the conversation of a case in it; one that was kept and holds all of it is not stored again.
 
     Raises:
         StorageError: the conversation could not be stored whole.
@@ -52,18 +68,16 @@ def ask_case(case: Case, plan: Plan, embedder: Embedder | None) -> Iterator[Answ
         _folder(case, plan) as folder,
         Memory.open(folder, embedder=embedder, settings=plan.settings, background=False) as memory,
     ):
-        track = through_track_node(memory)
-        report = import_conversations(case.sessions, track=track, space=case.space)
-        space = memory.space(case.space)
-        space.flush()
-        _require_whole(space, len(report.rejected), embedder)
-        turns = {drawer.number: drawer.message_id for drawer in space.drawers()}
-        for question in case.questions:
-            yield ask(space, question, turns, plan.session_number)
+        space, rejected = memory.space(case.space), 0
+        if space.stats().drawers != sum(len(session.messages) for session in case.sessions):
+            track = through_track_node(memory)
+            rejected = len(import_conversations(case.sessions, track=track, space=case.space).rejected)
+        finish(space, rejected)
+        yield space
 
 
 def ask(
-    space: Space, question: Question, turns: Mapping[int, str | None], session_number: Callable[[str], int]
+    space: Space, question: Question, turns: Mapping[int, str | None], session_number: Callable[[str], Session]
 ) -> Answer:
     """One question through the real recall path; everything that recall looked at is in the answer, best first."""
     started = perf_counter()
@@ -92,6 +106,21 @@ def ask(
     )
 
 
+def finish(space: Space, rejected: int) -> None:
+    """Have everything filed and embedded; `rejected` is the number of messages that were refused before.
+
+    Raises:
+        StorageError: messages were refused, or have no vectors.
+    """
+    done = space.flush()
+    if rejected or not done:
+        pending = space.stats().pending
+        raise StorageError(
+            f"{space.name} is not whole: {rejected} messages refused, {pending} without vectors.",
+            way_out="Run `langmem-tiers doctor` on it: a measurement over a part would mislead.",
+        )
+
+
 @contextmanager
 def _folder(case: Case, plan: Plan) -> Iterator[Path]:
     """The folder of the case's memory: one of its own that goes when the case is done, or one that stays."""
@@ -101,12 +130,3 @@ def _folder(case: Case, plan: Plan) -> Iterator[Path]:
         plan.work.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix="memory-", dir=plan.work) as folder:
             yield Path(folder)
-
-
-def _require_whole(space: Space, rejected: int, embedder: Embedder | None) -> None:
-    pending = space.stats().pending if embedder is not None else 0
-    if rejected or pending:
-        raise StorageError(
-            f"{space.name} is not whole: {rejected} messages refused, {pending} without vectors.",
-            way_out="Run `langmem-tiers doctor` on it: a measurement over a part would mislead.",
-        )

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from langmem_tiers.bench.scoring import Answered
+from langmem_tiers.bench.scoring import Answered, Session
 from langmem_tiers.errors import InvalidInput, UnreadableFile
 
 _TIMINGS = ("recall_ms", "embed_ms")
@@ -18,19 +19,22 @@ _TIMINGS = ("recall_ms", "embed_ms")
 class Answer:
     """What one question brought back, best first.
 
-    `drawers` are numbers within the question's space, `turns` the message ids of the same drawers.
-    `recall_ms` is the whole recall, `embed_ms` the embedding of the question within it.
+    `sessions` of the question's own conversation are numbers; one that was added to it has a name. `drawers` are
+    numbers within the question's space, `turns` the message ids of the same drawers. `recall_ms` is the whole recall,
+    `embed_ms` the embedding of the question within it. `others` counts the sessions that were added, None where the
+    conversation was not to be grown.
     """
 
     question_id: str
     question_type: str
-    sessions: tuple[int, ...]
+    sessions: tuple[Session, ...]
     drawers: tuple[int, ...]
     turns: tuple[str | None, ...]
     recall_ms: float
     embed_ms: float
     verdict: str
     abstention: bool = False
+    others: int | None = None
 
     def as_line(self) -> str:
         """The line of the log."""
@@ -46,32 +50,44 @@ class Answer:
         }
         if self.abstention:
             fields["abstention"] = True
+        if self.others is not None:
+            fields["others"] = self.others
         return json.dumps(fields, ensure_ascii=False) + "\n"
+
+
+class Line(Protocol):
+    """What a log can take: one line about one question."""
+
+    def as_line(self) -> str:
+        """A JSON object with `question_id`, and the newline."""
 
 
 class AnswerLog:
     """A log that an interrupted run is taken up from.
 
     What an interruption left of a last line is cut off. Beside the log lies `<name>.run.json`, which says how it is
-    made: going on with other settings would mix two measurements in one file.
+    made: going on with other settings would mix two measurements in one file. `way_out` is what to do then.
 
     Raises:
         InvalidInput: the log was begun with other settings.
         UnreadableFile: a line of it is no answer.
     """
 
-    def __init__(self, path: Path, run: Mapping[str, object]) -> None:
+    def __init__(
+        self, path: Path, run: Mapping[str, object], *, way_out: str = "Name another --out file, or delete this one."
+    ) -> None:
         self._path = path
+        self._way_out = way_out
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
-            _cut_partial_line(path)
+            cut_partial_line(path)
             self.answered = frozenset(str(line["question_id"]) for line in read_lines(path))
         else:
             self.answered = frozenset()
         self._require_same(run)
 
-    def append(self, answer: Answer) -> None:
-        """Write one answer; it is on its way to the disk when this returns."""
+    def append(self, answer: Line) -> None:
+        """Write one line; it is on its way to the disk when this returns."""
         with self._path.open("a", encoding="utf-8") as stream:
             stream.write(answer.as_line())
 
@@ -81,7 +97,7 @@ class AnswerLog:
         if self.answered and beside.exists() and beside.read_text(encoding="utf-8") != told:
             raise InvalidInput(
                 f"{self._path} was begun with another dataset or other settings ({beside.name} says which).",
-                way_out="Name another --out file, or delete this one.",
+                way_out=self._way_out,
             )
         beside.write_text(told, encoding="utf-8")
 
@@ -133,7 +149,8 @@ def _no_answer(path: Path, number: int) -> UnreadableFile:
     )
 
 
-def _cut_partial_line(path: Path) -> None:
+def cut_partial_line(path: Path) -> None:
+    """Cut off what an interruption left of a last line."""
     content = path.read_bytes()
     whole = content.rfind(b"\n") + 1
     if whole < len(content):

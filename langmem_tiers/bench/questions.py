@@ -23,13 +23,18 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Case:
-    """A conversation, the name of the space it goes to, and the questions about it."""
+    """A conversation, the name of the space it goes to, and the questions about it.
+
+    `names` are the set's own names of its sessions, by place: they tell which session two cases share, and are never
+    stored, since they may give the answer away.
+    """
 
     conversation: str
     space: str
     sessions: tuple[ImportedSession, ...]
     questions: tuple[Question, ...]
     problems: tuple[LineProblem, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,19 +12,24 @@ from dataclasses import dataclass, field
 from math import ceil, log2
 from statistics import fmean
 
+from langmem_tiers.bench.bootstrap import Interval, interval
 from langmem_tiers.bench.questions import Gold
+
+# A session of a question's own conversation by its number, or one that was added to it by its name.
+Session = int | str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answered:
     """What one question brought back: sessions and messages, best first, and how long that took.
 
-    `turns` is None where a log does not name messages.
+    A session that was added to the question's own conversation is a text, and never in the gold. `turns` is None where
+    a log does not name messages.
     """
 
     question_id: str
-    sessions: Sequence[int]
-    turns: Sequence[str] | None = None
+    sessions: Sequence[Session]
+    turns: Sequence[str | None] | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -38,11 +43,15 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
-    """The means over one type of questions. A metric that the data has no gold for is left out of `scores`."""
+    """The means over one type of questions. A metric that the data has no gold for is left out of `scores`.
+
+    `intervals` are those of the means, where they were asked for.
+    """
 
     name: str
     questions: int
     scores: Mapping[str, float]
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -109,8 +118,8 @@ TURN_METRICS: Mapping[str, Metric] = {
 }
 
 
-def score(answers: Iterable[Answered], golds: Iterable[Gold]) -> Scores:
-    """The table of a log against its gold."""
+def score(answers: Iterable[Answered], golds: Iterable[Gold], *, resamples: int = 0) -> Scores:
+    """The table of a log against its gold; with `resamples`, each mean has its bootstrap interval over questions."""
     answered = {answer.question_id: answer for answer in answers}
     known = {gold.question_id: gold for gold in golds}
     in_log = [gold for name, gold in known.items() if name in answered]
@@ -119,8 +128,8 @@ def score(answers: Iterable[Answered], golds: Iterable[Gold]) -> Scores:
     for gold in counted:
         by_type[gold.question_type].append(gold)
     return Scores(
-        rows=tuple(_row(name, group, answered) for name, group in sorted(by_type.items())),
-        overall=_row("all", counted, answered),
+        rows=tuple(_row(name, group, answered, resamples) for name, group in sorted(by_type.items())),
+        overall=_row("all", counted, answered, resamples),
         without_evidence=sum(not gold.sessions and not gold.abstention for gold in in_log),
         abstention=sum(gold.abstention for gold in in_log),
         unanswered=len(known) - len(in_log),
@@ -129,12 +138,17 @@ def score(answers: Iterable[Answered], golds: Iterable[Gold]) -> Scores:
     )
 
 
-def _row(name: str, golds: Sequence[Gold], answered: Mapping[str, Answered]) -> Row:
+def _row(name: str, golds: Sequence[Gold], answered: Mapping[str, Answered], resamples: int) -> Row:
     pairs = [(answered[gold.question_id], gold) for gold in golds]
     with_turns = [(answer, gold) for answer, gold in pairs if gold.turns and answer.turns is not None]
-    scores = {metric: fmean(of(*pair) for pair in pairs) for metric, of in METRICS.items() if pairs}
-    scores |= {metric: fmean(of(*pair) for pair in with_turns) for metric, of in TURN_METRICS.items() if with_turns}
-    return Row(name=name, questions=len(pairs), scores=scores)
+    values = {metric: [of(*pair) for pair in pairs] for metric, of in METRICS.items() if pairs}
+    values |= {metric: [of(*pair) for pair in with_turns] for metric, of in TURN_METRICS.items() if with_turns}
+    return Row(
+        name=name,
+        questions=len(pairs),
+        scores={metric: fmean(each) for metric, each in values.items()},
+        intervals={metric: interval(each, resamples=resamples) for metric, each in values.items() if resamples},
+    )
 
 
 def spread(values: Iterable[float]) -> Spread:

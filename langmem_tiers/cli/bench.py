@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from langmem_tiers.cli import bench_mine, bench_pipeline
 from langmem_tiers.cli.progress import progress
 from langmem_tiers.cli.target import JsonFlag, target_of
 from langmem_tiers.cli.terminal import as_data, print_error, print_json, print_rich, print_text, shortened
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from langmem_tiers.bench.retrieval import RunReport
     from langmem_tiers.bench.scoring import Row, Scores
     from langmem_tiers.settings import Settings
+    from langmem_tiers.transfer.records import LineProblem
 
 _SHOWN_PROBLEMS = 20
 
@@ -38,6 +41,8 @@ def register(app: typer.Typer) -> None:
     bench = typer.Typer(help="Measure recall on public conversation sets.", no_args_is_help=True)
     bench.command()(retrieval)
     bench.command()(score)
+    bench_mine.register(bench)
+    bench_pipeline.register(bench)
     app.add_typer(bench, name="bench")
 
 
@@ -60,12 +65,23 @@ def retrieval(
     keyword_only: Annotated[bool, typer.Option("--keyword-only", help="Without an embedding model.")] = False,
     keep: Annotated[
         bool,
-        typer.Option("--keep", help="Leave the memories in the work folder, and use those left there as they are."),
+        typer.Option(
+            "--keep",
+            help="Leave the memories in the work folder, and use those left there as they are. With --grow, only the"
+            " base stays, as it does anyway: copies are always temporary.",
+        ),
     ] = False,
+    grow: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Ask over N more sessions of the file, none of them evidence for any question."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="S", help="Which sessions --grow takes first.")] = 0,
     json: JsonFlag = False,
 ) -> None:
     """Ask every question of a set through the real recall path, and log what came back, one line a question."""
-    from langmem_tiers.bench.retrieval import Run, run_retrieval
+    from langmem_tiers.bench.retrieval import Run, prepare_base, run_retrieval
 
     target = target_of(context, json=json)
     run = Run(
@@ -73,16 +89,22 @@ def retrieval(
         data=data,
         out=out,
         work=work or out.parent / "work",
-        settings=_settings(settings),
+        settings=settings_of(settings),
         limit=limit,
         jobs=jobs,
         vectors=not keyword_only,
         keep=keep,
+        grow=grow,
+        seed=seed,
     )
+    if grow is not None:
+        with progress("Sessions to grow by", shown=not target.json) as advance:
+            prepare_base(run, on_progress=advance)
     with progress("Questions", shown=not target.json) as advance:
         report = run_retrieval(run, on_progress=advance)
     if target.json:
-        print_json({"out": out, **as_data(report)})
+        told = as_data(report)
+        print_json({"out": out, **{name: value for name, value in told.items() if value is not None}})
     else:
         _print_run(report, out)
 
@@ -93,6 +115,9 @@ def score(
     *,
     dataset: DatasetOption,
     data: DataOption,
+    bootstrap: Annotated[
+        bool, typer.Option("--bootstrap", help="Add 95 % intervals, from 1,000 resamples of the questions.")
+    ] = False,
     json: JsonFlag = False,
 ) -> None:
     """Score a log against the set's own labels: recall, R@1, MRR and NDCG by question type.
@@ -100,20 +125,22 @@ def score(
     recall_any: any of the gold sessions is among the first k distinct sessions; recall_all: all of them are.
     turn R@10: the share of the gold messages among the first 10 drawers.
     """
+    from langmem_tiers.bench.bootstrap import RESAMPLES
     from langmem_tiers.bench.datasets import read_gold
     from langmem_tiers.bench.log import read_answers
     from langmem_tiers.bench.scoring import score as scores_of
 
     target = target_of(context, json=json)
     answers = list(read_answers(log))
-    scores = scores_of(answers, read_gold(dataset.value, data))
+    scores = scores_of(answers, read_gold(dataset.value, data), resamples=RESAMPLES if bootstrap else 0)
     if target.json:
         print_json({"dataset": dataset.value, "log": log, **as_data(scores)})
     else:
-        print_rich(_table(scores, f"{dataset.value}: {log}"), *_remarks(scores))
+        print_scores(scores, f"{dataset.value}: {log}")
 
 
-def _settings(path: Path | None) -> Settings:
+def settings_of(path: Path | None) -> Settings:
+    """The settings in a file, or the defaults when there is none."""
     from pydantic import ValidationError
 
     from langmem_tiers.errors import InvalidSettings, UnreadableFile
@@ -134,10 +161,24 @@ def _settings(path: Path | None) -> Settings:
 def _print_run(report: RunReport, out: Path) -> None:
     before = f", {report.answered_before:,} were there before" if report.answered_before else ""
     print_text(f"{report.asked:,} questions asked{before}: {out}")
-    for problem in report.problems[:_SHOWN_PROBLEMS]:
+    if report.grown is not None:
+        by = report.grown
+        to = f"{by.fewest:,}" if by.fewest == by.most else f"{by.fewest:,} to {by.most:,}"
+        print_text(f"Haystacks grown by {to} sessions; the file has {by.pool:,} for it.")
+    print_problems(report.problems)
+
+
+def print_problems(problems: Sequence[LineProblem]) -> None:
+    """Name what was skipped of a file, on standard error."""
+    for problem in problems[:_SHOWN_PROBLEMS]:
         print_error(shortened(f"skipped: entry {problem.line}: {problem.reason}", 300))
-    if len(report.problems) > _SHOWN_PROBLEMS:
-        print_error(f"… and {len(report.problems) - _SHOWN_PROBLEMS:,} more (--json names all).")
+    if len(problems) > _SHOWN_PROBLEMS:
+        print_error(f"… and {len(problems) - _SHOWN_PROBLEMS:,} more (--json names all).")
+
+
+def print_scores(scores: Scores, title: str) -> None:
+    """The table of scores with what was not counted."""
+    print_rich(_table(scores, title), *_remarks(scores))
 
 
 def _table(scores: Scores, title: str) -> Table:
@@ -155,8 +196,15 @@ def _table(scores: Scores, title: str) -> Table:
 
 
 def _figures(row: Row, scores: Scores) -> list[str]:
-    found = (row.scores.get(name) for name in scores.overall.scores)
-    return [f"{row.questions:,}", *("-" if value is None else f"{value:.3f}" for value in found)]
+    return [f"{row.questions:,}", *(_figure(row, name) for name in scores.overall.scores)]
+
+
+def _figure(row: Row, metric: str) -> str:
+    """The mean, and its interval below it where there is one: side by side they would be too wide for a terminal."""
+    value, interval = row.scores.get(metric), row.intervals.get(metric)
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if interval is None else f"{value:.3f}\n{interval.low:.2f}-{interval.high:.2f}"
 
 
 def _remarks(scores: Scores) -> list[str]:

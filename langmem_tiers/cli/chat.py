@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
 
 _EXTRAS = ("openai", "anthropic", "ollama")
+RerankOption = Annotated[
+    str | None,
+    typer.Option(metavar="MODEL", help="A chat model that picks the best of what is found, such as openai:gpt-5-mini."),
+]
 # As LangChain names it when it is missing.
 _PACKAGE = re.compile(r"langchain-([\w-]+)")
 
@@ -36,20 +40,22 @@ def chat(
     ] = None,
     session: Annotated[str | None, typer.Option(help="The session to continue. Default: a new one.")] = None,
     show: Annotated[bool, typer.Option("--show", help="Print each block that was recalled.")] = False,
+    rerank: RerankOption = None,
 ) -> None:
     """Talk to an agent that remembers; Ctrl-D ends it."""
     target = target_of(context)
     # Whatever may be refused is looked at before a folder is made.
     target.space_name()
-    chosen = _chat_model(model)
-    with target.memory() as memory:
+    chosen, reranker = chat_model(model), reranking_model(rerank)
+    with target.memory(reranker=reranker) as memory:
         thread = session or f"chat-{uuid4().hex[:8]}"
         print_text(f"Session {thread} of {target.user}, memory in {memory.path}. Ctrl-D ends it.")
         _converse(chosen, memory, user=str(target.user), thread=thread, show=show)
         print_text("")
 
 
-def _chat_model(name: str | None) -> BaseChatModel:
+def chat_model(name: str | None) -> BaseChatModel:
+    """The model of a name, or the offline responder; what is wrong with a name is said in one line."""
     from langmem_tiers.integrations import OfflineResponder, model_or_offline
 
     try:
@@ -60,6 +66,11 @@ def _chat_model(name: str | None) -> BaseChatModel:
     if isinstance(model, OfflineResponder):
         print_text("No --model given: what answers is no model, it quotes what was recalled.")
     return model
+
+
+def reranking_model(name: str | None) -> BaseChatModel | None:
+    """The model of a name that was given with `--rerank`, if one was."""
+    return chat_model(name) if name else None
 
 
 def _reason(name: str, error: Exception) -> str:
@@ -88,10 +99,10 @@ def _converse(model: BaseChatModel, memory: Memory, *, user: str, thread: str, s
     except (MemoryTiersError, OutputFailed):
         raise
     except Exception as error:  # whatever a provider's client raises: a wrong key, no network, a model retired
-        raise _model_error(error) from error
+        raise model_error(error) from error
 
 
-def _model_error(error: Exception) -> typer.Exit:
+def model_error(error: Exception) -> typer.Exit:
     """Said in one line, because a provider's traceback says no more; what was said before it is remembered."""
     print_error(f"The model failed: {type(error).__name__}: {error}")
     return typer.Exit(1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from langmem_tiers.cli.chat import RerankOption, reranking_model
 from langmem_tiers.cli.target import JsonFlag, Target, target_of
 from langmem_tiers.cli.terminal import console, print_json, print_rich, print_text, shortened
 
@@ -33,6 +34,7 @@ def recall(
     session: Annotated[
         str | None, typer.Option(help="Ask within this session: what it has before it is left out.")
     ] = None,
+    rerank: RerankOption = None,
     json: JsonFlag = False,
 ) -> None:
     """Print the block that a model would be given for QUERY.
@@ -40,7 +42,8 @@ def recall(
     Asking here leaves no trace: nothing is counted as recalled, and no receipt is kept.
     """
     target = target_of(context, json=json)
-    with target.existing_memory(settings=_asked_on_purpose()) as memory:
+    reranker = reranking_model(rerank)
+    with target.existing_memory(settings=_asked_on_purpose(), reranker=reranker) as memory:
         space = target.space(memory)
         recalled = space.recall(query, session=session, limit=limit, fallback=False, keep_receipt=False)
         if target.json:
@@ -74,6 +77,8 @@ def _why_nothing(receipt: Receipt, target: Target, settings: Settings) -> str:
 def _explanation(receipt: Receipt, space: Space) -> Iterator[RenderableType]:
     yield _candidates_table(receipt, space)
     yield "ms by stage: " + "  ".join(f"{stage} {millis:.1f}" for stage, millis in receipt.timings.items())
+    for source, taken in receipt.usage.items():
+        yield f"{source}: " + "  ".join(f"{name} {number:,}" for name, number in taken.items())
 
 
 def _candidates_table(receipt: Receipt, space: Space) -> Table:

@@ -14,6 +14,8 @@ import typer
 from langmem_tiers.errors import MissingUser, NotAMemoryFolder
 
 if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
     from langmem_tiers.memory import Memory
     from langmem_tiers.settings import Settings
     from langmem_tiers.space import Space
@@ -36,15 +38,17 @@ class Target:
     json: bool = False
 
     @contextmanager
-    def memory(self) -> Iterator[Memory]:
+    def memory(self, *, reranker: BaseChatModel | None = None) -> Iterator[Memory]:
         """The memory, open for one command; the folder is made if there is none."""
         from langmem_tiers.memory import Memory
 
-        with Memory.open(self.path) as memory:
+        with Memory.open(self.path, reranker=reranker) as memory:
             yield memory
 
     @contextmanager
-    def existing_memory(self, *, settings: Settings | None = None) -> Iterator[Memory]:
+    def existing_memory(
+        self, *, settings: Settings | None = None, reranker: BaseChatModel | None = None
+    ) -> Iterator[Memory]:
         """The memory, for commands that look at what is there: no folder is made, and nothing is embedded meanwhile.
 
         Raises:
@@ -62,7 +66,7 @@ class Target:
                 f"There is no memory at {folder}.",
                 way_out="Name its folder before the command: langmem-tiers --path FOLDER …",
             )
-        with Memory.open(folder, settings=settings, background=False) as memory:
+        with Memory.open(folder, reranker=reranker, settings=settings, background=False) as memory:
             yield memory
 
     def space_name(self) -> str:

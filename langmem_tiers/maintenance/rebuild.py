@@ -5,6 +5,8 @@ from __future__ import annotations
 from sqlalchemy import Connection, delete, select
 
 from langmem_tiers.background.embedding import cursor_name
+from langmem_tiers.clock import to_millis, utc_now
+from langmem_tiers.maintenance.restating import restate
 from langmem_tiers.maintenance.vectors import unusable
 from langmem_tiers.palace.words import searchable
 from langmem_tiers.storage import change_log, closets, keyword, rooms
@@ -18,7 +20,8 @@ _STRIDE = 1000
 
 def rebuild(store: SpaceStore, model: str | None) -> tuple[str, ...]:
     """Build everything anew that follows from the records; a line for each thing done."""
-    lines = [_keyword_index(store)]
+    # The statements first: that the index was made anew tells those who keep drawers in memory to read them again.
+    lines = [f"statements: {restate(store)} drawers looked at", _keyword_index(store)]
     if model is None or store.chroma is None:
         return (*lines, "vectors: left alone, this memory was opened for keyword search only")
     return (*lines, _vectors(store, model), _projection(store))
@@ -33,6 +36,8 @@ def _keyword_index(store: SpaceStore) -> str:
             found = closets.categories(connection, store.key, room.number)
             keyword.categorise(connection, [(drawer, searchable(category)) for drawer, category in found])
         count = keyword.count(connection)
+        last, now = _last(connection, store.key), to_millis(utc_now())
+        change_log.append(connection, store.key, "keyword.rebuilt", 1, until=last, at=now)
     return f"keyword index: {count} drawers"
 
 

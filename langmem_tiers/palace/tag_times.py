@@ -63,8 +63,9 @@ def _month_number(name: str) -> int:
     return _MONTHS.index(name[:3].casefold()) + 1
 
 
-def _number(counted: str) -> int:
-    return int(counted) if counted.isdigit() else _NUMBERS[" ".join(counted.casefold().split())]
+def counted(number: str) -> int:
+    """The count that a number, in digits or words up to twelve, means."""
+    return int(number) if number.isdigit() else _NUMBERS[" ".join(number.casefold().split())]
 
 
 def _month(year: int, month: int) -> str:
@@ -144,11 +145,11 @@ def _span(match: re.Match[str], spoken: date) -> str:
 
 
 def _ago(match: re.Match[str], spoken: date) -> str:
-    return _shifted(spoken, -_number(match[1]), match[2].casefold())
+    return _shifted(spoken, -counted(match[1]), match[2].casefold())
 
 
 def _ahead(match: re.Match[str], spoken: date) -> str:
-    return _shifted(spoken, _number(match[1]), match[2].casefold())
+    return _shifted(spoken, counted(match[1]), match[2].casefold())
 
 
 def _shifted(spoken: date, count: int, unit: str) -> str:

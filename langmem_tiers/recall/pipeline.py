@@ -8,21 +8,27 @@ from typing import TYPE_CHECKING, Protocol
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidVector
-from langmem_tiers.recall import candidates, fallback, rendering, selection
+from langmem_tiers.recall import candidates, fallback, packing, rendering, selection
 from langmem_tiers.recall.candidates import Found
+from langmem_tiers.recall.packing import Packer
 from langmem_tiers.recall.query import parse
 from langmem_tiers.recall.request import RecallRequest
+from langmem_tiers.recall.rerank import Passage
+from langmem_tiers.recall.rerank_step import RerankStep
 from langmem_tiers.recall.selection import Before, Chosen
 from langmem_tiers.recall.sources import OwnSource, Snapshot, Source, snapshots
 from langmem_tiers.recall.stopwatch import Stopwatch
 from langmem_tiers.storage import drawers, receipts
 from langmem_tiers.storage.receipts import KeptRecall, Shown
-from langmem_tiers.types import Candidate, CandidateVerdict, Drawer, Recalled, RecalledItem, RecallVerdict, Receipt
+from langmem_tiers.types import Candidate, CandidateVerdict, Recalled, RecalledItem, RecallVerdict, Receipt
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from langmem_tiers.recall.rerank_guard import GuardedReranker
     from langmem_tiers.storage.embedding_cache import Vectors
+
+Result = tuple[RecallVerdict, list[Found], Chosen, list[RecalledItem], list[str]]
 
 
 class QueryEmbedder(Protocol):
@@ -44,6 +50,7 @@ class Recall:
         embedder: QueryEmbedder,
         count_tokens: Callable[[str], int],
         receipts_kept: int,
+        reranker: GuardedReranker | None = None,
     ) -> None:
         self._request = request
         self._own = own
@@ -51,6 +58,7 @@ class Recall:
         self._embedder = embedder
         self._count = count_tokens
         self._receipts_kept = receipts_kept
+        self._rerank = RerankStep(reranker, request)
         self._query = parse(request.query, request.settings.trivial_words)
         self._notes: list[str] = []
         self._watch = Stopwatch()
@@ -67,12 +75,36 @@ class Recall:
         # Embedding may have taken its time: the records are read as they are after it.
         with snapshots(self._sources) as sources:
             ranked = self._find(sources, vector)
-            with self._watch.stage("choose"):
-                chosen = selection.choose(ranked, self._request, self._before(sources[0]))
-                ranked, chosen = self._with_fallback(sources[0], ranked, chosen)
-            with self._watch.stage("render"):
-                items, lines = self._pack(sources, chosen)
-        return self._finish(_verdict(items, chosen), ranked, chosen, items, lines)
+            passages = self._passages(sources, ranked, vector)
+            result = None if passages else self._choose(sources, ranked, vector)
+        if result is None:
+            # No transaction is held while a model is asked, so what has changed meanwhile is looked at again.
+            ranked = self._reranked(ranked, passages)
+            with snapshots(self._sources) as sources:
+                result = self._choose(sources, candidates.standing(sources, ranked), vector)
+        return self._finish(*result)
+
+    def _choose(self, sources: Sequence[Snapshot], ranked: list[Found], vector: Vectors | None) -> Result:
+        with self._watch.stage("choose"):
+            chosen = selection.choose(ranked, self._request, self._before(sources[0]), none_fits=self._rerank.none_fits)
+            ranked, chosen = self._with_fallback(sources[0], ranked, chosen)
+        with self._watch.stage("render"):
+            items, lines = self._pack(sources, chosen, vector)
+        return _verdict(items, chosen), ranked, chosen, items, lines
+
+    def _passages(self, sources: Sequence[Snapshot], ranked: Sequence[Found], vector: Vectors | None) -> list[Passage]:
+        """What the reranker is given, nothing where there is none or it could make no difference."""
+        if not self._rerank.wanted:
+            return []
+        given = self._rerank.given(ranked, self._before(sources[0]))
+        return self._rerank.passages(given, sources, self._query.terms, vector)
+
+    def _reranked(self, ranked: Sequence[Found], passages: Sequence[Passage]) -> list[Found]:
+        with self._watch.stage("rerank"):
+            reranked = self._rerank.rank(self._query.text, ranked, passages)
+        if self._rerank.note:
+            self._notes.append(self._rerank.note)
+        return reranked
 
     def _find(self, sources: Sequence[Snapshot], vector: Vectors | None) -> list[Found]:
         request = self._request
@@ -110,13 +142,16 @@ class Recall:
         return vector
 
     def _before(self, own: Snapshot) -> Before:
-        """What the blocks of the other messages show: of those in the window, or of the session when none is given."""
-        request = self._request
+        """What the window shows, and the blocks of its other messages; of the whole session where none is given."""
+        request, query_hash = self._request, self._query.content_hash
         if request.session is None and request.window is None:
-            return Before(query_hash=self._query.content_hash)
+            return Before(query_hash=query_hash)
         call = {"session": request.session, "messages": request.window, "but": request.message_id}
         shown = receipts.shown_for(own.connection, own.key, **call)  # type: ignore[arg-type]
-        return Before(shown=shown, query_hash=self._query.content_hash)
+        window = None
+        if request.window is not None:
+            window = drawers.of_messages(own.connection, own.key, request.session, request.window)
+        return Before(shown=shown, window=window, query_hash=query_hash)
 
     def _with_fallback(self, own: Snapshot, ranked: list[Found], chosen: Chosen) -> tuple[list[Found], Chosen]:
         request = self._request
@@ -137,23 +172,20 @@ class Recall:
         verdicts = {key: verdict for key, verdict in chosen.verdicts.items() if key not in known}
         return [*found, *others], Chosen(passed=found, verdicts=verdicts)
 
-    def _pack(self, sources: Sequence[Snapshot], chosen: Chosen) -> tuple[list[RecalledItem], list[str]]:
-        """Render what passed, best first, while it fits the budget; then put it in order of time."""
-        whole = _read(sources, [selection.key(found) for found in chosen.passed])
-        left = self._request.token_budget - self._count(rendering.render([""], _header(chosen)))
-        packed: list[tuple[RecalledItem, str]] = []
-        for found in chosen.passed:
-            drawer = whole[selection.key(found)]
-            most = self._request.settings.item_characters
-            line = rendering.render_item(drawer, rendering.excerpt(drawer.content, self._query.terms, most))
-            tokens = self._count(line + "\n")
-            if tokens > left:
-                chosen.verdicts[selection.key(found)] = "over_budget"
-                continue
-            left -= tokens
-            packed.append((RecalledItem(space=found.space, drawer=drawer, score=found.score, tokens=tokens), line))
-        by_time = sorted(packed, key=lambda item: (item[0].drawer.said_at, item[0].drawer.number))
-        return [item for item, _ in packed], [line for _, line in by_time]
+    def _pack(
+        self, sources: Sequence[Snapshot], chosen: Chosen, vector: Vectors | None
+    ) -> tuple[list[RecalledItem], list[str]]:
+        """Render what passed while it fits the budget; what does not fit gets its verdict."""
+        packer = Packer(
+            terms=self._query.terms,
+            vector=vector,
+            budget=self._request.token_budget - self._count(rendering.render([""], _header(chosen))),
+            most=self._request.settings.item_characters,
+            count=self._count,
+        )
+        packed = packer.pack(sources, chosen.passed)
+        chosen.verdicts.update(dict.fromkeys(packed.left_out, "over_budget"))
+        return packed.items, packed.lines
 
     def _finish(
         self,
@@ -189,6 +221,7 @@ class Recall:
             timings=self._watch.timings(),
             tokens=tokens,
             notes=tuple(self._notes),
+            usage=self._rerank.usage,
         )
 
     def _keep(self, kept: KeptRecall) -> int | KeptRecall:
@@ -205,7 +238,7 @@ class Recall:
 
     def _repeated(self, kept: KeptRecall) -> Recalled:
         with snapshots(self._sources) as sources:
-            whole = _read(sources, [(space, number) for space, number, _, _ in kept.shown])
+            whole = packing.read(sources, [(space, number) for space, number, _, _ in kept.shown])
         items = [
             RecalledItem(space=space, drawer=whole[space, number], score=score, tokens=tokens)
             for space, number, score, tokens in kept.shown
@@ -227,17 +260,6 @@ def _verdict(items: Sequence[RecalledItem], chosen: Chosen) -> RecallVerdict:
     return "nothing_new" if before_the_model & set(chosen.verdicts.values()) else "nothing_found"
 
 
-def _read(sources: Sequence[Snapshot], wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Drawer]:
-    """Whole drawers by space and number."""
-    whole: dict[tuple[str, int], Drawer] = {}
-    for source in sources:
-        numbers = [number for space, number in wanted if space == source.name]
-        if numbers:
-            read = drawers.read(source.connection, source.key, numbers)
-            whole |= {(source.name, number): drawer for number, drawer in read.items()}
-    return whole
-
-
 def _candidate(found: Found, verdict: CandidateVerdict) -> Candidate:
     return Candidate(
         space=found.space,
@@ -245,6 +267,7 @@ def _candidate(found: Found, verdict: CandidateVerdict) -> Candidate:
         pointer=found.facts.pointer,
         session=found.facts.session,
         scores={channel: round(score, 4) for channel, score in found.scores.items()},
+        signals={name: round(value, 4) for name, value in found.signals.items()},
         factors=found.factors,
         score=round(found.score, 4),
         verdict=verdict,

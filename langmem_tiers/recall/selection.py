@@ -18,9 +18,13 @@ Rule = Callable[[Found], CandidateVerdict | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Before:
-    """What the model has before it already: drawers shown in the session, as (space, number)."""
+    """What the model has before it already: drawers shown in the session, as (space, number), and those in its window.
+
+    `window` are numbers of the space itself; None stands for the last turns of the session.
+    """
 
     shown: Collection[tuple[str, int]] = ()
+    window: Collection[int] | None = None
     query_hash: bytes = b""
 
 
@@ -32,17 +36,31 @@ class Chosen:
     verdicts: dict[tuple[str, int], CandidateVerdict] = field(default_factory=dict)
 
 
-def choose(ranked: Sequence[Found], request: RecallRequest, before: Before) -> Chosen:
-    """Judge the candidates in order; at most `request.limit` pass."""
+def choose(ranked: Sequence[Found], request: RecallRequest, before: Before, *, none_fits: bool = False) -> Chosen:
+    """Judge the candidates in order; at most `request.limit` pass, and none where a reranker said that `none_fits`."""
     chosen = Chosen()
-    rules = _rules(ranked, request, before, chosen)
-    for candidate in ranked:
-        verdict = next((verdict for rule in rules if (verdict := rule(candidate))), None)
-        if verdict is None:
-            chosen.passed.append(candidate)
-        else:
-            chosen.verdicts[key(candidate)] = verdict
+    *hard, duplicate = _rules(ranked, request, before)
+
+    def unfit(_: Found) -> CandidateVerdict | None:
+        return "judged_unfit" if none_fits else None
+
+    def below_threshold(found: Found) -> CandidateVerdict | None:
+        # What a reranker has promoted fits by its word.
+        fits = found.score >= request.threshold or found.scores.get("rerank")
+        return None if fits else "below_threshold"
+
+    def over_limit(_: Found) -> CandidateVerdict | None:
+        return "over_limit" if len(chosen.passed) >= request.limit else None
+
+    _judge(ranked, (*hard, unfit, below_threshold, duplicate, over_limit), chosen)
     return chosen
+
+
+def showable(ranked: Sequence[Found], request: RecallRequest, before: Before) -> list[Found]:
+    """The candidates that only their score, the limit or the budget could keep from being shown."""
+    chosen = Chosen()
+    _judge(ranked, _rules(ranked, request, before), chosen)
+    return chosen.passed
 
 
 def key(candidate: Found) -> tuple[str, int]:
@@ -50,7 +68,16 @@ def key(candidate: Found) -> tuple[str, int]:
     return candidate.space, candidate.facts.number
 
 
-def _rules(ranked: Sequence[Found], request: RecallRequest, before: Before, chosen: Chosen) -> tuple[Rule, ...]:
+def _judge(ranked: Sequence[Found], rules: Sequence[Rule], chosen: Chosen) -> None:
+    for candidate in ranked:
+        verdict = next((verdict for rule in rules if (verdict := rule(candidate))), None)
+        if verdict is None:
+            chosen.passed.append(candidate)
+        else:
+            chosen.verdicts[key(candidate)] = verdict
+
+
+def _rules(ranked: Sequence[Found], request: RecallRequest, before: Before) -> tuple[Rule, ...]:
     until = None if request.until is None else to_millis(request.until)
     contents = {before.query_hash}
 
@@ -60,14 +87,10 @@ def _rules(ranked: Sequence[Found], request: RecallRequest, before: Before, chos
     own = {found.facts.content_hash for found in ranked if found.own and not outside_dates(found)}
 
     def in_window(found: Found) -> CandidateVerdict | None:
-        return "in_window" if _is_in_window(found, request) else None
+        return "in_window" if _is_in_window(found, request, before.window) else None
 
     def already_shown(found: Found) -> CandidateVerdict | None:
         return "already_shown" if key(found) in before.shown else None
-
-    def below_threshold(found: Found) -> CandidateVerdict | None:
-        # By its best scale: a floor on the fused score alone would shut out what one channel is sure of.
-        return "below_threshold" if max(found.score, *found.scores.values()) < request.threshold else None
 
     def duplicate(found: Found) -> CandidateVerdict | None:
         # Best first: what comes later is the lesser copy. But the space's own goes before any of a fallback.
@@ -76,15 +99,12 @@ def _rules(ranked: Sequence[Found], request: RecallRequest, before: Before, chos
         contents.add(found.facts.content_hash)
         return None
 
-    def over_limit(_: Found) -> CandidateVerdict | None:
-        return "over_limit" if len(chosen.passed) >= request.limit else None
-
-    return (outside_dates, in_window, already_shown, below_threshold, duplicate, over_limit)
+    return (outside_dates, in_window, already_shown, duplicate)
 
 
-def _is_in_window(found: Found, request: RecallRequest) -> bool:
-    if not found.own or (request.session is not None and found.facts.session != request.session):
+def _is_in_window(found: Found, request: RecallRequest, window: Collection[int] | None) -> bool:
+    if not found.own:
         return False
-    if request.window is None:
-        return request.session is not None and found.facts.turns_back < request.window_turns
-    return found.facts.message_id in request.window
+    if window is not None:
+        return found.facts.number in window
+    return found.facts.session == request.session and found.facts.turns_back < request.window_turns

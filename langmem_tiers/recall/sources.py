@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 from sqlalchemy import Connection
 
 if TYPE_CHECKING:
+    from langmem_tiers.recall.signals.coverage import Held
+    from langmem_tiers.storage.drawers import DrawerFacts
     from langmem_tiers.storage.embedding_cache import Vectors
 
 
@@ -22,6 +24,28 @@ class Similarity(Protocol):
     def similarities(self, connection: Connection, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
         """The cosine similarity of these drawers, where they have a vector."""
 
+    def nearest_pieces(
+        self, connection: Connection, query: Vectors, drawers: Collection[int]
+    ) -> dict[int, tuple[int, int]]:
+        """Start and stop of the piece of each drawer that is nearest to the query, where it has a vector."""
+
+
+class Words(Protocol):
+    """The keyword channel of a space."""
+
+    def holding(self, connection: Connection, terms: Sequence[str]) -> tuple[list[Held], int]:
+        """For each term the drawers that hold it; and how many drawers there are."""
+
+
+class Columns(Protocol):
+    """What ranking needs to know of the drawers of a space."""
+
+    def facts(self, connection: Connection, numbers: Collection[int]) -> dict[int, DrawerFacts]:
+        """The facts of those of these drawers that stand."""
+
+    def previous(self, connection: Connection, numbers: Collection[int]) -> dict[int, int]:
+        """For each of these drawers the one said just before it in its room, where that is the number before."""
+
 
 class Source(Protocol):
     """A space that recall reads from; `key` is what its rows are kept under."""
@@ -31,6 +55,14 @@ class Source(Protocol):
 
     def reading(self) -> AbstractContextManager[Connection]:
         """A snapshot of its records."""
+
+    @property
+    def columns(self) -> Columns:
+        """The facts of its drawers."""
+
+    @property
+    def words(self) -> Words:
+        """Its keyword channel."""
 
     @property
     def vectors(self) -> Similarity | None:
@@ -52,6 +84,8 @@ class Snapshot:
     key: str
     own: bool
     connection: Connection
+    columns: Columns
+    words: Words
     vectors: Similarity | None
 
 
@@ -65,6 +99,8 @@ def snapshots(sources: Sequence[Source]) -> Iterator[list[Snapshot]]:
                 key=source.key,
                 own=position == 0,
                 connection=stack.enter_context(source.reading()),
+                columns=source.columns,
+                words=source.words,
                 vectors=source.vectors,
             )
             for position, source in enumerate(sources)

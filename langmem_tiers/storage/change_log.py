@@ -16,6 +16,8 @@ Kind = Literal[
     "drawers.added",  # subject..until are the numbers of new drawers
     "drawer.superseded",  # subject is the drawer, until the number of its chunks
     "drawers.embedded",  # subject..until have their vectors of the model in detail
+    "drawers.filed",  # subject..until have their closets, and these are in the keyword index
+    "keyword.rebuilt",  # the whole keyword index, of the drawers subject..until, was made anew
     "session.ended",  # subject is the room
     "room.refiled",  # subject is the room, until its new wing
 ]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -43,6 +44,8 @@ class ChromaIndex:
         self._lock = FileLock(folder / "chroma.lock", thread_local=False)
         self._open: ChromaFolder | None = None
         self._marked = False
+        self._damaged: str | None = None
+        self._taking = threading.Lock()  # the file lock lets every thread of this process in
 
     @property
     def owned(self) -> bool:
@@ -67,18 +70,35 @@ class ChromaIndex:
         Raises:
             ProjectionDamaged: not even a new folder could be used.
         """
-        if self.owned:
-            return True
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            return False
-        try:
-            self._open = self._trusted() or self._built()
-        except BaseException:
-            self._lock.release()
-            raise
-        return True
+        return self._take(self._built)
+
+    def own_large(self, least: int) -> bool:
+        """Take the projection if it holds more than `least` vectors and can be used as it lies; False otherwise.
+
+        This waits for Chroma to open its folder, and never for one to be built.
+        """
+        return self._size() > least and self._take(lambda: None)
+
+    def _take(self, otherwise: Callable[[], ChromaFolder | None]) -> bool:
+        with self._taking:
+            if self.owned:
+                return True
+            try:
+                self._lock.acquire(timeout=0)
+            except Timeout:
+                return False
+            try:
+                self._open = self._trusted() or otherwise()
+            finally:
+                if self._open is None:
+                    self._lock.release()
+            return self.owned
+
+    def _size(self) -> int:
+        """How many vectors it held when it was last left clean."""
+        with self._database.reading() as connection:
+            count = facts.get(connection, self._database.space, _COUNT)
+            return 0 if count is None or self._left_unclean(connection) else int(count)
 
     def step(self) -> bool:
         """Carry out the next changes of the log; False when there are none. The caller owns the projection.
@@ -171,12 +191,13 @@ class ChromaIndex:
             space = self._database.space
             name, model = facts.get(connection, space, _FOLDER), facts.get(connection, space, _MODEL)
             count, unclean = facts.get(connection, space, _COUNT), self._left_unclean(connection)
-        if name is None or model != self.model or unclean or not self._is_whole(name):
+        if name in {None, self._damaged} or model != self.model or unclean or not self._is_whole(str(name)):
             return None
-        folder = self.folder / "chroma" / name
+        folder = self.folder / "chroma" / str(name)
         try:
             return _opened(folder, count)
         except ProjectionDamaged as error:
+            self._damaged = name  # Chroma can not be asked twice for a folder that it failed to open
             log.warning("chroma_rebuilt folder=%s reason=%s", str(folder), str(error))
             return None
 

@@ -29,6 +29,7 @@ class NewDrawer:
     content: str
     content_hash: bytes
     tags: tuple[str, ...]
+    states: int
     said_at: int
     chunks: tuple[tuple[int, int, bytes], ...]
 
@@ -38,12 +39,16 @@ class DrawerFacts:
     """What ranking needs to know of a drawer."""
 
     number: int
+    room: int
+    place: int
     session: str
-    message_id: str | None
     pointer: str
     turns_back: int
     content_hash: bytes
     origin: str
+    role: str
+    speaker: str | None
+    states: int
     said_at: int
 
 
@@ -113,10 +118,15 @@ def reinstate(connection: Connection, space: str, number: int) -> None:
     connection.execute(update(drawers).where(this).values(superseded_by=None))
 
 
-def standing(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int, DrawerFacts]:
-    """What ranking needs to know of those of these drawers that still stand."""
-    rows = connection.execute(_standing(), {"space": space, "numbers": sorted(numbers)})
-    return {row[0]: _facts(*row) for row in rows}
+def of_messages(connection: Connection, space: str, session: str | None, message_ids: Collection[str]) -> set[int]:
+    """The numbers of the drawers of these messages, of a session or of any."""
+    found: set[int] = set()
+    for some in _batches(list(message_ids)):
+        these = select(turns.c.drawer).where(turns.c.space == space, turns.c.message_id.in_(some))
+        found |= set(
+            connection.execute(these if session is None else these.where(turns.c.session == session)).scalars()
+        )
+    return found
 
 
 def read(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int, Drawer]:
@@ -167,7 +177,7 @@ def count_recalled(connection: Connection, space: str, numbers: Collection[int],
 
 
 def _row(drawer: NewDrawer, **place: Any) -> dict[str, Any]:
-    kept = ("role", "origin", "speaker", "content", "content_hash", "said_at")
+    kept = ("role", "origin", "speaker", "content", "content_hash", "states", "said_at")
     return {**{name: getattr(drawer, name) for name in kept}, "tags": "\n".join(drawer.tags), **place}
 
 
@@ -202,53 +212,12 @@ _THESE = (drawers.c.space == bindparam("space"), drawers.c.number.in_(bindparam(
 
 
 @cache
-def _standing() -> Select[Any]:
-    columns = (
-        drawers.c.number,
-        rooms.c.session,
-        turns.c.message_id,
-        rooms.c.address_wing,
-        rooms.c.address_room,
-        drawers.c.place,
-        rooms.c.drawers,
-        drawers.c.content_hash,
-        drawers.c.origin,
-        drawers.c.said_at,
-    )
-    return select(*columns).select_from(_address()).where(*_THESE, drawers.c.superseded_by.is_(None))
-
-
-@cache
 def _numbered() -> Select[Any]:
     return _whole().where(*_THESE)
 
 
 def _pointer(row: Row[Any]) -> str:
     return str(Pointer(row.address_wing, row.address_room, row.place))
-
-
-def _facts(  # a row of `_standing`, in its order
-    number: int,
-    session: str,
-    message_id: str | None,
-    wing: int,
-    room: int,
-    place: int,
-    places: int,
-    content_hash: bytes,
-    origin: str,
-    said_at: int,
-) -> DrawerFacts:
-    return DrawerFacts(
-        number=number,
-        session=session,
-        message_id=message_id,
-        pointer=str(Pointer(wing, room, place)),
-        turns_back=places - place,
-        content_hash=content_hash,
-        origin=origin,
-        said_at=said_at,
-    )
 
 
 def _drawer(row: Row[Any]) -> Drawer:

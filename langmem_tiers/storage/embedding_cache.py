@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,6 +102,24 @@ def _usable(rows: Sequence[tuple[int, int, bytes]]) -> ChunkVectors | None:
 def of_drawers(connection: Connection, space: str, model: str, numbers: Sequence[int]) -> ChunkVectors | None:
     """The vectors of all chunks of these drawers."""
     return load(connection, space, model, [(number, number) for number in numbers])
+
+
+def nearest_pieces(
+    connection: Connection, space: str, model: str, query: Vectors, numbers: Collection[int]
+) -> dict[int, tuple[int, int]]:
+    """Start and stop of the chunk of each of these drawers that is nearest to a query vector."""
+    found = (
+        select(chunks.c.drawer, chunks.c.start, chunks.c.stop, embeddings.c.vector)
+        .select_from(chunks.join(embeddings, _same_text(model)))
+        .where(chunks.c.space == space, chunks.c.drawer.in_(sorted(numbers)))
+    )
+    best: dict[int, tuple[float, tuple[int, int]]] = {}
+    for row in connection.execute(found):
+        if len(row.vector) == query.nbytes:
+            similarity = float(np.frombuffer(row.vector, dtype="<f4") @ query)
+            if row.drawer not in best or similarity > best[row.drawer][0]:
+                best[row.drawer] = similarity, (row.start, row.stop)
+    return {drawer: span for drawer, (_, span) in best.items()}
 
 
 def named(connection: Connection, space: str, model: str) -> set[tuple[int, int]]:

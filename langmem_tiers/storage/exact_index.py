@@ -79,7 +79,10 @@ class ExactIndex:
         rows = self._rows
         if rows is None or not drawers:
             return {}
-        held = np.flatnonzero(np.isin(rows.drawers[: rows.count], list(drawers)))
+        # By place in a table instead of by comparing: the last place stays False, for rows that are gone (-1).
+        wanted = np.zeros(int(rows.drawers[: rows.count].max(initial=0)) + 2, np.bool_)
+        wanted[[drawer for drawer in drawers if 0 <= drawer < len(wanted) - 1]] = True
+        held = np.flatnonzero(wanted[rows.drawers[: rows.count]])
         return best_by_drawer(rows.drawers[held], rows.matrix[held] @ query, len(held))
 
     def _news(self, connection: Connection) -> list[Change]:

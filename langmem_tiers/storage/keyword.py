@@ -12,12 +12,15 @@ from sqlalchemy import Connection, text
 
 # Columns content, tags, category: what was said counts most, what was derived from it least.
 _WEIGHTS = (1.0, 0.6, 0.3)
-_MOST_TERMS = 32
+MOST_TERMS = 32
+# Where a term is looked for: in what was said, or in the names of the place that it is filed in.
+SAID, PLACE = "{content tags}", "{category}"
 
 _CREATE = (
     "CREATE VIRTUAL TABLE keyword USING fts5(content, tags, category, tokenize='porter unicode61 remove_diacritics 2')"
 )
 _SEARCH = text("SELECT rowid, rank FROM keyword WHERE keyword MATCH :query ORDER BY rank LIMIT :most")
+_HOLDING = "SELECT rowid FROM keyword WHERE keyword MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid LIMIT ?"
 _INSERT = text("INSERT INTO keyword (rowid, content, tags, category) VALUES (:drawer, :content, :tags, :category)")
 _DELETE = text("DELETE FROM keyword WHERE rowid = :drawer")
 _CATEGORISE = text("UPDATE keyword SET category = :category WHERE rowid = :drawer")
@@ -72,12 +75,18 @@ def search(connection: Connection, terms: Sequence[str], most: int) -> list[tupl
 
     Each term is quoted, so that none is read as FTS5 syntax; at most 32 count.
     """
-    quoted = ['"' + term.replace('"', '""') + '"' for term in terms[:_MOST_TERMS]]
+    quoted = [_quoted(term) for term in terms[:MOST_TERMS]]
     if not quoted:
         return []
     rows = connection.execute(_SEARCH, {"query": " OR ".join(quoted), "most": most})
     # FTS5 gives better matches smaller (negative) values.
     return [(drawer, -rank) for drawer, rank in rows]
+
+
+def holding(connection: Connection, term: str, *, after: int, upto: int, most: int, columns: str = SAID) -> list[int]:
+    """The drawers behind one number and up to another that hold a term, ascending, at most so many."""
+    rows = connection.exec_driver_sql(_HOLDING, (f"{columns} : {_quoted(term)}", after + 1, upto, most))
+    return [row[0] for row in rows]
 
 
 def count(connection: Connection) -> int:
@@ -93,3 +102,7 @@ def drawers(connection: Connection) -> set[int]:
 def check(connection: Connection) -> None:
     """Let FTS5 compare its index with its rows; raises a database error when they disagree."""
     connection.exec_driver_sql("INSERT INTO keyword (keyword) VALUES ('integrity-check')")
+
+
+def _quoted(term: str) -> str:
+    return '"' + term.replace('"', '""') + '"'

@@ -33,7 +33,14 @@ def _create(connection: Connection) -> None:
     connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
 
 
-MIGRATIONS: tuple[Migration, ...] = (Migration("create", _create),)
+def _states(connection: Connection) -> None:
+    # The first step creates today's tables: only a file that was made before lacks the column.
+    columns = connection.exec_driver_sql("SELECT name FROM pragma_table_info('drawers')").scalars()
+    if "states" not in set(columns):
+        connection.exec_driver_sql("ALTER TABLE drawers ADD COLUMN states INTEGER NOT NULL DEFAULT 0")
+
+
+MIGRATIONS: tuple[Migration, ...] = (Migration("create", _create), Migration("states of drawers", _states))
 
 
 def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> Path | None:

@@ -141,6 +141,13 @@ drawers = Table(
     Column("content", Text, nullable=False, comment="Verbatim, never paraphrased."),
     Column("content_hash", LargeBinary, nullable=False, comment="BLAKE2b-128 of the content in UTF-8."),
     Column("tags", Text, nullable=False, comment="One a line: @p people, @l places, @e events, @i items, @t times."),
+    Column(
+        "states",
+        Integer,
+        nullable=False,
+        server_default="0",
+        comment="Bits: 1 it states something of its speaker, 2 a like, dislike or habit.",
+    ),
     Column("said_at", BigInteger, nullable=False),
     Column("recorded_at", BigInteger, nullable=False),
     Column("superseded_by", Integer, comment="The drawer of the edited message; NULL while it stands."),
@@ -169,12 +176,17 @@ chunks = Table(
     metadata,
     _space(),
     Column("drawer", Integer, nullable=False),
-    Column("ordinal", Integer, nullable=False, comment="0 for the first piece; drawer.ordinal is its id in Chroma."),
+    Column(
+        "ordinal",
+        Integer,
+        nullable=False,
+        comment="0 for the first piece, statements last; drawer.ordinal is its id in Chroma.",
+    ),
     Column("start", Integer, nullable=False, comment="First character of the drawer's content."),
     Column("stop", Integer, nullable=False, comment="One past its last character."),
     Column("text_hash", LargeBinary, nullable=False, comment="BLAKE2b-128 of the text that is embedded."),
     PrimaryKeyConstraint("space", "drawer", "ordinal"),
-    comment="Pieces of drawers that get one vector each.",
+    comment="Pieces of drawers, and first-person sentences in them, that get one vector each.",
 )
 
 embeddings = Table(

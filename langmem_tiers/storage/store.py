@@ -10,8 +10,10 @@ from sqlalchemy import Connection
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage.chroma_index import ChromaIndex
 from langmem_tiers.storage.database import Database
+from langmem_tiers.storage.drawer_columns import DrawerColumns
 from langmem_tiers.storage.folder import DATABASE, mark_space, space_folder
 from langmem_tiers.storage.migrations import migrate
+from langmem_tiers.storage.postings import Postings
 from langmem_tiers.storage.vector_search import VectorSearch
 
 
@@ -31,6 +33,8 @@ class SpaceStore:
             raise
         self.chroma = None if model is None else ChromaIndex(self.folder, self.database, model)
         self.vectors = self._search(settings, model)
+        self.words = Postings(self.key)
+        self.columns = DrawerColumns(self.key)
 
     def reading(self) -> AbstractContextManager[Connection]:
         """A snapshot of the records."""

@@ -67,11 +67,23 @@ class VectorSearch:
             return {}
         return best_by_drawer(vectors.drawers, vectors.matrix @ query, len(vectors.drawers))
 
+    def nearest_pieces(
+        self, connection: Connection, query: Vectors, drawers: Collection[int]
+    ) -> dict[int, tuple[int, int]]:
+        """Start and stop of the piece of each of these drawers that is nearest to the query."""
+        return embedding_cache.nearest_pieces(connection, self._space, self._model, query, drawers)
+
     def _choose(self, connection: Connection) -> None:
         """Switch between the two ways where the size, or the loss of the projection, asks for it."""
         if self._uses_chroma and not self._chroma.owned:
             self._uses_chroma, self._index = False, ExactIndex(self._space, self._model)
-        elif len(self._index) > self._exact_below and self._chroma.owned:
+        elif not self._uses_chroma and self._is_large():
             position = change_log.cursor(connection, self._space, CURSOR)
             self._index = ExactIndex(self._space, self._model, position=position)
             self._uses_chroma = True
+
+    def _is_large(self) -> bool:
+        """Whether there are many vectors and Chroma holds them: on opening, that is asked before any are loaded."""
+        if self._index.position:
+            return len(self._index) > self._exact_below and self._chroma.owned
+        return self._chroma.own_large(self._exact_below)

@@ -16,6 +16,7 @@ from langmem_tiers.palace.tags import tags
 from langmem_tiers.settings import TextSettings
 from langmem_tiers.storage.drawers import NewDrawer
 from langmem_tiers.types import RejectedTurn, Role, Turn
+from langmem_tiers.writing import pieces
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,7 +47,8 @@ def read(turns: Iterable[Turn], settings: TextSettings, now: datetime) -> tuple[
 def new_drawer(wording: Wording, settings: TextSettings) -> NewDrawer:
     """The drawer of a wording, with its tags and chunks."""
     turn = wording.turn
-    spans = split(turn.content, settings.chunk_characters)
+    told = pieces.told(turn.content, role=turn.role, speaker=turn.speaker)
+    spans = dict.fromkeys((*split(turn.content, settings.chunk_characters), *told))
     return NewDrawer(
         message_id=wording.message_id,
         role=turn.role,
@@ -55,18 +57,10 @@ def new_drawer(wording: Wording, settings: TextSettings) -> NewDrawer:
         content=turn.content,
         content_hash=wording.content_hash,
         tags=tags(turn.content, speaker=turn.speaker, said_at=wording.said_at),
+        states=pieces.states(turn.content, told),
         said_at=to_millis(wording.said_at),
-        chunks=tuple((start, stop, _chunk_hash(turn, start, stop)) for start, stop in spans),
+        chunks=tuple((*span, pieces.text_hash(turn.content, span, speaker=turn.speaker)) for span in spans),
     )
-
-
-def embedded_text(speaker: str | None, piece: str) -> str:
-    """The text that stands for a chunk in vector space: a named speaker belongs to what was said."""
-    return f"{speaker}: {piece}" if speaker else piece
-
-
-def _chunk_hash(turn: Turn, start: int, stop: int) -> bytes:
-    return content_hash(embedded_text(turn.speaker, turn.content[start:stop]))
 
 
 def _wording(turn: Turn, settings: TextSettings, now: datetime, seen: Counter[bytes]) -> Wording:

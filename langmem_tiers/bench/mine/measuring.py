@@ -1,0 +1,204 @@
+"""Asking a space its questions through the real recall path, and scoring where their messages come."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from langmem_tiers.bench.mine.questions import LEAST, Kind, MinedQuestion
+from langmem_tiers.bench.scoring import Spread, reciprocal_rank, spread
+from langmem_tiers.content import content_hash
+from langmem_tiers.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from langmem_tiers.space import Space
+    from langmem_tiers.types import Drawer
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    """Where the message that answers a question came among everything that recall found, best first.
+
+    `rank` counts messages from 1 and `session_rank` their sessions; None: it was not found. `shown`: it would be in the
+    block that a model is given. `milliseconds` are those of the whole recall.
+    """
+
+    question_id: str
+    kind: Kind
+    rank: int | None
+    session_rank: int | None
+    shown: bool
+    milliseconds: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """The means over some questions, from 0 to 1.
+
+    `recall_at_k` is the share whose message is among the first k found, `mrr` the mean of 1 / its rank,
+    `session_recall_at_5` the share whose session is among the first 5, `shown` the share whose message is in the block.
+    """
+
+    kind: str
+    questions: int
+    recall_at_1: float
+    recall_at_5: float
+    recall_at_10: float
+    mrr: float
+    session_recall_at_5: float
+    shown: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Measured:
+    """The result: a row for each kind of question, the row of all, and the place of every answer.
+
+    `gone` questions were not asked, because their message is not in the space (any more). `pending` messages have no
+    vectors yet, and are found by their words only. `notes` say what else was degraded.
+    """
+
+    space: str
+    rows: tuple[Row, ...]
+    overall: Row
+    places: tuple[Place, ...]
+    gone: int
+    pending: int
+    notes: tuple[str, ...]
+    recall_ms: Spread
+
+    @property
+    def recall_at_1(self) -> float:
+        """The share of questions whose message was found first."""
+        return self.overall.recall_at_1
+
+    @property
+    def recall_at_5(self) -> float:
+        """The share of questions whose message was among the first five."""
+        return self.overall.recall_at_5
+
+    @property
+    def recall_at_10(self) -> float:
+        """The share of questions whose message was among the first ten."""
+        return self.overall.recall_at_10
+
+    @property
+    def mrr(self) -> float:
+        """The mean reciprocal rank."""
+        return self.overall.mrr
+
+    @property
+    def shown(self) -> float:
+        """The share of questions whose message a model would be given."""
+        return self.overall.shown
+
+
+def measure(space: Space, questions: Iterable[MinedQuestion], *, on_progress: Progress | None = None) -> Measured:
+    """Ask the questions, outside of any session, and see where the messages come that answer them.
+
+    The settings are those that the memory was opened with. Nothing is left in the space: no receipt, no count.
+
+    Args:
+        space: The space that the questions were made from.
+        questions: What `mine_questions` or `read_questions` gave.
+        on_progress: Is told how many were asked, and how many will be.
+
+    Raises:
+        InvalidInput: fewer than five of the questions have their message in this space.
+    """
+    told = on_progress or (lambda _done, _total: None)
+    wanted = list(questions)
+    gold = _Gold(space.drawers())
+    asked = [question for question in wanted if question.content_hash in gold.drawers]
+    if len(asked) < LEAST:
+        raise _of_another_space(space.name, len(asked), len(wanted))
+    notes: dict[str, None] = {}
+    places = []
+    for done, question in enumerate(asked, 1):
+        places.append(_ask(space, question, gold, notes))
+        told(done, len(asked))
+    return _measured(space, places, gone=len(wanted) - len(asked), notes=tuple(notes))
+
+
+class _Gold:
+    """The drawers and the sessions that hold a content, by its hash: whoever said it, wherever."""
+
+    def __init__(self, drawers: Iterable[Drawer]) -> None:
+        self.drawers: dict[bytes, set[int]] = defaultdict(set)
+        self.sessions: dict[bytes, set[str]] = defaultdict(set)
+        for drawer in drawers:
+            if drawer.status == "active":
+                digest = content_hash(drawer.content)
+                self.drawers[digest].add(drawer.number)
+                self.sessions[digest].add(drawer.session)
+
+
+def _ask(space: Space, question: MinedQuestion, gold: _Gold, notes: dict[str, None]) -> Place:
+    started = perf_counter()
+    # Under the settings' own threshold, limit and budget: they say what is shown, and change nothing about the ranks.
+    recalled = space.recall(question.text, now=question.asked_at, fallback=False, keep_receipt=False)
+    milliseconds = (perf_counter() - started) * 1000
+    found = recalled.receipt.candidates
+    notes.update(dict.fromkeys(recalled.receipt.notes))
+    drawers = {(space.name, number) for number in gold.drawers[question.content_hash]}
+    sessions = {(space.name, session) for session in gold.sessions[question.content_hash]}
+    return Place(
+        question_id=question.question_id,
+        kind=question.kind,
+        rank=_rank([(one.space, one.drawer) for one in found], drawers),
+        session_rank=_rank([(one.space, one.session) for one in found], sessions),
+        shown=any((item.space, item.drawer.number) in drawers for item in recalled.items),
+        milliseconds=milliseconds,
+    )
+
+
+def _rank(ranked: Sequence[Hashable], gold: set[tuple[str, int]] | set[tuple[str, str]]) -> int | None:
+    reciprocal = reciprocal_rank(ranked, gold)
+    return round(1 / reciprocal) if reciprocal else None
+
+
+def _measured(space: Space, places: Sequence[Place], *, gone: int, notes: tuple[str, ...]) -> Measured:
+    by_kind: Mapping[str, list[Place]] = defaultdict(list)
+    for place in places:
+        by_kind[place.kind].append(place)
+    stats = space.stats()
+    return Measured(
+        space=space.name,
+        rows=tuple(_row(kind, group) for kind, group in sorted(by_kind.items())),
+        overall=_row("all", places),
+        places=tuple(places),
+        gone=gone,
+        pending=stats.pending if stats.embedding_model is not None else 0,
+        notes=notes,
+        recall_ms=spread(place.milliseconds for place in places),
+    )
+
+
+def _row(kind: str, places: Sequence[Place]) -> Row:
+    ranks, sessions = ([getattr(place, name) for place in places] for name in ("rank", "session_rank"))
+    return Row(
+        kind=kind,
+        questions=len(places),
+        recall_at_1=_within(ranks, 1),
+        recall_at_5=_within(ranks, 5),
+        recall_at_10=_within(ranks, 10),
+        mrr=fmean(1 / rank if rank else 0.0 for rank in ranks),
+        session_recall_at_5=_within(sessions, 5),
+        shown=fmean(place.shown for place in places),
+    )
+
+
+def _within(ranks: Sequence[int | None], k: int) -> float:
+    return fmean(rank is not None and rank <= k for rank in ranks)
+
+
+def _of_another_space(space: str, asked: int, wanted: int) -> InvalidInput:
+    return InvalidInput(
+        f"Of {wanted} questions only {asked} are about messages in {space}; at least {LEAST} are needed.",
+        way_out="Name the space that they were made from, or make new ones.",
+    )

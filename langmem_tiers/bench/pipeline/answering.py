@@ -1,0 +1,133 @@
+"""The QA step: what was recalled goes to the reader, and its answers into the generation log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from langmem_tiers.bench.pipeline.call_log import CallLog
+from langmem_tiers.bench.pipeline.contexts import Reading, read_contexts
+from langmem_tiers.bench.pipeline.instances import Cases, gold_answers
+from langmem_tiers.bench.pipeline.models import Reply
+from langmem_tiers.bench.pipeline.reading import Reader, ToRead
+from langmem_tiers.bench.pipeline.runs import BenchRun
+from langmem_tiers.bench.pipeline.usage import Prices, Usage, usage_of, with_earlier
+from langmem_tiers.bench.pools import in_threads
+from langmem_tiers.bench.questions import Question
+
+Told = Callable[[int, int], None]
+SOURCE = "memory_qa"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answering:
+    """How questions are answered.
+
+    `reader_name` and `temperature` are for the log. `jobs` readers are asked at once. `label` tells several sets of
+    answers of one run apart. With `retry_failed`, questions whose reader failed before are asked again.
+    """
+
+    run: BenchRun
+    reader: Reader
+    reader_name: str
+    temperature: float | None = None
+    reading: Reading = field(default_factory=Reading)
+    limit: int | None = None
+    adversarial: bool = False
+    jobs: int = 1
+    label: str | None = None
+    retry_failed: bool = True
+    prices: Prices = field(default_factory=Prices)
+
+    def described(self) -> dict[str, object]:
+        """What must stay the same for the log to be gone on with."""
+        told = {"reader": self.reader_name, "temperature": self.temperature}
+        return {**self.run.described(), **told, **self.reading.described()}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answers:
+    """What the step did: questions asked now, answered before, failed by now; those without a gold answer."""
+
+    asked: int
+    before: int
+    failed: tuple[str, ...]
+    without_gold: tuple[str, ...]
+    usage: Usage
+
+
+def answer(how: Answering, contexts: Path, *, on_progress: Told | None = None) -> Answers:
+    """Ask the reader every question that it has not answered yet, and log what it says.
+
+    `contexts` is the log that `make_contexts` gives for the same way of reading. `on_progress` is told the number of
+    questions answered now and that to come to.
+
+    Raises:
+        InvalidInput: the log was begun with another reader or another way of reading.
+        UnreadableFile: the data or a log is not in its format.
+    """
+    log = CallLog(
+        how.run.log("generation_logs", how.label),
+        how.described(),
+        way_out="Give these answers a name of their own with --label, or delete that file.",
+    )
+    questions, golds = _questions(how), gold_answers(how.run.dataset, how.run.data)
+    left = [one for one in questions.values() if one.question_id in golds and _is_left(log, one, how)]
+    _ask(how, log, left, read_contexts(contexts), golds, on_progress or (lambda _done, _total: None))
+    log.put_in_order(questions)
+    return Answers(
+        asked=len(left),
+        before=len(questions.keys() & golds.keys()) - len(left),
+        failed=tuple(name for name in questions if "error" in log.lines.get(name, {})),
+        without_gold=tuple(name for name in questions if name not in golds),
+        usage=usage_of(SOURCE, log.lines.values(), how.prices),
+    )
+
+
+def _questions(how: Answering) -> dict[str, Question]:
+    """The questions by id, in the order of the file."""
+    cases = Cases(how.run.dataset, how.run.data, limit=how.limit, adversarial=how.adversarial)
+    return {question.question_id: question for case in cases for question in case.questions}
+
+
+def _is_left(log: CallLog, question: Question, how: Answering) -> bool:
+    line = log.lines.get(question.question_id)
+    return line is None or (how.retry_failed and "error" in line)
+
+
+def _ask(
+    how: Answering,
+    log: CallLog,
+    left: list[Question],
+    contexts: dict[str, str],
+    golds: dict[str, str],
+    told: Told,
+) -> None:
+    def asked(question: Question) -> tuple[Question, Reply]:
+        given = contexts[question.question_id]
+        return question, how.reader(ToRead(question=question.text, context=given, asked_at=question.asked_at))
+
+    told(0, len(left))
+    replies: Iterator[tuple[Question, Reply]] = in_threads(asked, left, how.jobs)
+    for done, (question, reply) in enumerate(replies, 1):
+        name = question.question_id
+        log.append(with_earlier(_line(question, golds[name], reply), log.lines.get(name)))
+        told(done, len(left))
+
+
+def _line(question: Question, gold: str, reply: Reply) -> dict[str, object]:
+    line: dict[str, object] = {
+        "question_id": question.question_id,
+        "question_type": question.question_type,
+        "question": question.text,
+        "answer": gold,
+        "hypothesis": reply.text,
+        "prompt_tokens": reply.prompt_tokens,
+        "completion_tokens": reply.completion_tokens,
+        "calls": 1,
+        "ms": reply.ms,
+    }
+    if question.abstention:
+        line["abstention"] = True
+    return line if reply.error is None else line | {"error": reply.error}

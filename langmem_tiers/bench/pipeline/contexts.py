@@ -1,0 +1,213 @@
+"""What the reader is given for a question: something of the memory, in order of time.
+
+Three grains. `block`: the block that an agent's model would be given. `drawer`: the best drawers, whole, under the
+dates of their sessions. `session`: the best sessions, whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from langmem_tiers.bench.asking import Plan, stored
+from langmem_tiers.bench.log import AnswerLog, read_lines
+from langmem_tiers.bench.pipeline.instances import Cases
+from langmem_tiers.bench.pipeline.runs import BenchRun
+from langmem_tiers.bench.pools import in_processes
+from langmem_tiers.bench.questions import Case, Question
+from langmem_tiers.bench.retrieval import embedder_of
+from langmem_tiers.recall.rendering import escape
+from langmem_tiers.recall.tokens import estimate
+from langmem_tiers.storage.errors_border import translated
+from langmem_tiers.types import Drawer, Recalled
+
+if TYPE_CHECKING:
+    from langmem_tiers.space import Space
+
+Grain = Literal["block", "drawer", "session"]
+Told = Callable[[int, int], None]
+
+_ALL = 1_000_000  # tokens, where nothing is to be left out
+_TOP_K: Mapping[Grain, int] = {"block": 50, "drawer": 10, "session": 5}
+_BUDGET: Mapping[Grain, int] = {"block": 4000, "drawer": _ALL, "session": _ALL}
+_LEFT_OUT = frozenset({"outside_dates", "below_threshold"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """How much of the memory the reader is given.
+
+    `top_k` is the number of items, drawers or sessions (50, 10 and 5 by default), `token_budget` the most tokens
+    (4,000 for a block, else no limit). A drawer counts from the score `threshold` on: by default every one does, since
+    whoever asks a question wants an answer, and an agent's own threshold is for what nobody asked.
+    """
+
+    grain: Grain = "block"
+    top_k: int | None = None
+    token_budget: int | None = None
+    threshold: float = 0.0
+
+    @property
+    def most(self) -> int:
+        """The items, drawers or sessions at most."""
+        return self.top_k or _TOP_K[self.grain]
+
+    @property
+    def tokens(self) -> int:
+        """The tokens at most."""
+        return self.token_budget or _BUDGET[self.grain]
+
+    def described(self) -> dict[str, object]:
+        """What tells two ways of reading apart."""
+        told = {"grain": self.grain, "top_k": self.most, "token_budget": self.tokens}
+        return told | ({"threshold": self.threshold} if self.threshold else {})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Context:
+    """What one question is given: the text, the numbers of the drawers in it, and about how many tokens it has."""
+
+    question_id: str
+    text: str
+    drawers: tuple[int, ...]
+    tokens: int
+
+    def as_line(self) -> str:
+        """The line of the log."""
+        told = {"question_id": self.question_id, "tokens": self.tokens, "drawers": self.drawers, "context": self.text}
+        return json.dumps(told) + "\n"
+
+
+def make_contexts(
+    run: BenchRun,
+    reading: Reading,
+    *,
+    limit: int | None,
+    adversarial: bool = False,
+    jobs: int = 1,
+    on_progress: Told | None = None,
+) -> Path:
+    """The log of contexts for the questions of a run, with those that it lacks made; a way of reading has its own.
+
+    Raises:
+        UnreadableFile: the data is not in its format.
+        StorageError: a conversation is not stored, and could not be.
+    """
+    log = AnswerLog(_log_of(run, reading), {**run.described(), **reading.described()}, way_out="Delete that file.")
+    cases = Cases(run.dataset, run.data, limit=limit, adversarial=adversarial)
+    total = sum(len(case.questions) for case in _left(cases, log.answered))
+    told = on_progress or (lambda _done, _total: None)
+    told(0, total)
+    done = 0
+    for made in in_processes(partial(_of_case, run.plan(), reading), _left(cases, log.answered), jobs):
+        for context in made:
+            with translated(run.folder):
+                log.append(context)
+        done += len(made)
+        told(done, total)
+    return _log_of(run, reading)
+
+
+def read_contexts(path: Path) -> dict[str, str]:
+    """The texts of a log of contexts by question id."""
+    return {str(line["question_id"]): str(line["context"]) for line in read_lines(path)}
+
+
+def context(space: Space, question: Question, reading: Reading) -> Context:
+    """What the reader is given for one question."""
+    text, drawers = _MADE_BY[reading.grain](space, question, reading)
+    return Context(
+        question_id=question.question_id,
+        text=text,
+        drawers=tuple(drawer.number for drawer in drawers),
+        tokens=estimate(text),
+    )
+
+
+def _block(space: Space, question: Question, reading: Reading) -> tuple[str, Sequence[Drawer]]:
+    recalled = _recall(space, question, reading, limit=reading.most, token_budget=reading.tokens)
+    return recalled.block, [item.drawer for item in recalled.items]
+
+
+def _drawers(space: Space, question: Question, reading: Reading) -> tuple[str, Sequence[Drawer]]:
+    recalled = _recall(space, question, reading, limit=reading.most, token_budget=_ALL)
+    fitting = [*_fitting(([item.drawer] for item in recalled.items), reading.tokens)]
+    return _by_session(fitting), fitting
+
+
+def _sessions(space: Space, question: Question, reading: Reading) -> tuple[str, Sequence[Drawer]]:
+    recalled = _recall(space, question, reading, limit=1, token_budget=_ALL)
+    found = (each.session for each in recalled.receipt.candidates if each.verdict not in _LEFT_OUT)
+    best = [*dict.fromkeys(found)][: reading.most]
+    whole = ([one for one in space.drawers(session=name) if _in_time(one, question)] for name in best)
+    fitting = [*_fitting(whole, reading.tokens)]
+    return _by_session(fitting), fitting
+
+
+_MADE_BY: Mapping[Grain, Callable[[Space, Question, Reading], tuple[str, Sequence[Drawer]]]] = {
+    "block": _block,
+    "drawer": _drawers,
+    "session": _sessions,
+}
+
+
+def _recall(space: Space, question: Question, reading: Reading, *, limit: int, token_budget: int) -> Recalled:
+    return space.recall(
+        question.text,
+        now=question.asked_at,
+        until=question.until,
+        limit=limit,
+        threshold=reading.threshold,
+        token_budget=token_budget,
+        fallback=False,
+        keep_receipt=False,
+    )
+
+
+def _in_time(drawer: Drawer, question: Question) -> bool:
+    return question.until is None or drawer.said_at <= question.until
+
+
+def _fitting(groups: Iterable[Sequence[Drawer]], tokens: int) -> Iterator[Drawer]:
+    """The drawers of those groups, best first, that fit as a whole."""
+    left = tokens
+    for group in groups:
+        takes = sum(estimate(drawer.content) for drawer in group)
+        if takes <= left:
+            left -= takes
+            yield from group
+
+
+def _by_session(drawers: Iterable[Drawer]) -> str:
+    """The drawers in order of time, each session under the date of the first one shown."""
+    first: dict[str, Drawer] = {}
+    for drawer in sorted(drawers, key=lambda one: (one.said_at, one.number)):
+        first.setdefault(drawer.session, drawer)
+    opened = {session: (drawer.said_at, drawer.number) for session, drawer in first.items()}
+    ordered = sorted(drawers, key=lambda one: (opened[one.session], one.said_at, one.number))
+    parts = []
+    for session, said in groupby(ordered, key=lambda one: one.session):
+        lines = (f"{escape(one.speaker or one.role)}: {escape(one.content)}" for one in said)
+        parts.append("\n".join((f"[session of {first[session].said_at:%Y-%m-%d (%A) %H:%M}]", *lines)))
+    return "\n\n".join(parts)
+
+
+def _of_case(plan: Plan, reading: Reading, case: Case) -> list[Context]:
+    with stored(case, plan, embedder_of(plan) if plan.vectors else None) as space:
+        return [context(space, question, reading) for question in case.questions]
+
+
+def _left(cases: Cases, known: frozenset[str]) -> Iterator[Case]:
+    for case in cases:
+        left = tuple(question for question in case.questions if question.question_id not in known)
+        if left:
+            yield replace(case, questions=left)
+
+
+def _log_of(run: BenchRun, reading: Reading) -> Path:
+    return run.log("contexts", "-".join(str(value) for value in reading.described().values()))

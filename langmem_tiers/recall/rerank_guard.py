@@ -1,0 +1,144 @@
+"""The reranker of a memory as recall sees it: it has a deadline, may be away for a while, and comes back."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextvars import Context
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING, TypeVar
+
+from langmem_tiers.errors import InvalidSettings
+from langmem_tiers.recall.rerank import Attempt, Passage, Places, Question, Ranker, Unclear
+from langmem_tiers.recall.rerank_chat import ByChatModel
+from langmem_tiers.recall.rerank_compressor import ByCompressor
+
+if TYPE_CHECKING:
+    from langchain_core.documents import BaseDocumentCompressor
+    from langchain_core.language_models import BaseChatModel
+
+    from langmem_tiers.settings import RerankSettings
+
+log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 300.0
+# Of an error's message, what goes into a note.
+_MESSAGE = 200
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reranked:
+    """What came of one attempt: `places` in the passages, or None and the `reason`; and what it took."""
+
+    places: Places | None = None
+    reason: str = ""
+    usage: dict[str, dict[str, int]] = field(default_factory=dict)
+
+
+class GuardedReranker:
+    """Raises nothing that a model's client raises, waits no longer than it may, and rests longer after each failure."""
+
+    def __init__(self, ranker: Ranker) -> None:
+        self._ranker = ranker
+        self._pause = _FIRST_PAUSE
+        self._again_at = 0.0
+        self._warned = False
+        self._reason = ""
+        self._lock = threading.Lock()
+
+    @property
+    def judges(self) -> bool:
+        """Whether it names the passages that fit, or else only puts them in order."""
+        return self._ranker.judges
+
+    def rank(self, question: Question, passages: Sequence[Passage], how: RerankSettings) -> Reranked:
+        """The best `how.keep` passages, or why there are none; nobody is asked while it rests after a failure."""
+        if monotonic() < self._again_at:
+            return Reranked(reason=f"{self._reason}, not asked again yet")
+        attempt = Attempt()
+        outcome = self._attempt(question, passages, how, attempt)
+        if isinstance(outcome, Unclear):
+            return Reranked(reason=outcome.reason, usage=attempt.usage())
+        return Reranked(places=outcome, usage=attempt.usage())
+
+    def _attempt(
+        self, question: Question, passages: Sequence[Passage], how: RerankSettings, attempt: Attempt
+    ) -> Places | Unclear:
+        try:
+            running = _in_thread(lambda: self._ranker.rank(question, passages, how.keep, attempt))
+            outcome = _awaited(running, how.timeout_seconds)
+        except Exception as error:  # noqa: BLE001 - each provider's client raises what it likes, with no common base
+            return self._failed(f"{type(error).__name__}: {error}"[:_MESSAGE])
+        if outcome is None:
+            attempt.given_up = True
+            return self._failed(f"timed out after {how.timeout_seconds:g} s")
+        self._works()
+        return Unclear(f"reply not understood: {outcome.reason}") if isinstance(outcome, Unclear) else outcome
+
+    def _failed(self, reason: str) -> Unclear:
+        """Note a failure: one warning, and a longer pause each time."""
+        with self._lock:
+            if monotonic() >= self._again_at:  # else one that was asked at the same time has failed first
+                self._again_at = monotonic() + self._pause
+                self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+            level = logging.DEBUG if self._warned else logging.WARNING
+            self._warned = True
+            self._reason = reason
+        log.log(level, "reranker_unavailable recall=fused_order reason=%s", reason)
+        return Unclear(reason)
+
+    def _works(self) -> None:
+        """Note a success: the next failure is news again."""
+        with self._lock:
+            self._pause, self._again_at, self._warned = _FIRST_PAUSE, 0.0, False
+
+
+def guarded(reranker: BaseDocumentCompressor | BaseChatModel | None) -> GuardedReranker | None:
+    """The reranker that is meant, None for none.
+
+    Raises:
+        InvalidSettings: it is neither a document compressor nor a chat model.
+    """
+    if reranker is None:
+        return None
+    # By what they can do, not by their classes: importing those would cost a tenth of a second.
+    if not isinstance(reranker, type):  # a class has the methods too, and would fail at the first question
+        if callable(getattr(reranker, "compress_documents", None)):
+            return GuardedReranker(ByCompressor(reranker))  # type: ignore[arg-type]
+        if callable(getattr(reranker, "invoke", None)):
+            return GuardedReranker(ByChatModel(reranker))  # type: ignore[arg-type]
+    raise InvalidSettings(
+        f"{reranker!r} is no reranker.", way_out="Give a LangChain document compressor or chat model, or None."
+    )
+
+
+def _in_thread(call: Callable[[], Result]) -> Future[Result]:
+    """The call, in a thread of its own that a hanging provider may keep: nothing waits for it, not even the exit.
+
+    It begins with no context, so that what a model says here is not streamed as if the agent had said it.
+    """
+    running: Future[Result] = Future()
+
+    def work() -> None:
+        try:
+            running.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - not swallowed: raised again by who waits for the result
+            running.set_exception(error)
+
+    threading.Thread(target=Context().run, args=(work,), name="langmem-tiers-rerank", daemon=True).start()
+    return running
+
+
+def _awaited(running: Future[Result], seconds: float) -> Result | None:
+    """Its result, None when the time is over; a TimeoutError of the call's own is raised like any other."""
+    try:
+        return running.result(seconds)
+    except TimeoutError:
+        if running.done():
+            raise
+        return None

@@ -1,0 +1,463 @@
+"""The signals of ranking by hand-computed values, and what no text can do to them."""
+
+import math
+import time
+from collections import defaultdict
+from datetime import date
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langmem_tiers import Memory, RecallSettings, Turn
+from langmem_tiers.palace.statements import PREFERS, TELLS, prefers, statements, tells
+from langmem_tiers.recall import scoring
+from langmem_tiers.recall.signals.asked import Voice, asked
+from langmem_tiers.recall.signals.coverage import coverage, rarity
+from langmem_tiers.recall.signals.preference import asks_advice
+from langmem_tiers.recall.signals.session import Evidence, evidence
+from langmem_tiers.recall.signals.temporal import Span, nearness, spans
+from langmem_tiers.writing import pieces
+
+DAY = 86_400_000
+MONDAY = date(2026, 3, 2)
+EVEN = RecallSettings(keyword_weight=0.5, vector_weight=0.5)
+
+
+def held(said=(), place=()):
+    return np.array(said, np.int64), np.array(place, np.int64)
+
+
+# Coverage
+
+
+def test_a_drawer_with_every_word_covers_the_query_and_one_with_the_rarer_word_more_of_it():
+    rare, common = rarity(1, 1000), rarity(2, 1000)
+    assert (rare, common) == pytest.approx((math.log(1 + 999.5 / 1.5), math.log(1 + 998.5 / 2.5)))
+    found = coverage([held([7]), held([7, 9])], 1000).best(10)
+    assert found == pytest.approx({7: 1.0, 9: common / (rare + common)})
+
+
+def test_a_word_that_nothing_holds_is_a_part_of_the_query_all_the_same():
+    (share,) = coverage([held([7]), held()], 1000).best(10).values()
+    assert share == pytest.approx(rarity(1, 1000) / (rarity(1, 1000) + rarity(0, 1000)))
+
+
+def test_a_word_in_the_name_of_a_place_counts_half_of_one_that_was_said():
+    assert coverage([held([7], [8])], 1000).best(10) == pytest.approx({7: 1.0, 8: 0.5})
+
+
+def test_in_a_small_memory_a_word_that_all_drawers_hold_still_tells():
+    assert rarity(2, 2) == rarity(2, 200) > 0.7 * rarity(0, 2)
+
+
+def test_the_rarity_of_a_word_falls_with_every_drawer_and_stays_above_zero():
+    values = [rarity(holding, 1000) for holding in range(0, 1200, 100)]
+    assert values == sorted(values, reverse=True)
+    assert values[-1] > 0
+
+
+def test_no_words_and_words_that_are_nowhere_cover_nothing():
+    for nothing in ([], [held()], [held(), held()]):
+        found = coverage(nothing, 5)
+        assert (found.best(10), found.of([1, 2]), found.of([])) == ({}, {1: 0.0, 2: 0.0}, {})
+
+
+def test_the_best_come_first_and_of_equals_the_newest():
+    found = coverage([held([1, 2, 3]), held([2])], 1000)
+    assert list(found.best(10)) == [2, 3, 1]
+    assert list(found.best(2)) == [2, 3]
+    assert found.of([9, 2, 0]) == pytest.approx({9: 0.0, 2: 1.0, 0: 0.0})
+
+
+def plainly(words, total):
+    """The same share, word by word and drawer by drawer."""
+    weights = []
+    gains = defaultdict(float)
+    for said, place in words:
+        having = len(said | place)
+        rest = max(max(200, total) - having, 0)
+        weight = math.log(1 + (rest + 0.5) / (having + 0.5))
+        weights.append(weight)
+        for drawer in said | place:
+            gains[drawer] += weight if drawer in said else weight / 2
+    return {drawer: gain / sum(weights) for drawer, gain in gains.items()}
+
+
+DRAWERS = st.sets(st.integers(1, 40))
+
+
+@given(st.lists(st.tuples(DRAWERS, DRAWERS), max_size=6), st.integers(0, 2000))
+def test_coverage_is_that_of_a_plain_implementation(words, total):
+    holding = [held(sorted(said), sorted(place - said)) for said, place in words]
+    found = coverage(holding, total)
+    expected = plainly(words, total)
+    assert found.best(100) == pytest.approx(expected)
+    assert found.of(range(45)) == pytest.approx({drawer: expected.get(drawer, 0.0) for drawer in range(45)})
+    assert all(0 < share <= 1 + 1e-9 for share in expected.values())
+
+
+# Nonsense that neither the stemmer changes nor the palace tags.
+WORDS = "bilox cramp dorv fump gliv hoxt jurb kliz mowd nurf plov quib".split()  # noqa: SIM905
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_keyword_scores_are_the_shares_of_a_plain_implementation(tmp_path, seed):
+    drawn = np.random.default_rng(seed)
+    odds = np.array([3 if place < 3 else 1 for place in range(len(WORDS))])
+    corpus = [drawn.choice(WORDS, drawn.integers(3, 20), p=odds / odds.sum()).tolist() for _ in range(60)]
+    query = drawn.choice(WORDS, 3, replace=False).tolist()
+    with Memory.open(tmp_path / "m", embedder=None, background=False) as memory:
+        alice = memory.user("alice")
+        alice.track([Turn(role="user", content=" ".join(said), message_id=str(n)) for n, said in enumerate(corpus)])
+        found = alice.recall(" ".join(query), session="t", threshold=0).receipt.candidates
+    holding = [({n for n, said in enumerate(corpus, 1) if word in said}, set()) for word in query]
+    assert {each.drawer: each.scores["keyword"] for each in found} == pytest.approx(plainly(holding, 60), abs=1e-4)
+
+
+# Who is asked about
+
+LENA, TOM = Voice(role="user", speaker="Lena"), Voice(role="user", speaker="Tom")
+USER, ASSISTANT, TOOL = (Voice(role=role, speaker=None) for role in ("user", "assistant", "tool"))
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("What did Lena paint?", LENA),
+        ("what did LENA’S sister say to me?", LENA),
+        ("What did Lena and Tom do?", None),
+        ("What did Lena and Tom tell me?", None),
+        ("What did you recommend?", ASSISTANT),
+        ("Can you remind me of the book you told me about?", ASSISTANT),
+        ("What was it in our last conversation?", ASSISTANT),
+        ("What did I tell you of my job?", USER),
+        ("Where do I live?", USER),
+        ("Where’s my key?", USER),
+        ("When did we move?", USER),
+        ("I'm hungry: any ideas for dinner?", None),
+        ("Who painted the fence?", None),
+        ("Is Lenard here?", None),
+        ("", None),
+    ],
+)
+def test_a_query_is_after_the_words_of_one_voice_or_of_none(query, wanted):
+    about = asked(query, {"Lena", "Tom"})
+    assert {voice for voice in (LENA, TOM, USER, ASSISTANT, TOOL) if about(voice)} == (
+        {LENA, TOM, USER} if wanted is USER else {wanted} - {None}
+    )
+
+
+def test_a_speaker_without_a_word_in_the_name_is_never_named():
+    assert asked("Who is it?", {"", "...", "👍"})(Voice(role="user", speaker="👍")) == 0
+
+
+# Advice
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Can you recommend a restaurant?",
+        "Any tips for Lisbon?",
+        "What should I cook tonight?",
+        "Should I take the train?",
+        "I am looking for a new phone.",
+        "which of these two hotels should we book?",
+        "any good books?",
+    ],
+)
+def test_these_ask_for_advice(query):
+    assert asks_advice(query)
+
+
+@pytest.mark.parametrize("query", ["", "Where do I live?", "What is the advisory board?", "Which year was it?"])
+def test_these_do_not(query):
+    assert not asks_advice(query)
+
+
+# Sessions
+
+
+def test_the_evidence_of_a_session_is_its_best_match_and_the_mean_of_the_three_behind_it():
+    matches = [(1, 0.3), (2, 0.9), (1, 0.6), (1, 0.9), (1, 0.3), (1, 0.2), (3, 0.5), (3, 0.4)]
+    assert evidence(matches) == {
+        1: Evidence(best=0.9, support=pytest.approx((0.6 + 0.3 + 0.3) / 3)),
+        2: Evidence(best=0.9, support=0.0),
+        3: Evidence(best=0.5, support=pytest.approx(0.4 / 3)),
+    }
+    assert evidence([]) == {}
+
+
+# Times
+
+
+def days(start, stop, margin):
+    return Span(start=(start - date(1970, 1, 1)).days, stop=(stop - date(1970, 1, 1)).days, margin=margin)
+
+
+@pytest.mark.parametrize(
+    ("query", "span"),
+    [
+        ("What did I do yesterday?", days(date(2026, 3, 1), date(2026, 3, 2), 4)),
+        ("What did I do last week?", days(date(2026, 2, 23), date(2026, 2, 24), 4)),
+        ("Who called two weeks ago?", days(date(2026, 2, 16), date(2026, 2, 17), 4)),
+        ("What did I cook on 7 May 2025?", days(date(2025, 5, 7), date(2025, 5, 8), 4)),
+        ("What did I read last month?", days(date(2026, 2, 1), date(2026, 3, 1), 10)),
+        ("What did I read in December?", days(date(2025, 12, 1), date(2026, 1, 1), 10)),
+        ("Where did I live in 2024?", days(date(2024, 1, 1), date(2025, 1, 1), 20)),
+        ("the last 3 days", days(date(2026, 2, 27), date(2026, 3, 3), 2)),
+        ("over the past two weeks", days(date(2026, 2, 16), date(2026, 3, 3), 3.5)),
+        ("in the PAST COUPLE OF weeks", days(date(2026, 2, 16), date(2026, 3, 3), 3.5)),
+        ("during the last few days", days(date(2026, 2, 26), date(2026, 3, 3), 2)),
+        ("How much since the start of the year?", days(date(2026, 1, 1), date(2026, 3, 3), 10)),
+        ("How many books this year?", days(date(2026, 1, 1), date(2026, 3, 3), 10)),
+    ],
+)
+def test_a_time_in_a_query_is_resolved_against_the_day_of_asking(query, span):
+    assert spans(query, MONDAY) == (span,)
+
+
+@pytest.mark.parametrize("query", ["", "Where do I live?", "What am I to do tomorrow?", "next month", "the last day"])
+def test_a_query_that_speaks_of_no_past_time_has_no_span(query):
+    assert spans(query, MONDAY) == ()
+
+
+def test_several_times_in_a_query_are_several_spans_each_once():
+    found = spans("In January or in February? In January? Over the past 2 years? Over the past 2 years?", MONDAY)
+    assert sorted(span.margin for span in found) == [10, 10, pytest.approx(365.25 / 2)]
+
+
+def test_only_the_beginning_of_a_very_long_query_is_read_for_times():
+    assert spans("so it goes " * 2000 + "yesterday or over the past 2 years", MONDAY) == ()
+
+
+@pytest.mark.parametrize("asked_on", [date.min, date(4, 2, 29), date(2026, 12, 31), date.max])
+@pytest.mark.parametrize("query", ["12 years ago", "last December", "the last 999 years", "in 12 months", "yesterday"])
+def test_no_day_of_asking_is_too_early_or_too_late(query, asked_on):
+    assert all(math.isfinite(span.start) and span.margin > 0 for span in spans(query, asked_on))
+
+
+def test_nearness_is_one_within_a_span_and_falls_to_zero_at_its_margin():
+    said_at = np.array([day * DAY for day in (10, 12, 15, 17, 19, 25, 5, 0)], np.int64)
+    (near, either) = (
+        nearness([Span(start=10, stop=15, margin=4)], said_at),
+        nearness([Span(start=10, stop=15, margin=4), Span(start=24, stop=26, margin=2)], said_at),
+    )
+    assert near.tolist() == pytest.approx([1, 1, 1, 0.5, 0, 0, 0, 0])
+    assert either.tolist() == pytest.approx([1, 1, 1, 0.5, 0, 1, 0, 0])
+    assert nearness([], said_at).tolist() == [0] * 8
+
+
+# Statements
+
+
+def told(text):
+    return [text[slice(*span)] for span in statements(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Any ideas for lunch? By the way, I moved to Lisbon.", ["By the way, I moved to Lisbon."]),
+        ("It rained. My dog hated it!\nWe’re home.  Is ours dry?", ["My dog hated it!", "Is ours dry?"]),
+        ("I’ve got a cat and a dog", ["I’ve got a cat and a dog"]),
+        ("I see. Oh my.", []),
+        ("In Italy it rained all day. Tim won his game.", []),
+        ("Ich wohne in Bonn. J’habite à Paris. 我住在北京。", []),
+        ("", []),
+        (" \n ", []),
+    ],
+)
+def test_statements_are_the_first_person_sentences_of_a_text(text, found):
+    assert told(text) == found
+
+
+def test_a_pasted_text_has_no_statements_and_a_long_list_of_them_is_cut():
+    assert statements("I like tea. " * 400) == ()
+    assert len(statements("I like tea. " * 300)) == 40
+
+
+@given(st.text(alphabet=st.sampled_from("I my we . ? ! \n ’ x 你 \u0301 👍"), max_size=200))
+def test_spans_of_statements_are_in_order_apart_and_within_the_text(text):
+    found = statements(text)
+    places = [place for span in found for place in span]
+    assert places == sorted(places)
+    assert all(0 <= start < stop <= len(text) for start, stop in found)
+
+
+def test_a_question_in_the_first_person_tells_nothing():
+    assert (tells("I moved to Lisbon."), tells("Where is my key? "), tells("")) == (True, False, True)
+
+
+@pytest.mark.parametrize("sentence", ["I love tea.", "My favourite is jazz", "I always walk.", "We can't stand noise."])
+def test_these_speak_of_a_like_a_dislike_or_a_habit(sentence):
+    assert prefers(sentence)
+
+
+@pytest.mark.parametrize("sentence", ["I moved to Lisbon.", "My glove is lost.", ""])
+def test_these_do_not_speak_of_one(sentence):
+    assert not prefers(sentence)
+
+
+@pytest.mark.parametrize(
+    ("text", "bits"),
+    [
+        ("It rained.", 0),
+        ("Do I love tea?", 0),
+        ("I moved to Lisbon.", TELLS),
+        ("I moved to Lisbon. Do I love it?", TELLS),
+        ("I moved to Lisbon. I love it.", TELLS | PREFERS),
+    ],
+)
+def test_what_a_message_states_is_kept_as_bits(text, bits):
+    assert pieces.states(text, statements(text)) == bits
+
+
+def test_only_users_and_who_has_a_name_speak_of_themselves():
+    text = "I moved to Lisbon."
+    speakers = [("user", None), ("assistant", None), ("assistant", "Lena"), ("tool", None)]
+    assert [len(pieces.told(text, role=role, speaker=name)) for role, name in speakers] == [1, 0, 1, 0]
+
+
+# The match of a drawer
+
+
+def test_two_channels_are_weighed():
+    assert scoring.matched(1.0, 0.5, EVEN) == pytest.approx(0.75)
+    assert scoring.matched(1.0, 0.5, RecallSettings(keyword_weight=3, vector_weight=1)) == pytest.approx(0.875)
+    assert scoring.matched(0.8, 0.4, RecallSettings(keyword_weight=0, vector_weight=2)) == pytest.approx(0.4)
+
+
+def test_a_channel_that_could_not_judge_leaves_the_other_its_own_scale_whatever_its_weight():
+    assert scoring.matched(0.8, None, EVEN) == pytest.approx(0.8)
+    assert scoring.matched(None, 0.3, RecallSettings(keyword_weight=9, vector_weight=0.1)) == pytest.approx(0.3)
+
+
+def test_a_channel_that_says_no_counts():
+    assert scoring.matched(0.0, 0.6, EVEN) == pytest.approx(0.3)
+
+
+def test_opposite_vectors_count_as_none_and_no_channel_as_zero():
+    assert scoring.matched(1.0, -0.4, EVEN) == pytest.approx(0.5)
+    assert scoring.matched(None, None, EVEN) == 0.0
+
+
+def test_without_any_weight_the_best_channel_decides():
+    assert scoring.matched(0.2, 0.9, RecallSettings(keyword_weight=0, vector_weight=0)) == pytest.approx(0.9)
+
+
+# The score
+
+
+def odds(signals, factors=None, **weights):
+    score = scoring.score(signals, factors or {}, RecallSettings(weights=weights))
+    assert 0 < score < 1
+    return score / (1 - score)
+
+
+def test_signals_add_up_in_the_log_odds_by_their_weights():
+    base = odds({}, match=2, time=1)
+    one = math.log(odds({"time": 1}, match=2, time=1) / base)
+    assert one > 0
+    assert math.log(odds({"match": 1}, match=2, time=1) / base) == pytest.approx(2 * one)
+    assert math.log(odds({"match": 0.5, "time": 0.25}, match=2, time=1) / base) == pytest.approx(1.25 * one)
+
+
+def test_a_signal_without_a_weight_and_a_weight_without_a_signal_count_for_nothing():
+    assert odds({"match": 0.5, "other": 1}, match=2, time=9) == pytest.approx(odds({"match": 0.5}, match=2))
+
+
+def test_factors_multiply_the_odds():
+    plain = odds({"match": 0.5}, match=8)
+    assert odds({"match": 0.5}, {"own_space": 1.2, "trust": 0.5}, match=8) == pytest.approx(0.6 * plain)
+
+
+@pytest.mark.parametrize(("weight", "expected"), [(1e9, 1.0), (-1e9, 0.0)])
+def test_no_weight_is_too_large(weight, expected):
+    assert scoring.score({"match": 1}, {}, RecallSettings(weights={"match": weight})) == pytest.approx(expected)
+
+
+def test_what_is_not_trusted_at_all_scores_nothing():
+    for weight in (-1e9, 8, 1e9):
+        assert scoring.score({"match": 1}, {"trust": 0.0}, RecallSettings(weights={"match": weight})) == 0
+
+
+# Factors
+
+
+def test_recency_halves_with_every_half_life():
+    chosen = RecallSettings(recency_weight=0.1, recency_half_life_days=30)
+    ages = [0, 30 * DAY, 60 * DAY, 3_000_000 * DAY]
+    found = [scoring.factors(own=True, origin="user", age=age, settings=chosen)["recency"] for age in ages]
+    assert found == pytest.approx([1.1, 1.05, 1.025, 1.0])
+
+
+def test_what_is_said_in_the_future_is_as_recent_as_now():
+    assert scoring.factors(own=True, origin="user", age=-5 * DAY, settings=EVEN)["recency"] == 1.05
+
+
+def test_the_own_space_is_boosted_and_others_are_not():
+    assert scoring.factors(own=True, origin="user", age=0, settings=EVEN)["own_space"] == 1.2
+    assert scoring.factors(own=False, origin="user", age=0, settings=EVEN)["own_space"] == 1.0
+
+
+def test_trust_goes_by_origin_and_what_is_unknown_is_trusted_least():
+    chosen = RecallSettings(trust={"user": 1.0, "tool": 0.7})
+    found = [scoring.factors(own=True, origin=each, age=0, settings=chosen)["trust"] for each in ("user", "tool", "?")]
+    assert found == [1.0, 0.7, 0.7]
+    assert scoring.factors(own=True, origin="user", age=0, settings=RecallSettings(trust={}))["trust"] == 1.0
+
+
+# No text is too much
+
+REPEATED = [
+    "a",
+    " ",
+    "\n",
+    "I ",
+    "i'",
+    "you ",
+    "which ",
+    "last ",
+    "the last 3 days ",
+    "2023-05-07 ",
+    ". ",
+    "你",
+    "\u0301",
+]
+
+
+@pytest.mark.parametrize("size", [100_000, 1_000_000])
+@pytest.mark.parametrize("unit", REPEATED)
+def test_no_repetition_takes_long(unit, size):
+    text = (unit * size)[:size]
+    started = time.perf_counter()
+    asks_advice(text)
+    asked(text, {"Lena", "you", ""})
+    nearness(spans(text, MONDAY), np.zeros(100, np.int64))
+    statements(text)
+    statements(text[:4000])
+    prefers(text[:4000])
+    assert time.perf_counter() - started < 1
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "\x00", "\ud800", "我上周做了什么?", "Что я ел вчера?", "١٢ مارس", "\u0301" * 99, "last ٣ days"]
+)
+def test_any_script_is_read(text):
+    assert isinstance(asks_advice(text), bool)
+    assert asked(text, {"Ли", "我"})(USER) in {0, 1}
+    assert all(span.start < span.stop for span in spans(text, MONDAY))
+    assert told(text) == []
+
+
+@pytest.mark.parametrize("padding", ["the last 3 days ", "did you recommend ", "Lena ", "你"])
+def test_a_question_of_a_megabyte_is_answered_in_time(tmp_path, padding):
+    with Memory.open(tmp_path, embedder=None, background=False) as memory:
+        alice = memory.user("alice")
+        alice.track([Turn(role="user", content="The robot is red.")])
+        started = time.perf_counter()
+        alice.recall(f"Where is the robot? {padding * (1_000_000 // len(padding))}", session="t", keep_receipt=False)
+        assert time.perf_counter() - started < 3
