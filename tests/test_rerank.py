@@ -579,22 +579,23 @@ async def test_in_a_graph_the_reply_of_the_reranker_is_not_streamed_as_the_agent
     assert (len(reranker.requests), "[2," in "".join(streamed), "Fine." in "".join(streamed)) == (1, False, True)
 
 
+# A provider that no other test plays: LangChain keeps the first class of each name for the whole process.
 PROVIDER = """
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 
-class ChatOllama(ScriptedChatModel):
+class ChatGroq(ScriptedChatModel):
     model: str
     responses: list = ["[2, 1]"]
 """
 
 
 def test_on_the_command_line_a_model_is_named(opened, tmp_path, monkeypatch, capsys):
-    (tmp_path / "langchain_ollama.py").write_text(PROVIDER)
+    (tmp_path / "langchain_groq.py").write_text(PROVIDER)
     monkeypatch.syspath_prepend(tmp_path)
     alice = opened(robots=3)
     where = ["--path", str(alice.memory.path), "--user", "alice"]
     with pytest.raises(SystemExit) as left:
-        main([*where, "recall", ROBOT, "--explain", "--rerank", "ollama:small"])
+        main([*where, "recall", ROBOT, "--explain", "--rerank", "groq:small"])
     out = capsys.readouterr().out
     assert left.value.code == 0
     assert [part for part in ("rerank", "1.000", "0.500", "memory_rerank: calls 1") if part not in out] == []
