@@ -15,7 +15,9 @@ from langmem_tiers import Memory
 from langmem_tiers.background import filing
 from langmem_tiers.background.filing import FilingPass
 from langmem_tiers.storage import keyword
+from langmem_tiers.storage.change_log import moment
 from langmem_tiers.storage.postings import Postings
+from langmem_tiers.storage.schema import HERE
 
 WORDS = ["robot", "garden", "violin", "harbour", "kettle"]
 
@@ -53,14 +55,14 @@ def assert_in_step(space, words=WORDS):
     with reading(space) as (kept, connection):
         expected = [of_index(connection, word) for word in words]
         for postings in (kept, Postings(".")):
-            found, _ = postings.holding(connection, words)
+            found, _ = postings.holding(moment(connection, HERE), words)
             assert [standing(space, held) for held in found] == expected
 
 
 def said(space, word):
     """The drawers that the space finds by a word."""
     with reading(space) as (kept, connection):
-        ((numbers, _),), _ = kept.holding(connection, [word])
+        ((numbers, _),), _ = kept.holding(moment(connection, HERE), [word])
         return numbers.tolist()
 
 
@@ -73,10 +75,10 @@ def test_a_drawer_is_found_by_its_words_at_once_and_by_its_place_once_it_is_file
     alice.track([user("The garden is green.")], session="s")
     assert_in_step(alice)
     with reading(alice) as (kept, connection):
-        assert [held[1].tolist() for held in kept.holding(connection, ["harbour"])[0]] == [[]]
+        assert [held[1].tolist() for held in kept.holding(moment(connection, HERE), ["harbour"])[0]] == [[]]
     alice.flush()
     with reading(alice) as (kept, connection):
-        (harbour, red), total = kept.holding(connection, ["harbour", "red"])
+        (harbour, red), total = kept.holding(moment(connection, HERE), ["harbour", "red"])
         assert [numbers.tolist() for numbers in (*harbour, *red)] == [[], [1, 2], [1], []]
         assert total == 2
     assert_in_step(alice)
@@ -101,7 +103,7 @@ def test_when_only_some_are_filed_the_others_get_their_place_later(alice, clock)
     alice.flush()
     assert_in_step(alice)
     with reading(alice) as (kept, connection):
-        assert len(kept.holding(connection, ["harbour"])[0][0][1]) == 600
+        assert len(kept.holding(moment(connection, HERE), ["harbour"])[0][0][1]) == 600
 
 
 def test_an_edit_and_its_taking_back_are_followed(alice):
@@ -215,7 +217,7 @@ def test_who_still_sees_an_older_moment_leaves_no_gap_in_the_lists(alice):
         alice.track([user("robot garden violin")], session="s")
         alice.flush()
         assert said(alice, "robot") == [1, 2]
-        ((garden, _), (violin, _)), _ = kept.holding(before, ["garden", "violin"])
+        ((garden, _), (violin, _)), _ = kept.holding(moment(before, HERE), ["garden", "violin"])
         assert (garden.tolist(), violin.tolist()) == ([1], [])
     assert (said(alice, "garden"), said(alice, "violin")) == ([1, 2], [2])
     assert_in_step(alice)
@@ -230,13 +232,13 @@ def test_only_so_many_numbers_are_kept_and_the_oldest_lists_go_first(alice):
     few = Postings(".", kept=300)
     with reading(alice) as (_, connection):
         for word in (*WORDS, WORDS[0], *WORDS):
-            ((numbers, _),), total = few.holding(connection, [word])
+            ((numbers, _),), total = few.holding(moment(connection, HERE), [word])
             assert (len(numbers), total) == (100, 100)
             assert 0 < len(few) <= 2
-        few.holding(connection, ["kettle"])
-        few.holding(connection, ["robot"])
-        few.holding(connection, ["kettle"])
-        few.holding(connection, ["garden"])
+        few.holding(moment(connection, HERE), ["kettle"])
+        few.holding(moment(connection, HERE), ["robot"])
+        few.holding(moment(connection, HERE), ["kettle"])
+        few.holding(moment(connection, HERE), ["garden"])
         assert list(few._lists) == ["kettle", "garden"]
 
 
@@ -246,7 +248,7 @@ def test_words_that_nothing_holds_are_not_kept_for_ever(alice):
     few = Postings(".", kept=1000)
     with reading(alice) as (_, connection):
         for start in range(0, 3200, 32):
-            few.holding(connection, [f"word{number}" for number in range(start, start + 32)])
+            few.holding(moment(connection, HERE), [f"word{number}" for number in range(start, start + 32)])
     assert len(few) < 100
 
 
@@ -256,7 +258,7 @@ def test_a_list_longer_than_all_that_may_be_kept_is_kept_alone(alice):
     few = Postings(".", kept=10)
     with reading(alice) as (_, connection):
         for word in ("robot", "garden", "robot"):
-            assert len(few.holding(connection, [word])[0][0][0]) == 50
+            assert len(few.holding(moment(connection, HERE), [word])[0][0][0]) == 50
             assert len(few) == 1
 
 
@@ -272,23 +274,23 @@ def test_a_word_that_very_many_hold_is_left_out_where_another_tells_more(alice):
             (["robot", "garden", "kettle"], [[32], []]),
             (["violin", "garden"], [[31], [32]]),
         ):
-            found, total = capped.holding(connection, words)
+            found, total = capped.holding(moment(connection, HERE), words)
             assert ([numbers.tolist() for numbers, _ in found], total) == (expected, 32)
         for words in (["robot"], ["robot", "kettle"]):
-            found, _ = capped.holding(connection, words)
+            found, _ = capped.holding(moment(connection, HERE), words)
             assert [len(numbers) for numbers, _ in found] == [20, 0][: len(words)]
 
 
 def test_at_most_32_words_count(alice):
     alice.track([user("robot")], session="s")
     with reading(alice) as (kept, connection):
-        assert len(kept.holding(connection, [f"word{number}" for number in range(40)])[0]) == 32
-        assert kept.holding(connection, []) == ([], 1)
+        assert len(kept.holding(moment(connection, HERE), [f"word{number}" for number in range(40)])[0]) == 32
+        assert kept.holding(moment(connection, HERE), []) == ([], 1)
 
 
 def test_an_empty_space_holds_nothing(alice):
     with reading(alice) as (kept, connection):
-        ((numbers, place),), total = kept.holding(connection, ["robot"])
+        ((numbers, place),), total = kept.holding(moment(connection, HERE), ["robot"])
     assert (numbers.dtype, len(numbers), len(place), total) == (np.int64, 0, 0, 0)
 
 
@@ -296,5 +298,5 @@ def test_an_empty_space_holds_nothing(alice):
 def test_no_word_is_syntax(alice, word):
     alice.track([user("robot")], session="s")
     with reading(alice) as (kept, connection):
-        ((numbers, place),), _ = kept.holding(connection, [word])
+        ((numbers, place),), _ = kept.holding(moment(connection, HERE), [word])
         assert (numbers.tolist(), place.tolist()) in (([], []), ([1], []))

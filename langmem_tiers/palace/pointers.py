@@ -29,8 +29,14 @@ class Pointer:
     drawer: int | None = None
 
     def __str__(self) -> str:
-        room = f"§W-{self.wing:03d}/R-{self.room:02d}"
-        return room if self.drawer is None else f"{room}/D-{self.drawer:03d}"
+        if self.drawer is None:
+            return f"§W-{self.wing:03d}/R-{self.room:02d}"
+        return drawer_pointer(self.wing, self.room, self.drawer)
+
+
+def drawer_pointer(wing: int, room: int, drawer: int) -> str:
+    """The pointer of a drawer as text, for those who write many."""
+    return f"§W-{wing:03d}/R-{room:02d}/D-{drawer:03d}"
 
 
 def parse_pointer(text: str) -> Pointer:

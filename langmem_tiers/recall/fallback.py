@@ -27,7 +27,7 @@ def first_turn(
     limit = None if until is None else to_millis(until)
     recent = drawers.recent(connection, key, most=_LOOKED_AT, outside=session, until=limit)
     telling = [number for number, content in recent if not is_trivial(content)]
-    facts = own.columns.facts(connection, telling)
+    facts = {each.number: each for each in own.columns.rows(own.moment, telling).facts()}
     newest_first = [facts[number] for number in telling if number in facts]
     distinct = {each.content_hash: each for each in reversed(newest_first) if each.content_hash != query_hash}
     shown = [each for each in newest_first if distinct.get(each.content_hash) is each][:most]

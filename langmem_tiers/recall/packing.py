@@ -80,7 +80,7 @@ def hits(
     for source in sources:
         numbers = [number for space, number in long if space == source.name]
         if numbers and vector is not None and source.vectors is not None:
-            spans = source.vectors.nearest_pieces(source.connection, vector, numbers)
+            spans = source.vectors.nearest_pieces(source.moment, vector, numbers)
             found |= {(source.name, number): span for number, span in spans.items()}
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from langmem_tiers.recall import packing, rendering, selection
@@ -93,4 +92,4 @@ def _promoted(ranked: Sequence[Found], passages: Sequence[Passage], places: Plac
 
 def _marked(found: Found, scores: Mapping[tuple[str, int], float]) -> Found:
     score = scores.get(selection.key(found))
-    return found if score is None else replace(found, scores={**found.scores, "rerank": score})
+    return found if score is None else found._replace(scores={**found.scores, "rerank": score})

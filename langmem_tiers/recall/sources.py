@@ -9,42 +9,39 @@ from typing import TYPE_CHECKING, Protocol
 
 from sqlalchemy import Connection
 
+from langmem_tiers.storage.change_log import Moment, moment
+
 if TYPE_CHECKING:
     from langmem_tiers.recall.signals.coverage import Held
-    from langmem_tiers.storage.drawers import DrawerFacts
+    from langmem_tiers.storage.drawer_columns import Rows
     from langmem_tiers.storage.embedding_cache import Vectors
 
 
 class Similarity(Protocol):
     """The vector channel of a space."""
 
-    def similar(self, connection: Connection, query: Vectors, most: int) -> dict[int, float]:
+    def similar(self, moment: Moment, query: Vectors, most: int) -> dict[int, float]:
         """The nearest drawers with their cosine similarity, best first."""
 
-    def similarities(self, connection: Connection, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
+    def similarities(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
         """The cosine similarity of these drawers, where they have a vector."""
 
-    def nearest_pieces(
-        self, connection: Connection, query: Vectors, drawers: Collection[int]
-    ) -> dict[int, tuple[int, int]]:
+    def nearest_pieces(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, tuple[int, int]]:
         """Start and stop of the piece of each drawer that is nearest to the query, where it has a vector."""
 
 
 class Words(Protocol):
     """The keyword channel of a space."""
 
-    def holding(self, connection: Connection, terms: Sequence[str]) -> tuple[list[Held], int]:
+    def holding(self, moment: Moment, terms: Sequence[str]) -> tuple[list[Held], int]:
         """For each term the drawers that hold it; and how many drawers there are."""
 
 
 class Columns(Protocol):
     """What ranking needs to know of the drawers of a space."""
 
-    def facts(self, connection: Connection, numbers: Collection[int]) -> dict[int, DrawerFacts]:
-        """The facts of those of these drawers that stand."""
-
-    def previous(self, connection: Connection, numbers: Collection[int]) -> dict[int, int]:
-        """For each of these drawers the one said just before it in its room, where that is the number before."""
+    def rows(self, moment: Moment, numbers: Collection[int]) -> Rows:
+        """Those of these drawers that stand, in this order."""
 
 
 class Source(Protocol):
@@ -83,10 +80,15 @@ class Snapshot:
     name: str
     key: str
     own: bool
-    connection: Connection
+    moment: Moment
     columns: Columns
     words: Words
     vectors: Similarity | None
+
+    @property
+    def connection(self) -> Connection:
+        """What its records are read with."""
+        return self.moment.connection
 
 
 @contextmanager
@@ -98,7 +100,7 @@ def snapshots(sources: Sequence[Source]) -> Iterator[list[Snapshot]]:
                 name=source.name,
                 key=source.key,
                 own=position == 0,
-                connection=stack.enter_context(source.reading()),
+                moment=moment(stack.enter_context(source.reading()), source.key),
                 columns=source.columns,
                 words=source.words,
                 vectors=source.vectors,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -21,6 +21,19 @@ Kind = Literal[
     "session.ended",  # subject is the room
     "room.refiled",  # subject is the room, until its new wing
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A snapshot of the records, and the newest change that it sees: one look at the log serves all who follow it."""
+
+    connection: Connection
+    head: int
+
+
+def moment(connection: Connection, space: str) -> Moment:
+    """The moment that a connection sees."""
+    return Moment(connection, int(connection.execute(_newest(), {"space": space}).scalar_one() or 0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +60,7 @@ def append(
 
 def head(connection: Connection, space: str) -> int:
     """Position of the newest change, 0 in an empty log."""
-    newest = select(func.max(changes.c.position)).where(changes.c.space == space)
-    return connection.execute(newest).scalar_one() or 0
+    return moment(connection, space).head
 
 
 def read(
@@ -57,6 +69,18 @@ def read(
     """Changes of these kinds behind a position, oldest first."""
     rows = connection.execute(_behind(), {"space": space, "after": after, "kinds": sorted(kinds), "most": most})
     return [Change(**row._mapping) for row in rows]
+
+
+def follow(moment: Moment, space: str, *, after: int, kinds: Collection[Kind]) -> Iterator[Change]:
+    """All changes of these kinds from behind a position up to a moment, oldest first."""
+    while after < moment.head and (news := read(moment.connection, space, after=after, kinds=kinds)):
+        yield from news
+        after = news[-1].position
+
+
+@cache
+def _newest() -> Select[Any]:
+    return select(func.max(changes.c.position)).where(changes.c.space == bindparam("space"))
 
 
 @cache

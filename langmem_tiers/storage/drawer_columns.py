@@ -7,7 +7,8 @@ bytes a drawer.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -15,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Select, bindparam, select
 
-from langmem_tiers.palace.pointers import Pointer
+from langmem_tiers.palace.pointers import drawer_pointer
 from langmem_tiers.storage import change_log
-from langmem_tiers.storage.change_log import Change
+from langmem_tiers.storage.change_log import Change, Moment
 from langmem_tiers.storage.drawers import DrawerFacts
 from langmem_tiers.storage.schema import drawers, rooms
 
@@ -29,15 +30,68 @@ _TYPE = np.dtype(
         ("voice", np.int32),
         ("room", np.int32),
         ("place", np.int32),
+        ("before", np.int32),
         ("said_at", np.int64),
         ("content_hash", "V16"),
     ]
 )
 _FIRST_ROWS = 1024
-# role, origin and speaker of a drawer
-Voice = tuple[str, str, str | None]
+# Rows read from the database at a time.
+_STRIDE = 20_000
 # session, wing and room of the address
 Address = tuple[str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """Who said a drawer, and where it comes from."""
+
+    role: str
+    origin: str
+    speaker: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Some drawers that stand, as columns of one length.
+
+    `previous` is the drawer said just before each in its room, 0 where there is none that stands; `voice` is a place
+    in `voices`; `said_at` are UTC milliseconds, `states` the bits of palace/statements.py.
+    """
+
+    numbers: NDArray[np.int64]
+    previous: NDArray[np.int64]
+    room: NDArray[np.int32]
+    place: NDArray[np.int32]
+    voice: NDArray[np.int32]
+    states: NDArray[np.uint8]
+    said_at: NDArray[np.int64]
+    content_hash: Sequence[bytes]
+    voices: Sequence[Voice]
+    addresses: dict[int, Address]
+    places: dict[int, int]
+
+    def facts(self) -> Iterator[DrawerFacts]:
+        """The facts of each, in order."""
+        columns = (self.numbers, self.room, self.place, self.voice, self.states, self.said_at)
+        listed = (column.tolist() for column in columns)
+        for number, room, place, voiced, states, said_at, content_hash in zip(*listed, self.content_hash, strict=True):
+            voice = self.voices[voiced]
+            session, wing, address = self.addresses[room]
+            yield DrawerFacts(
+                number=number,
+                room=room,
+                place=place,
+                session=session,
+                pointer=drawer_pointer(wing, address, place),
+                turns_back=self.places[room] - place,
+                content_hash=content_hash,
+                origin=voice.origin,
+                role=voice.role,
+                speaker=voice.speaker,
+                states=states,
+                said_at=said_at,
+            )
 
 
 class DrawerColumns:
@@ -48,68 +102,69 @@ class DrawerColumns:
         self._position = 0
         self._rows: NDArray[Any] = np.zeros(_FIRST_ROWS, _TYPE)
         self._voices: list[Voice] = []
-        self._voice_numbers: dict[Voice, int] = {}
+        self._voice_numbers: dict[tuple[str, str, str | None], int] = {}
         self._addresses: dict[int, Address] = {}
         self._places: dict[int, int] = {}
+        self._newest: dict[int, int] = {}
         self._lock = threading.Lock()
 
-    def facts(self, connection: Connection, numbers: Collection[int]) -> dict[int, DrawerFacts]:
-        """What ranking needs to know of those of these drawers that stand."""
+    def rows(self, moment: Moment, numbers: Collection[int]) -> Rows:
+        """Those of these drawers that stand, in this order."""
         with self._lock:
-            self._refresh(connection)
-            held = [number for number in numbers if 0 < number < len(self._rows)]
+            self._refresh(moment)
+            held = np.fromiter(numbers, np.int64, len(numbers))
+            held = held[(held > 0) & (held < len(self._rows))]
+            held = held[self._rows["stands"][held]]
             rows = self._rows[held]
-            return {
-                number: self._facts(number, row)
-                for number, row in zip(held, rows.tolist(), strict=True)
-                if row[0]  # stands
-            }
+            before = rows["before"].astype(np.int64)
+            return Rows(
+                numbers=held,
+                previous=np.where(self._rows["stands"][before], before, 0),
+                room=rows["room"],
+                place=rows["place"],
+                voice=rows["voice"],
+                states=rows["states"],
+                said_at=rows["said_at"],
+                content_hash=list(map(bytes, rows["content_hash"].tolist())),
+                voices=self._voices,
+                addresses=self._addresses,
+                places=self._places,
+            )
 
-    def previous(self, connection: Connection, numbers: Collection[int]) -> dict[int, int]:
-        """For each of these drawers the one said just before it in its room, where that is the number before."""
-        with self._lock:
-            self._refresh(connection)
-            held = np.array([number for number in numbers if 1 < number < len(self._rows)], np.int64)
-            rows, before = self._rows[held], self._rows[held - 1]
-        same = before["stands"] & (rows["room"] == before["room"]) & (rows["place"] == before["place"] + 1)
-        return {number: number - 1 for number in held[same].tolist()}
-
-    def _facts(self, number: int, row: Sequence[Any]) -> DrawerFacts:
-        _, states, voice, room, place, said_at, content_hash = row
-        role, origin, speaker = self._voices[voice]
-        session, wing, address = self._addresses[room]
-        return DrawerFacts(
-            number=number,
-            room=room,
-            place=place,
-            session=session,
-            pointer=str(Pointer(wing, address, place)),
-            turns_back=self._places[room] - place,
-            content_hash=bytes(content_hash),
-            origin=origin,
-            role=role,
-            speaker=speaker,
-            states=states,
-            said_at=said_at,
-        )
-
-    def _refresh(self, connection: Connection) -> None:
-        while news := change_log.read(connection, self._space, after=self._position, kinds=_KINDS):
-            for first, last in _ranges(news):
-                self._load(connection, first, last)
-            self._position = news[-1].position
+    def _refresh(self, moment: Moment) -> None:
+        if moment.head <= self._position:
+            return
+        news = change_log.follow(moment, self._space, after=self._position, kinds=_KINDS)
+        for first, last in _ranges(news):
+            for start in range(first, last + 1, _STRIDE):
+                self._load(moment.connection, start, min(last, start + _STRIDE - 1))
+        self._position = moment.head
 
     def _load(self, connection: Connection, first: int, last: int) -> None:
         """Take in the drawers of a range as they are now."""
         self._grow(last + 1)
-        values = {"space": self._space, "first": first, "last": last}
-        for row in connection.execute(_between(), values):
-            number, room, place, said_at, content_hash, states, superseded_by, *voice = row
-            numbered = self._voice((voice[0], voice[1], voice[2]))
-            self._rows[number] = (superseded_by is None, states, numbered, room, place, said_at, content_hash)
-            self._places[room] = max(place, self._places.get(room, 0))
-            if room not in self._addresses:
-                self._load_rooms(connection)
+        rows = connection.execute(_between(), {"space": self._space, "first": first, "last": last}).all()
+        if not rows:
+            return
+        number, room, place, said_at, content_hash, states, superseded_by, *voice = zip(*rows, strict=True)
+        held = list(number)
+        self._rows["before"][held] = [self._before(*each) for each in zip(number, room, place, strict=True)]
+        self._rows["stands"][held] = [each is None for each in superseded_by]
+        self._rows["voice"][held] = [self._voice(each) for each in zip(*voice, strict=True)]
+        self._rows["content_hash"][held] = np.frombuffer(b"".join(content_hash), "V16")
+        for name, values in (("room", room), ("place", place), ("said_at", said_at), ("states", states)):
+            self._rows[name][held] = values
+        if not self._addresses.keys() >= set(room):
+            self._load_rooms(connection)
+
+    def _before(self, number: int, room: int, place: int) -> int:
+        """The drawer at the place before: the newest of the room where this one is new."""
+        newest = self._places.get(room, 0)
+        if place <= newest:  # read again
+            return int(self._rows["before"][number])
+        before = self._newest.get(room, 0) if place == newest + 1 else 0
+        self._places[room], self._newest[room] = place, number
+        return before
 
     def _load_rooms(self, connection: Connection) -> None:
         """The addresses of the rooms behind those known: an address is written once and never changes."""
@@ -119,10 +174,10 @@ class DrawerColumns:
         for number, *address in connection.execute(wanted):
             self._addresses[number] = (address[0], address[1], address[2])
 
-    def _voice(self, voice: Voice) -> int:
+    def _voice(self, voice: tuple[str, str, str | None]) -> int:
         if voice not in self._voice_numbers:
             self._voice_numbers[voice] = len(self._voices)
-            self._voices.append(voice)
+            self._voices.append(Voice(*voice))
         return self._voice_numbers[voice]
 
     def _grow(self, rows: int) -> None:
@@ -159,4 +214,4 @@ def _between() -> Select[Any]:
         drawers.c.speaker,
     )
     these = (drawers.c.space == bindparam("space"), drawers.c.number.between(bindparam("first"), bindparam("last")))
-    return select(*columns).where(*these)
+    return select(*columns).where(*these).order_by(drawers.c.number)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Select, and_, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, Update, and_, bindparam, func, insert, select, update
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.palace.pointers import Pointer
@@ -34,9 +34,8 @@ class NewDrawer:
     chunks: tuple[tuple[int, int, bytes], ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DrawerFacts:
-    """What ranking needs to know of a drawer."""
+class DrawerFacts(NamedTuple):
+    """What ranking needs to know of a drawer. A tuple: a recall makes a hundred of them."""
 
     number: int
     room: int
@@ -122,11 +121,18 @@ def of_messages(connection: Connection, space: str, session: str | None, message
     """The numbers of the drawers of these messages, of a session or of any."""
     found: set[int] = set()
     for some in _batches(list(message_ids)):
-        these = select(turns.c.drawer).where(turns.c.space == space, turns.c.message_id.in_(some))
-        found |= set(
-            connection.execute(these if session is None else these.where(turns.c.session == session)).scalars()
-        )
+        values = {"space": space, "session": session, "messages": some}
+        found |= set(connection.execute(_of_messages(of_session=session is not None), values).scalars())
     return found
+
+
+@cache
+def _of_messages(*, of_session: bool) -> Select[Any]:
+    """Built once of each kind: it is asked on every recall."""
+    these = select(turns.c.drawer).where(
+        turns.c.space == bindparam("space"), turns.c.message_id.in_(bindparam("messages", expanding=True))
+    )
+    return these.where(turns.c.session == bindparam("session")) if of_session else these
 
 
 def read(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int, Drawer]:
@@ -171,9 +177,14 @@ def recent(
 def count_recalled(connection: Connection, space: str, numbers: Collection[int], at: int) -> None:
     """Note that drawers were shown to a model."""
     if numbers:
-        these = and_(drawers.c.space == space, drawers.c.number.in_(sorted(numbers)))
-        values = {"recall_count": drawers.c.recall_count + 1, "last_recalled_at": at}
-        connection.execute(update(drawers).where(these).values(values))
+        connection.execute(_count_recalled(), {"in_space": space, "numbers": sorted(numbers), "at": at})
+
+
+@cache
+def _count_recalled() -> Update:
+    these = (drawers.c.space == bindparam("in_space"), drawers.c.number.in_(bindparam("numbers", expanding=True)))
+    values = {"recall_count": drawers.c.recall_count + 1, "last_recalled_at": bindparam("at")}
+    return update(drawers).where(*these).values(values)
 
 
 def _row(drawer: NewDrawer, **place: Any) -> dict[str, Any]:

@@ -6,10 +6,12 @@ import logging
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, and_, func, select
+from sqlalchemy import BindParameter, ColumnElement, Connection, Select, and_, bindparam, func, select
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.storage.schema import chunks, drawers, embeddings
@@ -99,9 +101,20 @@ def _usable(rows: Sequence[tuple[int, int, bytes]]) -> ChunkVectors | None:
     return ChunkVectors(numbers[:, 0], numbers[:, 1], matrix[finite].astype(np.float32, copy=False))
 
 
-def of_drawers(connection: Connection, space: str, model: str, numbers: Sequence[int]) -> ChunkVectors | None:
-    """The vectors of all chunks of these drawers."""
-    return load(connection, space, model, [(number, number) for number in numbers])
+def of_drawers(connection: Connection, space: str, model: str, numbers: Collection[int]) -> ChunkVectors | None:
+    """The vectors of all chunks of these drawers, whether they stand or not."""
+    values = {"space": space, "model": model, "numbers": sorted(numbers)}
+    rows = [(row.drawer, row.ordinal, row.vector) for row in connection.execute(_of_these(), values)]
+    return _usable(rows) if rows else None
+
+
+@cache
+def _of_these() -> Select[Any]:
+    """Built once: it is asked on every recall from a large space."""
+    wanted = select(chunks.c.drawer, chunks.c.ordinal, embeddings.c.vector)
+    return wanted.select_from(chunks.join(embeddings, _same_text(bindparam("model")))).where(
+        chunks.c.space == bindparam("space"), chunks.c.drawer.in_(bindparam("numbers", expanding=True))
+    )
 
 
 def nearest_pieces(
@@ -160,7 +173,7 @@ def _same_drawer() -> ColumnElement[bool]:
     return and_(drawers.c.space == chunks.c.space, drawers.c.number == chunks.c.drawer)
 
 
-def _same_text(model: str) -> ColumnElement[bool]:
+def _same_text(model: str | BindParameter[str]) -> ColumnElement[bool]:
     return and_(
         embeddings.c.space == chunks.c.space,
         embeddings.c.model == model,

@@ -7,15 +7,14 @@ projection, and for every process that does not own the projection.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection
 
 from langmem_tiers.storage import change_log, embedding_cache
-from langmem_tiers.storage.change_log import Change
+from langmem_tiers.storage.change_log import Change, Moment
 from langmem_tiers.storage.embedding_cache import ChunkVectors, Vectors
 
 _GONE = -1
@@ -28,6 +27,7 @@ class _Rows:
     matrix: Vectors
     drawers: NDArray[np.int64]
     count: int
+    newest: int = 0
 
 
 class ExactIndex:
@@ -48,16 +48,14 @@ class ExactIndex:
         """Length of the vectors held, None while there are none."""
         return self._rows.matrix.shape[1] if self._rows else None
 
-    def refresh(self, connection: Connection) -> None:
+    def refresh(self, moment: Moment) -> None:
         """Take in what the log says happened since the last call."""
         with self._lock:
-            while news := self._news(connection):
-                embedded = [c for c in news if c.kind == "drawers.embedded" and c.detail == self._model]
-                # Removal first: only drawers that stand are loaded, also those that stand again.
-                self._remove({c.subject for c in news if c.kind == "drawer.superseded"})
-                ranges = [(change.subject, change.until) for change in embedded]
-                self._append(embedding_cache.load(connection, self._space, self._model, ranges))
-                self.position = news[-1].position
+            if moment.head <= self.position:
+                return
+            kinds: set[change_log.Kind] = {"drawers.embedded", "drawer.superseded"}
+            self._take_in(moment, list(change_log.follow(moment, self._space, after=self.position, kinds=kinds)))
+            self.position = moment.head
 
     def search(self, query: Vectors, most: int) -> dict[int, float]:
         """The best drawers for a query vector, with the cosine similarity of their best chunk."""
@@ -80,14 +78,20 @@ class ExactIndex:
         if rows is None or not drawers:
             return {}
         # By place in a table instead of by comparing: the last place stays False, for rows that are gone (-1).
-        wanted = np.zeros(int(rows.drawers[: rows.count].max(initial=0)) + 2, np.bool_)
+        wanted = np.zeros(rows.newest + 2, np.bool_)
         wanted[[drawer for drawer in drawers if 0 <= drawer < len(wanted) - 1]] = True
         held = np.flatnonzero(wanted[rows.drawers[: rows.count]])
         return best_by_drawer(rows.drawers[held], rows.matrix[held] @ query, len(held))
 
-    def _news(self, connection: Connection) -> list[Change]:
-        kinds: set[change_log.Kind] = {"drawers.embedded", "drawer.superseded"}
-        return change_log.read(connection, self._space, after=self.position, kinds=kinds)
+    def _take_in(self, moment: Moment, news: Sequence[Change]) -> None:
+        # Removal first: only drawers that stand are loaded, also those that stand again.
+        self._remove({change.subject for change in news if change.kind == "drawer.superseded"})
+        embedded = [each for each in news if each.kind == "drawers.embedded" and each.detail == self._model]
+        ranges = [(change.subject, change.until) for change in embedded]
+        loaded = embedding_cache.load(moment.connection, self._space, self._model, ranges)
+        if loaded is not None and self._rows is not None and loaded.drawers.min() <= self._rows.newest:
+            self._remove(set(loaded.drawers.tolist()))  # vectors made anew take the place of those before
+        self._append(loaded)
 
     def _append(self, news: ChunkVectors | None) -> None:
         if news is None:
@@ -99,7 +103,7 @@ class ExactIndex:
             old = _grown(old, total, news.matrix.shape[1])
         old.matrix[count:total] = news.matrix
         old.drawers[count:total] = news.drawers
-        self._rows = _Rows(old.matrix, old.drawers, total)
+        self._rows = _Rows(old.matrix, old.drawers, total, max(old.newest, int(news.drawers.max())))
 
     def _remove(self, drawers: Collection[int]) -> None:
         rows = self._rows
@@ -110,7 +114,8 @@ class ExactIndex:
 
 def _grown(old: _Rows | None, total: int, dimension: int) -> _Rows:
     capacity = max(1024, total + total // 2)
-    rows = _Rows(np.zeros((capacity, dimension), np.float32), np.full(capacity, _GONE, np.int64), 0)
+    newest = old.newest if old else 0
+    rows = _Rows(np.zeros((capacity, dimension), np.float32), np.full(capacity, _GONE, np.int64), 0, newest)
     if old is not None:
         rows.matrix[: old.count] = old.matrix[: old.count]
         rows.drawers[: old.count] = old.drawers[: old.count]

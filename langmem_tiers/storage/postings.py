@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from langmem_tiers.storage import change_log, keyword
-from langmem_tiers.storage.change_log import Change
+from langmem_tiers.storage.change_log import Change, Moment
 
 Numbers = NDArray[np.int64]
 Held = tuple[Numbers, Numbers]
@@ -52,29 +52,25 @@ class Postings:
         """How many words have their list in memory."""
         return len(self._lists)
 
-    def holding(self, connection: Connection, terms: Sequence[str]) -> tuple[list[Held], int]:
+    def holding(self, moment: Moment, terms: Sequence[str]) -> tuple[list[Held], int]:
         """For each of the first 32 terms the drawers that hold it, ascending; and how many drawers there are.
 
         A word that very many drawers hold is left out where others tell more.
         """
         with self._lock:
-            held = self._held if self._refresh(connection) else self._read
-            found = [held(connection, term) for term in terms[: keyword.MOST_TERMS]]
+            held = self._held if self._refresh(moment) else self._read
+            found = [held(moment.connection, term) for term in terms[: keyword.MOST_TERMS]]
             total = self._newest
         telling = [held for held in found if _length(held) < self._common]
         return (telling if any(map(_length, telling)) else found), total
 
-    def _refresh(self, connection: Connection) -> bool:
-        """Follow the log; False where the connection sees an older moment than the one that was followed up to."""
-        news = change_log.read(connection, self._space, after=self._position - 1, kinds=_KINDS)
-        if self._position and (not news or news[0].position != self._position):
-            return False
-        while news := [change for change in news if change.position > self._position]:
-            for change in news:
+    def _refresh(self, moment: Moment) -> bool:
+        """Follow the log; False where this is an older moment than the one that was followed up to."""
+        if moment.head > self._position:
+            for change in change_log.follow(moment, self._space, after=self._position, kinds=_KINDS):
                 self._follow(change)
-            self._position = news[-1].position
-            news = change_log.read(connection, self._space, after=self._position, kinds=_KINDS)
-        return True
+            self._position = moment.head
+        return moment.head == self._position
 
     def _follow(self, change: Change) -> None:
         if change.kind == "drawers.filed":

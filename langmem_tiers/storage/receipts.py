@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
+import orjson
 from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select
+from sqlalchemy.sql.dml import ReturningInsert
 
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.storage.schema import receipts
@@ -39,19 +40,17 @@ class KeptRecall:
 def put(connection: Connection, space: str, kept: KeptRecall, *, query_hash: bytes, most: int) -> int:
     """Keep a recall under the next number, and about `most` of those before it; its number."""
     receipt = kept.receipt
-    newest = select(func.coalesce(func.max(receipts.c.number), 0) + 1).where(receipts.c.space == space)
     row = {
-        "number": newest.scalar_subquery(),
+        "space": space,
         "session": receipt.session,
         "message_id": receipt.message_id,
         "query_hash": query_hash,
         "at": to_millis(receipt.at),
-        "shown": json.dumps(kept.shown),
+        "shown": orjson.dumps(kept.shown).decode(),
         "block": kept.block,
         "body": _dump(receipt),
     }
-    kept_row = insert(receipts).values(space=space, **row).returning(receipts.c.number)
-    number = int(connection.execute(kept_row).scalar_one())
+    number = int(connection.execute(_put(), row).scalar_one())
     if number % _PRUNE_EVERY == 0:
         connection.execute(delete(receipts).where(receipts.c.space == space, receipts.c.number <= number - most))
     return number
@@ -64,6 +63,14 @@ def same_call(
     call = {"space": space, "session": session, "message_id": message_id, "query_hash": query_hash}
     row = connection.execute(_same_call(), call).first()
     return None if row is None else _kept(row)
+
+
+@cache
+def _put() -> ReturningInsert[Any]:
+    newest = select(func.coalesce(func.max(receipts.c.number), 0) + 1).where(receipts.c.space == bindparam("space"))
+    given = ("space", "session", "message_id", "query_hash", "at", "shown", "block", "body")
+    values: dict[str, Any] = {name: bindparam(name) for name in given}
+    return insert(receipts).values(number=newest.scalar_subquery(), **values).returning(receipts.c.number)
 
 
 @cache
@@ -85,13 +92,23 @@ def shown_for(
 
     The block of the message `but` does not count: it is the one being made.
     """
-    wanted = select(receipts.c.shown).where(receipts.c.space == space, receipts.c.session == session)
-    if messages is not None:
-        wanted = wanted.where(receipts.c.message_id.in_(list(messages)))
-    if but is not None:
-        wanted = wanted.where(receipts.c.message_id.is_distinct_from(but))
-    lists = [_shown(shown) for shown in connection.execute(wanted).scalars()]
+    wanted = _shown_for(some=messages is not None, without=but is not None)
+    values = {"space": space, "session": session, "messages": list(messages or ()), "but": but}
+    lists = [_shown(shown) for shown in connection.execute(wanted, values).scalars()]
     return {(space, number) for shown in lists for space, number, _, _ in shown or ()}
+
+
+@cache
+def _shown_for(*, some: bool, without: bool) -> Select[Any]:
+    """Built once of each kind: it is asked on every recall."""
+    wanted = select(receipts.c.shown).where(
+        receipts.c.space == bindparam("space"), receipts.c.session == bindparam("session")
+    )
+    if some:
+        wanted = wanted.where(receipts.c.message_id.in_(bindparam("messages", expanding=True)))
+    if without:
+        wanted = wanted.where(receipts.c.message_id.is_distinct_from(bindparam("but")))
+    return wanted
 
 
 def any_in_session(connection: Connection, space: str, session: str, other_than: str | None) -> bool:
@@ -126,7 +143,7 @@ def _dump(receipt: Receipt) -> str:
     body["candidates"] = [
         [getattr(found, name) for name in _CANDIDATE] for found in receipt.candidates[:_CANDIDATES_KEPT]
     ]
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), check_circular=False)
+    return orjson.dumps(body, default=dict).decode()
 
 
 def _kept(row: Any) -> KeptRecall | None:
@@ -141,7 +158,7 @@ def _kept(row: Any) -> KeptRecall | None:
 
 
 def _receipt(row: Any) -> Receipt:
-    body = {**json.loads(row.body), "number": row.number}
+    body = {**orjson.loads(row.body), "number": row.number}
     body["at"] = from_millis(body["at"])
     body["candidates"] = tuple(Candidate(**dict(zip(_CANDIDATE, values, strict=True))) for values in body["candidates"])
     body["notes"] = tuple(body["notes"])
@@ -150,7 +167,7 @@ def _receipt(row: Any) -> Receipt:
 
 def _shown(listed: str) -> tuple[Shown, ...] | None:
     try:
-        return tuple((str(item[0]), int(item[1]), float(item[2]), int(item[3])) for item in json.loads(listed))
+        return tuple((str(item[0]), int(item[1]), float(item[2]), int(item[3])) for item in orjson.loads(listed))
     except (ValueError, IndexError, TypeError, KeyError):
         log.warning("unreadable_list_of_shown_drawers_skipped shown=%s", listed[:80])
         return None

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from langmem_tiers.errors import InvalidVector, ProjectionDamaged
 from langmem_tiers.storage import change_log, embedding_cache
+from langmem_tiers.storage.change_log import Moment
 from langmem_tiers.storage.chroma_index import CURSOR, ChromaIndex
 from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.exact_index import ExactIndex, best_by_drawer
@@ -30,16 +31,16 @@ class VectorSearch:
         self._uses_chroma = False
         self._lock = threading.Lock()
 
-    def similar(self, connection: Connection, query: Vectors, most: int) -> dict[int, float]:
+    def similar(self, moment: Moment, query: Vectors, most: int) -> dict[int, float]:
         """The nearest drawers with their cosine similarity, best first; superseded ones may be among them.
 
         Raises:
             InvalidVector: the query's vector is of another length than those stored.
         """
         with self._lock:
-            self._choose(connection)
+            self._choose(moment.connection)
             index, uses_chroma = self._index, self._uses_chroma
-        index.refresh(connection)
+        index.refresh(moment)
         if index.dimension not in {None, len(query)}:
             raise InvalidVector(
                 f"The query's vector has length {len(query)}, the vectors stored by {self._model!r} {index.dimension}."
@@ -52,26 +53,24 @@ class VectorSearch:
         except ProjectionDamaged:
             # The vectors are all in the cache: this query and the next are answered from there.
             self._chroma.distrust()
-            return self.similar(connection, query, most)
+            return self.similar(moment, query, most)
         for drawer, similarity in indexed.items():
             found[drawer] = max(similarity, found.get(drawer, -1.0))
         best = sorted(found.items(), key=lambda item: -item[1])[:most]
         return dict(best)
 
-    def similarities(self, connection: Connection, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
+    def similarities(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
         """The cosine similarity of each of these drawers that has a vector."""
         if not self._uses_chroma:
             return self._index.similarities(query, drawers)
-        vectors = embedding_cache.of_drawers(connection, self._space, self._model, sorted(drawers))
+        vectors = embedding_cache.of_drawers(moment.connection, self._space, self._model, drawers)
         if vectors is None:
             return {}
         return best_by_drawer(vectors.drawers, vectors.matrix @ query, len(vectors.drawers))
 
-    def nearest_pieces(
-        self, connection: Connection, query: Vectors, drawers: Collection[int]
-    ) -> dict[int, tuple[int, int]]:
+    def nearest_pieces(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, tuple[int, int]]:
         """Start and stop of the piece of each of these drawers that is nearest to the query."""
-        return embedding_cache.nearest_pieces(connection, self._space, self._model, query, drawers)
+        return embedding_cache.nearest_pieces(moment.connection, self._space, self._model, query, drawers)
 
     def _choose(self, connection: Connection) -> None:
         """Switch between the two ways where the size, or the loss of the projection, asks for it."""

@@ -36,13 +36,12 @@ class Covered:
         chosen = np.lexsort((-self.drawers, -self.shares))[:most]
         return dict(zip(self.drawers[chosen].tolist(), self.shares[chosen].tolist(), strict=True))
 
-    def of(self, wanted: Sequence[int]) -> dict[int, float]:
+    def of(self, wanted: Numbers) -> NDArray[np.float64]:
         """The share of each of these drawers, 0 for those that hold none of the words."""
         if not len(self.drawers):
-            return dict.fromkeys(wanted, 0.0)
-        places = np.searchsorted(self.drawers, np.asarray(wanted, dtype=np.int64)).clip(max=len(self.drawers) - 1)
-        found = self.drawers[places] == wanted
-        return dict(zip(wanted, np.where(found, self.shares[places], 0.0).tolist(), strict=True))
+            return np.zeros(len(wanted))
+        places = np.searchsorted(self.drawers, wanted).clip(max=len(self.drawers) - 1)
+        return np.where(self.drawers[places] == wanted, self.shares[places], 0.0)
 
 
 def coverage(holding: Sequence[Held], total: int) -> Covered:
