@@ -77,7 +77,13 @@ class RecallSettings(_Frozen):
     )
     min_similarity: float = Field(default=0.3, ge=-1, le=1, description="A vector hit below this is not a hit.")
     threshold: float = Field(
-        default=0.05, ge=0, le=1, description="An item is shown if its score reaches this; see docs/figures.md."
+        default=0.05,
+        ge=0,
+        le=1,
+        description="There is a block if the best item's score reaches this; see docs/figures.md.",
+    )
+    threshold_share: float = Field(
+        default=0.25, ge=0, le=1, description="The share of the threshold that each further item has to reach."
     )
     own_space_boost: float = Field(
         default=1.2, ge=1, le=2, description="Factor for the space itself over fallbacks (GoClaw)."
@@ -114,6 +120,89 @@ class StorageSettings(_Frozen):
     embed_batch: int = Field(default=128, ge=1, description="Texts embedded at once; closing waits for one such batch.")
 
 
+class BudgetSettings(_Frozen):
+    """What models may take in the background; beyond it, the path without a model does the work. None: no limit."""
+
+    session_calls: int | None = Field(default=40, ge=0, description="Most calls for one session.")
+    day_calls: int | None = Field(default=1000, ge=0, description="Most calls in a UTC day.")
+    session_tokens: int | None = Field(default=100_000, ge=0, description="Most tokens, in and out, for one session.")
+    day_tokens: int | None = Field(default=2_000_000, ge=0, description="Most tokens in a UTC day.")
+    day_cost: float | None = Field(default=None, ge=0, description="Most money in a UTC day, in the prices' currency.")
+    input_price: float = Field(default=0.0, ge=0, description="Price of a million input tokens.")
+    output_price: float = Field(default=0.0, ge=0, description="Price of a million output tokens.")
+
+
+class ModelSettings(_Frozen):
+    """How the chat model that works in the background is asked, where `Memory.open` was given one."""
+
+    timeout_seconds: float = Field(default=30.0, gt=0, le=600, description="Longest wait for one reply (GoClaw).")
+    output_tokens: int = Field(default=1024, ge=1, description="Longest reply that is asked for (GoClaw).")
+    failures: int = Field(default=3, ge=1, description="Failures in a row after which the model rests.")
+    rest_seconds: float = Field(default=60.0, gt=0, description="First rest; each further one is twice as long.")
+    budget: BudgetSettings = BudgetSettings()
+
+
+class MiningSettings(_Frozen):
+    """How conversations are mined for what is worth keeping."""
+
+    enabled: bool = Field(default=True, description="False mines only when `Space.mine` is called (AgentStudio).")
+    window_turns: int = Field(default=10, ge=2, le=50, description="Most turns in one look (AgentStudio: 8 to 10).")
+    pause_minutes: float = Field(default=5.0, ge=0, description="A conversation is mined when it pauses so long.")
+    facts_per_window: int = Field(default=8, ge=1, le=50, description="Most facts kept of one look.")
+    calls_per_session: int = Field(default=20, ge=0, description="Most model calls for mining one session.")
+
+
+class KnowledgeSettings(_Frozen):
+    """Limits on entries, and when two are one."""
+
+    max_characters: int = Field(default=2000, ge=1, description="A longer entry is refused.")
+    merge_similarity: float = Field(
+        default=0.9, ge=0, le=1, description="Nearest vectors from here on may be the same fact; see docs/figures.md."
+    )
+
+
+class EpisodeSettings(_Frozen):
+    """The archive of sessions and tasks."""
+
+    ttl_days: float | None = Field(
+        default=90, gt=0, description="Days until an episode expires; None keeps all (GoClaw)."
+    )
+    abstract_characters: int = Field(default=200, ge=40, description="Length of the one-sentence abstract (GoClaw).")
+    summary_tokens: int = Field(default=1024, ge=64, description="Longest summary by a model (GoClaw).")
+    timeout_seconds: float = Field(default=30.0, gt=0, description="Longest wait for a model's summary (GoClaw).")
+
+
+class IdentitySettings(_Frozen):
+    """The user's core profile."""
+
+    max_characters: int = Field(default=1000, ge=1, description="Hard limit, counted as users see characters.")
+
+
+class DocumentSettings(_Frozen):
+    """Notes in an agent's folder."""
+
+    chunk_characters: int = Field(default=1000, ge=100, description="Longest piece that gets one vector (GoClaw).")
+    prompt_tokens: int = Field(default=500, ge=0, description="Most of MEMORY.md in a system prompt, in tokens.")
+
+
+class FlushSettings(_Frozen):
+    """When facts are saved before a history is compacted."""
+
+    messages: int = Field(default=50, ge=1, description="Beyond so many messages (GoClaw).")
+    window_share: float = Field(default=0.85, gt=0, le=1, description="Or this share of the context window (GoClaw).")
+    steps: int = Field(default=5, ge=1, description="Most model calls of one flush (GoClaw).")
+    timeout_seconds: float = Field(default=90.0, gt=0, description="Longest time of one flush (GoClaw).")
+
+
+class PrivacySettings(_Frozen):
+    """What happens to secrets: keys, tokens, passwords, card numbers."""
+
+    drawers: Literal["mask", "keep"] = Field(default="mask", description="Secrets in messages: masked, or kept.")
+    derived: Literal["refuse", "mask", "keep"] = Field(
+        default="refuse", description="Secrets in entries, episodes and notes."
+    )
+
+
 class Settings(_Frozen):
     """Everything that can be set on a memory.
 
@@ -127,3 +216,11 @@ class Settings(_Frozen):
     window: WindowSettings = WindowSettings()
     recall: RecallSettings = RecallSettings()
     storage: StorageSettings = StorageSettings()
+    model: ModelSettings = ModelSettings()
+    mining: MiningSettings = MiningSettings()
+    knowledge: KnowledgeSettings = KnowledgeSettings()
+    episodes: EpisodeSettings = EpisodeSettings()
+    identity: IdentitySettings = IdentitySettings()
+    documents: DocumentSettings = DocumentSettings()
+    flush: FlushSettings = FlushSettings()
+    privacy: PrivacySettings = PrivacySettings()

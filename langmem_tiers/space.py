@@ -120,7 +120,7 @@ class Space:
             now: The moment that recency counts from; the memory's clock by default.
             until: Leave out what was said later.
             limit: Most items, instead of the setting.
-            threshold: Least score, 0 to 1, instead of the setting.
+            threshold: What the best item has to score, 0 to 1, instead of the setting; 0 shows whatever is found.
             token_budget: Most tokens of the block, instead of the setting.
             fallback: False recalls nothing on a session's first turn when nothing matches.
             keep_receipt: False leaves no trace in the space.

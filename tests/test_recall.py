@@ -243,8 +243,9 @@ def test_a_space_that_is_its_own_fallback_is_read_once(memory):
 # Choosing
 
 
-def test_what_scores_below_the_threshold_is_not_shown(opened):
-    memory = opened(Meanings(near=0.5, far=0.35), **PLAIN)
+@pytest.mark.parametrize("share", [1, 0.9, 0.25])
+def test_the_best_item_has_to_reach_the_threshold_and_others_a_share_of_it(opened, share):
+    memory = opened(Meanings(near=0.5, far=0.35), **PLAIN, threshold_share=share)
     alice = memory.user("alice")
     alice.track([user("It is near.")], session="r")
     alice.track([user("It is far.")], session="s")
@@ -252,8 +253,9 @@ def test_what_scores_below_the_threshold_is_not_shown(opened):
     everything = alice.recall(ROBOT, session="t", threshold=0)
     near, far = (item.score for item in everything.items)
     assert (numbers(everything), near > far) == ([1, 2], True)
-    for threshold, shown in ((far, [1, 2]), ((near + far) / 2, [1]), (near, [1]), (near + 0.001, [])):
-        assert numbers(alice.recall(ROBOT, threshold=threshold)) == shown
+    for threshold in (far, (near + far) / 2, near, near + 0.001):
+        both = [1, 2] if far >= share * threshold else [1]
+        assert numbers(alice.recall(ROBOT, threshold=threshold)) == (both if near >= threshold else [])
 
 
 def test_no_scale_but_the_score_opens_the_threshold(opened):

@@ -45,9 +45,12 @@ def choose(ranked: Sequence[Found], request: RecallRequest, before: Before, *, n
         return "judged_unfit" if none_fits else None
 
     def below_threshold(found: Found) -> CandidateVerdict | None:
-        # What a reranker has promoted fits by its word.
-        fits = found.score >= request.threshold or found.scores.get("rerank")
-        return None if fits else "below_threshold"
+        # What a reranker promoted fits by its word, and what it was given and did not name has to fit by its own score.
+        if found.scores.get("rerank"):
+            return None
+        opened = "rerank" not in found.scores and any(shown.score >= request.threshold for shown in chosen.passed)
+        least = request.threshold * (request.settings.threshold_share if opened else 1)
+        return None if found.score >= least else "below_threshold"
 
     def over_limit(_: Found) -> CandidateVerdict | None:
         return "over_limit" if len(chosen.passed) >= request.limit else None

@@ -20,6 +20,11 @@ Kind = Literal[
     "keyword.rebuilt",  # the whole keyword index, of the drawers subject..until, was made anew
     "session.ended",  # subject is the room
     "room.refiled",  # subject is the room, until its new wing
+    "notes.changed",  # subject..until are numbers of notes that are new, or gone
+    "notes.embedded",  # subject..until have their vectors of the model in detail
+    "entry.changed",  # subject is an entry
+    "episode.added",  # subject is an episode
+    "proposals.added",  # subject..until are proposals for the graph
 ]
 
 

@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.errors import DatabaseDamaged, MigrationFailed, NewerSchema, NotAMemoryFolder
-from langmem_tiers.storage import keyword, schema
+from langmem_tiers.storage import keyword, note_words, schema
 from langmem_tiers.storage.database import APPLICATION_ID, Database
 from langmem_tiers.version import __version__
 
@@ -40,7 +40,17 @@ def _states(connection: Connection) -> None:
         connection.exec_driver_sql("ALTER TABLE drawers ADD COLUMN states INTEGER NOT NULL DEFAULT 0")
 
 
-MIGRATIONS: tuple[Migration, ...] = (Migration("create", _create), Migration("states of drawers", _states))
+def _knowledge(connection: Connection) -> None:
+    # Tables that are there already are left as they are.
+    schema.metadata.create_all(connection)
+    note_words.create(connection)
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration("create", _create),
+    Migration("states of drawers", _states),
+    Migration("knowledge, episodes, identity, documents", _knowledge),
+)
 
 
 def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> Path | None:
