@@ -274,7 +274,8 @@ class Space:
         from langmem_tiers.maintenance.rebuild import rebuild
 
         with self.memory.use(self.name) as store:
-            lines = rebuild(store, self.memory.embedding_model)
+            chunk_characters = self.memory.settings.text.chunk_characters
+            lines = rebuild(store, self.memory.embedding_model, chunk_characters=chunk_characters)
         self.memory.wake(self.name)
         return lines
 

@@ -172,6 +172,35 @@ def test_the_topic_of_a_closet_is_found_by_its_name_though_a_drawer_does_not_say
     assert {candidate.drawer for candidate in found if candidate.scores.get("keyword")} == {1, 2, 3, 4, 5}
 
 
+def found_by_words(space, query):
+    """The drawers that hold a word of the query, in what was said or in the name of their place."""
+    candidates = space.recall(query, session="t", threshold=0).receipt.candidates
+    return {candidate.drawer for candidate in candidates if candidate.scores.get("keyword")}
+
+
+def test_an_edit_that_is_taken_back_is_found_by_the_names_of_its_place_again(memory, alice):
+    alice.track([user(text, message_id=text) for text in SAILING], session="monday", project="Windhover")
+    memory.flush()
+    alice.track([user("It rained.", message_id=SAILING[1])], session="monday")
+    memory.flush()
+    assert found_by_words(alice, "What about the Windhover?") == {1, 3, 4, 5, 6}
+    alice.track([user(SAILING[1], message_id=SAILING[1])], session="monday")
+    for place in ("Windhover", "wooden one"):
+        assert 2 in found_by_words(alice, f"What about the {place}?")
+    memory.flush()
+    assert found_by_words(alice, "What about the Windhover?") == {1, 2, 3, 4, 5}
+
+
+def test_an_edit_taken_back_after_its_room_has_moved_is_found_by_the_new_wing(memory, alice):
+    alice.track([user("The sea was calm.", message_id="1"), user("Yesterday I met Derek.")], session="a")
+    alice.track([user("The sea was rough.", message_id="1"), user("I think Derek sails.")], session="a")
+    alice.track([user("Later on Derek sold the boat.")], session="b")
+    memory.flush()
+    assert wings(alice) == {"Derek": ["a", "b"]}
+    alice.track([user("The sea was calm.", message_id="1")], session="a")
+    assert 1 in found_by_words(alice, "What about Derek?")
+
+
 # Tags
 
 

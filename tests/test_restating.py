@@ -7,7 +7,8 @@ from contextlib import closing
 import pytest
 from meanings import assistant, user
 
-from langmem_tiers import Memory
+from langmem_tiers import Memory, Settings
+from langmem_tiers.settings import TextSettings
 from langmem_tiers.storage.migrations import MIGRATIONS
 from langmem_tiers.testing import HashEmbedder
 
@@ -164,6 +165,19 @@ def test_what_an_edit_replaced_has_its_statements_when_the_edit_is_taken_back(tm
         assert memory.flush()
         assert likeness(alice) > 0.8
         assert [finding for finding in alice.doctor() if finding.level == "problem"] == []
+
+
+def test_no_piece_of_a_long_statement_is_longer_than_a_chunk_may_be(tmp_path):
+    settings = Settings(text=TextSettings(chunk_characters=100))
+    with opened(tmp_path, settings=settings) as memory:
+        alice = memory.user("alice")
+        alice.track([user(f"It rained. I moved to Lisbon {'and to Porto ' * 20}. I like tea. {REQUEST}")], session="s")
+        before = pieces(tmp_path)
+        alice.rebuild()
+    assert pieces(tmp_path) == before
+    lengths = [stop - start for _, _, start, stop, _ in before[1]]
+    assert max(lengths) <= 100
+    assert len("I like tea.") in lengths
 
 
 def test_an_empty_space_has_nothing_to_look_at(tmp_path):

@@ -58,17 +58,22 @@ def test_the_rarity_of_a_word_falls_with_every_drawer_and_stays_above_zero():
     assert values[-1] > 0
 
 
+def of(covered, drawers):
+    """The share of each of these drawers."""
+    return dict(zip(drawers, covered.of(np.array(drawers, np.int64)).tolist(), strict=True))
+
+
 def test_no_words_and_words_that_are_nowhere_cover_nothing():
     for nothing in ([], [held()], [held(), held()]):
         found = coverage(nothing, 5)
-        assert (found.best(10), found.of([1, 2]), found.of([])) == ({}, {1: 0.0, 2: 0.0}, {})
+        assert (found.best(10), of(found, [1, 2]), of(found, [])) == ({}, {1: 0.0, 2: 0.0}, {})
 
 
 def test_the_best_come_first_and_of_equals_the_newest():
     found = coverage([held([1, 2, 3]), held([2])], 1000)
     assert list(found.best(10)) == [2, 3, 1]
     assert list(found.best(2)) == [2, 3]
-    assert found.of([9, 2, 0]) == pytest.approx({9: 0.0, 2: 1.0, 0: 0.0})
+    assert of(found, [9, 2, 0]) == pytest.approx({9: 0.0, 2: 1.0, 0: 0.0})
 
 
 def plainly(words, total):
@@ -94,7 +99,7 @@ def test_coverage_is_that_of_a_plain_implementation(words, total):
     found = coverage(holding, total)
     expected = plainly(words, total)
     assert found.best(100) == pytest.approx(expected)
-    assert found.of(range(45)) == pytest.approx({drawer: expected.get(drawer, 0.0) for drawer in range(45)})
+    assert of(found, range(45)) == pytest.approx({drawer: expected.get(drawer, 0.0) for drawer in range(45)})
     assert all(0 < share <= 1 + 1e-9 for share in expected.values())
 
 
@@ -263,6 +268,15 @@ def told(text):
         ("Any ideas for lunch? By the way, I moved to Lisbon.", ["By the way, I moved to Lisbon."]),
         ("It rained. My dog hated it!\nWe’re home.  Is ours dry?", ["My dog hated it!", "Is ours dry?"]),
         ("I’ve got a cat and a dog", ["I’ve got a cat and a dog"]),
+        (
+            "I moved to Lisbon\nMy dog is Rex\r\nWe like it\n\nit rains",
+            ["I moved to Lisbon", "My dog is Rex", "We like it"],
+        ),
+        ("My tastes:\n- I like tea\n* I hate rain.\n • We own a boat", ["I like tea", "I hate rain.", "We own a boat"]),
+        ("1. I like tea\n2. I hate rain", ["I like tea", "I hate rain"]),
+        ("- my dog\n- our two dogs", ["our two dogs"]),
+        (f"I {'really ' * 8}like\ntea. It rained.", [f"I {'really ' * 8}like\ntea."]),
+        (f"I {'really ' * 8}like it\nI hate tea", [f"I {'really ' * 8}like it", "I hate tea"]),
         ("I see. Oh my.", []),
         ("In Italy it rained all day. Tim won his game.", []),
         ("Ich wohne in Bonn. J’habite à Paris. 我住在北京。", []),
@@ -323,6 +337,8 @@ def test_only_users_and_who_has_a_name_speak_of_themselves():
 
 # The match of a drawer
 
+NOT_JUDGED = math.nan
+
 
 def test_two_channels_are_weighed():
     assert scoring.matched(1.0, 0.5, EVEN) == pytest.approx(0.75)
@@ -331,8 +347,8 @@ def test_two_channels_are_weighed():
 
 
 def test_a_channel_that_could_not_judge_leaves_the_other_its_own_scale_whatever_its_weight():
-    assert scoring.matched(0.8, None, EVEN) == pytest.approx(0.8)
-    assert scoring.matched(None, 0.3, RecallSettings(keyword_weight=9, vector_weight=0.1)) == pytest.approx(0.3)
+    assert scoring.matched(0.8, NOT_JUDGED, EVEN) == pytest.approx(0.8)
+    assert scoring.matched(NOT_JUDGED, 0.3, RecallSettings(keyword_weight=9, vector_weight=0.1)) == pytest.approx(0.3)
 
 
 def test_a_channel_that_says_no_counts():
@@ -341,7 +357,7 @@ def test_a_channel_that_says_no_counts():
 
 def test_opposite_vectors_count_as_none_and_no_channel_as_zero():
     assert scoring.matched(1.0, -0.4, EVEN) == pytest.approx(0.5)
-    assert scoring.matched(None, None, EVEN) == 0.0
+    assert scoring.matched(NOT_JUDGED, NOT_JUDGED, EVEN) == 0.0
 
 
 def test_without_any_weight_the_best_channel_decides():
@@ -390,24 +406,23 @@ def test_what_is_not_trusted_at_all_scores_nothing():
 def test_recency_halves_with_every_half_life():
     chosen = RecallSettings(recency_weight=0.1, recency_half_life_days=30)
     ages = [0, 30 * DAY, 60 * DAY, 3_000_000 * DAY]
-    found = [scoring.factors(own=True, origin="user", age=age, settings=chosen)["recency"] for age in ages]
+    found = [scoring.factors(own=True, trust=1.0, age=age, settings=chosen)["recency"] for age in ages]
     assert found == pytest.approx([1.1, 1.05, 1.025, 1.0])
 
 
 def test_what_is_said_in_the_future_is_as_recent_as_now():
-    assert scoring.factors(own=True, origin="user", age=-5 * DAY, settings=EVEN)["recency"] == 1.05
+    assert scoring.factors(own=True, trust=1.0, age=-5 * DAY, settings=EVEN)["recency"] == 1.05
 
 
 def test_the_own_space_is_boosted_and_others_are_not():
-    assert scoring.factors(own=True, origin="user", age=0, settings=EVEN)["own_space"] == 1.2
-    assert scoring.factors(own=False, origin="user", age=0, settings=EVEN)["own_space"] == 1.0
+    assert scoring.factors(own=True, trust=1.0, age=0, settings=EVEN)["own_space"] == 1.2
+    assert scoring.factors(own=False, trust=1.0, age=0, settings=EVEN)["own_space"] == 1.0
 
 
 def test_trust_goes_by_origin_and_what_is_unknown_is_trusted_least():
     chosen = RecallSettings(trust={"user": 1.0, "tool": 0.7})
-    found = [scoring.factors(own=True, origin=each, age=0, settings=chosen)["trust"] for each in ("user", "tool", "?")]
-    assert found == [1.0, 0.7, 0.7]
-    assert scoring.factors(own=True, origin="user", age=0, settings=RecallSettings(trust={}))["trust"] == 1.0
+    assert [scoring.trust(each, chosen) for each in ("user", "tool", "?")] == [1.0, 0.7, 0.7]
+    assert scoring.trust("user", RecallSettings(trust={})) == 1.0
 
 
 # No text is too much

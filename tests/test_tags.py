@@ -1,11 +1,13 @@
 """Tags: people, locations, events, items and times of a message."""
 
+import re
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from langmem_tiers.palace.finding import beginning_with
 from langmem_tiers.palace.tags import tags
 
 MONDAY = datetime(2023, 5, 8, 20, 30, tzinfo=UTC)
@@ -132,3 +134,10 @@ def test_tags_are_at_most_sixteen_clean_lines_for_any_text_and_time(text: str, s
     assert len(found) <= 16
     assert len(set(found)) == len(found)
     assert all(tag[0] == "@" and tag[1] in "pleit" and tag[2] == " " and tag == " ".join(tag.split()) for tag in found)
+
+
+@given(st.text(alphabet=st.sampled_from("my our,. xM"), max_size=60))
+def test_looking_for_the_first_words_of_a_pattern_finds_what_looking_for_the_pattern_finds(text: str) -> None:
+    pattern = re.compile(r"^x|\b(?:my|our) (?:my|our|x)*|[.,] my")
+    found = beginning_with(("my", "our", ". ", ", "), pattern, text)
+    assert [match.span() for match in found] == [match.span() for match in pattern.finditer(text)]

@@ -5,7 +5,7 @@ What goes where is worked out on a snapshot; the transaction that writes it down
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
@@ -63,8 +63,7 @@ class FilingPass:
                 return False
             touched = closets.rooms_of(connection, space, news[0].subject, news[-1].until)
             plans = [_plan_room(connection, space, room) for room in sorted(touched)]
-            opened = closets.rooms_opened(connection, space, news[0].subject, news[-1].until)
-            wings = _plan_wings(connection, space) if opened else _NO_WINGS
+            wings = _plan_wings(connection, space) if any(touched.values()) else _NO_WINGS
         self._write(old, news, plans, wings)
         return True
 
@@ -76,11 +75,10 @@ class FilingPass:
             for plan in plans:
                 _file(connection, space, plan)
             moved = _raise(connection, space, wings, now)
-            for plan in plans:
-                if plan.room not in moved:
-                    _categorise(connection, space, plan.room, only={decision.turn for decision in plan.decisions})
+            filed = [decision.turn for plan in plans if plan.room not in moved for decision in plan.decisions]
+            _categorise(connection, closets.categories_of(connection, space, filed))
             for room in moved:
-                _categorise(connection, space, room)
+                _categorise(connection, closets.categories(connection, space, room))
             for change in news:
                 change_log.append(connection, space, "drawers.filed", change.subject, until=change.until, at=now)
 
@@ -133,6 +131,8 @@ def _runs(decisions: Sequence[ClosetDecision]) -> list[list[ClosetDecision]]:
 
 def _raise(connection: Connection, space: str, wings: _WingPlan, now: int) -> set[int]:
     """Make the new wings and move rooms there; the rooms that moved."""
+    if not wings.names and not wings.moves:
+        return set()
     for name in wings.names:
         rooms.open_wing(connection, space, slug=name.slug, name=name.name, kind="subject", at=now)
     numbers = {wing.slug: wing.number for wing in rooms.every_wing(connection, space)}
@@ -143,8 +143,6 @@ def _raise(connection: Connection, space: str, wings: _WingPlan, now: int) -> se
     return {room for room, _ in moved}
 
 
-def _categorise(connection: Connection, space: str, room: int, only: Collection[int] | None = None) -> None:
-    """Let the keyword index know the words of the place that these drawers, or all of a room, are filed in."""
-    found = closets.categories(connection, space, room)
-    wanted = [(drawer, searchable(category)) for drawer, category in found if only is None or drawer in only]
-    keyword.categorise(connection, wanted)
+def _categorise(connection: Connection, found: Sequence[tuple[int, str]]) -> None:
+    """Let the keyword index know the words of the place that drawers are filed in."""
+    keyword.categorise(connection, [(drawer, searchable(category)) for drawer, category in found])

@@ -18,10 +18,10 @@ from langmem_tiers.writing.indexing import keyword_row
 _STRIDE = 1000
 
 
-def rebuild(store: SpaceStore, model: str | None) -> tuple[str, ...]:
+def rebuild(store: SpaceStore, model: str | None, *, chunk_characters: int) -> tuple[str, ...]:
     """Build everything anew that follows from the records; a line for each thing done."""
     # The statements first: that the index was made anew tells those who keep drawers in memory to read them again.
-    lines = [f"statements: {restate(store)} drawers looked at", _keyword_index(store)]
+    lines = [f"statements: {restate(store, chunk_characters)} drawers looked at", _keyword_index(store)]
     if model is None or store.chroma is None:
         return (*lines, "vectors: left alone, this memory was opened for keyword search only")
     return (*lines, _vectors(store, model), _projection(store))

@@ -18,7 +18,7 @@ _STRIDE = 1000
 _COLUMNS = (drawers.c.number, drawers.c.role, drawers.c.speaker, drawers.c.content, drawers.c.states)
 
 
-def restate(store: SpaceStore) -> int:
+def restate(store: SpaceStore, chunk_characters: int) -> int:
     """Find the statements of each drawer anew and add those that are missing; how many drawers were looked at.
 
     Their vectors are left to the embedding pass. Nothing is taken away. Turns wait for the short moments of writing
@@ -27,10 +27,10 @@ def restate(store: SpaceStore) -> int:
     with store.reading() as connection:
         newest = select(func.max(drawers.c.number)).where(drawers.c.space == store.key)
         last = connection.execute(newest).scalar() or 0
-    return sum(_stride(store, first) for first in range(1, last + 1, _STRIDE))
+    return sum(_stride(store, first, chunk_characters) for first in range(1, last + 1, _STRIDE))
 
 
-def _stride(store: SpaceStore, first: int) -> int:
+def _stride(store: SpaceStore, first: int, chunk_characters: int) -> int:
     with store.reading() as connection:
         found = _speaking(connection, store.key, first)
         held = _held(connection, store.key, first)
@@ -38,7 +38,7 @@ def _stride(store: SpaceStore, first: int) -> int:
     changed: dict[int, int] = {}
     for row in found:
         told = pieces.told(row.content, role=row.role, speaker=row.speaker)
-        missing += _missing(store.key, row, told, held[row.number])
+        missing += _missing(store.key, row, pieces.cut(row.content, told, chunk_characters), held[row.number])
         states = pieces.states(row.content, told)
         if states != row.states:
             changed[row.number] = states

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from langmem_tiers.palace.names import addressed
 from langmem_tiers.palace.words import LOOKED_AT, STOPWORDS, stem, word_set
@@ -41,13 +42,24 @@ _LONGEST = 3  # words in a phrase
 _RUN = re.compile(r"[^\W\d_][\w]*(?:[-'’]\w+)*|[^\w\s]|\n")
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]{1,64}@[\w.-]+\.\w+")
 _CLITIC = re.compile(r"['’](?:s|m|re|ve|ll|d)$", re.IGNORECASE)
-_VERBAL = re.compile(r"(?:ly|ed|n't)$")
+_NO_TOPICS = STOPWORDS | FILLER
 
 
 @dataclass(frozen=True, slots=True)
 class _Word:
+    """A word that can name a topic, as it is written, casefolded, and by its stem."""
+
     shown: str
+    folded: str
     key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What of a text can be part of a phrase: its words in order, None where a run ends, and who is spoken to."""
+
+    words: tuple[_Word | None, ...]
+    spoken_to: frozenset[str]
 
 
 def key_phrases(texts: Iterable[str], limit: int = 5) -> list[str]:
@@ -60,23 +72,44 @@ def key_phrases(texts: Iterable[str], limit: int = 5) -> list[str]:
         >>> key_phrases(["The battery wiring overheats.", "Is battery wiring hard?"], limit=1)
         ['battery wiring']
     """
-    shown = [_ADDRESS.sub("\n", text[:LOOKED_AT]) for text in texts]
-    spoken_to = {name for text in shown for name in addressed(text)}
-    runs = [list(_runs(text, spoken_to)) for text in shown]
+    return phrases_of([read(text) for text in texts], limit)
+
+
+def read(text: str) -> Said:
+    """What `phrases_of` needs to know of a text."""
+    shown = _without_addresses(text[:LOOKED_AT])
+    return Said(words=tuple(map(_word, _RUN.findall(shown))), spoken_to=frozenset(addressed(shown)))
+
+
+def phrases_of(said: Sequence[Said], limit: int = 5) -> list[str]:
+    """The `key_phrases` of texts that have been read."""
+    spoken_to = frozenset[str]().union(*(text.spoken_to for text in said))
+    runs = [list(_runs(text.words, spoken_to)) for text in said]
     spread = Counter(key for text in runs for key in {word.key for run in text for word in run})
     phrases = _counted(runs)
     ranked = sorted(phrases, key=lambda keys: -_weight(keys, phrases[keys], spread))
     return _distinct(ranked, phrases, limit)
 
 
-def _runs(text: str, without: Collection[str]) -> Iterator[list[_Word]]:
+def _without_addresses(text: str) -> str:
+    """The text without links and mail addresses; hardly any has one."""
+    return _ADDRESS.sub("\n", text) if "@" in text or "://" in text or "www." in text else text
+
+
+@lru_cache(maxsize=8192)
+def _word(token: str) -> _Word | None:
+    """The word that a token is, None for punctuation, function words and fillers."""
+    shown = _CLITIC.sub("", token)
+    folded = shown.casefold()
+    return _Word(shown, folded, stem(folded)) if _can_name(folded) else None
+
+
+def _runs(words: Iterable[_Word | None], without: Collection[str]) -> Iterator[list[_Word]]:
     """The runs of words between function words, fillers and punctuation."""
     run: list[_Word] = []
-    for token in _RUN.findall(text):
-        word = _CLITIC.sub("", token)
-        folded = word.casefold()
-        if _can_name(folded) and folded not in without:
-            run.append(_Word(word, stem(folded)))
+    for word in words:
+        if word is not None and word.folded not in without:
+            run.append(word)
         elif run:
             yield run
             run = []
@@ -85,7 +118,7 @@ def _runs(text: str, without: Collection[str]) -> Iterator[list[_Word]]:
 
 
 def _can_name(folded: str) -> bool:
-    if folded in STOPWORDS or folded in FILLER or _VERBAL.search(folded) or not any(map(str.isalnum, folded)):
+    if folded in _NO_TOPICS or folded.endswith(("ly", "ed", "n't")) or not any(map(str.isalnum, folded)):
         return False
     return len(folded) > 2 or not folded.isascii()  # two characters are a whole word in Chinese
 
@@ -94,12 +127,13 @@ def _counted(texts: Sequence[Sequence[list[_Word]]]) -> dict[tuple[str, ...], tu
     """By its stems: how each phrase is first written, and how often it occurs."""
     counted: dict[tuple[str, ...], tuple[str, int]] = {}
     for run in (run for text in texts for run in text):
-        for length in range(1, _LONGEST + 1):
+        stems = [word.key for word in run]
+        for length in range(1, min(_LONGEST, len(run)) + 1):
             for start in range(len(run) - length + 1):
-                part = run[start : start + length]
-                keys = tuple(word.key for word in part)
-                shown, count = counted.get(keys, (" ".join(word.shown for word in part), 0))
-                counted[keys] = (shown, count + 1)
+                keys = tuple(stems[start : start + length])
+                known = counted.get(keys)
+                shown = known[0] if known else " ".join(word.shown for word in run[start : start + length])
+                counted[keys] = (shown, known[1] + 1 if known else 1)
     return counted
 
 
@@ -110,8 +144,9 @@ def _weight(keys: tuple[str, ...], phrase: tuple[str, int], spread: Counter[str]
     """
     shown, count = phrase
     verbal = len(keys) == 1 and shown.endswith("ing")
-    best, *others = sorted((spread[key] for key in keys), reverse=True)
-    return best + sum(others) * (1.0 if count > 1 else 0.5) + 0.5 * (count - 1) - 0.25 * verbal
+    texts = [spread[key] for key in keys]
+    best = max(texts)
+    return best + (sum(texts) - best) * (1.0 if count > 1 else 0.5) + 0.5 * (count - 1) - 0.25 * verbal
 
 
 def _distinct(

@@ -14,6 +14,7 @@ _APOSTROPHES = str.maketrans({"'": "", "’": "", "ʼ": ""})
 _POSSESSIVE = re.compile(r"(?<=\w)['’ʼ]s\b|(?<=s)['’ʼ](?!\w)", re.IGNORECASE)
 # A letter with the accents that Latin, Greek and Cyrillic put on it.
 _LATIN_ACCENTS = re.compile("([a-z\u00df-\u024f\u1e00-\u1eff])[\u0300-\u036f]+")
+_ASCII_WORD = re.compile("[A-Za-z0-9]+")
 _ARTICLES = frozenset({"the", "a", "an", "my", "our"})
 
 
@@ -31,7 +32,10 @@ def slugify(name: str) -> str:
 
 def slug_words(text: str) -> list[str]:
     """The folded words of any text, as a slug would join them."""
-    return "".join(char if _is_part_of_word(char) else " " for char in _fold(text.translate(_APOSTROPHES))).split()
+    folded = _fold(text.translate(_APOSTROPHES))
+    if folded.isascii():
+        return _ASCII_WORD.findall(folded)
+    return "".join(char if _is_part_of_word(char) else " " for char in folded).split()
 
 
 def same_subject(first: str, second: str) -> bool:

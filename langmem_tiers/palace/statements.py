@@ -15,7 +15,9 @@ from langmem_tiers.palace.words import LOOKED_AT
 _FIRST_PERSON = re.compile(
     r"\b(?:i|i'(?:m|ve|d|ll)|im|ive|me|my|mine|myself|we|we'(?:re|ve|d|ll)|us|our|ours)\b", re.IGNORECASE
 )
-_END = re.compile(r"(?<=[.!?…\n])\s+")
+# A line ends a sentence as well, unless it is a long one that goes on in lower case: such lines are wrapped prose.
+_END = re.compile(r"\s(?<=[.!?…]\s)\s*|\n(?:(?<![^\n]{50}\n)|(?![a-z]))\s*")
+_MARK = re.compile(r"\s*[-*•]\s+")
 _PREFERENCE = re.compile(
     r"\b(?:love|loved|loving|like|liked|enjoy(?:ed|ing)?|prefer(?:red)?|favou?rite|fan of|interested in|fond of"
     r"|obsessed with|hate|dislike|can't stand|allergic|vegan|vegetarian|avoid|always|never|usually|often"
@@ -31,7 +33,7 @@ _MOST = 40
 
 
 def statements(text: str) -> tuple[tuple[int, int], ...]:
-    """Spans (start, stop) of the sentences that speak in the first person, questions too, in order.
+    """Spans (start, stop) of the sentences and list items that speak in the first person, questions too, in order.
 
     Example:
         >>> text = "Any ideas for lunch? By the way, I moved to Lisbon."
@@ -61,8 +63,14 @@ def _speaks_of_self(sentence: str) -> bool:
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
     start = 0
     for end in _END.finditer(text):
-        yield start, end.start()
+        yield _trimmed(text, start, end.start())
         start = end.end()
     if start < len(text):
-        stop = start + len(text[start:].rstrip())
-        yield start, stop
+        yield _trimmed(text, start, len(text))
+
+
+def _trimmed(text: str, start: int, stop: int) -> tuple[int, int]:
+    """The span without the mark of a list before it and white space behind it."""
+    mark = _MARK.match(text, start, stop)
+    begin = mark.end() if mark else start
+    return begin, begin + len(text[begin:stop].rstrip())

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import product
 
+from langmem_tiers.palace.finding import beginning_with
 from langmem_tiers.palace.names import PRODUCTS, Name
 from langmem_tiers.palace.words import LOOKED_AT, word_set
 
@@ -40,6 +42,7 @@ _KIN = (
     "|stepmother|stepfather|mother-in-law|father-in-law|sister-in-law|brother-in-law|roommate|flatmate|neighbou?r|boss"
     "|manager|therapist|doctor|dentist|landlord|coach|teacher|mentor|colleague|co-?worker|friend|twins?"
 )
+_OUR = ["".join(cased) for word in ("my", "our") for cased in product(*zip(word, word.upper(), strict=True))]
 _KINSHIP = re.compile(rf"\b(?:my|our)\s+(?:\w+\s+)?({_KIN})\b(?!['’-]\w\w)", re.IGNORECASE)
 KIN = frozenset(re.sub(r"[?]", "", _KIN).split("|")) | {"neighbor", "coworker", "twin", "fiance", "fiancé"}
 _TITLES = word_set("mr mrs ms miss dr prof professor aunt auntie uncle grandma grandpa sir captain coach president")
@@ -69,7 +72,7 @@ def _speaker(speaker: str | None) -> list[str]:
 
 
 def _kin(text: str) -> list[str]:
-    return [match.group(1).casefold() for match in _KINSHIP.finditer(text[:LOOKED_AT])]
+    return [match.group(1).casefold() for match in beginning_with(_OUR, _KINSHIP, text[:LOOKED_AT])]
 
 
 def _named(found: Sequence[Name]) -> list[str]:
@@ -86,7 +89,7 @@ def _without_title(folded: str) -> str:
 def is_person(name: Name, times: int = 1) -> bool:
     """Whether the name is a person's, by its first word or by what stands around it."""
     parts = name.folded.split()
-    if any(part in PRODUCTS for part in parts) or len(parts) > 3 or name.text.isupper():
+    if len(parts) > 3 or not PRODUCTS.isdisjoint(parts) or name.text.isupper():
         return False
     if parts[0] in FIRST_NAMES or (len(parts) > 1 and parts[0].rstrip(".") in _TITLES):
         return True
@@ -95,7 +98,7 @@ def is_person(name: Name, times: int = 1) -> bool:
 
 def _is_addressed(name: Name) -> bool:
     """'Hey Caroline', 'Dr. Okafor', 'my friend Oluwaseun', 'told Mbali'."""
-    last = name.before[-1] if name.before else ""
+    last = "".join(name.before[-1:])
     if name.opens:  # then the words before belong to another sentence, but for a title's full stop
         return last in _TITLES
     if last in {"named", "called"}:  # films and bands are called something, too, in several words
@@ -107,4 +110,4 @@ def _is_spoken_of(name: Name, times: int) -> bool:
     """'Oluwaseun said', 'Oluwaseun's wife'; with a name that comes twice, 'with Oluwaseun' will do."""
     if _SPEECH.fullmatch(name.after) or (name.possessive and name.after in KIN):
         return True
-    return times > 1 and not name.opens and bool(name.before) and name.before[-1] in {"with", "and"}
+    return times > 1 and not name.opens and name.before[-1:] in {("with",), ("and",)}

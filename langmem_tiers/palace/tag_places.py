@@ -57,9 +57,9 @@ def places(found: Sequence[Name]) -> list[str]:
 
 def _is_place(name: Name) -> bool:
     folded, parts = name.folded, name.folded.split()
-    if folded in _KNOWN or _KNOWN_PAIRS.fullmatch(folded) or (len(parts) > 1 and parts[-1] in _KINDS):
+    if folded in _KNOWN or (len(parts) > 1 and (parts[-1] in _KINDS or _KNOWN_PAIRS.fullmatch(folded))):
         return True
-    if name.opens or name.possessive or len(parts) > 4 or any(part in PRODUCTS for part in parts):
+    if name.opens or name.possessive or len(parts) > 4 or not PRODUCTS.isdisjoint(parts):
         return False
     return _follows_preposition(name.before) and not name.text.isupper() and not is_person(name)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from langmem_tiers.palace.finding import beginning_with
 from langmem_tiers.palace.names import CALENDAR
 from langmem_tiers.palace.tag_people import KIN
 from langmem_tiers.palace.words import LOOKED_AT, STOPWORDS, word_set
@@ -17,15 +18,18 @@ _EVENTS = (
     "|sleepover|playdate|divorce|moving day|checkup|check-up|deadline|launch|kickoff|demo day|summit|seminar"
     "|lecture|christening|baptism|bar mitzvah"
 )
+_EVENT_WORDS = _EVENTS.split("|")
 _EVENT = re.compile(rf"\b({_EVENTS})(s|es)?\b(?!\s+(?:over|up|out)\b)")
 _PLURAL_IES = re.compile(r"\b(part|ceremon|anniversar|surger)ies\b")
 
 _RUN = r"((?:[a-z][\w-]*)(?: [a-z][\w-]*){0,5})"
 _OWNED = re.compile(rf"\b(?:my|our) {_RUN}")
-_HANDLED = re.compile(
-    r"\b(?:bought|purchased|ordered|built|adopted|sold|repaired|fixed|picked up|wear|wore|rode|drove|broke|charged|lost"
-    rf"|cleaned|painted)(?: (?:me|him|her|us|them|myself))? (?:a|an|the|some|this|my|our) {_RUN}"
+_HANDLING = (
+    "bought|purchased|ordered|built|adopted|sold|repaired|fixed|picked up|wear|wore|rode|drove|broke|charged|lost"
+    "|cleaned|painted"
 )
+_HANDLING_WORDS = _HANDLING.split("|")
+_HANDLED = re.compile(rf"\b(?:{_HANDLING})(?: (?:me|him|her|us|them|myself))? (?:a|an|the|some|this|my|our) {_RUN}")
 _CONCRETE = word_set(
     """
     accordion apartment backpack bag ball banjo bass battery bed bicycle bike blanket boat book boots bowl bracelet
@@ -77,8 +81,10 @@ _VERB = re.compile(
 
 def events(text: str) -> list[str]:
     """The occasions of a text, casefolded, in the singular."""
-    shown = _PLURAL_IES.sub(r"\1y", text[:LOOKED_AT].casefold())
-    return list(dict.fromkeys(match.group(1) for match in _EVENT.finditer(shown)))
+    shown = text[:LOOKED_AT].casefold()
+    if "ies" in shown:
+        shown = _PLURAL_IES.sub(r"\1y", shown)
+    return list(dict.fromkeys(match.group(1) for match in beginning_with(_EVENT_WORDS, _EVENT, shown)))
 
 
 def items(text: str) -> list[str]:
@@ -87,8 +93,10 @@ def items(text: str) -> list[str]:
     What is 'mine' counts when it can be touched: a known thing, or one spoken of as bought, sold or repaired.
     """
     shown = text[:LOOKED_AT].casefold()
-    found = [(match.start(1), _known_thing(match.group(1).split())) for match in _OWNED.finditer(shown)]
-    found += [(match.start(1), _handled_thing(match.group(1).split())) for match in _HANDLED.finditer(shown)]
+    owned = beginning_with(("my ", "our "), _OWNED, shown)
+    handled = beginning_with(_HANDLING_WORDS, _HANDLED, shown)
+    found = [(match.start(1), _known_thing(match.group(1).split())) for match in owned]
+    found += [(match.start(1), _handled_thing(match.group(1).split())) for match in handled]
     return list(dict.fromkeys(thing for _, thing in sorted(found) if thing))
 
 

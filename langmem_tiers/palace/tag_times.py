@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, timedelta
 
 from langmem_tiers.palace.words import LOOKED_AT
@@ -24,12 +25,20 @@ _MONTH = (
 _WEEKDAY = r"((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?"
 _YEAR = r"((?:19|20)\d\d)"
 
-# A text without any of these speaks of no time: most do, and are spared the rules.
-_HINT = re.compile(
-    r"\d|day|tomorrow|tonight|ago\b|in [a-z]|(?:la|pa)st |(?:thi|nex)[st] |(?:in|since|until|by) [A-Z]", re.I
-)
-
 Resolver = Callable[[re.Match[str], date], str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A way to speak of a time; a text that has no hint of it, as most have not, is spared the search."""
+
+    pattern: re.Pattern[str]
+    resolve: Resolver
+    hint: Callable[[str], object]
+
+    def matches(self, text: str) -> list[re.Match[str]]:
+        """Where the text speaks of a time in this way."""
+        return list(self.pattern.finditer(text)) if self.hint(text) else []
 
 
 def times(text: str, spoken: date) -> list[str]:
@@ -40,12 +49,10 @@ def times(text: str, spoken: date) -> list[str]:
     """
     found: list[tuple[int, str]] = []
     rest = text[:LOOKED_AT]
-    if not _HINT.search(rest):
-        return []
-    for pattern, resolve in _RULES:
-        rest = rest.lower() if pattern is _FIRST_LOWERED else rest
-        matches = list(pattern.finditer(rest))
-        found += [(match.start(), moment) for match in matches if (moment := _resolved(resolve, match, spoken))]
+    for rule in _RULES:
+        rest = rest.lower() if rule is _FIRST_LOWERED else rest
+        matches = rule.matches(rest)
+        found += [(match.start(), moment) for match in matches if (moment := _resolved(rule.resolve, match, spoken))]
         for match in matches:  # what one rule has taken, the later and looser ones do not see
             rest = rest[: match.start()] + "\0" * len(match.group()) + rest[match.end() :]
     return list(dict.fromkeys(moment for _, moment in sorted(found)))
@@ -170,26 +177,65 @@ def _year(match: re.Match[str], spoken: date) -> str:
 _ORDINAL = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _MONTH_NAMED = _MONTH.replace("(", "(?P<month>", 1)
 _YEAR_AFTER = r"(?:,? (?P<year>(?:19|20)\d\d))?"
-_FIRST_LOWERED = re.compile(r"\bday (before yesterday|after tomorrow)\b")  # from here on, case says nothing
+
+
+def _any_of(*words: str) -> Callable[[str], bool]:
+    return lambda text: any(map(text.__contains__, words))
+
+
+_month_hint = re.compile("[JFMASOND](?:an|eb|ar|pr|ay|u[nlg]|ep|ct|ov|ec)").search
+# From here on, case says nothing.
+_FIRST_LOWERED = _Rule(
+    re.compile(r"\bday (before yesterday|after tomorrow)\b"), _two_days_off, _any_of("day before", "day after")
+)
 # In this order: the tighter patterns take their text first.
-_RULES: tuple[tuple[re.Pattern[str], Resolver], ...] = (
-    (re.compile(r"(?<![\d-])(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?![\d-])"), _whole_date),
-    (re.compile(r"(\d{4})\s*年\s*(\d{1,2})\s*月\s*(\d{1,2})\s*日"), _whole_date),
-    (re.compile(r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?!\d)"), _european),
-    (re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{4})(?![\d/])"), _slashed),
-    (re.compile(rf"\b{_MONTH_NAMED} (?:the )?{_ORDINAL}{_YEAR_AFTER}(?![\d:])\b"), _day_of_month),
-    (re.compile(rf"(?<![\d:.]){_ORDINAL} (?:of )?{_MONTH_NAMED}{_YEAR_AFTER}\b"), _day_of_month),
-    (re.compile(rf"\b{_MONTH},? {_YEAR}\b"), _month_of_year),
-    (re.compile(rf"\b(in|since|until|by|last|next|this|Last|Next|In|Since) {_MONTH}(?!\w)"), _month_alone),
-    (_FIRST_LOWERED, _two_days_off),
-    (re.compile(r"\b(last|this) (?:night|morning|afternoon|evening)\b"), _part_of_day),
-    (re.compile(r"\b(today|tonight|yesterday|tomorrow)\b"), _day_word),
-    (re.compile(rf"\b(last|past|this|next) {_WEEKDAY}\b"), _weekday),
-    (re.compile(r"\b(last|this|next) (week|weekend|month|year)\b(?![-'’])"), _span),
-    (re.compile(rf"\b{_COUNT} (day|week|weekend|month|year)s? ago\b"), _ago),
-    (re.compile(rf"\bin {_COUNT} (day|week|month|year)s?\b(?! of\b)"), _ahead),
-    (
+_RULES = (
+    _Rule(
+        re.compile(r"(?<![\d-])(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?![\d-])"),
+        _whole_date,
+        re.compile(r"[-/]\d\d?[-/]").search,
+    ),
+    _Rule(re.compile(r"(\d{4})\s*年\s*(\d{1,2})\s*月\s*(\d{1,2})\s*日"), _whole_date, _any_of("年")),
+    _Rule(
+        re.compile(r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?!\d)"),
+        _european,
+        re.compile(r"\.\s?\d\d?\.").search,
+    ),
+    _Rule(re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{4})(?![\d/])"), _slashed, re.compile(r"/\d\d?/").search),
+    _Rule(re.compile(rf"\b{_MONTH_NAMED} (?:the )?{_ORDINAL}{_YEAR_AFTER}(?![\d:])\b"), _day_of_month, _month_hint),
+    _Rule(re.compile(rf"(?<![\d:.]){_ORDINAL} (?:of )?{_MONTH_NAMED}{_YEAR_AFTER}\b"), _day_of_month, _month_hint),
+    _Rule(re.compile(rf"\b{_MONTH},? {_YEAR}\b"), _month_of_year, _month_hint),
+    _Rule(
+        re.compile(rf"\b(in|since|until|by|last|next|this|Last|Next|In|Since) {_MONTH}(?!\w)"),
+        _month_alone,
+        _month_hint,
+    ),
+    _FIRST_LOWERED,
+    _Rule(
+        re.compile(r"\b(last|this) (?:night|morning|afternoon|evening)\b"),
+        _part_of_day,
+        _any_of(" night", " morning", " afternoon", " evening"),
+    ),
+    _Rule(re.compile(r"\b(today|tonight|yesterday|tomorrow)\b"), _day_word, _any_of(*_DAY_WORDS)),
+    _Rule(
+        re.compile(rf"\b(last|past|this|next) {_WEEKDAY}\b"),
+        _weekday,
+        _any_of("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
+    ),
+    _Rule(
+        re.compile(r"\b(last|this|next) (week|weekend|month|year)\b(?![-'’])"),
+        _span,
+        _any_of(" week", " month", " year"),
+    ),
+    _Rule(re.compile(rf"\b{_COUNT} (day|week|weekend|month|year)s? ago\b"), _ago, _any_of(" ago")),
+    _Rule(
+        re.compile(rf"\bin {_COUNT} (day|week|month|year)s?\b(?! of\b)"),
+        _ahead,
+        _any_of(" day", " week", " month", " year"),
+    ),
+    _Rule(
         re.compile(rf"\b(?:in|since|until|by|from|during|of|year|summer|winter|spring|fall|autumn) {_YEAR}\b"),
         _year,
+        _any_of(" 19", " 20"),
     ),
 )

@@ -6,9 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import sqrt
 
-from langmem_tiers.palace.phrases import FILLER, key_phrases
+from langmem_tiers.palace.phrases import FILLER, Said, phrases_of, read
 from langmem_tiers.palace.words import meaningful_words, stem
 
 RECENT = 8  # turns that a new one is compared with, and that name the closet
@@ -27,13 +28,28 @@ _MARKER = re.compile(
 _MARKER_STANDS_WITHIN = 160  # characters from the start of the turn
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class TopicTurn:
-    """One turn as the topics see it: its drawer number, role and text."""
+    """One turn as the topics see it: its drawer number, role and text, which is analysed once."""
 
     number: int
     role: str
     text: str
+
+    @cached_property
+    def meaningful(self) -> list[str]:
+        """Its words that are neither function words nor pleasantries."""
+        return meaningful_words(self.text[:LOOKED_AT])
+
+    @cached_property
+    def stems(self) -> Counter[str]:
+        """How often it says each thing that a topic is known by."""
+        return Counter(stem(word) for word in self.meaningful if word not in FILLER)
+
+    @cached_property
+    def said(self) -> Said:
+        """What may name its topic; of other than users only how they begin: lists and code name no topic."""
+        return read(self.text[: LOOKED_AT if self.role == "user" else OTHERS_BEGIN])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,10 +101,9 @@ def _leaves(closet: OpenCloset, turn: TopicTurn) -> bool:
         return closet.size > 1
     if closet.size < LEAST_TURNS:
         return False
-    if len(meaningful_words(turn.text[:LOOKED_AT])) < LEAST_WORDS:
+    if len(turn.meaningful) < LEAST_WORDS:
         return False
-    said = _topic_words(turn.text)
-    return len(said) > 1 and _cosine(said, _recent_words(closet)) < SIMILAR
+    return len(turn.stems) > 1 and _cosine(turn.stems, _recent_stems(closet)) < SIMILAR
 
 
 def _with_turn(closet: OpenCloset, turn: TopicTurn) -> OpenCloset:
@@ -99,20 +114,16 @@ def _with_turn(closet: OpenCloset, turn: TopicTurn) -> OpenCloset:
 
 
 def _named(turns: Sequence[TopicTurn]) -> str | None:
-    """What the turns are about; of other than users only how they begin: lists and code name no topic."""
-    phrases = key_phrases((turn.text[: LOOKED_AT if turn.role == "user" else OTHERS_BEGIN] for turn in turns), limit=1)
+    """What the turns are about."""
+    phrases = phrases_of([turn.said for turn in turns], limit=1)
     return phrases[0][:1].upper() + phrases[0][1:] if phrases else None
 
 
-def _topic_words(text: str) -> Counter[str]:
-    return Counter(stem(word) for word in meaningful_words(text[:LOOKED_AT]) if word not in FILLER)
-
-
-def _recent_words(closet: OpenCloset) -> Counter[str]:
+def _recent_stems(closet: OpenCloset) -> Counter[str]:
     """The words of the last turns; a word in several turns counts for each."""
     recent: Counter[str] = Counter()
     for turn in closet.recent[-RECENT:]:
-        recent.update(set(_topic_words(turn.text)))
+        recent.update(turn.stems.keys())
     return recent
 
 

@@ -96,8 +96,10 @@ def _is(name: str, wing: KnownWing) -> bool:
 
 def _mentioned(text: str, known: Iterable[KnownWing]) -> KnownWing | None:
     """The known wing with the longest name or alias that stands in the text; of equal ones, the first mentioned."""
-    said = f"-{'-'.join(slug_words(text))}-"
     callings = [(slugify(called), wing) for wing in known if wing.kind != "general" for called in _callings(wing)]
+    if not callings:
+        return None
+    said = f"-{'-'.join(slug_words(text))}-"
     found = [calling for calling in callings if calling[0] not in _NO_SUBJECTS and _stands_in(calling[0], said)]
     return min(found, key=lambda calling: (-len(calling[0]), said.find(calling[0])))[1] if found else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 LOOKED_AT = 20_000  # characters of a text that are analysed; the index gets all of it
 
@@ -62,8 +63,9 @@ _MARKS = "\u0300-\u036f\u0591-\u05bd\u05bf\u05c1-\u05c7\u0610-\u061a\u064b-\u065
 _MARKS += "\u0900-\u0963\u0966-\u0dff"
 
 _SYLLABLE = re.compile(f"[{_CJK}]|[{_UNSPACED_LETTERS}][{_UNSPACED_MARKS}]*")
-_LETTER = rf"(?:[^\W_{_CJK}{_UNSPACED_LETTERS}]|[{_MARKS}])"
-_WORD = re.compile(f"{_SYLLABLE.pattern}|{_LETTER}+(?:'{_LETTER}+)*")
+_LETTERS = rf"(?:[^\W_{_CJK}{_UNSPACED_LETTERS}]++|[{_MARKS}]++)++"
+_WORD = re.compile(f"{_LETTERS}(?:'{_LETTERS})*+|{_SYLLABLE.pattern}")
+_ASCII_WORD = re.compile("[a-z0-9]+(?:'[a-z0-9]+)*")
 _CLITIC = re.compile("'(?:s|m|re|ve|ll|d)$")
 _CJK_PLEASANTRIES = re.compile(
     "你好吗?|您好|谢谢你?|謝謝|多谢|好的|再见|早上好|晚上好|晚安|ありがとう(?:ございます)?|こんにちは|こんばんは|おはよう(?:ございます)?"
@@ -82,8 +84,11 @@ def words(text: str) -> list[str]:
         >>> words("Tom's guitar isn't here")
         ['tom', 'guitar', "isn't", 'here']
     """
-    shown = unicodedata.normalize("NFKC", text[:LOOKED_AT]).translate(_STRAIGHT).casefold()
-    found: list[str] = _WORD.findall(shown)
+    shown = text[:LOOKED_AT]
+    if not shown.isascii():
+        shown = unicodedata.normalize("NFKC", shown).translate(_STRAIGHT)
+    folded = shown.casefold()
+    found: list[str] = (_ASCII_WORD if folded.isascii() else _WORD).findall(folded)
     return [_CLITIC.sub("", word) if "'" in word else word for word in found]
 
 
@@ -116,6 +121,7 @@ def searchable(text: str) -> str:
     return _SYLLABLE.sub(r" \g<0> ", _CONTROLS.sub(" ", whole))
 
 
+@lru_cache(maxsize=8192)
 def stem(word: str) -> str:
     """A rough English stem, good enough to see that 'paintings' and 'painted' speak of one thing."""
     for suffix, least in (("ings", 7), ("ing", 6), ("ies", 5), ("ied", 5), ("ed", 5), ("es", 5), ("ly", 6), ("s", 4)):

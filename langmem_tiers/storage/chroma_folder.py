@@ -15,6 +15,7 @@ from langmem_tiers.storage.embedding_cache import ChunkVectors, Vectors
 
 _COLLECTION = "drawers"
 _BATCH = 1000
+_STAMP = "left"
 
 
 class ChromaFolder:
@@ -78,9 +79,20 @@ class ChromaFolder:
             return set(self._collection.get(include=[])["ids"])
 
     def count(self) -> int:
-        """How many vectors are held."""
+        """How many vectors are held; Chroma takes about ten seconds to count a million."""
         with _damage():
             return int(self._collection.count())
+
+    @property
+    def stamp(self) -> str | None:
+        """What it was stamped with last."""
+        with _damage():
+            return (self._collection.metadata or {}).get(_STAMP)
+
+    def put_stamp(self, stamp: str) -> None:
+        """Mark the folder, so that it is told from an older copy, and from one that Chroma began anew."""
+        with _damage():
+            self._collection.modify(metadata={_STAMP: stamp})
 
     def close(self) -> None:
         """Let go of files and threads."""

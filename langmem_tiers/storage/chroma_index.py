@@ -11,7 +11,9 @@ import logging
 import shutil
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 from filelock import FileLock, Timeout
 from sqlalchemy import Connection
@@ -26,7 +28,9 @@ from langmem_tiers.storage.embedding_cache import Vectors
 log = logging.getLogger(__name__)
 
 CURSOR = "chroma"
-_FOLDER, _MODEL, _UNCLEAN, _COUNT = "chroma.folder", "chroma.model", "chroma.unclean", "chroma.count"
+_FOLDER, _MODEL, _UNCLEAN = "chroma.folder", "chroma.model", "chroma.unclean"
+# How many vectors it was left with, and what its folder was stamped with then.
+_COUNT, _STAMP = "chroma.count", "chroma.stamp"
 # Drawers read from the cache at a time while a folder is built anew.
 _STRIDE = 2000
 # Changes carried out between two moves of the cursor.
@@ -44,6 +48,7 @@ class ChromaIndex:
         self._lock = FileLock(folder / "chroma.lock", thread_local=False)
         self._open: ChromaFolder | None = None
         self._marked = False
+        self._counted = False
         self._damaged: str | None = None
         self._taking = threading.Lock()  # the file lock lets every thread of this process in
 
@@ -70,12 +75,17 @@ class ChromaIndex:
         Raises:
             ProjectionDamaged: not even a new folder could be used.
         """
+        if not self._take(self._built):
+            return False
+        if self._holds_what_it_was_left_with():
+            return True
+        self.distrust()
         return self._take(self._built)
 
     def own_large(self, least: int) -> bool:
         """Take the projection if it holds more than `least` vectors and can be used as it lies; False otherwise.
 
-        This waits for Chroma to open its folder, and never for one to be built.
+        This waits for Chroma to open its folder, and never for one to be built, nor for its vectors to be counted.
         """
         return self._size() > least and self._take(lambda: None)
 
@@ -93,6 +103,13 @@ class ChromaIndex:
                 if self._open is None:
                     self._lock.release()
             return self.owned
+
+    def _holds_what_it_was_left_with(self) -> bool:
+        """Count the vectors, once after opening: a stamp does not tell what somebody else did to the folder."""
+        if not (self._counted or self._marked):
+            self._counted = self._held().count() == self._size()
+            return self._counted
+        return True
 
     def _size(self) -> int:
         """How many vectors it held when it was last left clean."""
@@ -147,11 +164,10 @@ class ChromaIndex:
         """Let go of the projection, noting that it was left clean; without that note it is built anew next time."""
         try:
             if self._open is not None and self._marked:
-                count = self._open.count()
+                left = _stamped(self._open)
                 self._shut()
                 with self._database.writing() as connection:
-                    facts.put(connection, self._database.space, _COUNT, str(count))
-                    facts.drop(connection, self._database.space, _UNCLEAN)
+                    self._note_left(connection, left)
         except ProjectionDamaged as error:
             log.warning("chroma_left_unclean folder=%s reason=%s", str(self.folder), str(error))
         finally:
@@ -159,7 +175,7 @@ class ChromaIndex:
 
     def _let_go(self) -> None:
         self._shut()
-        self._marked = False
+        self._marked = self._counted = False
         if self._lock.is_locked:
             self._lock.release()
 
@@ -190,12 +206,12 @@ class ChromaIndex:
         with self._database.reading() as connection:
             space = self._database.space
             name, model = facts.get(connection, space, _FOLDER), facts.get(connection, space, _MODEL)
-            count, unclean = facts.get(connection, space, _COUNT), self._left_unclean(connection)
+            stamp, unclean = facts.get(connection, space, _STAMP), self._left_unclean(connection)
         if name in {None, self._damaged} or model != self.model or unclean or not self._is_whole(str(name)):
             return None
         folder = self.folder / "chroma" / str(name)
         try:
-            return _opened(folder, count)
+            return _opened(folder, stamp)
         except ProjectionDamaged as error:
             self._damaged = name  # Chroma can not be asked twice for a folder that it failed to open
             log.warning("chroma_rebuilt folder=%s reason=%s", str(folder), str(error))
@@ -236,14 +252,20 @@ class ChromaIndex:
             fresh.upsert(vectors)
 
     def _take_into_use(self, fresh: ChromaFolder, position: int) -> None:
-        space, count = self._database.space, fresh.count()
+        space, left = self._database.space, _stamped(fresh)
         with self._database.writing() as connection:
             facts.put(connection, space, _FOLDER, fresh.path.name)
             facts.put(connection, space, _MODEL, self.model)
-            facts.put(connection, space, _COUNT, str(count))
-            facts.drop(connection, space, _UNCLEAN)
+            self._note_left(connection, left)
             change_log.reset_cursor(connection, space, CURSOR, position)
-        self._marked = False
+        self._marked, self._counted = False, True
+
+    def _note_left(self, connection: Connection, left: _Left) -> None:
+        """Note that the folder is whole with so many vectors and this stamp."""
+        space = self._database.space
+        facts.put(connection, space, _COUNT, str(left.count))
+        facts.put(connection, space, _STAMP, left.stamp)
+        facts.drop(connection, space, _UNCLEAN)
 
     def _mark(self) -> None:
         """Note, before the first write, that the folder is in use: only a clean close takes the note away."""
@@ -253,21 +275,34 @@ class ChromaIndex:
             self._marked = True
 
 
-def _opened(folder: Path, count: str | None) -> ChromaFolder:
-    """The folder, if it holds as many vectors as when it was left: Chroma takes an emptied file for a new one."""
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What a folder was left with."""
+
+    count: int
+    stamp: str
+
+
+def _stamped(folder: ChromaFolder) -> _Left:
+    left = _Left(folder.count(), uuid4().hex)
+    folder.put_stamp(left.stamp)
+    return left
+
+
+def _opened(folder: Path, stamp: str | None) -> ChromaFolder:
+    """The folder, if it is the one that was left: Chroma takes an emptied file for a new one."""
     opened = ChromaFolder(folder)
     try:
-        _require_count(opened, count)
+        _require_stamp(opened, stamp)
     except ProjectionDamaged:
         opened.close()
         raise
     return opened
 
 
-def _require_count(opened: ChromaFolder, count: str | None) -> None:
-    held = opened.count()
-    if str(held) != count:
-        raise ProjectionDamaged(f"{opened.path} holds {held} vectors and was left with {count}.")
+def _require_stamp(opened: ChromaFolder, stamp: str | None) -> None:
+    if stamp is None or opened.stamp != stamp:
+        raise ProjectionDamaged(f"{opened.path} is not as it was left: it was emptied, or is another copy.")
 
 
 def _superseded(news: Iterable[Change]) -> list[str]:

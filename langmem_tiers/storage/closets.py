@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any
 
-from sqlalchemy import Connection, and_, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, Update, and_, bindparam, func, insert, select, update
 
 from langmem_tiers.palace.slugs import slugify
 from langmem_tiers.palace.topics import OpenCloset, TopicTurn
@@ -12,38 +14,31 @@ from langmem_tiers.palace.words import LOOKED_AT
 from langmem_tiers.storage.schema import closets, drawers, rooms, wings
 
 UNNAMED = "untitled"
+# SQLite takes 32,766 variables in a statement by default.
+_AT_ONCE = 10_000
 _TURN = (drawers.c.number, drawers.c.role, func.substr(drawers.c.content, 1, LOOKED_AT).label("text"))
 
 
-def rooms_of(connection: Connection, space: str, first: int, last: int) -> set[int]:
-    """The rooms that drawers `first` to `last` stand in."""
-    between = drawers.c.number.between(first, last)
-    return set(connection.execute(select(drawers.c.room).distinct().where(drawers.c.space == space, between)).scalars())
-
-
-def rooms_opened(connection: Connection, space: str, first: int, last: int) -> bool:
-    """Did one of drawers `first` to `last` open its room?"""
-    opening = (drawers.c.space == space, drawers.c.number.between(first, last), drawers.c.place == 1)
-    return connection.execute(select(drawers.c.number).where(*opening).limit(1)).first() is not None
+def rooms_of(connection: Connection, space: str, first: int, last: int) -> dict[int, bool]:
+    """The rooms that drawers `first` to `last` stand in; True where one of these opened the room."""
+    found = connection.execute(_rooms(), {"space": space, "first": first, "last": last})
+    return {row.room: row.place == 1 for row in found}
 
 
 def unfiled(connection: Connection, space: str, room: int) -> list[TopicTurn]:
     """The drawers of a room that are in no closet yet, in order."""
-    wanted = select(*_TURN).where(drawers.c.space == space, drawers.c.room == room, drawers.c.closet.is_(None))
-    return [TopicTurn(**row._mapping) for row in connection.execute(wanted.order_by(drawers.c.place))]
+    return _turns(connection.execute(_unfiled(), {"space": space, "room": room}))
 
 
 def last_of(connection: Connection, space: str, room: int, *, recent: int) -> OpenCloset | None:
     """The closet that a room was last filed in, with its last turns."""
-    newest = select(closets).where(closets.c.space == space, closets.c.room == room).order_by(closets.c.number.desc())
-    row = connection.execute(newest.limit(1)).first()
+    row = connection.execute(_newest(), {"space": space, "room": room}).first()
     if row is None:
         return None
-    within = (drawers.c.space == space, drawers.c.room == room, drawers.c.closet == row.number)
-    turns = connection.execute(select(*_TURN).where(*within).order_by(drawers.c.place.desc()).limit(recent))
-    last = tuple(TopicTurn(**turn._mapping) for turn in turns)[::-1]
-    size = connection.execute(select(func.count()).select_from(drawers).where(*within)).scalar_one()
-    return OpenCloset(number=row.number, name=None if row.name == UNNAMED else row.name, recent=last, size=size)
+    within = {"space": space, "room": room, "closet": row.number}
+    last = tuple(_turns(connection.execute(_last_turns(), {**within, "most": recent})))[::-1]
+    name = None if row.name == UNNAMED else row.name
+    return OpenCloset(number=row.number, name=name, recent=last, size=connection.execute(_size(), within).scalar_one())
 
 
 def open_closet(connection: Connection, space: str, room: int, name: str | None) -> int:
@@ -51,32 +46,32 @@ def open_closet(connection: Connection, space: str, room: int, name: str | None)
     newest = select(func.max(closets.c.number)).where(closets.c.space == space)
     number = (connection.execute(newest).scalar() or 0) + 1
     row = {"number": number, "room": room, "slug": slugify(name or UNNAMED), "name": name or UNNAMED, "origin": "rule"}
-    connection.execute(insert(closets).values(space=space, **row))
+    connection.execute(insert(closets), {"space": space, **row})
     return number
 
 
 def rename(connection: Connection, space: str, number: int, name: str) -> None:
     """Give a closet another name, unless a model or the user has named it."""
-    this = (closets.c.space == space, closets.c.number == number, closets.c.origin == "rule")
-    connection.execute(update(closets).where(*this).values(name=name, slug=slugify(name)))
+    connection.execute(_rename(), {"of": space, "this": number, "name": name, "slug": slugify(name)})
 
 
 def put(connection: Connection, space: str, number: int, filed: Sequence[int]) -> None:
     """File drawers in a closet."""
-    these = (drawers.c.space == space, drawers.c.number.in_(list(filed)))
-    connection.execute(update(drawers).where(*these).values(closet=number))
+    for these in _batches(filed):
+        connection.execute(_put(), {"of": space, "these": list(these), "closet": number})
 
 
 def categories(connection: Connection, space: str, room: int) -> list[tuple[int, str]]:
     """The words of its place for each standing drawer of a room: its wing, if that says anything, and its topic."""
-    same_closet = and_(closets.c.space == drawers.c.space, closets.c.number == drawers.c.closet)
-    same_room = and_(rooms.c.space == drawers.c.space, rooms.c.number == drawers.c.room)
-    same_wing = and_(wings.c.space == rooms.c.space, wings.c.number == rooms.c.wing, wings.c.kind != "general")
-    tables = drawers.join(rooms, same_room).outerjoin(wings, same_wing).outerjoin(closets, same_closet)
-    columns = (drawers.c.number, wings.c.name.label("wing"), closets.c.name.label("topic"))
-    standing = (drawers.c.space == space, drawers.c.room == room, drawers.c.superseded_by.is_(None))
-    found = connection.execute(select(*columns).select_from(tables).where(*standing))
-    return [(row.number, " ".join(filter(None, (row.wing, row.topic)))) for row in found]
+    return _named(connection.execute(_places_in(), {"space": space, "room": room}))
+
+
+def categories_of(connection: Connection, space: str, numbers: Collection[int]) -> list[tuple[int, str]]:
+    """The words of its place for each of these drawers that stand."""
+    some = _batches(sorted(numbers))
+    return [
+        place for these in some for place in _named(connection.execute(_places_of(), {"space": space, "these": these}))
+    ]
 
 
 def user_texts(connection: Connection, space: str, room: int) -> list[str]:
@@ -89,3 +84,83 @@ def user_texts(connection: Connection, space: str, room: int) -> list[str]:
 def count(connection: Connection, space: str) -> int:
     """How many closets there are."""
     return int(connection.execute(select(func.count()).where(closets.c.space == space)).scalar_one())
+
+
+# Statements are built once: they are run for every message, and building one takes longer than running it.
+@cache
+def _rooms() -> Select[Any]:
+    between = drawers.c.number.between(bindparam("first"), bindparam("last"))
+    first = func.min(drawers.c.place).label("place")
+    return select(drawers.c.room, first).where(drawers.c.space == bindparam("space"), between).group_by(drawers.c.room)
+
+
+@cache
+def _unfiled() -> Select[Any]:
+    return select(*_TURN).where(*_in_room(), drawers.c.closet.is_(None)).order_by(drawers.c.place)
+
+
+@cache
+def _newest() -> Select[Any]:
+    of_room = (closets.c.space == bindparam("space"), closets.c.room == bindparam("room"))
+    return select(closets.c.number, closets.c.name).where(*of_room).order_by(closets.c.number.desc()).limit(1)
+
+
+@cache
+def _last_turns() -> Select[Any]:
+    within = (*_in_room(), drawers.c.closet == bindparam("closet"))
+    return select(*_TURN).where(*within).order_by(drawers.c.place.desc()).limit(bindparam("most"))
+
+
+@cache
+def _size() -> Select[Any]:
+    return select(func.count()).select_from(drawers).where(*_in_room(), drawers.c.closet == bindparam("closet"))
+
+
+@cache
+def _rename() -> Update:
+    this = (closets.c.space == bindparam("of"), closets.c.number == bindparam("this"), closets.c.origin == "rule")
+    return update(closets).where(*this).values(name=bindparam("name"), slug=bindparam("slug"))
+
+
+@cache
+def _put() -> Update:
+    these = (drawers.c.space == bindparam("of"), drawers.c.number.in_(bindparam("these", expanding=True)))
+    return update(drawers).where(*these).values(closet=bindparam("closet"))
+
+
+@cache
+def _places() -> Select[Any]:
+    """The standing drawers with the names of their place."""
+    same_closet = and_(closets.c.space == drawers.c.space, closets.c.number == drawers.c.closet)
+    same_room = and_(rooms.c.space == drawers.c.space, rooms.c.number == drawers.c.room)
+    same_wing = and_(wings.c.space == rooms.c.space, wings.c.number == rooms.c.wing, wings.c.kind != "general")
+    tables = drawers.join(rooms, same_room).outerjoin(wings, same_wing).outerjoin(closets, same_closet)
+    columns = (drawers.c.number, wings.c.name.label("wing"), closets.c.name.label("topic"))
+    standing = (drawers.c.space == bindparam("space"), drawers.c.superseded_by.is_(None))
+    return select(*columns).select_from(tables).where(*standing)
+
+
+@cache
+def _places_in() -> Select[Any]:
+    return _places().where(drawers.c.room == bindparam("room"))
+
+
+@cache
+def _places_of() -> Select[Any]:
+    return _places().where(drawers.c.number.in_(bindparam("these", expanding=True)))
+
+
+def _batches(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (numbers[start : start + _AT_ONCE] for start in range(0, len(numbers), _AT_ONCE))
+
+
+def _in_room() -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return drawers.c.space == bindparam("space"), drawers.c.room == bindparam("room")
+
+
+def _turns(found: Iterable[Row[Any]]) -> list[TopicTurn]:
+    return [TopicTurn(number=row.number, role=row.role, text=row.text) for row in found]
+
+
+def _named(found: Iterable[Row[Any]]) -> list[tuple[int, str]]:
+    return [(row.number, " ".join(filter(None, (row.wing, row.topic)))) for row in found]

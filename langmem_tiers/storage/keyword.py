@@ -1,17 +1,15 @@
-"""Keyword search of one engine: SQLite's FTS5 with BM25.
+"""The keyword index of one engine: SQLite's FTS5.
 
 The rows hold searchable text, not verbatim text: the caller normalises both sides alike (palace/words.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-# Columns content, tags, category: what was said counts most, what was derived from it least.
-_WEIGHTS = (1.0, 0.6, 0.3)
 MOST_TERMS = 32
 # Where a term is looked for: in what was said, or in the names of the place that it is filed in.
 SAID, PLACE = "{content tags}", "{category}"
@@ -19,7 +17,6 @@ SAID, PLACE = "{content tags}", "{category}"
 _CREATE = (
     "CREATE VIRTUAL TABLE keyword USING fts5(content, tags, category, tokenize='porter unicode61 remove_diacritics 2')"
 )
-_SEARCH = text("SELECT rowid, rank FROM keyword WHERE keyword MATCH :query ORDER BY rank LIMIT :most")
 _HOLDING = "SELECT rowid FROM keyword WHERE keyword MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid LIMIT ?"
 _INSERT = text("INSERT INTO keyword (rowid, content, tags, category) VALUES (:drawer, :content, :tags, :category)")
 _DELETE = text("DELETE FROM keyword WHERE rowid = :drawer")
@@ -39,8 +36,6 @@ class KeywordRow:
 def create(connection: Connection) -> None:
     """Make the empty index."""
     connection.exec_driver_sql(_CREATE)
-    weights = ", ".join(map(str, _WEIGHTS))
-    connection.exec_driver_sql(f"INSERT INTO keyword (keyword, rank) VALUES ('rank', 'bm25({weights})')")
 
 
 def recreate(connection: Connection) -> None:
@@ -68,19 +63,6 @@ def categorise(connection: Connection, categories: Iterable[tuple[int, str]]) ->
     values = [{"drawer": drawer, "category": category} for drawer, category in categories]
     if values:
         connection.execute(_CATEGORISE, values)
-
-
-def search(connection: Connection, terms: Sequence[str], most: int) -> list[tuple[int, float]]:
-    """The best `most` drawers that hold any of the terms, with their BM25 score, best first.
-
-    Each term is quoted, so that none is read as FTS5 syntax; at most 32 count.
-    """
-    quoted = [_quoted(term) for term in terms[:MOST_TERMS]]
-    if not quoted:
-        return []
-    rows = connection.execute(_SEARCH, {"query": " OR ".join(quoted), "most": most})
-    # FTS5 gives better matches smaller (negative) values.
-    return [(drawer, -rank) for drawer, rank in rows]
 
 
 def holding(connection: Connection, term: str, *, after: int, upto: int, most: int, columns: str = SAID) -> list[int]:

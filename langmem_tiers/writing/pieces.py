@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from langmem_tiers.content import content_hash
+from langmem_tiers.embeddings.chunking import split
 from langmem_tiers.palace.statements import PREFERS, TELLS, prefers, statements, tells
 
 Span = tuple[int, int]
@@ -11,6 +14,13 @@ Span = tuple[int, int]
 def told(content: str, *, role: str, speaker: str | None) -> tuple[Span, ...]:
     """Where people speak of themselves: users, and who has a name; the "I" of an assistant is a manner of speech."""
     return statements(content) if role == "user" or speaker else ()
+
+
+def cut(content: str, spans: Iterable[Span], limit: int) -> tuple[Span, ...]:
+    """The spans, each in pieces of at most `limit` characters."""
+    return tuple(
+        (start + first, start + last) for start, stop in spans for first, last in split(content[start:stop], limit)
+    )
 
 
 def states(content: str, statements: tuple[Span, ...]) -> int:

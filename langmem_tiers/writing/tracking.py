@@ -12,7 +12,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.palace.wings import KnownWing, decide_wing
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import change_log, drawers, keyword, rooms
+from langmem_tiers.storage import change_log, closets, drawers, keyword, rooms
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.drawers import NewDrawer
 from langmem_tiers.storage.rooms import Room
@@ -143,9 +143,10 @@ class _Intake:
         return drawer if drawer is not None else wording.new_drawer(each, self._text)
 
     def _reinstate(self, number: int, drawer: NewDrawer) -> None:
-        """An edit was taken back: the earlier wording stands again, and is indexed again."""
+        """An edit was taken back: the earlier wording stands again, and is indexed again where it is filed."""
         drawers.reinstate(self._connection, self._space, number)
-        keyword.add(self._connection, [keyword_row(number, drawer.content, drawer.tags)])
+        ((_, category),) = closets.categories_of(self._connection, self._space, [number])
+        keyword.add(self._connection, [keyword_row(number, drawer.content, drawer.tags, category)])
         self._log_added([number])
 
     def _store(self, new: Sequence[NewDrawer]) -> list[int]:

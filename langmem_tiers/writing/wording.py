@@ -48,7 +48,8 @@ def new_drawer(wording: Wording, settings: TextSettings) -> NewDrawer:
     """The drawer of a wording, with its tags and chunks."""
     turn = wording.turn
     told = pieces.told(turn.content, role=turn.role, speaker=turn.speaker)
-    spans = dict.fromkeys((*split(turn.content, settings.chunk_characters), *told))
+    limit = settings.chunk_characters
+    spans = dict.fromkeys((*split(turn.content, limit), *pieces.cut(turn.content, told, limit)))
     return NewDrawer(
         message_id=wording.message_id,
         role=turn.role,

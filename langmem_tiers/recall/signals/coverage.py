@@ -33,7 +33,10 @@ class Covered:
 
     def best(self, most: int) -> dict[int, float]:
         """The best drawers, best first; of equals the newest."""
-        chosen = np.lexsort((-self.drawers, -self.shares))[:most]
+        last = len(self.shares) - most
+        least = np.partition(self.shares, last)[last] if last > 0 else 0.0
+        near = np.flatnonzero(self.shares >= least)  # a sort of all would take longer than finding them
+        chosen = near[np.lexsort((-self.drawers[near], -self.shares[near]))[:most]]
         return dict(zip(self.drawers[chosen].tolist(), self.shares[chosen].tolist(), strict=True))
 
     def of(self, wanted: Numbers) -> NDArray[np.float64]:
@@ -53,9 +56,11 @@ def coverage(holding: Sequence[Held], total: int) -> Covered:
     parts = list(_weighed(holding, weights))
     if not parts:
         return Covered(np.zeros(0, np.int64), np.zeros(0))
-    drawers, places = np.unique(np.concatenate([numbers for numbers, _ in parts]), return_inverse=True)
-    gains = np.repeat([weight for _, weight in parts], [len(numbers) for numbers, _ in parts])
-    return Covered(drawers, np.bincount(places, gains, len(drawers)) / sum(weights))
+    gained = np.zeros(1 + max(int(numbers[-1]) for numbers, _ in parts))
+    for numbers, weight in parts:
+        gained[numbers] += weight  # a word names a drawer once
+    drawers = np.flatnonzero(gained)
+    return Covered(drawers, gained[drawers] / sum(weights))
 
 
 def _weighed(holding: Sequence[Held], weights: Sequence[float]) -> Iterator[tuple[Numbers, float]]:
