@@ -114,7 +114,7 @@ class StorageSettings(_Frozen):
         default=16, ge=1, description="Spaces kept open at once; the least recently used is closed."
     )
     exact_below: int = Field(
-        default=20_000, ge=0, description="Up to so many vectors, exact search answers; above, Chroma."
+        default=200_000, ge=0, description="Up to so many vectors, search in memory answers; above, Chroma."
     )
     receipts_kept: int = Field(default=1000, ge=1, description="Receipts kept in a space; older ones are dropped.")
     embed_batch: int = Field(default=128, ge=1, description="Texts embedded at once; closing waits for one such batch.")

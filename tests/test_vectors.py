@@ -18,6 +18,8 @@ from langchain_core.embeddings import Embeddings
 
 from langmem_tiers import Memory, RecallSettings, Settings, Turn
 from langmem_tiers.settings import StorageSettings
+from langmem_tiers.storage.embedding_cache import ChunkVectors
+from langmem_tiers.storage.exact_index import ExactIndex
 from langmem_tiers.testing import HashEmbedder
 
 WORDS = "robot garden violin harbour bakery mountain kettle lantern saddle orchard compass velvet".split()  # noqa: SIM905
@@ -246,6 +248,27 @@ def test_exact_search_gives_what_brute_force_gives(tmp_path):
         alice.track([user("robot violin orchard", str(n)) for n in range(0, 200, 2)], session="s")
         alice.flush()
         assert_best(alice, "the robot and the violin in the orchard")
+
+
+def test_among_very_many_vectors_those_nearest_are_still_found_and_none_that_is_gone():
+    """Fifty vectors near the query among 25,000 others: their signs are compared first."""
+    rng = np.random.default_rng(1)
+    vectors = rng.standard_normal((25_000, 96)).astype(np.float32)
+    query = rng.standard_normal(96).astype(np.float32)
+    near = rng.choice(25_000, 50, replace=False)
+    vectors[near] = query + 0.8 * vectors[near]
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    query /= np.linalg.norm(query)
+    index = ExactIndex(".", "model")
+    for start in range(0, 25_000, 7_000):
+        rows = np.arange(start, min(start + 7_000, 25_000))
+        index._append(ChunkVectors(rows + 1, np.zeros_like(rows), vectors[rows]))
+    gone = set((near[:10] + 1).tolist())
+    index._remove(gone)
+    found = index.search(query, 40)
+    assert set(found) == set((near + 1).tolist()) - gone
+    assert found == pytest.approx({drawer: float(vectors[drawer - 1] @ query) for drawer in found}, abs=1e-5)
+    assert len(index.search(query, 24_995)) == 24_990
 
 
 def test_one_long_drawer_does_not_crowd_out_all_others(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -19,6 +19,8 @@ from langmem_tiers.storage.schema import chunks, drawers, embeddings
 log = logging.getLogger(__name__)
 
 Vectors = NDArray[np.float32]
+# Drawers whose vectors are read at a time.
+_STRIDE = 10_000
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,13 @@ def load(connection: Connection, space: str, model: str, ranges: Iterable[tuple[
     for first, last in _merged(ranges):
         rows.extend(_rows(connection, space, model, first, last))
     return _usable(rows) if rows else None
+
+
+def strides(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The same drawers, each once, in ranges that are short enough to be loaded one by one."""
+    for first, last in _merged(ranges):
+        for start in range(first, last + 1, _STRIDE):
+            yield start, min(last, start + _STRIDE - 1)
 
 
 def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
