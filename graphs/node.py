@@ -16,7 +16,7 @@ from langgraph.runtime import Runtime
 
 from langmem_tiers.graphs.identity import Scope, SpaceChoice, current_runtime, resolve_scope
 from langmem_tiers.graphs.messages import peek, read_messages
-from langmem_tiers.graphs.state import MemoryInput, memory_input
+from langmem_tiers.graphs.state import PROFILE, MemoryInput, memory_input
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
@@ -31,7 +31,8 @@ logger = logging.getLogger(__name__)
 class Visit:
     """One call of a node: the scope, and the messages and blocks of the state.
 
-    The blocks are not ours where the thread worked on another space before, such as another user's.
+    The blocks are not ours where the thread worked on another space before, such as another user's. The `profile` is
+    what this session began with, None where it begins now.
     """
 
     scope: Scope
@@ -39,6 +40,7 @@ class Visit:
     messages: Sequence[BaseMessage]
     blocks: dict[str, str]
     blocks_are_ours: bool
+    profile: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,12 +107,14 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
     def _visit(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> Visit:
         remembered = peek(state, "memory_scope") or {}
         scope = resolve_scope(config, runtime, remembered=remembered, space=self._space)
+        same_session = all(remembered.get(key) == value for key, value in scope.as_state().items())
         return Visit(
             scope=scope,
             space=self.memory.space(scope.space, fallbacks=self._fallbacks),
             messages=read_messages(state, self._messages_key),
             blocks=peek(state, "memory_blocks") or {},
             blocks_are_ours=remembered.get("space") == scope.space,
+            profile=remembered.get(PROFILE) if same_session else None,
         )
 
     @contextmanager

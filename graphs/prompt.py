@@ -8,6 +8,7 @@ from typing import Any, Literal
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from langmem_tiers.graphs.messages import is_synthetic, peek, read_messages
+from langmem_tiers.graphs.state import PROFILE
 from langmem_tiers.graphs.window import leading_systems, window_start
 
 Placement = Literal["message", "system"]
@@ -51,7 +52,8 @@ def build_prompt(
     Args:
         state: the graph's state; a mapping or an object.
         system: the system prompt, such as `DEFAULT_SYSTEM_PROMPT`.
-        identity: Markdown about the user that stays the same for the whole session.
+        identity: text about the user that stays the same for the whole session; by default the profile that the recall
+            node found when the session began: the space's identity and its `MEMORY.md`.
         window: how many turns to send, the same number as the recall node works with.
         placement: "message" as above; "system" puts the latest block alone at the end of the system message. That
             breaks prompt caches: the request changes at its beginning with every recall.
@@ -69,10 +71,14 @@ def build_prompt(
     blocks: Mapping[str, str] = peek(state, "memory_blocks") or {}
     lead, start = leading_systems(messages), window_start(messages, window)
     shown = [*_summaries(messages[lead:start]), *messages[start:]]
-    parts = [system or "", identity, *(message.content for message in messages[:lead])]
+    parts = [system or "", identity or _profile(state), *(message.content for message in messages[:lead])]
     if placement == "system":
         return [*_system_message([*parts, _latest_block(shown, blocks)]), *shown]
     return [*_system_message(parts), *(_with_block(message, blocks) for message in shown)]
+
+
+def _profile(state: Any) -> str:
+    return str((peek(state, "memory_scope") or {}).get(PROFILE) or "")
 
 
 @cache

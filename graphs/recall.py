@@ -9,6 +9,7 @@ from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import last_human
 from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, Visit, reading
 from langmem_tiers.graphs.prompt import Placement
+from langmem_tiers.graphs.state import PROFILE
 from langmem_tiers.graphs.window import window_start
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class RecallNode(MemoryNode):
         return Outcome(
             update={
                 "memory_blocks": {key: block for key, block in blocks.items() if block},
-                "memory_scope": visit.scope.as_state(),
+                "memory_scope": {**visit.scope.as_state(), PROFILE: _profile(visit)},
             },
             event=_event(recalled) if recalled else None,
         )
@@ -49,6 +50,11 @@ class RecallNode(MemoryNode):
         """The messages of the window whose blocks the model sees with them."""
         # In the system message only the latest block stands: what earlier ones showed is out of sight again.
         return window if self._placement == "message" else [key for key in window if key not in blocks]
+
+
+def _profile(visit: Visit) -> str:
+    """What is always before the model: read when a session begins, so that its prompt keeps its beginning."""
+    return visit.space.profile() if visit.profile is None else visit.profile
 
 
 def recall_node(

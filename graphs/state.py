@@ -6,6 +6,10 @@ from langchain_core.messages import AnyMessage
 from langgraph.graph import MessagesState
 
 
+# In `memory_scope`, what is always before the model: it stays as it was when the session began.
+PROFILE = "profile"
+
+
 class MemoryInput(TypedDict, total=False):
     """What a memory node takes from its host's state.
 
@@ -21,7 +25,7 @@ class MemoryState(MessagesState):
     """A state to start a graph from: the messages, and what the memory nodes keep beside them.
 
     `memory_blocks` maps the id of a human message to the block recalled for it; `memory_scope` is whose memory it
-    was. Both stay out of the message history.
+    was, with the profile that the session began with. Both stay out of the message history.
     """
 
     memory_blocks: NotRequired[dict[str, str]]

@@ -6,11 +6,19 @@
     │   ├── InvalidCategory       a category path that can not be one
     │   ├── InvalidPointer        a text that is no AAAK pointer
     │   ├── InvalidText           a text that can not be stored as it is
-    │   │   └── TextTooLong
+    │   │   ├── TextTooLong
+    │   │   └── SecretRefused     a key, token, password or card number
+    │   ├── InvalidPath           a path that no document can have
+    │   ├── IdentityFull          more than the identity has room for
     │   ├── InvalidSettings
+    │   ├── InvalidDirective      a file in place of a built-in prompt that can not be used
     │   ├── NaiveDatetime         a time without a zone
     │   └── InvalidVector         NaN, infinite or wrong-sized vectors from an embedder
     ├── MissingUser (ValueError)  nobody said whose memory it is
+    ├── UnknownEntry (LookupError)    no entry of the knowledge has this id
+    ├── EntryChanged (RuntimeError)   somebody else changed the entry first
+    ├── AuthorityTooLow (PermissionError)   a higher authority stands behind the entry
+    ├── TextChanged (RuntimeError)    somebody else wrote the identity or the document first
     ├── MemoryClosed (RuntimeError)
     ├── StorageError (OSError)
     │   ├── NotAMemoryFolder
@@ -84,10 +92,43 @@ class TextTooLong(InvalidText):
     way_out = "Store it as a file and remember where it is, or raise Settings.text.max_characters."
 
 
+class SecretRefused(InvalidText):
+    """A text with a secret in it, which is kept out of what is derived from conversations."""
+
+    way_out = "Leave the secret out, and say where it is kept instead."
+
+
+class InvalidPath(InvalidInput):
+    """A path that is absolute, climbs, is over-long, or holds what no file name should."""
+
+    way_out = "Use a relative path of printable names joined by '/', such as 'memory/2026-03-02.md'."
+
+
+class IdentityFull(InvalidInput):
+    """The identity would be longer than it may be; it stays as it was.
+
+    `text` is the identity that stands, `overflow` by how many characters, as users see them, the new one is too long:
+    enough for an agent to merge lines or take some out and try again.
+    """
+
+    way_out = "Merge or remove what matters least, and write again."
+
+    def __init__(self, message: str, *, text: str = "", overflow: int = 0, way_out: str | None = None) -> None:
+        self.text = text
+        self.overflow = overflow
+        super().__init__(message, way_out=way_out)
+
+
 class InvalidSettings(InvalidInput):
     """A setting outside its range."""
 
     way_out = "Correct the setting named."
+
+
+class InvalidDirective(InvalidInput):
+    """A file in place of a built-in prompt that is unreadable, empty, too long or no text."""
+
+    way_out = "Mend the file, or delete it to have the built-in prompt back."
 
 
 class NaiveDatetime(InvalidInput):
@@ -109,6 +150,37 @@ class MissingUser(MemoryTiersError, ValueError):
         "Pass context={'user_id': ...} or config={'configurable': {'user_id': ...}}, "
         "or give the node a fixed space: recall_node(memory, space='users/alice')."
     )
+
+
+class UnknownEntry(MemoryTiersError, LookupError):
+    """No entry has this id: it never had, or was deleted."""
+
+    way_out = "Search for the entry to learn its id."
+
+
+class EntryChanged(MemoryTiersError, RuntimeError):
+    """The entry is not as it was when it was read: writing over it would lose a change."""
+
+    way_out = "Read the entry again, and repeat the change with its version."
+
+
+class AuthorityTooLow(MemoryTiersError, PermissionError):
+    """Somebody of higher authority, such as the user, stands behind the entry."""
+
+    way_out = "Give the user's message that says so as evidence, or leave it to the user."
+
+
+class TextChanged(MemoryTiersError, RuntimeError):
+    """The identity or a document is not as it was when it was read: writing over it would lose a change.
+
+    `version` is the one that stands, 0 where there is none.
+    """
+
+    way_out = "Read it again, and repeat the change with its version."
+
+    def __init__(self, message: str, *, version: int = 0, way_out: str | None = None) -> None:
+        self.version = version
+        super().__init__(message, way_out=way_out)
 
 
 class MemoryClosed(MemoryTiersError, RuntimeError):

@@ -20,6 +20,10 @@ from langmem_tiers.clock import Clock, utc_now
 from langmem_tiers.embeddings import resolve
 from langmem_tiers.embeddings.guard import GuardedEmbedder, NoEmbedder
 from langmem_tiers.errors import MemoryClosed
+from langmem_tiers.llm import guarded_model
+from langmem_tiers.llm.asker import ModelAsker
+from langmem_tiers.llm.guarded_model import GuardedModel
+from langmem_tiers.llm.usage_book import UsageBook
 from langmem_tiers.paths import default_folder
 from langmem_tiers.recall.rerank_guard import GuardedReranker, guarded
 from langmem_tiers.recall.tokens import TokenCounter
@@ -65,12 +69,14 @@ class Memory:
         background: bool,
         clock: Clock,
         reranker: GuardedReranker | None = None,
+        model: GuardedModel | None = None,
     ) -> None:
         self.path = path
         self.settings = settings
         self.clock = clock
         self.count_tokens = TokenCounter()
         self.reranker = reranker
+        self._model = model
         self._embedder = None if embedder is None else GuardedEmbedder(embedder)
         self._spaces = OpenSpaces(self._open_space, settings.storage.open_spaces)
         self._worker = Worker(self._work, retry_after=self._resting) if background else None
@@ -84,6 +90,7 @@ class Memory:
         *,
         embedder: Embeddings | Embedder | Literal["minilm"] | None = "minilm",
         reranker: BaseDocumentCompressor | BaseChatModel | None = None,
+        model: BaseChatModel | None = None,
         settings: Settings | None = None,
         background: bool = True,
         clock: Clock = utc_now,
@@ -97,23 +104,28 @@ class Memory:
             reranker: A LangChain document compressor, such as a cross-encoder, or chat model that picks the best of
                 what a recall found, within `Settings.recall.rerank.timeout_seconds`; None, and nothing waits for a
                 model. Where it fails, the order stays as it was, and the receipt says so.
+            model: A LangChain chat model that works in the background, within `Settings.model.budget`: it finds what
+                is worth keeping and writes summaries. Without one, or where it fails, rules do; no reply waits for it.
             settings: Limits and weights; see `Settings`.
             background: False does embedding and filing only inside `flush`, in the caller's thread.
             clock: Where "now" comes from.
 
         Raises:
             NotAMemoryFolder, FolderNotWritable, DiskFull, NewerSchema: the folder can not be used.
-            InvalidSettings: `embedder` or `reranker` is none of the above.
+            InvalidSettings: `embedder`, `reranker` or `model` is none of the above.
         """
+        settings = settings or Settings()
         chosen, chosen_reranker = resolve(embedder), guarded(reranker)
+        chosen_model = None if model is None else guarded_model.guarded(model, settings.model)
         folder = open_memory_folder(Path(path).expanduser() if path is not None else default_folder())
         return cls(
             folder,
             embedder=chosen,
-            settings=settings or Settings(),
+            settings=settings,
             background=background,
             clock=clock,
             reranker=chosen_reranker,
+            model=chosen_model,
         )
 
     def space(self, name: str, *, fallbacks: Sequence[str] = ()) -> Space:
@@ -181,6 +193,12 @@ class Memory:
     def embedding_model(self) -> str | None:
         """The name of the embedding model, None for keyword search only."""
         return None if self._embedder is None else self._embedder.inner.name
+
+    def asker(self, store: SpaceStore) -> ModelAsker | None:
+        """Asks the memory's model on behalf of a space; None where there is no model."""
+        if self._model is None:
+            return None
+        return ModelAsker(self._model, self.settings.model, UsageBook(store.database), self.clock)
 
     def use(self, name: str) -> AbstractContextManager[SpaceStore]:
         """A space held open during a block.

@@ -70,6 +70,7 @@ class RecallSettings(_Frozen):
         default=400, ge=50, description="A longer drawer is shown as an excerpt around what was found."
     )
     token_budget: int = Field(default=1000, ge=1, description="Most tokens in a block.")
+    knowledge: int = Field(default=4, ge=0, description="Most entries, episodes and notes in a block; 0 shows none.")
     keyword_weight: float = Field(default=0.4, ge=0, description="Weight of the words in a drawer's match.")
     vector_weight: float = Field(default=0.6, ge=0, description="Weight of cosine similarity in a drawer's match.")
     weights: dict[str, float] = Field(

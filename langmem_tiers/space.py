@@ -25,6 +25,9 @@ from langmem_tiers.types import (
 )
 
 if TYPE_CHECKING:
+    from langmem_tiers.documents.documents import Documents
+    from langmem_tiers.identity.identity import Identity
+    from langmem_tiers.knowledge.knowledge import Knowledge
     from langmem_tiers.memory import Memory
     from langmem_tiers.recall.request import RecallRequest
 
@@ -46,6 +49,27 @@ class Space:
 
     def __repr__(self) -> str:
         return f"Space({self.name!r})"
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """What is known: facts, preferences and conventions, each with what it rests on."""
+        from langmem_tiers.knowledge.knowledge import Knowledge
+
+        return Knowledge(self)
+
+    @property
+    def identity(self) -> Identity:
+        """Who the user is: a short text that is always before the model."""
+        from langmem_tiers.identity.identity import Identity
+
+        return Identity(self)
+
+    @property
+    def documents(self) -> Documents:
+        """Notes as in an agent's folder, such as `MEMORY.md`."""
+        from langmem_tiers.documents.documents import Documents
+
+        return Documents(self)
 
     def track(
         self,
@@ -279,6 +303,10 @@ class Space:
         self.memory.wake(self.name)
         return lines
 
+    def profile(self) -> str:
+        """What belongs into every system prompt: the identity and `MEMORY.md`, fenced; empty where there is neither."""
+        return "\n\n".join(part for part in (self.identity.prompt_block(), self.documents.prompt_block()) if part)
+
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until the background work of this space is done; see `Memory.flush`."""
         return self.memory.finish({self.name}, timeout)
@@ -295,12 +323,13 @@ class Space:
         keep_receipt: bool,
     ) -> RecallRequest:
         from langmem_tiers.recall.request import RecallRequest
+        from langmem_tiers.trust import secrets
 
         if not isinstance(query, str):
             raise InvalidInput(f"A {type(query).__name__} is no query.", way_out="Give the user's message as text.")
         settings = self.memory.settings.recall
         return RecallRequest(
-            query=query,
+            query=query if self.memory.settings.privacy.drawers == "keep" else secrets.mask(query),
             session=session,
             message_id=message_id,
             window=window,

@@ -28,6 +28,8 @@ CandidateVerdict = Literal[
     "over_budget",
     "outside_dates",
 ]
+KnownKind = Literal["entry", "episode", "document"]
+KnownVerdict = Literal["shown", "already_shown", "below_threshold", "quoted_instead", "over_limit", "over_budget"]
 RecallVerdict = Literal["recalled", "nothing_found", "nothing_new", "trivial", "disabled", "repeated"]
 
 
@@ -118,6 +120,22 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class KnownCandidate:
+    """One entry, episode or note that a recall looked at, and what became of it.
+
+    `ref` is the id of the entry or episode, or the path of the note. `quoted_instead` means that the message it was
+    derived from stands in the block.
+    """
+
+    space: str
+    kind: KnownKind
+    ref: str
+    scores: Mapping[str, float]
+    score: float
+    verdict: KnownVerdict
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Receipt:
     """The record of one recall: what it saw, what it chose, why, and how long each stage took.
 
@@ -137,6 +155,19 @@ class Receipt:
     tokens: int = 0
     notes: tuple[str, ...] = ()
     usage: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    known: tuple[KnownCandidate, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KnownItem:
+    """One entry, episode or piece of a note that was shown; see `KnownCandidate`."""
+
+    space: str
+    kind: KnownKind
+    ref: str
+    text: str
+    score: float
+    tokens: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -151,11 +182,15 @@ class RecalledItem:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recalled:
-    """What a recall gives: the fenced block (empty when nothing fits), its items best first, the receipt."""
+    """What a recall gives: the fenced block (empty when nothing fits), its items best first, the receipt.
+
+    `items` are messages, `known` what is known beside them: entries, episodes and notes.
+    """
 
     block: str
     items: tuple[RecalledItem, ...]
     receipt: Receipt
+    known: tuple[KnownItem, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langmem_tiers import Memory, RecallSettings, Turn
+from langmem_tiers.matching import coverage, matched, rarity
 from langmem_tiers.palace.statements import PREFERS, TELLS, prefers, statements, tells
 from langmem_tiers.recall import scoring
 from langmem_tiers.recall.signals.asked import Voice, asked
-from langmem_tiers.recall.signals.coverage import coverage, rarity
 from langmem_tiers.recall.signals.preference import asks_advice
 from langmem_tiers.recall.signals.session import Evidence, evidence
 from langmem_tiers.recall.signals.temporal import Span, nearness, spans
@@ -341,27 +341,27 @@ NOT_JUDGED = math.nan
 
 
 def test_two_channels_are_weighed():
-    assert scoring.matched(1.0, 0.5, EVEN) == pytest.approx(0.75)
-    assert scoring.matched(1.0, 0.5, RecallSettings(keyword_weight=3, vector_weight=1)) == pytest.approx(0.875)
-    assert scoring.matched(0.8, 0.4, RecallSettings(keyword_weight=0, vector_weight=2)) == pytest.approx(0.4)
+    assert matched(1.0, 0.5, EVEN) == pytest.approx(0.75)
+    assert matched(1.0, 0.5, RecallSettings(keyword_weight=3, vector_weight=1)) == pytest.approx(0.875)
+    assert matched(0.8, 0.4, RecallSettings(keyword_weight=0, vector_weight=2)) == pytest.approx(0.4)
 
 
 def test_a_channel_that_could_not_judge_leaves_the_other_its_own_scale_whatever_its_weight():
-    assert scoring.matched(0.8, NOT_JUDGED, EVEN) == pytest.approx(0.8)
-    assert scoring.matched(NOT_JUDGED, 0.3, RecallSettings(keyword_weight=9, vector_weight=0.1)) == pytest.approx(0.3)
+    assert matched(0.8, NOT_JUDGED, EVEN) == pytest.approx(0.8)
+    assert matched(NOT_JUDGED, 0.3, RecallSettings(keyword_weight=9, vector_weight=0.1)) == pytest.approx(0.3)
 
 
 def test_a_channel_that_says_no_counts():
-    assert scoring.matched(0.0, 0.6, EVEN) == pytest.approx(0.3)
+    assert matched(0.0, 0.6, EVEN) == pytest.approx(0.3)
 
 
 def test_opposite_vectors_count_as_none_and_no_channel_as_zero():
-    assert scoring.matched(1.0, -0.4, EVEN) == pytest.approx(0.5)
-    assert scoring.matched(NOT_JUDGED, NOT_JUDGED, EVEN) == 0.0
+    assert matched(1.0, -0.4, EVEN) == pytest.approx(0.5)
+    assert matched(NOT_JUDGED, NOT_JUDGED, EVEN) == 0.0
 
 
 def test_without_any_weight_the_best_channel_decides():
-    assert scoring.matched(0.2, 0.9, RecallSettings(keyword_weight=0, vector_weight=0)) == pytest.approx(0.9)
+    assert matched(0.2, 0.9, RecallSettings(keyword_weight=0, vector_weight=0)) == pytest.approx(0.9)
 
 
 # The score

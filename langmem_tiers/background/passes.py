@@ -8,6 +8,7 @@ from enum import Enum
 
 from langmem_tiers.background.embedding import EmbeddingPass
 from langmem_tiers.background.filing import FilingPass
+from langmem_tiers.background.noting import NotingPass
 from langmem_tiers.clock import Clock
 from langmem_tiers.embeddings.guard import GuardedEmbedder
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector, ProjectionDamaged
@@ -43,17 +44,22 @@ def run(
 def _embed(
     store: SpaceStore, embedder: GuardedEmbedder, *, clock: Clock, batch: int, stop: Callable[[], bool]
 ) -> Outcome:
-    work = EmbeddingPass(store.database, embedder.inner, clock, batch)
-    if work.idle():
+    passes = (
+        EmbeddingPass(store.database, embedder.inner, clock, batch),
+        NotingPass(store.database, embedder.inner, clock, batch),
+    )
+    waiting = [each for each in passes if not each.idle()]
+    if not waiting:
         return Outcome.DONE
     if embedder.resting:
         return Outcome.WAITING
     try:
         embedder.inner.prepare()
-        while work.step(stop):
-            embedder.works()
-            if stop():
-                return Outcome.STOPPED
+        for each in waiting:
+            while each.step(stop):
+                embedder.works()
+                if stop():
+                    return Outcome.STOPPED
     except (EmbeddingUnavailable, InvalidVector) as error:
         embedder.failed(error)
         return Outcome.WAITING

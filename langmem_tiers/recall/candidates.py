@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from langmem_tiers.clock import to_millis
+from langmem_tiers.matching import Covered, Values, coverage, matched
 from langmem_tiers.palace.statements import PREFERS, TELLS
 from langmem_tiers.palace.words import words
 from langmem_tiers.recall import scoring
 from langmem_tiers.recall.query import Query
 from langmem_tiers.recall.signals import asked
-from langmem_tiers.recall.signals.coverage import Covered, coverage
 from langmem_tiers.recall.signals.preference import asks_advice
 from langmem_tiers.recall.signals.session import Evidence, evidence
 from langmem_tiers.recall.signals.temporal import nearness, spans
@@ -121,7 +121,7 @@ class _Channels:
     @classmethod
     def judged(cls, rows: Rows, keyword: Column, vector: Column, settings: RecallSettings) -> _Channels:
         """From what the channels say of the candidates and, behind these, of the drawers previous to them."""
-        match = np.asarray(scoring.matched(keyword, vector, settings))
+        match = np.asarray(matched(keyword, vector, settings))
         own, before = slice(len(rows.numbers)), slice(len(rows.numbers), None)
         previous = np.where(rows.previous > 0, match[before], 0.0)
         return cls(rows=rows, keyword=keyword[own], vector=vector[own], match=match[own], previous=previous)
@@ -141,7 +141,7 @@ def _similarities(source: Snapshot, vector: Vectors | None, numbers: Collection[
 
 def _shares(covered: Covered, drawers: NDArray[np.int64]) -> Column:
     """Where the words found anything, not to be among it is a 0 as well."""
-    return covered.of(drawers) if len(covered.drawers) else np.full(len(drawers), np.nan)
+    return covered.of(drawers) if len(covered.numbers) else np.full(len(drawers), np.nan)
 
 
 def _column(scores: Mapping[int, float], drawers: NDArray[np.int64]) -> Column:
@@ -200,7 +200,7 @@ def _asked(rows: Rows, query: Query) -> Column:
     return np.array([values[place] for place in rows.voice.tolist()])
 
 
-def _told(columns: Mapping[str, scoring.Values]) -> Iterator[dict[str, float]]:
+def _told(columns: Mapping[str, Values]) -> Iterator[dict[str, float]]:
     """For each drawer its values by name, without those that are not known."""
     names = list(columns)
     table = np.stack(np.broadcast_arrays(*columns.values())).T

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidVector
-from langmem_tiers.recall import candidates, fallback, packing, rendering, selection
+from langmem_tiers.recall import candidates, fallback, knowing, packing, rendering, selection
 from langmem_tiers.recall.candidates import Found
+from langmem_tiers.recall.knowing import Key, Known
 from langmem_tiers.recall.packing import Packer
 from langmem_tiers.recall.query import parse
 from langmem_tiers.recall.request import RecallRequest
@@ -20,7 +21,15 @@ from langmem_tiers.recall.sources import OwnSource, Snapshot, Source, snapshots
 from langmem_tiers.recall.stopwatch import Stopwatch
 from langmem_tiers.storage import drawers, receipts
 from langmem_tiers.storage.receipts import KeptRecall, Shown
-from langmem_tiers.types import Candidate, CandidateVerdict, Recalled, RecalledItem, RecallVerdict, Receipt
+from langmem_tiers.types import (
+    Candidate,
+    CandidateVerdict,
+    KnownVerdict,
+    Recalled,
+    RecalledItem,
+    RecallVerdict,
+    Receipt,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -28,7 +37,21 @@ if TYPE_CHECKING:
     from langmem_tiers.recall.rerank_guard import GuardedReranker
     from langmem_tiers.storage.embedding_cache import Vectors
 
-Result = tuple[RecallVerdict, list[Found], Chosen, list[RecalledItem], list[str]]
+# Of a block's tokens, what is known may take so many.
+_KNOWN_SHARE = 0.4
+
+
+@dataclass(kw_only=True)
+class _Result:
+    """What goes into a block and a receipt: messages, as items and lines, and what is known beside them."""
+
+    verdict: RecallVerdict
+    ranked: list[Found] = field(default_factory=list)
+    chosen: Chosen = field(default_factory=Chosen)
+    items: list[RecalledItem] = field(default_factory=list)
+    known: list[tuple[Known, KnownVerdict]] = field(default_factory=list)
+    known_items: list[tuple[Known, int]] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
 
 
 class QueryEmbedder(Protocol):
@@ -70,27 +93,43 @@ class Recall:
             return self._repeated(kept)
         early = self._needless()
         if early is not None:
-            return self._finish(early, [], Chosen(), [])
+            return self._finish(_Result(verdict=early))
         vector = self._vector()
         # Embedding may have taken its time: the records are read as they are after it.
         with snapshots(self._sources) as sources:
-            ranked = self._find(sources, vector)
+            ranked, known = self._find(sources, vector), self._find_known(sources, vector)
             passages = self._passages(sources, ranked, vector)
-            result = None if passages else self._choose(sources, ranked, vector)
+            result = None if passages else self._choose(sources, ranked, known, vector)
         if result is None:
             # No transaction is held while a model is asked, so what has changed meanwhile is looked at again.
             ranked = self._reranked(ranked, passages)
             with snapshots(self._sources) as sources:
-                result = self._choose(sources, candidates.standing(sources, ranked), vector)
-        return self._finish(*result)
+                known = self._find_known(sources, vector)
+                result = self._choose(sources, candidates.standing(sources, ranked), known, vector)
+        return self._finish(result)
 
-    def _choose(self, sources: Sequence[Snapshot], ranked: list[Found], vector: Vectors | None) -> Result:
+    def _choose(
+        self, sources: Sequence[Snapshot], ranked: list[Found], known: list[Known], vector: Vectors | None
+    ) -> _Result:
         with self._watch.stage("choose"):
-            chosen = selection.choose(ranked, self._request, self._before(sources[0]), none_fits=self._rerank.none_fits)
-            ranked, chosen = self._with_fallback(sources[0], ranked, chosen)
+            before = self._before(sources[0])
+            chosen = selection.choose(ranked, self._request, before, none_fits=self._rerank.none_fits)
+            said = {selection.key(found) for found in chosen.passed}
+            verdicts = knowing.choose(known, self._request, before.shown, said)
+            if "shown" not in verdicts.values():
+                ranked, chosen = self._with_fallback(sources[0], ranked, chosen)
         with self._watch.stage("render"):
-            items, lines = self._pack(sources, chosen, vector)
-        return _verdict(items, chosen), ranked, chosen, items, lines
+            known_items = self._pack_known(known, verdicts)
+            items, lines = self._pack(sources, chosen, vector, known_items)
+        return _Result(
+            verdict=_verdict([*items, *known_items], chosen),
+            ranked=ranked,
+            chosen=chosen,
+            items=items,
+            known=[(each, verdicts[each.key]) for each in known],
+            known_items=known_items,
+            lines=[*(each.line for each, _ in known_items), *lines],
+        )
 
     def _passages(self, sources: Sequence[Snapshot], ranked: Sequence[Found], vector: Vectors | None) -> list[Passage]:
         """What the reranker is given, nothing where there is none or it could make no difference."""
@@ -115,6 +154,13 @@ class Recall:
         except InvalidVector as error:
             self._notes.append(f"vectors: {error.message}")
             return self._find(sources, None)
+
+    def _find_known(self, sources: Sequence[Snapshot], vector: Vectors | None) -> list[Known]:
+        with self._watch.stage("knowledge"):
+            try:
+                return knowing.find(sources, self._query, vector, self._request)
+            except InvalidVector:  # noted where the drawers were searched
+                return knowing.find(sources, self._query, None, self._request)
 
     def _made_before(self) -> KeptRecall | None:
         if self._request.message_id is None or not self._request.keep_receipt:
@@ -172,14 +218,29 @@ class Recall:
         verdicts = {key: verdict for key, verdict in chosen.verdicts.items() if key not in known}
         return [*found, *others], Chosen(passed=found, verdicts=verdicts)
 
+    def _pack_known(self, known: Sequence[Known], verdicts: dict[Key, KnownVerdict]) -> list[tuple[Known, int]]:
+        """What is known and passed, with its tokens, while it fits its share of the budget."""
+        left = int(self._request.token_budget * _KNOWN_SHARE)
+        packed: list[tuple[Known, int]] = []
+        for each in known:
+            if verdicts[each.key] == "shown":
+                tokens = self._count(each.line + "\n")
+                if tokens > left:
+                    verdicts[each.key] = "over_budget"
+                    continue
+                left -= tokens
+                packed.append((each, tokens))
+        return packed
+
     def _pack(
-        self, sources: Sequence[Snapshot], chosen: Chosen, vector: Vectors | None
+        self, sources: Sequence[Snapshot], chosen: Chosen, vector: Vectors | None, known: Sequence[tuple[Known, int]]
     ) -> tuple[list[RecalledItem], list[str]]:
         """Render what passed while it fits the budget; what does not fit gets its verdict."""
+        taken = self._count(rendering.render([""], _header(chosen, known))) + sum(tokens for _, tokens in known)
         packer = Packer(
             terms=self._query.terms,
             vector=vector,
-            budget=self._request.token_budget - self._count(rendering.render([""], _header(chosen))),
+            budget=self._request.token_budget - taken,
             most=self._request.settings.item_characters,
             count=self._count,
         )
@@ -187,27 +248,21 @@ class Recall:
         chosen.verdicts.update(dict.fromkeys(packed.left_out, "over_budget"))
         return packed.items, packed.lines
 
-    def _finish(
-        self,
-        verdict: RecallVerdict,
-        ranked: Sequence[Found],
-        chosen: Chosen,
-        items: Sequence[RecalledItem],
-        lines: Sequence[str] = (),
-    ) -> Recalled:
-        block = rendering.render(lines, _header(chosen))
-        receipt = self._receipt(verdict, ranked, chosen, tokens=self._count(block) if block else 0)
+    def _finish(self, result: _Result) -> Recalled:
+        block = rendering.render(result.lines, _header(result.chosen, result.known_items))
+        receipt = self._receipt(result, tokens=self._count(block) if block else 0)
+        known = tuple(each.item(tokens) for each, tokens in result.known_items)
+        recalled = Recalled(block=block, items=tuple(result.items), receipt=receipt, known=known)
         if not self._request.keep_receipt:
-            return Recalled(block=block, items=tuple(items), receipt=receipt)
-        shown: tuple[Shown, ...] = tuple((i.space, i.drawer.number, i.score, i.tokens) for i in items)
-        kept = self._keep(KeptRecall(receipt=receipt, block=block, shown=shown))
+            return recalled
+        shown: list[Shown] = [(i.space, i.drawer.number, i.score, i.tokens) for i in result.items]
+        shown += [(each.space, each.name, each.score, tokens) for each, tokens in result.known_items]
+        kept = self._keep(KeptRecall(receipt=receipt, block=block, shown=tuple(shown)))
         if isinstance(kept, KeptRecall):
             return self._repeated(kept)
-        return Recalled(
-            block=block, items=tuple(items), receipt=replace(receipt, number=kept, timings=self._watch.timings())
-        )
+        return replace(recalled, receipt=replace(receipt, number=kept, timings=self._watch.timings()))
 
-    def _receipt(self, verdict: RecallVerdict, ranked: Sequence[Found], chosen: Chosen, tokens: int) -> Receipt:
+    def _receipt(self, result: _Result, tokens: int) -> Receipt:
         request = self._request
         return Receipt(
             number=0,
@@ -216,8 +271,11 @@ class Recall:
             message_id=request.message_id,
             query=self._query.text,
             at=request.now,
-            verdict=verdict,
-            candidates=tuple(_candidate(found, chosen.verdicts.get(selection.key(found), "shown")) for found in ranked),
+            verdict=result.verdict,
+            candidates=tuple(
+                _candidate(found, result.chosen.verdicts.get(selection.key(found), "shown")) for found in result.ranked
+            ),
+            known=tuple(each.candidate(verdict) for each, verdict in result.known),
             timings=self._watch.timings(),
             tokens=tokens,
             notes=tuple(self._notes),
@@ -232,28 +290,37 @@ class Recall:
             if faster is not None:
                 return faster
             number = receipts.put(connection, key, kept, query_hash=self._query.content_hash, most=self._receipts_kept)
-            mine = [drawer for space, drawer, _, _ in kept.shown if space == self._own.name]
-            drawers.count_recalled(connection, key, mine, to_millis(self._request.now))
+            mine = [which for space, which, _, _ in kept.shown if space == self._own.name]
+            at = to_millis(self._request.now)
+            drawers.count_recalled(connection, key, [which for which in mine if isinstance(which, int)], at)
+            knowing.count_recalled(connection, key, [which for which in mine if isinstance(which, str)], at)
         return number
 
     def _repeated(self, kept: KeptRecall) -> Recalled:
         with snapshots(self._sources) as sources:
-            whole = packing.read(sources, [(space, number) for space, number, _, _ in kept.shown])
+            numbered = [(space, which) for space, which, _, _ in kept.shown if isinstance(which, int)]
+            whole = packing.read(sources, numbered)
+            named = [
+                ((space, which), score, tokens) for space, which, score, tokens in kept.shown if isinstance(which, str)
+            ]
+            known = tuple(knowing.again(sources, named))
         items = [
-            RecalledItem(space=space, drawer=whole[space, number], score=score, tokens=tokens)
-            for space, number, score, tokens in kept.shown
-            if (space, number) in whole
+            RecalledItem(space=space, drawer=whole[space, which], score=score, tokens=tokens)
+            for space, which, score, tokens in kept.shown
+            if isinstance(which, int) and (space, which) in whole
         ]
         receipt = replace(kept.receipt, verdict="repeated", timings=self._watch.timings())
-        return Recalled(block=kept.block, items=tuple(items), receipt=receipt)
+        return Recalled(block=kept.block, items=tuple(items), receipt=receipt, known=known)
 
 
-def _header(chosen: Chosen) -> str:
+def _header(chosen: Chosen, known: Sequence[object]) -> str:
+    if known:
+        return rendering.KNOWN_HEADER
     by_fallback = any("fallback" in found.scores for found in chosen.passed)
     return rendering.FALLBACK_HEADER if by_fallback else rendering.HEADER
 
 
-def _verdict(items: Sequence[RecalledItem], chosen: Chosen) -> RecallVerdict:
+def _verdict(items: Sequence[object], chosen: Chosen) -> RecallVerdict:
     if items:
         return "recalled"
     before_the_model = {"in_window", "already_shown"}

@@ -10,32 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from langmem_tiers.matching import Values
 from langmem_tiers.settings import RecallSettings
-
-Values = NDArray[np.float64] | float
-"""One number a drawer, or a single one."""
 
 _DAY = 86_400_000
 # Platt's scaling (1999) of the weighted sum to the probability that the session holds the answer.
 _SLOPE, _OFFSET = 0.5, -6.6
 # Beyond this, an exponential is too large for a float; a score says 0 or 1 long before.
 _FAR = 700.0
-
-
-def matched(keyword: Values, vector: Values, settings: RecallSettings) -> Values:
-    """One match of a drawer, 0 to 1, from its channels; NaN is a channel that could not judge it.
-
-    A drawer that one channel alone could judge keeps that channel's own scale: one that has no vector yet, or any
-    when the words of the query are nowhere.
-    """
-    by_words, by_meaning = np.isfinite(keyword), np.isfinite(vector)
-    said, meant = np.maximum(np.nan_to_num(keyword), 0.0), np.maximum(np.nan_to_num(vector), 0.0)
-    word_weight, meaning_weight = settings.keyword_weight * by_words, settings.vector_weight * by_meaning
-    total = word_weight + meaning_weight
-    mean: Values = (said * word_weight + meant * meaning_weight) / np.where(total > 0, total, 1.0)
-    return np.where(total > 0, mean, np.maximum(said, meant))
 
 
 def score(signals: Mapping[str, Values], factors: Mapping[str, Values], settings: RecallSettings) -> Values:

@@ -23,7 +23,7 @@ class Before:
     `window` are numbers of the space itself; None stands for the last turns of the session.
     """
 
-    shown: Collection[tuple[str, int]] = ()
+    shown: Collection[tuple[str, int | str]] = ()
     window: Collection[int] | None = None
     query_hash: bytes = b""
 

@@ -12,9 +12,11 @@ from sqlalchemy import Connection
 from langmem_tiers.storage.change_log import Moment, moment
 
 if TYPE_CHECKING:
-    from langmem_tiers.recall.signals.coverage import Held
+    from langmem_tiers.matching import Held
+    from langmem_tiers.settings import RecallSettings
     from langmem_tiers.storage.drawer_columns import Rows
     from langmem_tiers.storage.embedding_cache import Vectors
+    from langmem_tiers.storage.note_index import NoteHit
 
 
 class Similarity(Protocol):
@@ -44,6 +46,15 @@ class Columns(Protocol):
         """Those of these drawers that stand, in this order."""
 
 
+class Notes(Protocol):
+    """What is known in a space, beside what was said."""
+
+    def search(
+        self, moment: Moment, terms: Sequence[str], vector: Vectors | None, most: int, *, settings: RecallSettings
+    ) -> list[NoteHit]:
+        """The best notes, best first."""
+
+
 class Source(Protocol):
     """A space that recall reads from; `key` is what its rows are kept under."""
 
@@ -65,6 +76,10 @@ class Source(Protocol):
     def vectors(self) -> Similarity | None:
         """Its vector channel, None where there is no embedder."""
 
+    @property
+    def notes(self) -> Notes:
+        """What is known in it."""
+
 
 class OwnSource(Source, Protocol):
     """The space that a recall is made for: the only one that is written to."""
@@ -84,6 +99,7 @@ class Snapshot:
     columns: Columns
     words: Words
     vectors: Similarity | None
+    notes: Notes
 
     @property
     def connection(self) -> Connection:
@@ -104,6 +120,7 @@ def snapshots(sources: Sequence[Source]) -> Iterator[list[Snapshot]]:
                 columns=source.columns,
                 words=source.words,
                 vectors=source.vectors,
+                notes=source.notes,
             )
             for position, source in enumerate(sources)
         ]

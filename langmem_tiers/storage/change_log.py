@@ -25,6 +25,8 @@ Kind = Literal[
     "entry.changed",  # subject is an entry
     "episode.added",  # subject is an episode
     "proposals.added",  # subject..until are proposals for the graph
+    "identity.changed",  # subject is its new version
+    "document.changed",  # a document was written or deleted; detail is its path
 ]
 
 

@@ -14,12 +14,12 @@ from sqlalchemy.sql.dml import ReturningInsert
 
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.storage.schema import receipts
-from langmem_tiers.types import Candidate, Receipt
+from langmem_tiers.types import Candidate, KnownCandidate, Receipt
 
 log = logging.getLogger(__name__)
 
-Shown = tuple[str, int, float, int]
-"""Space, drawer, score and tokens of an item in a block."""
+Shown = tuple[str, int | str, float, int]
+"""Space, drawer (or the name of something known), score and tokens of an item in a block."""
 
 # Old receipts are dropped now and then, not on every turn.
 _PRUNE_EVERY = 32
@@ -87,8 +87,8 @@ def _same_call() -> Select[Any]:
 
 def shown_for(
     connection: Connection, space: str, *, session: str | None, messages: Collection[str] | None, but: str | None
-) -> set[tuple[str, int]]:
-    """Space and number of the drawers that the blocks of these messages of a session show; None means all of them.
+) -> set[tuple[str, int | str]]:
+    """Space and number, or name, of what the blocks of these messages of a session show; None means all of them.
 
     The block of the message `but` does not count: it is the one being made.
     """
@@ -162,12 +162,17 @@ def _receipt(row: Any) -> Receipt:
     body["at"] = from_millis(body["at"])
     body["candidates"] = tuple(Candidate(**dict(zip(_CANDIDATE, values, strict=True))) for values in body["candidates"])
     body["notes"] = tuple(body["notes"])
+    body["known"] = tuple(KnownCandidate(**known) for known in body.get("known", ()))
     return Receipt(**body)
+
+
+def _which(name: object) -> int | str:
+    return name if isinstance(name, str) else int(name)  # type: ignore[call-overload]
 
 
 def _shown(listed: str) -> tuple[Shown, ...] | None:
     try:
-        return tuple((str(item[0]), int(item[1]), float(item[2]), int(item[3])) for item in orjson.loads(listed))
+        return tuple((str(item[0]), _which(item[1]), float(item[2]), int(item[3])) for item in orjson.loads(listed))
     except (ValueError, IndexError, TypeError, KeyError):
         log.warning("unreadable_list_of_shown_drawers_skipped shown=%s", listed[:80])
         return None

@@ -13,6 +13,7 @@ from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.drawer_columns import DrawerColumns
 from langmem_tiers.storage.folder import DATABASE, mark_space, space_folder
 from langmem_tiers.storage.migrations import migrate
+from langmem_tiers.storage.note_index import NoteSearch
 from langmem_tiers.storage.postings import Postings
 from langmem_tiers.storage.vector_search import VectorSearch
 
@@ -35,6 +36,7 @@ class SpaceStore:
         self.vectors = self._search(settings, model)
         self.words = Postings(self.key)
         self.columns = DrawerColumns(self.key)
+        self.notes = NoteSearch(self.key, model)
 
     def reading(self) -> AbstractContextManager[Connection]:
         """A snapshot of the records."""

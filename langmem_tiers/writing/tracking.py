@@ -50,7 +50,7 @@ def track(
     """
     if isinstance(turns, Turn):
         raise InvalidInput("A single turn is no list of turns.", way_out="Put it in a list: track([turn]).")
-    accepted, rejected = wording.read(turns, settings.text, now)
+    accepted, rejected = wording.read(turns, settings.text, now, masked=settings.privacy.drawers == "mask")
     with database.reading() as connection:
         looked_at = _Intake(connection, database.space, conversation, to_millis(now), settings)
         plan = looked_at.plan(accepted)

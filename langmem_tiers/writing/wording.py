@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import get_args
 
@@ -15,6 +15,7 @@ from langmem_tiers.errors import InvalidInput, InvalidText, TextTooLong
 from langmem_tiers.palace.tags import tags
 from langmem_tiers.settings import TextSettings
 from langmem_tiers.storage.drawers import NewDrawer
+from langmem_tiers.trust import secrets
 from langmem_tiers.types import RejectedTurn, Role, Turn
 from langmem_tiers.writing import pieces
 
@@ -29,8 +30,10 @@ class Wording:
     said_at: datetime
 
 
-def read(turns: Iterable[Turn], settings: TextSettings, now: datetime) -> tuple[list[Wording], list[RejectedTurn]]:
-    """The turns that can be stored, and the others with the reason why not."""
+def read(
+    turns: Iterable[Turn], settings: TextSettings, now: datetime, *, masked: bool = True
+) -> tuple[list[Wording], list[RejectedTurn]]:
+    """The turns that can be stored, their secrets `masked`, and the others with the reason why not."""
     accepted: list[Wording] = []
     rejected: list[RejectedTurn] = []
     seen: Counter[bytes] = Counter()
@@ -38,7 +41,7 @@ def read(turns: Iterable[Turn], settings: TextSettings, now: datetime) -> tuple[
         if not isinstance(turn, Turn):
             raise InvalidInput(f"A {type(turn).__name__} is no turn.", way_out="Give a list of langmem_tiers.Turn.")
         try:
-            accepted.append(_wording(turn, settings, now, seen))
+            accepted.append(_wording(turn, settings, now, seen, masked))
         except InvalidInput as error:
             rejected.append(RejectedTurn(turn=turn, error=error))
     return accepted, rejected
@@ -64,12 +67,15 @@ def new_drawer(wording: Wording, settings: TextSettings) -> NewDrawer:
     )
 
 
-def _wording(turn: Turn, settings: TextSettings, now: datetime, seen: Counter[bytes]) -> Wording:
+def _wording(turn: Turn, settings: TextSettings, now: datetime, seen: Counter[bytes], masked: bool) -> Wording:
     if turn.role not in get_args(Role):
         raise InvalidInput(f"{turn.role!r} is no role.", way_out=f"A role is one of {', '.join(get_args(Role))}.")
     _require_storable(turn.content, settings.max_characters)
     for given, what in ((turn.message_id, "message id"), (turn.speaker, "speaker")):
         _require_unicode(given or "", what)
+    if masked:
+        # Before anything is derived from it: the hash of a text with a short secret in it would give that away.
+        turn = replace(turn, content=secrets.mask(turn.content))
     who_said_what = content_hash(f"{turn.role}\0{turn.speaker or ''}\0{turn.content}")
     seen[who_said_what] += 1
     return Wording(

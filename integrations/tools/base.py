@@ -1,0 +1,66 @@
+"""What all memory tools share: finding the memory, answering in both colours, and telling errors to the model."""
+
+import logging
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, ToolException
+from pydantic import BaseModel, Field, ValidationError
+
+from langmem_tiers.errors import MemoryTiersError
+from langmem_tiers.integrations.tools import lines
+from langmem_tiers.integrations.tools.arguments import Injected
+from langmem_tiers.integrations.tools.calls import Call, Reach
+from langmem_tiers.integrations.tools.telling import told
+
+logger = logging.getLogger(__name__)
+
+_FAULTS_SHOWN = 5
+
+
+class Answer(NamedTuple):
+    """What the model reads, and the same for code, as plain JSON."""
+
+    text: str
+    artifact: Mapping[str, Any]
+
+
+def _invalid(error: Any) -> str:
+    """Which arguments are wrong and how, without repeating them: they may be of any size."""
+    faults = error.errors(include_url=False, include_context=False, include_input=False)[:_FAULTS_SHOWN]
+    named = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}" for fault in faults)
+    return f"Not done: {lines.bounded(named)}. Correct the arguments and call again."
+
+
+class MemoryTool(BaseTool):
+    """A tool over a memory, for sync and async agents, `ToolNode`, LCEL and use alone.
+
+    Errors of the memory and of the arguments come back to the model as messages that say what to do.
+    """
+
+    response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
+    handle_tool_error: Any = True
+    handle_validation_error: Any = _invalid
+    reach: Reach = Field(exclude=True, repr=False)
+
+    @abstractmethod
+    def _answer(self, call: Call, given: Any) -> Answer:
+        """What this tool is for; `given` are its arguments."""
+
+    def _run(self, *first: str, config: RunnableConfig, runtime: Injected = None, **given: Any) -> tuple[str, Any]:
+        arguments = self._arguments(first, given)
+        try:
+            answer = self._answer(self.reach(config, runtime), arguments)
+        except MemoryTiersError as error:
+            logger.warning("memory_tool_refused tool=%s error=%s: %s", self.name, type(error).__name__, error)
+            raise ToolException(told(error)) from error
+        return lines.bounded(answer.text), dict(answer.artifact)
+
+    def _arguments(self, first: tuple[str, ...], given: dict[str, Any]) -> BaseModel:
+        """The arguments as one object; a bare text is the first of them."""
+        schema: Any = self.args_schema
+        named = dict(zip(schema.model_fields, first, strict=False))
+        arguments: BaseModel = schema.model_validate(named | given)
+        return arguments

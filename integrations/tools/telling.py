@@ -1,0 +1,52 @@
+"""Errors, as a model is told of them: what was not done, and what to do about it."""
+
+from collections.abc import Callable
+
+from langmem_tiers.errors import (
+    AuthorityTooLow,
+    EntryChanged,
+    IdentityFull,
+    InvalidCategory,
+    MemoryClosed,
+    MemoryTiersError,
+    MissingUser,
+    StorageError,
+    TextTooLong,
+    UnknownEntry,
+)
+from langmem_tiers.integrations.tools import lines
+
+_WITHOUT = "Go on without the memory, and tell the user that it can not be reached."
+
+
+def told(error: MemoryTiersError) -> str:
+    """What a model reads of an error."""
+    for kind, way_out in _WAYS_OUT.items():
+        if isinstance(error, kind):
+            return f"Not done: {lines.plain(error.message)} {way_out(error)}"
+    return f"Not done: {lines.plain(error.message)} {lines.plain(error.way_out)}"
+
+
+def _full(error: IdentityFull) -> str:
+    held = lines.fenced("The profile as it stands:", [lines.item(error.text)]) if error.text else ""
+    return (
+        f"Write it {error.overflow:,} characters shorter, or first merge or remove what matters least: "
+        f"action=update without target_id replaces the whole profile.\n{held}"
+    )
+
+
+# The ways out of the errors themselves speak to whoever writes the program.
+_WAYS_OUT: dict[type[MemoryTiersError], Callable[..., str]] = {
+    MissingUser: lambda _: "Nobody said whose memory this is, and calling again does not help. " + _WITHOUT,
+    MemoryClosed: lambda _: _WITHOUT,
+    StorageError: lambda _: "Try once more; if that fails, too: " + _WITHOUT[0].lower() + _WITHOUT[1:],
+    IdentityFull: _full,
+    InvalidCategory: lambda error: error.way_out,
+    UnknownEntry: lambda _: "Call search_memory to find its id.",
+    EntryChanged: lambda _: "Call get_memory to see what it says now.",
+    TextTooLong: lambda _: "Split it into single facts, or leave out what does not matter.",
+    AuthorityTooLow: lambda _: (
+        "The user has said so. Ask them; when they say otherwise in a message, update it with what they say, or delete "
+        "it if they want it gone."
+    ),
+}

@@ -1,0 +1,90 @@
+"""Finding entries: by words and meaning, among those that the filters leave."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+
+from langmem_tiers.knowledge.nearby import terms
+from langmem_tiers.knowledge.types import CategoryCount, Entry, EntryFound
+from langmem_tiers.palace.words import stem, words
+from langmem_tiers.storage import entries
+from langmem_tiers.storage.change_log import moment
+from langmem_tiers.storage.embedding_cache import Vectors
+from langmem_tiers.storage.entries import Filters
+from langmem_tiers.storage.store import SpaceStore
+
+# Notes looked at before the filters: enough that a filter leaves something.
+_MOST = 1000
+_DECIMALS = 4
+
+
+def find(store: SpaceStore, query: str, vector: Vectors | None, filters: Filters, most: int) -> list[EntryFound]:
+    """The entries that fit a query, best first; those changed last first where nothing is asked."""
+    if not query.strip():
+        with store.reading() as connection:
+            return [EntryFound(entry=entry) for entry in entries.find(connection, store.key, filters, most)]
+    if filters.status == "active":
+        return _searched(store, query, vector, filters, most)
+    return _read_through(store, query, filters, most)
+
+
+def tree(counts: Mapping[str, int]) -> tuple[CategoryCount, ...]:
+    """Categories with how many entries are in each, and in each with all below it, by name."""
+    below: defaultdict[str, set[str]] = defaultdict(set)
+    for path in counts:
+        parts = path.split("/")
+        for depth in range(len(parts)):
+            below["/".join(parts[:depth])].add("/".join(parts[: depth + 1]))
+    return _branches("", below, counts)
+
+
+def _searched(store: SpaceStore, query: str, vector: Vectors | None, filters: Filters, most: int) -> list[EntryFound]:
+    """Active entries, by the index that holds them."""
+    with store.reading() as connection:
+        now = moment(connection, store.key)
+        hits = {hit.ref: hit for hit in store.notes.search(now, terms(query), vector, _MOST, kinds={"entry"})}
+        left = entries.find(connection, store.key, replace(filters, ids=list(hits)), len(hits))
+    found = {entry.id: entry for entry in left}
+    return [
+        EntryFound(
+            entry=found[ref],
+            score=round(hit.score, _DECIMALS),
+            channels={
+                name: round(share, _DECIMALS)
+                for name, share in (("keyword", hit.keyword), ("vector", hit.vector))
+                if share is not None
+            },
+        )
+        for ref, hit in hits.items()
+        if ref in found
+    ][:most]
+
+
+def _read_through(store: SpaceStore, query: str, filters: Filters, most: int) -> list[EntryFound]:
+    """Inactive entries too, which no index holds: by the share of the query's words in them."""
+    wanted = {stem(term) for term in terms(query)}
+    with store.reading() as connection:
+        left = entries.find(connection, store.key, filters, -1)
+    scored = [(entry, len(wanted & _stems(entry)) / len(wanted)) for entry in left] if wanted else []
+    best = sorted((each for each in scored if each[1]), key=lambda each: -each[1])[:most]
+    return [
+        EntryFound(entry=entry, score=round(share, _DECIMALS), channels={"keyword": round(share, _DECIMALS)})
+        for entry, share in best
+    ]
+
+
+def _stems(entry: Entry) -> set[str]:
+    return {stem(word) for word in words(" ".join((entry.content, *entry.tags, entry.category)))}
+
+
+def _branches(path: str, below: Mapping[str, set[str]], counts: Mapping[str, int]) -> tuple[CategoryCount, ...]:
+    made = []
+    for child in sorted(below.get(path, ())):
+        children = _branches(child, below, counts)
+        own = counts.get(child, 0)
+        total = own + sum(each.total for each in children)
+        name = child.rpartition("/")[2]
+        made.append(CategoryCount(path=child, name=name, entries=own, total=total, children=children))
+    return tuple(made)

@@ -1,0 +1,1 @@
+"""Asking a chat model for an object: within a deadline and a budget, with every call booked."""

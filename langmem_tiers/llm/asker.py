@@ -1,0 +1,196 @@
+"""The one place that asks a chat model for an object."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from functools import partial
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Generic
+
+from langmem_tiers.clock import Clock
+from langmem_tiers.llm.answers import Answer, Prompt, T
+from langmem_tiers.llm.asking import Outcome, Question, asking
+from langmem_tiers.llm.booking import Booking
+from langmem_tiers.llm.calling import Call, Failed
+from langmem_tiers.llm.guarded_model import GuardedModel, guarded
+from langmem_tiers.llm.threads import afinished, finished, in_thread
+from langmem_tiers.llm.usage_book import UsageBook
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+    from langmem_tiers.settings import ModelSettings
+
+
+class ModelAsker:
+    """Asks a model for objects on behalf of one space: within a deadline, within the budget, every call booked.
+
+    What a model's client raises becomes the answer's `reason`. Making one costs nothing; give it a `GuardedModel` that
+    lives as long as the memory, so that failures are remembered.
+
+    Example:
+        asker = ModelAsker(model, settings.model, UsageBook(store.database), clock)
+        answer = asker.ask(Facts, Prompt(system="…", user="…"), source="memory_extract", session="monday")
+        facts = answer.value or without_a_model()
+    """
+
+    def __init__(
+        self, model: BaseChatModel | GuardedModel, settings: ModelSettings, usage: UsageBook, clock: Clock
+    ) -> None:
+        self._model = guarded(model, settings)
+        self._settings = settings
+        self._usage = usage
+        self._clock = clock
+
+    def resting(self) -> float:
+        """Seconds until the model is asked again after failures, 0 when it may be now."""
+        return self._model.breaker.resting(self._clock())
+
+    def ask(
+        self,
+        schema: type[T],
+        prompt: Prompt,
+        *,
+        source: str,
+        session: str | None = None,
+        timeout: float | None = None,
+        output_tokens: int | None = None,
+    ) -> Answer[T]:
+        """The object that the model replies with, or why there is none.
+
+        Args:
+            schema: What is asked for; descriptions of its fields are read by the model.
+            prompt: The instructions and the question.
+            source: What it is booked under, such as `memory_extract`.
+            session: The conversation whose budget it counts against; None for none.
+            timeout: Seconds after which nobody waits any more, repairs included, instead of the setting.
+            output_tokens: Longest reply asked for, instead of the setting.
+
+        Raises:
+            StorageError: a call could not be booked, and was not made.
+        """
+        if seconds := self.resting():
+            return self._rest(seconds)
+        attempt = self._attempt(schema, prompt, source, session, timeout, output_tokens)
+        return self._answer(attempt.run(), attempt.booking)
+
+    async def aask(
+        self,
+        schema: type[T],
+        prompt: Prompt,
+        *,
+        source: str,
+        session: str | None = None,
+        timeout: float | None = None,
+        output_tokens: int | None = None,
+    ) -> Answer[T]:
+        """`ask`, while the event loop goes on."""
+        if seconds := self.resting():
+            return self._rest(seconds)
+        attempt = self._attempt(schema, prompt, source, session, timeout, output_tokens)
+        return self._answer(await attempt.arun(), attempt.booking)
+
+    def _rest(self, seconds: float) -> Answer[T]:
+        reason = f"resting: {seconds:.0f} s more after {self._model.breaker.reason}"
+        return Answer(failure="resting", reason=reason)
+
+    def _attempt(
+        self,
+        schema: type[T],
+        prompt: Prompt,
+        source: str,
+        session: str | None,
+        timeout: float | None,
+        output_tokens: int | None,
+    ) -> _Attempt[T]:
+        tokens = output_tokens or self._settings.output_tokens
+        seconds = self._settings.timeout_seconds if timeout is None else timeout
+        until = monotonic() + seconds
+        booking = Booking(
+            self._usage,
+            self._settings.budget,
+            self._clock,
+            source=source,
+            session=session or "",
+            model=self._model.name,
+            longest=self._model.longest(tokens),
+        )
+        question = Question(
+            schema=schema, prompt=prompt, model=self._model, tokens=tokens, left=lambda: until - monotonic()
+        )
+        return _Attempt(question=question, booking=booking, source=source, seconds=seconds)
+
+    def _answer(self, result: T | Failed, booking: Booking) -> Answer[T]:
+        """The result with what it took; the model's health is noted."""
+        took = booking.took
+        answer: Answer[T] = Answer(calls=took.calls, input_tokens=took.input_tokens, output_tokens=took.output_tokens)
+        if not isinstance(result, Failed):
+            self._model.breaker.works()
+            return replace(answer, value=result)
+        if result.failure in ("timeout", "error"):
+            self._model.breaker.failed(self._clock(), result.reason)
+        elif result.failure != "budget":
+            self._model.breaker.works()
+        return replace(answer, failure=result.failure, reason=f"{result.failure}: {result.reason}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Attempt(Generic[T]):
+    """One question on its way; `run` and `arun` differ in how they wait."""
+
+    question: Question[T]
+    booking: Booking
+    source: str
+    seconds: float
+
+    def run(self) -> T | Failed:
+        steps = asking(self.question)
+        try:
+            call = next(steps)
+            while True:
+                call = steps.send(self._made(call))
+        except StopIteration as done:
+            result: T | Failed = done.value
+            return result
+
+    async def arun(self) -> T | Failed:
+        steps = asking(self.question)
+        try:
+            call = next(steps)
+            while True:
+                call = steps.send(await self._amade(call))
+        except StopIteration as done:
+            result: T | Failed = done.value
+            return result
+
+    def _made(self, call: Call) -> Outcome:
+        sleep(call.pause)
+        refused = self.booking.begin(call)
+        if refused is not None:
+            return refused
+        outcome: Outcome = self._too_late()
+        try:
+            running = in_thread(partial(call.made, self.source))
+            if finished(running, self.question.left()):
+                outcome = running.result()
+        finally:
+            self.booking.settle(call, outcome)
+        return outcome
+
+    async def _amade(self, call: Call) -> Outcome:
+        await asyncio.sleep(call.pause)
+        refused = await asyncio.to_thread(self.booking.begin, call)
+        if refused is not None:
+            return refused
+        outcome: Outcome = self._too_late()
+        try:
+            running = in_thread(partial(call.made, self.source))
+            if await afinished(running, self.question.left()):
+                outcome = running.result()
+        finally:
+            await asyncio.to_thread(self.booking.settle, call, outcome)
+        return outcome
+
+    def _too_late(self) -> Failed:
+        return Failed(failure="timeout", reason=f"no reply in {self.seconds:g} s", answered=False)

@@ -1,0 +1,95 @@
+"""How well a text matches a query: the share of its words that it holds, and that share with the vectors' similarity.
+
+The share is BM25 with k1 = 0, as a share of what a text with every word would score. Without term frequency and length
+normalisation it does better on conversations: turns are short, and a long one is not less to the point
+(docs/decisions.md). Each function is pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from langmem_tiers.settings import RecallSettings
+
+Numbers = NDArray[np.int64]
+Held = tuple[Numbers, Numbers]
+"""Records that hold a word in what they say, and those that hold it in the name of their place only; ascending."""
+Values = NDArray[np.float64] | float
+"""One number a record, or a single one."""
+
+# What a word counts in the name of a place, as a share of one that was said.
+_PLACE = 0.5
+# In a smaller memory words are weighed as in one of so many records: that both of two records hold a word does not make
+# it a common one.
+_FEWEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """Records that hold any of the words, ascending, and the share of the query that each covers, between 0 and 1."""
+
+    numbers: Numbers
+    shares: NDArray[np.float64]
+
+    def best(self, most: int) -> dict[int, float]:
+        """The best records with their shares, best first; of equals the newest."""
+        last = len(self.shares) - most
+        least = np.partition(self.shares, last)[last] if last > 0 else 0.0
+        near = np.flatnonzero(self.shares >= least)  # a sort of all would take longer than finding them
+        chosen = near[np.lexsort((-self.numbers[near], -self.shares[near]))[:most]]
+        return dict(zip(self.numbers[chosen].tolist(), self.shares[chosen].tolist(), strict=True))
+
+    def of(self, wanted: Numbers) -> NDArray[np.float64]:
+        """The share of each of these records, 0 for those that hold none of the words."""
+        if not len(self.numbers):
+            return np.zeros(len(wanted))
+        places = np.searchsorted(self.numbers, wanted).clip(max=len(self.numbers) - 1)
+        return np.where(self.numbers[places] == wanted, self.shares[places], 0.0)
+
+
+def coverage(holding: Sequence[Held], total: int) -> Covered:
+    """The share of a query that records cover, from the records `holding` each of its words, of `total` records.
+
+    A word counts by its inverse document frequency as in BM25 (Robertson and Zaragoza 2009): the rarer, the more.
+    """
+    weights = [rarity(len(said) + len(place), total) for said, place in holding]
+    parts = list(_weighed(holding, weights))
+    if not parts:
+        return Covered(np.zeros(0, np.int64), np.zeros(0))
+    gained = np.zeros(1 + max(int(numbers[-1]) for numbers, _ in parts))
+    for numbers, weight in parts:
+        gained[numbers] += weight  # a word names a record once
+    held = np.flatnonzero(gained)
+    return Covered(held, gained[held] / sum(weights))
+
+
+def _weighed(holding: Sequence[Held], weights: Sequence[float]) -> Iterator[tuple[Numbers, float]]:
+    for (said, place), weight in zip(holding, weights, strict=True):
+        if len(said):
+            yield said, weight
+        if len(place):
+            yield place, weight * _PLACE
+
+
+def rarity(holding: int, total: int) -> float:
+    """Inverse document frequency of a word that `holding` of `total` records have; positive also for common words."""
+    rest = max(total, _FEWEST) - holding
+    return float(np.log1p((max(rest, 0) + 0.5) / (holding + 0.5)))
+
+
+def matched(keyword: Values, vector: Values, settings: RecallSettings) -> Values:
+    """One match of a record, 0 to 1, from its channels; NaN is a channel that could not judge it.
+
+    A record that one channel alone could judge keeps that channel's own scale: one that has no vector yet, or any
+    when the words of the query are nowhere.
+    """
+    by_words, by_meaning = np.isfinite(keyword), np.isfinite(vector)
+    said, meant = np.maximum(np.nan_to_num(keyword), 0.0), np.maximum(np.nan_to_num(vector), 0.0)
+    word_weight, meaning_weight = settings.keyword_weight * by_words, settings.vector_weight * by_meaning
+    total = word_weight + meaning_weight
+    mean: Values = (said * word_weight + meant * meaning_weight) / np.where(total > 0, total, 1.0)
+    return np.where(total > 0, mean, np.maximum(said, meant))

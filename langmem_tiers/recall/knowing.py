@@ -1,0 +1,185 @@
+"""What is known, beside what was said: entries, episodes and notes that fit the message, each as one line.
+
+They are few, so every one is looked at. What was derived from a message that stands in the block as well is left out:
+the words themselves are better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from langmem_tiers.clock import to_millis
+from langmem_tiers.recall import rendering, scoring
+from langmem_tiers.recall.history import asks_history
+from langmem_tiers.storage import entries, notes
+from langmem_tiers.types import KnownCandidate, KnownItem, KnownKind, KnownVerdict
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from langmem_tiers.knowledge.types import Entry
+    from langmem_tiers.recall.query import Query
+    from langmem_tiers.recall.request import RecallRequest
+    from langmem_tiers.recall.sources import Snapshot
+    from langmem_tiers.storage.embedding_cache import Vectors
+    from langmem_tiers.storage.note_index import NoteHit
+
+# Notes looked at, for each line that a block may have.
+_LOOKED_AT = 4
+# An episode that nobody asked for has to fit as well as this.
+_STRONG = 0.5
+# Factor by who stands behind an entry: a user's correction first, what the system derived last.
+_AUTHORITY = (0.95, 1.0, 1.1, 1.2)
+_DERIVED = {"rule", "model"}
+Key = tuple[str, str]
+
+
+class Known(NamedTuple):
+    """Something known that fits: `name` tells it from all others of its space, `line` is how it is shown."""
+
+    space: str
+    name: str
+    kind: KnownKind
+    ref: str
+    text: str
+    line: str
+    scores: dict[str, float]
+    score: float
+    derived_from: frozenset[int]
+
+    @property
+    def key(self) -> Key:
+        """What tells it from everything else."""
+        return self.space, self.name
+
+    def item(self, tokens: int) -> KnownItem:
+        """It, as something that was shown."""
+        return KnownItem(
+            space=self.space, kind=self.kind, ref=self.ref, text=self.text, score=self.score, tokens=tokens
+        )
+
+    def candidate(self, verdict: KnownVerdict) -> KnownCandidate:
+        """It, as something that was looked at."""
+        return KnownCandidate(
+            space=self.space, kind=self.kind, ref=self.ref, scores=self.scores, score=self.score, verdict=verdict
+        )
+
+
+def find(sources: Sequence[Snapshot], query: Query, vector: Vectors | None, request: RecallRequest) -> list[Known]:
+    """What is known that fits, best first; nothing where the settings want none."""
+    most = request.settings.knowledge * _LOOKED_AT
+    if not most:
+        return []
+    found = [known for source in sources for known in _of_source(source, query, vector, request, most)]
+    return sorted(found, key=lambda known: (-known.score, known.key))
+
+
+def choose(
+    found: Sequence[Known],
+    request: RecallRequest,
+    shown: Collection[tuple[str, int | str]],
+    said: Collection[Key | tuple[str, int]],
+) -> dict[Key, KnownVerdict]:
+    """A verdict for each, best first; `said` are the drawers that the block quotes, as (space, number)."""
+    verdicts: dict[Key, KnownVerdict] = {}
+    history = asks_history(request.query)
+    left = request.settings.knowledge
+    for known in found:
+        verdicts[known.key] = verdict = _verdict(known, request, shown, said, history=history, left=left)
+        left -= verdict == "shown"
+    return verdicts
+
+
+def again(sources: Sequence[Snapshot], keys: Sequence[tuple[Key, float, int]]) -> Iterator[KnownItem]:
+    """What an earlier block showed, as far as it still stands; keys with their score and tokens."""
+    by_name = {source.name: source for source in sources}
+    for (space, name), score, tokens in keys:
+        kind, ref, ordinal = _parts(name)
+        if space in by_name:
+            for note in notes.of_ref(by_name[space].connection, by_name[space].key, kind, ref):
+                if note.ordinal == ordinal:
+                    yield KnownItem(space=space, kind=kind, ref=ref, text=note.text, score=score, tokens=tokens)
+
+
+def count_recalled(connection: Connection, space: str, names: Sequence[str], at: int) -> None:
+    """Note that these were shown to a model."""
+    parted = [_parts(name) for name in names]
+    entries.count_recalled(connection, space, [ref for kind, ref, _ in parted if kind == "entry"], at)
+
+
+def _verdict(
+    known: Known,
+    request: RecallRequest,
+    shown: Collection[tuple[str, int | str]],
+    said: Collection[Key | tuple[str, int]],
+    *,
+    history: bool,
+    left: int,
+) -> KnownVerdict:
+    if known.key in shown:
+        return "already_shown"
+    if known.score < request.threshold or (known.kind == "episode" and not history and known.score < _STRONG):
+        return "below_threshold"
+    if any((known.space, drawer) in said for drawer in known.derived_from):
+        return "quoted_instead"
+    return "shown" if left else "over_limit"
+
+
+def _of_source(
+    source: Snapshot, query: Query, vector: Vectors | None, request: RecallRequest, most: int
+) -> Iterator[Known]:
+    hits = source.notes.search(source.moment, query.terms, vector, most, settings=request.settings)
+    ids = [hit.ref for hit in hits if hit.kind == "entry"]
+    held = entries.by_ids(source.connection, source.key, ids) if ids else {}
+    for hit in hits:
+        entry = held.get(hit.ref) if hit.kind == "entry" else None
+        if hit.kind != "entry" or (entry is not None and _holds(entry, request)):
+            yield _known(source, hit, entry, request)
+
+
+def _holds(entry: Entry, request: RecallRequest) -> bool:
+    expired = entry.expires_at is not None and entry.expires_at <= request.now
+    to_come = request.until is not None and entry.created_at > request.until
+    return entry.active and not expired and not to_come
+
+
+def _known(source: Snapshot, hit: NoteHit, entry: Entry | None, request: RecallRequest) -> Known:
+    settings = request.settings
+    signals = {"match": hit.score, "session": hit.score, "statement": float(entry is not None)}
+    trust = _AUTHORITY[entry.authority] if entry is not None else 1.0
+    age = to_millis(request.now) - to_millis(entry.updated_at) if entry is not None else 0
+    factors = scoring.factors(own=source.own, trust=trust, age=float(age), settings=settings)
+    channels = {"keyword": hit.keyword, "vector": hit.vector}
+    return Known(
+        space=source.name,
+        name=f"{hit.kind}:{hit.ref}#{hit.ordinal}",
+        kind=hit.kind,
+        ref=hit.ref,
+        text=hit.text,
+        line=rendering.render_known(_label(hit, entry), rendering.excerpt(hit.text, (), settings.item_characters)),
+        scores={name: round(score, 4) for name, score in channels.items() if score is not None},
+        score=round(float(np.asarray(scoring.score(signals, factors, settings))), 4),
+        derived_from=_derived_from(entry),
+    )
+
+
+def _label(hit: NoteHit, entry: Entry | None) -> str:
+    """What it is and since when: `[entry a1b2c3d4e5f6] 2026-03-02 people/lena`."""
+    if entry is None:
+        return f"[{hit.kind} {hit.ref}]"
+    return f"[entry {entry.id}] {entry.updated_at:%Y-%m-%d} {entry.category}"
+
+
+def _derived_from(entry: Entry | None) -> frozenset[int]:
+    if entry is None or entry.path not in _DERIVED:
+        return frozenset()
+    return frozenset(evidence.drawer for evidence in entry.evidence)
+
+
+def _parts(name: str) -> tuple[KnownKind, str, int]:
+    kind, _, rest = name.partition(":")
+    ref, _, ordinal = rest.rpartition("#")
+    return kind, ref, int(ordinal)  # type: ignore[return-value]

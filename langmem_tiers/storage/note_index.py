@@ -1,0 +1,279 @@
+"""Search over notes: what stands of them is kept in memory, with exact vectors, and in step with the log.
+
+There are thousands of notes where there may be hundreds of thousands of drawers: each is judged by its words and by its
+vector, and nothing is approximate.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import compress
+from math import isnan
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, Select, bindparam, select
+
+from langmem_tiers.errors import InvalidVector
+from langmem_tiers.matching import Held, coverage, matched
+from langmem_tiers.settings import RecallSettings
+from langmem_tiers.storage import change_log, dimensions, note_words
+from langmem_tiers.storage.change_log import Moment
+from langmem_tiers.storage.embedding_cache import Vectors
+from langmem_tiers.storage.keyword import MOST_TERMS
+from langmem_tiers.storage.notes import KINDS, NoteKind, ranges, same_text
+from langmem_tiers.storage.schema import embeddings, notes
+
+Column = NDArray[np.float64]
+_KINDS: set[change_log.Kind] = {"notes.changed", "notes.embedded"}
+_ALL = (1, 2**62)
+# Words whose notes are kept in memory.
+_WORDS = 4096
+# Vectors of notes that are gone may take so many rows before the others are moved together.
+_SPARE = 1024
+_NONE = -1
+
+
+class NoteHit(NamedTuple):
+    """A note that was found; `keyword` and `vector` are None where that channel could not judge it."""
+
+    number: int
+    kind: NoteKind
+    ref: str
+    ordinal: int
+    text: str
+    keyword: float | None
+    vector: float | None
+    score: float
+
+
+class _Standing(NamedTuple):
+    number: int
+    kind: NoteKind
+    ref: str
+    ordinal: int
+    text: str
+
+
+class _Stored(NamedTuple):
+    note: _Standing
+    vector: Vectors | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _State:
+    """The notes that stand at a moment, by number, each with its row in `matrix` or none.
+
+    Never changed once made, but for `words`, which remembers who holds a word. Rows of `matrix` from `count` on belong
+    to later states.
+    """
+
+    notes: Sequence[_Standing] = ()
+    numbers: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    rows: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    matrix: Vectors | None = None
+    count: int = 0
+    words: dict[str, Held] = field(default_factory=dict)
+
+
+class _Held(NamedTuple):
+    """A state, and the log positions of the first and the last moment that are known to have it."""
+
+    state: _State
+    since: int
+    upto: int
+
+
+class NoteSearch:
+    """Finds the notes of one space; without a model, by their words only. It may be used by many threads at once."""
+
+    def __init__(self, space: str, model: str | None) -> None:
+        self._space = space
+        self._model = model
+        self._held: _Held | None = None
+        self._writers: WeakKeyDictionary[Connection, _Held] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def search(
+        self,
+        moment: Moment,
+        terms: Sequence[str],
+        vector: Vectors | None,
+        most: int,
+        kinds: Collection[NoteKind] = KINDS,
+        *,
+        settings: RecallSettings = RecallSettings(),  # noqa: B008 - a frozen value
+    ) -> list[NoteHit]:
+        """The best `most` notes of these kinds that stand at a moment, best first; of equals the newest.
+
+        `terms` are words as queries hold them (recall/query.py), at most 32 count. A note is found that holds any of
+        them, or whose similarity reaches `settings.min_similarity`; the weights of the two are in the settings too.
+
+        Raises:
+            InvalidVector: the query's vector is of another length than those stored.
+        """
+        state = self._at(moment)
+        if not state.notes or not kinds:
+            return []
+        keyword = _keyword(state, moment.connection, terms[:MOST_TERMS])
+        similar = self._similar(state, vector)
+        score = np.asarray(matched(keyword, similar, settings))
+        found = np.flatnonzero((keyword > 0) | (similar >= settings.min_similarity))
+        if len(kinds) < len(KINDS):
+            found = np.array([place for place in found.tolist() if state.notes[place].kind in kinds], np.int64)
+        best = found[np.lexsort((-found, -score[found]))[:most]]
+        columns = (_known(keyword[best]), _known(similar[best]), score[best].tolist())
+        return [NoteHit(*state.notes[place], *each) for place, *each in zip(best.tolist(), *columns, strict=True)]
+
+    def _at(self, moment: Moment) -> _State:
+        """What stands at a moment; one before the last change of notes is read from the records."""
+        if moment.connection.get_execution_options().get("immediate"):
+            return self._unsettled(moment)
+        with self._lock:
+            held = self._held = self._followed(moment, self._held)
+        return held.state if moment.head >= held.since else self._read(moment).state
+
+    def _unsettled(self, moment: Moment) -> _State:
+        """What stands in a transaction that writes: it may still be undone, and is known to that transaction only."""
+        with self._lock:
+            held = self._writers.get(moment.connection) or _apart(self._held)
+            if held is None or moment.head < held.since:
+                held = self._read(moment)
+            held = self._writers[moment.connection] = self._followed(moment, held)
+        return held.state
+
+    def _read(self, moment: Moment) -> _Held:
+        state = _taken_in(_State(), [_ALL], self._stored(moment.connection, [_ALL]))
+        return _Held(state, moment.head, moment.head)
+
+    def _followed(self, moment: Moment, held: _Held | None) -> _Held:
+        """What is held, with what the log says happened since."""
+        if held is None:
+            return self._read(moment)
+        if moment.head <= held.upto:
+            return held
+        behind = change_log.follow(moment, self._space, after=held.upto, kinds=_KINDS)
+        news = [change for change in behind if change.kind == "notes.changed" or change.detail == self._model]
+        if not news:
+            return held._replace(upto=moment.head)
+        changed = ranges((change.subject, change.until) for change in news)
+        state = _taken_in(held.state, changed, self._stored(moment.connection, changed))
+        if any(change.kind == "notes.changed" for change in news):
+            state = replace(state, words={})
+        return _Held(state, news[-1].position, moment.head)
+
+    def _stored(self, connection: Connection, wanted: Sequence[tuple[int, int]]) -> list[_Stored]:
+        """The notes of these ranges as they are stored, with their vectors."""
+        dimension = 0 if self._model is None else dimensions.known(connection, self._space, self._model) or 0
+        found: list[_Stored] = []
+        for first, last in wanted:
+            values = {"space": self._space, "model": self._model, "first": first, "last": last}
+            for *note, vector in connection.execute(_between(), values):
+                found.append(_Stored(_Standing(*note), _vector(vector, dimension)))
+        return found
+
+    def _similar(self, state: _State, vector: Vectors | None) -> Column:
+        similar = np.full(len(state.notes), np.nan)
+        if state.matrix is None or vector is None:
+            return similar
+        if state.matrix.shape[1] != len(vector):
+            raise InvalidVector(
+                f"The query's vector has length {len(vector)}, "
+                f"the vectors stored by {self._model!r} {state.matrix.shape[1]}."
+            )
+        by_row = np.einsum("ij,j->i", state.matrix[: state.count], vector)  # as in exact_index.py
+        held = state.rows != _NONE
+        similar[held] = by_row[state.rows[held]]
+        return similar
+
+
+def _keyword(state: _State, connection: Connection, terms: Sequence[str]) -> Column:
+    """The share of the words that each note covers; where no note holds any of them, none can be judged by them."""
+    held = {term: state.words.get(term) for term in terms}
+    unknown = [term for term, known in held.items() if known is None]
+    news = dict(zip(unknown, note_words.holding(connection, unknown), strict=True))
+    if len(state.words) > _WORDS:
+        state.words.clear()
+    state.words.update(news)
+    holding = [known or news[term] for term, known in held.items()]
+    covered = coverage(holding, len(state.notes))
+    return covered.of(state.numbers) if len(covered.numbers) else np.full(len(state.notes), np.nan)
+
+
+def _apart(held: _Held | None) -> _Held | None:
+    """The same, to be followed from without anything being written that others hold."""
+    if held is None:
+        return None
+    matrix = None if held.state.matrix is None else held.state.matrix[: held.state.count]  # no row to spare
+    return held._replace(state=replace(held.state, matrix=matrix, words={}))
+
+
+def _taken_in(state: _State, changed: Sequence[tuple[int, int]], news: Sequence[_Stored]) -> _State:
+    """The state with the notes of these ranges as they are now."""
+    stays = np.ones(len(state.numbers), np.bool_)
+    for first, last in changed:
+        stays[np.searchsorted(state.numbers, first) : np.searchsorted(state.numbers, last, "right")] = False
+    vectors = [stored.vector for stored in news if stored.vector is not None]
+    new_rows = np.full(len(news), _NONE, np.int64)
+    new_rows[[place for place, stored in enumerate(news) if stored.vector is not None]] = np.arange(
+        state.count, state.count + len(vectors)
+    )
+    listed = [*compress(state.notes, stays.tolist()), *(stored.note for stored in news)]
+    numbers = np.array([note.number for note in listed], np.int64)
+    rows = np.concatenate([state.rows[stays], new_rows])
+    order = np.argsort(numbers)
+    listed = [listed[place] for place in order.tolist()]
+    grown = _with_vectors(state, vectors)
+    return _compact(replace(grown, notes=listed, numbers=numbers[order], rows=rows[order]))
+
+
+def _with_vectors(state: _State, news: Sequence[Vectors]) -> _State:
+    """The state with more vectors in its matrix."""
+    if not news:
+        return state
+    matrix, count = state.matrix, state.count + len(news)
+    if matrix is None or count > len(matrix):
+        matrix = np.zeros((max(_SPARE, count * 3 // 2), len(news[0])), np.float32)
+        matrix[: state.count] = state.matrix[: state.count] if state.matrix is not None else 0
+    matrix[state.count : count] = news
+    return replace(state, matrix=matrix, count=count)
+
+
+def _compact(state: _State) -> _State:
+    """The state without the vectors of notes that are gone, where these are many."""
+    held = state.rows != _NONE
+    live = int(held.sum())
+    if state.matrix is None or state.count <= 2 * live + _SPARE:
+        return state
+    rows = np.where(held, np.cumsum(held) - 1, _NONE)
+    return replace(state, matrix=state.matrix[state.rows[held]], count=live, rows=rows)
+
+
+def _vector(stored: bytes | None, dimension: int) -> Vectors | None:
+    """A stored vector; None for one that is cut off or not finite: the doctor names and mends it."""
+    if stored is None or len(stored) != 4 * dimension:
+        return None
+    vector = np.frombuffer(stored, "<f4")
+    return vector if np.isfinite(vector).all() else None
+
+
+def _known(values: Column) -> list[float | None]:
+    return [None if isnan(value) else value for value in values.tolist()]
+
+
+@cache
+def _between() -> Select[Any]:
+    """Built once: it is asked after every change of a note."""
+    columns = (notes.c.number, notes.c.kind, notes.c.ref, notes.c.ordinal, notes.c.text, embeddings.c.vector)
+    these = (notes.c.space == bindparam("space"), notes.c.number.between(bindparam("first"), bindparam("last")))
+    return (
+        select(*columns)
+        .select_from(notes.outerjoin(embeddings, same_text(bindparam("model"))))
+        .where(*these)
+        .order_by(notes.c.number)
+    )

@@ -1,0 +1,83 @@
+"""What models took: numbers that only ever add up, by day, session, source and model."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, fields
+from typing import Literal
+
+from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy.dialects.sqlite import insert as insert_or
+
+from langmem_tiers.storage.schema import usages
+
+UsageBy = Literal["day", "session", "source", "model"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UsageKey:
+    """What calls are booked under; `day` is YYYY-MM-DD in UTC, `session` empty where they belong to none."""
+
+    day: str
+    session: str
+    source: str
+    model: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Usage:
+    """Calls, those of them that brought nothing, tokens, and millionths of money."""
+
+    calls: int = 0
+    failures: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_micros: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(**{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(Usage)})
+
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(**{each.name: getattr(self, each.name) - getattr(other, each.name) for each in fields(Usage)})
+
+
+_COUNTED = tuple(each.name for each in fields(Usage))
+_KEY = tuple(each.name for each in fields(UsageKey))
+
+
+def add(connection: Connection, space: str, key: UsageKey, took: Usage) -> None:
+    """Add numbers, which may be negative, to what is booked under a key."""
+    names = ("space", *_KEY, *_COUNTED)
+    row = insert_or(usages).values(dict(zip(names, (space, *astuple(key), *astuple(took)), strict=True)))
+    summed = {name: usages.c[name] + row.excluded[name] for name in _COUNTED}
+    connection.execute(row.on_conflict_do_update(index_elements=["space", *_KEY], set_=summed))
+
+
+def of_day(connection: Connection, space: str, day: str) -> Usage:
+    """All of a day."""
+    return _total(connection, usages.c.space == space, usages.c.day == day)
+
+
+def of_session(connection: Connection, space: str, session: str) -> Usage:
+    """All of a session, on whatever day."""
+    return _total(connection, usages.c.space == space, usages.c.session == session)
+
+
+def grouped(connection: Connection, space: str, by: UsageBy, since: str | None) -> list[tuple[str, Usage]]:
+    """Sums by one part of the key, in its order, from a day on."""
+    name = usages.c[by]
+    wanted = select(name, *_sums()).where(usages.c.space == space).group_by(name).order_by(name)
+    if since is not None:
+        wanted = wanted.where(usages.c.day >= since)
+    return [(str(row[0]), _usage(row[1:])) for row in connection.execute(wanted)]
+
+
+def _total(connection: Connection, *where: ColumnElement[bool]) -> Usage:
+    return _usage(connection.execute(select(*_sums()).where(*where)).one())
+
+
+def _sums() -> list[ColumnElement[int]]:
+    return [func.coalesce(func.sum(usages.c[name]), 0) for name in _COUNTED]
+
+
+def _usage(sums: object) -> Usage:
+    return Usage(**dict(zip(_COUNTED, map(int, tuple(sums)), strict=True)))  # type: ignore[arg-type]

@@ -1,0 +1,24 @@
+"""Methods that block for a while, as coroutines that wait for them in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
+
+
+def twin(method: Callable[_Given, _Result]) -> Callable[_Given, Coroutine[Any, Any, _Result]]:
+    """The asynchronous twin of a method, to be named like it with an `a` in front."""
+
+    @wraps(method)
+    async def in_thread(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
+        return await asyncio.to_thread(method, *args, **kwargs)
+
+    in_thread.__name__ = f"a{method.__name__}"
+    in_thread.__qualname__ = f"{method.__qualname__.removesuffix(method.__name__)}a{method.__name__}"
+    in_thread.__doc__ = f"`{method.__name__}` in a thread."
+    return in_thread

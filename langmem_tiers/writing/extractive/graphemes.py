@@ -1,0 +1,47 @@
+"""Cutting text where a reader sees it end: never inside a character made of several code points."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_JOINER = "\u200d"
+_BLANKS = " \t\n\r\u00a0\u3000"
+
+
+def cut(text: str, most: int) -> str:
+    """The text in at most `most` characters: whole, or up to a word (a character, where there are no blanks) and '…'."""
+    if len(text) <= most:
+        return text
+    if most < 2:
+        return ""
+    end = _boundary(text, most - 1)
+    blank = max(text.rfind(char, 0, end + 1) for char in _BLANKS)
+    end = blank if blank > most // 2 else end
+    return text[:end].rstrip(_BLANKS + ",;:-–—") + "…" if end > 0 else ""
+
+
+def _boundary(text: str, place: int) -> int:
+    """The last place up to this one between two characters as readers see them."""
+    while place > 0 and _belongs_together(text, place):
+        place -= 1
+    return place
+
+
+def _belongs_together(text: str, place: int) -> bool:
+    behind, before = text[place], text[place - 1]
+    if _JOINER in {behind, before} or unicodedata.category(behind) in {"Mn", "Mc", "Me"}:
+        return True
+    if 0x1F3FB <= ord(behind) <= 0x1F3FF or 0xE0020 <= ord(behind) <= 0xE007F or 0x1160 <= ord(behind) <= 0x11FF:
+        return True
+    return _is_flag(behind) and _flags_before(text, place) % 2 == 1
+
+
+def _is_flag(char: str) -> bool:
+    return 0x1F1E6 <= ord(char) <= 0x1F1FF
+
+
+def _flags_before(text: str, place: int) -> int:
+    count = 0
+    while count < place and _is_flag(text[place - 1 - count]):
+        count += 1
+    return count

@@ -1,0 +1,107 @@
+"""Prose in a message: the sentences that somebody wrote, without code, logs, tables and what is quoted."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from langmem_tiers.palace.words import LOOKED_AT
+
+_FENCE = re.compile(r"^\s*(?:```|~~~)")
+_LOG_LINE = re.compile(
+    r"^\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?\d\d:\d\d:\d\d|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE)\b"
+    r"|\[(?:debug|info|warn(?:ing)?|error|fatal)\]|Traceback \(|File \".+\", line \d+|at [\w.$<>]+\(.*\)$"
+    r"|[\w.]+(?:Error|Exception)\b:?|(?:GET|POST|PUT|DELETE) /|\w{3} +\d+ \d\d:\d\d:\d\d |npm ERR!|[$#>%] \w)",
+    re.IGNORECASE,
+)
+_CODE_LINE = re.compile(
+    r"^\s*(?:(?:def|class|fn|func|function|public|private|static|const|let|var|import|from \w+ import|return|#include"
+    r"|package|elif|else:|try:|except\b.*:$|<\/?\w+[^>]*>|@\w+$|SELECT\b|INSERT\b|UPDATE \w+ SET)\b.*[(){};:=<>*]?"
+    r"(?<=[(){};:=<>*])|\w[\w.\[\]]* ?[-+*/|]?= ?\S.*|(?:#|//|/\*"
+    r"|\*/|--) .*|\"\"\".*|'''.*|.*(?:[{};]|=>|\)\s*:)\s*$|\}.*)"
+)
+# What an importer wrote in the place of a picture, and what is quoted from elsewhere.
+_ASIDE = re.compile(r"^\s*(?:\[[^\]]*\]\s*$|>|\|)")
+_LEAST_FOREIGN = 3  # lines of code or log that make a message a pasted one
+_ABBREVIATED = re.compile(
+    r"(?:\b(?:Dr|Mr|Mrs|Ms|Prof|St|vs|etc|e\.g|i\.e|approx|No|Inc"
+    r"|Jr|Sr|Ltd|Sgt|Lt|Col|Gen|Rev|Mt|Ave|Rd|Blvd|Dept|Fig|Vol)"
+    r"|\b[A-Z])\.$"
+)
+_END = re.compile(r"(?:[.!?…]+[\"'”’)\]]*(?=\s|$)|[。！？؟।]+[”」』]?)\s*|\s*\n\s*")
+_MARK = re.compile(r"\s*(?:[-*•]\s+|\d{1,2}[.)]\s+)?")
+# Of the letters of English prose nearly all are Latin ones.
+_LATIN_SHARE = 0.9
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sentence:
+    """A sentence and where it stands in its message."""
+
+    text: str
+    start: int
+
+    @property
+    def stop(self) -> int:
+        """The place behind its last character."""
+        return self.start + len(self.text)
+
+
+def straight(text: str) -> str:
+    """The text with straight apostrophes and plain blanks, character for character."""
+    return text.replace("’", "'").replace("ʼ", "'").replace("\u00a0", " ")
+
+
+def is_latin(text: str) -> bool:
+    """Whether the letters of a text are Latin ones, nearly all of them, and there are some."""
+    letters = [char for char in text[:LOOKED_AT] if char.isalpha()]
+    latin = sum(char.isascii() or unicodedata.name(char, "").startswith("LATIN") for char in letters)
+    return bool(letters) and latin >= _LATIN_SHARE * len(letters)
+
+
+def sentences(text: str) -> list[Sentence]:
+    """The sentences of a message that are prose, in order, in any script; verbatim but for apostrophes."""
+    shown = straight(text[:LOOKED_AT])
+    return [sentence for start, stop in _prose(shown) for sentence in _cut(shown, start, stop) if _has_words(sentence)]
+
+
+def _prose(text: str) -> list[tuple[int, int]]:
+    """The lines of prose; of a message that is pasted for the most part, what comes before the pasted."""
+    lines = list(_lines(text))
+    foreign = [place for place, (_, _, prose) in enumerate(lines) if not prose]
+    pasted = len(foreign) >= _LEAST_FOREIGN and len(foreign) * 2 > len(lines)
+    read = lines[: foreign[0]] if pasted else lines
+    return [(start, stop) for start, stop, prose in read if prose and not _ASIDE.match(text, start, stop)]
+
+
+def _lines(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Each line that is not blank, and whether it may be prose."""
+    fenced, place = False, 0
+    for line in text.splitlines(keepends=True):
+        start, place = place, place + len(line)
+        fence = _FENCE.match(line) is not None
+        if line.strip():
+            yield start, place, not (fenced or fence or _LOG_LINE.match(line) or _CODE_LINE.match(line))
+        fenced ^= fence
+
+
+def _cut(text: str, start: int, stop: int) -> Iterator[Sentence]:
+    begin = _MARK.match(text, start, stop).end()  # type: ignore[union-attr]  # it matches the empty text as well
+    for end in _END.finditer(text, begin, stop):
+        if not _ABBREVIATED.search(text[begin : end.end()].rstrip()):
+            yield _sentence(text, begin, end.end())
+            begin = end.end()
+    if begin < stop:
+        yield _sentence(text, begin, stop)
+
+
+def _sentence(text: str, start: int, stop: int) -> Sentence:
+    shown = text[start:stop]
+    stripped = shown.lstrip()
+    return Sentence(text=stripped.rstrip(), start=start + len(shown) - len(stripped))
+
+
+def _has_words(sentence: Sentence) -> bool:
+    return any(map(str.isalpha, sentence.text))
