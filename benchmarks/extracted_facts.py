@@ -1,9 +1,9 @@
 """What the rules keep of conversations without a model: facts per 100 turns, and a sheet to judge them by.
 
-Both speakers of a LoCoMo conversation are read as users, in windows of one session. `--sheet` writes a seeded, shuffled
-sample of the proposals, without their kinds, with empty columns for the verdict: "worth", "junk" or "wrong" (said of the
-wrong person, or not what was said). The texts of LoCoMo may not be passed on: the sheet belongs beside the data.
-`--verdicts` counts a sheet that has been judged.
+Both speakers of a LoCoMo conversation are read as users, one session at a time. `--sheet` writes a seeded, shuffled
+sample of the proposals, without their kinds, with an empty column for the verdict: "worth", "junk" or "wrong" (said of
+the wrong person, or not what was said). The texts of LoCoMo may not be passed on: the sheet belongs beside the data,
+and `--verdicts` writes what is left of a judged one, the numbers of the rows and their verdicts, to `--kept`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,9 +43,13 @@ def main() -> None:
     arguments.add_argument("--sheet", type=Path, help="write a sample to judge here")
     arguments.add_argument("--sample", type=int, default=100)
     arguments.add_argument("--verdicts", type=Path, help="count the verdicts of a judged sheet instead")
+    arguments.add_argument("--kept", type=Path, help="write its rows without their texts here")
     given = arguments.parse_args()
     if given.verdicts:
-        report("judged", judged(given.verdicts), given.out)
+        verdicts = read_verdicts(given.verdicts)
+        report("judged", judged(verdicts), given.out)
+        if given.kept:
+            write_verdicts(given.kept, verdicts)
         return
     if given.data is None:
         arguments.error("--data or --verdicts is needed")
@@ -119,15 +123,27 @@ def write_sheet(path: Path, kept: Sequence[Kept], most: int, seed: int) -> None:
     say(f"{min(most, len(found))} of {len(found)} proposals to judge: {path}")
 
 
-def judged(path: Path) -> list[Row]:
-    """How many rows of a sheet have each verdict."""
+def read_verdicts(path: Path) -> dict[str, str]:
+    """The verdict of each row of a sheet."""
     with path.open(encoding="utf-8", newline="") as file:
-        verdicts = [row["verdict"] for row in csv.DictReader(file, delimiter="\t")]
-    unknown = sorted(set(verdicts) - set(VERDICTS))
-    if unknown:
+        verdicts = {row["row"]: row["verdict"] for row in csv.DictReader(file, delimiter="\t")}
+    if unknown := sorted(set(verdicts.values()) - set(VERDICTS)):
         raise SystemExit(f"{path}: the verdicts {unknown} are none of {', '.join(VERDICTS)}")
+    return verdicts
+
+
+def write_verdicts(path: Path, verdicts: Mapping[str, str]) -> None:
+    """The rows by number, without their texts."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter="\t", lineterminator="\n").writerows([("row", "verdict"), *verdicts.items()])
+
+
+def judged(verdicts: Mapping[str, str]) -> list[Row]:
+    """How many rows have each verdict."""
+    counted = Counter(verdicts.values())
     return [
-        {"verdict": each, "rows": verdicts.count(each), "share %": 100 * verdicts.count(each) / len(verdicts)}
+        {"verdict": each, "rows": counted[each], "share %": 100 * counted[each] / max(1, len(verdicts))}
         for each in VERDICTS
     ]
 

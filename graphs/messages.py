@@ -7,6 +7,8 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
 
+from langmem_tiers.trust.secrets import mask
+
 
 def peek(source: Any, key: str) -> Any:
     """`source[key]` of a mapping, `source.key` of anything else; None where there is neither."""
@@ -38,7 +40,9 @@ def _identified(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
 
 
 def _with_derived_id(message: BaseMessage, seen: Counter[str]) -> BaseMessage:
-    digest = hashlib.sha256(f"{message.type}\x1f{message.text}".encode("utf-8", "replace")).hexdigest()[:32]
+    # Of the text as it is stored: a short secret could be guessed from the hash of the whole.
+    said = f"{message.type}\x1f{mask(str(message.text))}"
+    digest = hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:32]
     seen[digest] += 1
     return message.model_copy(update={"id": f"derived-{digest}-{seen[digest]}"})
 

@@ -5,10 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from langmem_tiers.integrations.offline import OfflineResponder, model_or_offline
+    from langmem_tiers.integrations.tools import WRITING_GUIDANCE, memory_tools, space_tools
 
-__all__ = ["OfflineResponder", "model_or_offline"]
+__all__ = ["WRITING_GUIDANCE", "OfflineResponder", "memory_tools", "model_or_offline", "space_tools"]
 
-_HOMES = {"OfflineResponder": "offline", "model_or_offline": "offline"}
+_HOMES = {
+    "OfflineResponder": "offline",
+    "WRITING_GUIDANCE": "tools",
+    "memory_tools": "tools",
+    "model_or_offline": "offline",
+    "space_tools": "tools",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,7 @@
     ├── MissingUser (ValueError)  nobody said whose memory it is
     ├── UnknownEntry (LookupError)    no entry of the knowledge has this id
     ├── EntryChanged (RuntimeError)   somebody else changed the entry first
-    ├── AuthorityTooLow (PermissionError)   a higher authority stands behind the entry
+    ├── AuthorityTooLow (RuntimeError)   a higher authority stands behind the entry
     ├── TextChanged (RuntimeError)    somebody else wrote the identity or the document first
     ├── MemoryClosed (RuntimeError)
     ├── StorageError (OSError)
@@ -99,7 +99,7 @@ class SecretRefused(InvalidText):
 
 
 class InvalidPath(InvalidInput):
-    """A path that is absolute, climbs, is over-long, or holds what no file name should."""
+    """A path that is absolute, hidden, climbs, is over-long, or holds what no file name should."""
 
     way_out = "Use a relative path of printable names joined by '/', such as 'memory/2026-03-02.md'."
 
@@ -164,7 +164,7 @@ class EntryChanged(MemoryTiersError, RuntimeError):
     way_out = "Read the entry again, and repeat the change with its version."
 
 
-class AuthorityTooLow(MemoryTiersError, PermissionError):
+class AuthorityTooLow(MemoryTiersError, RuntimeError):
     """Somebody of higher authority, such as the user, stands behind the entry."""
 
     way_out = "Give the user's message that says so as evidence, or leave it to the user."

@@ -116,7 +116,7 @@ def test_a_part_that_has_no_room_is_refused_with_the_text_that_stands(identity, 
     with pytest.raises(IdentityFull) as refused:
         identity.add("0123456789") if change == "add" else identity.replace("Notes", "0123456789")
     assert refused.value.text == "x" * 990
-    assert refused.value.overflow == {"add": 13, "replace": 11}[change] + 10 - 3
+    assert refused.value.overflow == {"add": 13, "replace": 11}[change]
     assert identity.read().version == 1
 
 
@@ -433,7 +433,7 @@ def editor(tmp_path, monkeypatch):
 
 
 def test_show_prints_the_text_and_the_usage(run):
-    assert run("show") == (0, f"{PROFILE}\n\n86 of 1,000 characters (9 %)\n", "")
+    assert run("show") == (0, f"{PROFILE}\n\n82 of 1,000 characters (8 %)\n", "")
 
 
 def test_show_as_json(run):
@@ -482,7 +482,7 @@ def test_a_file_that_can_not_be_read_is_named(run, tmp_path, content):
 
 def test_it_can_be_changed_in_an_editor(run, editor):
     editor("## Name\nAnnika\n")
-    assert run("edit")[1].startswith("## Name\nAnnika\n\n17 of")
+    assert run("edit")[1].startswith("## Name\nAnnika\n\n14 of")
 
 
 def test_what_an_editor_brings_and_has_no_room_is_kept_in_a_file(run, editor):

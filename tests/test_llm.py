@@ -1,6 +1,7 @@
 """Asking a model for an object: whatever it does, there is a value or a reason, in time, within budget, and booked."""
 
 import asyncio
+import inspect
 import json
 import logging
 import sqlite3
@@ -217,6 +218,8 @@ REPLIES = [
     ('{"facts": []} or {"facts": [{"content": "a"}]}', "invalid: it holds more than one object"),
     ("__import__('os').getcwd()", "invalid: it holds no JSON object"),
     (called(facts=7), "invalid: facts: Input should be a valid list"),
+    (called(facts=[{"content": "\ud83d"}]), "invalid: it holds half a character"),
+    ("Sorry \ud83d", "refused: Sorry ?"),
     (called(deleted=True), "invalid: it has none of the fields facts"),
     (
         AIMessage(JSON[:9], response_metadata={"finish_reason": "length"}),
@@ -296,6 +299,12 @@ def test_a_model_that_hangs_is_left_when_the_time_is_over(ask, book, hanging):
     (booked,) = book.summary()
     assert (booked.calls, booked.failures, booked.output_tokens) == (1, 1, 0)
     assert booked.input_tokens == answer.input_tokens > 0
+
+
+def test_when_the_time_is_over_nobody_is_asked(ask, book):
+    model = ScriptedChatModel(responses=[JSON])
+    answer = ask(model, timeout=0)
+    assert (answer.failure, answer.calls, model.requests, book.summary()) == ("timeout", 0, [], ())
 
 
 def test_the_repair_has_the_time_that_is_left(ask):
@@ -551,6 +560,10 @@ def test_what_a_model_says_here_is_not_streamed_as_the_agents(asker):
     graph = StateGraph(MessagesState).add_node("node", node).add_edge(START, "node").compile()
     streamed = [chunk.text for chunk, _ in graph.stream({"messages": "Hi"}, stream_mode="messages")]
     assert ("".join(streamed), len(model.requests)) == ("Fine.", 1)
+
+
+def test_the_twin_has_the_same_signature():
+    assert inspect.signature(ModelAsker.ask).parameters == inspect.signature(ModelAsker.aask).parameters
 
 
 class Runs(BaseCallbackHandler):

@@ -218,13 +218,13 @@ def test_the_vector_of_a_dropped_text_goes_unless_a_drawer_or_another_note_holds
 
 def test_nothing_of_a_forgotten_text_is_left_in_the_file(tmp_path):
     with opened(tmp_path) as (_, store):
-        for number in range(50):
-            put(store, f"e{number}", f"number {number} likes zanzibarian tea")
+        put(store, "many", *(f"number {number} likes tea" for number in range(50)))
         put(store, "secret", "the password is pumpernickel")
         gone = drop(store, "secret")
         with store.writing() as connection:
             notes.forget_vectors(connection, store.key, gone)
-    assert [file for file in tmp_path.rglob("memory.db*") if b"pumpernickel" in file.read_bytes()] == []
+    # FTS5 leaves out the first letters of a word that the one before it has too.
+    assert [file for file in tmp_path.rglob("memory.db*") if b"pernickel" in file.read_bytes()] == []
 
 
 # Searching
@@ -330,7 +330,8 @@ def test_a_search_where_nothing_changed_asks_the_database_nothing(tmp_path):
             now = moment(connection, store.key)
             with statements(store) as asked:
                 store.notes.search(now, ["robot", "violin"], vector("robot"), 5)
-            assert len(asked) == 1
+                store.notes.search(now, ["robot", "violin"], vector("robot"), 5)
+            assert len(asked) == 1  # what the log says, and that once
 
 
 def test_an_older_moment_finds_what_stood_then(alice):
@@ -364,6 +365,20 @@ def test_what_is_undone_was_never_seen(alice):
         now = moment(connection, alice.key)
         fresh = NoteSearch(alice.key, MODEL).search(now, ["robot"], vector("red robot"), 50, settings=ALL)
         assert alice.notes.search(now, ["robot"], vector("red robot"), 50, settings=ALL) == fresh
+
+
+def test_a_transaction_that_writes_and_those_who_read_meanwhile_see_their_own(alice):
+    put(alice, "a", "the red robot")
+    embed(alice)
+    search(alice, "robot", by_meaning=True)
+    put(alice, "b", "the blue violin", "the red robot")
+    embed(alice)
+    with alice.writing() as connection:
+        notes.put(connection, alice.key, "entry", "a", texts(NoteText("the red robot", "toy")), 1)
+        now = moment(connection, alice.key)
+        before = alice.notes.search(now, ["toy"], vector("red robot"), 50, settings=ALL)
+        assert [hit.keyword for hit in search(alice, "toy", by_meaning=True)] == [None] * 3
+        assert alice.notes.search(now, ["toy"], vector("red robot"), 50, settings=ALL) == before
 
 
 def _write_and_fail(store):
@@ -720,6 +735,19 @@ def test_the_doctor_finds_each_fault_and_rebuilding_mends_it(tmp_path, fault):
         embed(store)
         assert problems(space) == []
         assert search(store, "robot toy thing", by_meaning=True) == healthy
+
+
+def test_a_vector_that_is_none_is_left_out_of_the_search(tmp_path):
+    with opened(tmp_path) as (_, store):
+        put(store, "a", "the red robot", "the violin")
+        embed(store)
+    asked = vector("robot violin")
+    infinite = np.where(asked == asked.max(), np.inf, 0).astype("<f4").tobytes().hex()
+    sql(tmp_path, f"UPDATE embeddings SET vector = x'{infinite}' WHERE rowid = 1")
+    with opened(tmp_path) as (_, store):
+        found = search(store, "robot violin", by_meaning=True)
+        assert sorted(hit.vector is None for hit in found) == [False, True]
+        assert {hit.score <= 1 for hit in found} == {True}
 
 
 def test_rebuilding_reaches_a_process_that_has_them_in_memory(tmp_path):

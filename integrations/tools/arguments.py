@@ -1,4 +1,4 @@
-"""What a model may say to each tool. Descriptions are short and slips are forgiven: small models read and write them."""
+"""What a model may say to each tool: small models read the descriptions, so they are short, and slips are forgiven."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -20,7 +20,7 @@ def _listed(value: Any) -> Any:
 
 def _bare(value: Any) -> Any:
     """An id or pointer without the brackets that it is shown in, None for an empty one."""
-    return _present(value.strip(_AROUND_ID) if isinstance(value, str) else value)
+    return _present(value.strip(_AROUND_ID).lower() if isinstance(value, str) else value)
 
 
 def _present(value: Any) -> Any:
@@ -109,7 +109,7 @@ class WriteArguments(BaseModel):
 class GetArguments(BaseModel):
     """Arguments of get_memory."""
 
-    id_or_pointer: Id = Field(description="A memory's id, or a pointer such as §W-001/R-02/D-003.")
+    id_or_pointer: Id = Field(description="An id as shown in [brackets], or a pointer such as §W-001/R-02/D-003.")
     runtime: Injected = _injected()
 
 

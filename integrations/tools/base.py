@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, ToolException
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
-from langmem_tiers.errors import MemoryTiersError
+from langmem_tiers.errors import MemoryClosed, MemoryTiersError, MissingUser, StorageError
 from langmem_tiers.integrations.tools import lines
 from langmem_tiers.integrations.tools.arguments import Injected
 from langmem_tiers.integrations.tools.calls import Call, Reach
@@ -18,6 +18,8 @@ from langmem_tiers.integrations.tools.telling import told
 logger = logging.getLogger(__name__)
 
 _FAULTS_SHOWN = 5
+# What whoever runs the program should see; slips of a model are part of the day.
+_FAULTS = (MissingUser, MemoryClosed, StorageError)
 
 
 class Answer(NamedTuple):
@@ -31,7 +33,7 @@ def _invalid(error: Any) -> str:
     """Which arguments are wrong and how, without repeating them: they may be of any size."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)[:_FAULTS_SHOWN]
     named = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}" for fault in faults)
-    return f"Not done: {lines.bounded(named)}. Correct the arguments and call again."
+    return f"Not done: {lines.plain(named)}. Correct the arguments and call again."
 
 
 class MemoryTool(BaseTool):
@@ -54,9 +56,10 @@ class MemoryTool(BaseTool):
         try:
             answer = self._answer(self.reach(config, runtime), arguments)
         except MemoryTiersError as error:
-            logger.warning("memory_tool_refused tool=%s error=%s: %s", self.name, type(error).__name__, error)
+            level = logging.WARNING if isinstance(error, _FAULTS) else logging.INFO
+            logger.log(level, "memory_tool_refused tool=%s error=%s: %s", self.name, type(error).__name__, error)
             raise ToolException(told(error)) from error
-        return lines.bounded(answer.text), dict(answer.artifact)
+        return answer.text, dict(answer.artifact)
 
     def _arguments(self, first: tuple[str, ...], given: dict[str, Any]) -> BaseModel:
         """The arguments as one object; a bare text is the first of them."""

@@ -39,9 +39,7 @@ def _moments(text: str, now: datetime) -> tuple[datetime, datetime]:
         days = _days(named)
         if days is not None:
             return datetime.combine(days[0], time.min, UTC), datetime.combine(days[1], time.max, UTC)
-    raise InvalidInput(
-        f"{ascii(said[:_SHOWN])} is no date.", way_out=f"Write it as YYYY-MM-DD; today is {now:%Y-%m-%d}."
-    )
+    raise InvalidInput(f"{said[:_SHOWN]!a} is no date.", way_out=f"Write it as YYYY-MM-DD; today is {now:%Y-%m-%d}.")
 
 
 def _exact(text: str) -> datetime | None:

@@ -6,10 +6,11 @@ from langmem_tiers.errors import (
     AuthorityTooLow,
     EntryChanged,
     IdentityFull,
-    InvalidCategory,
+    InvalidText,
     MemoryClosed,
     MemoryTiersError,
     MissingUser,
+    SecretRefused,
     StorageError,
     TextTooLong,
     UnknownEntry,
@@ -17,34 +18,43 @@ from langmem_tiers.errors import (
 from langmem_tiers.integrations.tools import lines
 
 _WITHOUT = "Go on without the memory, and tell the user that it can not be reached."
+_ONCE_MORE = f"Try once more; if that fails, too: {_WITHOUT}"
 
 
 def told(error: MemoryTiersError) -> str:
     """What a model reads of an error."""
-    for kind, way_out in _WAYS_OUT.items():
-        if isinstance(error, kind):
-            return f"Not done: {lines.plain(error.message)} {way_out(error)}"
-    return f"Not done: {lines.plain(error.message)} {lines.plain(error.way_out)}"
+    if isinstance(error, StorageError):  # where the files are is nothing for a conversation
+        return f"Not done: the memory's files could not be used ({type(error).__name__}). {_ONCE_MORE}"
+    way_out = next((way for kind, way in _WAYS_OUT.items() if isinstance(error, kind)), _own)
+    return f"Not done: {lines.plain(error.message)} {way_out(error)}"
+
+
+def _own(error: MemoryTiersError) -> str:
+    return lines.plain(error.way_out)
 
 
 def _full(error: IdentityFull) -> str:
-    held = lines.fenced("The profile as it stands:", [lines.item(error.text)]) if error.text else ""
+    held = lines.fenced("The profile as it stands", [lines.item(error.text)]) if error.text else ""
     return (
         f"Write it {error.overflow:,} characters shorter, or first merge or remove what matters least: "
         f"action=update without target_id replaces the whole profile.\n{held}"
     )
 
 
+def _unclear(error: InvalidText) -> str:
+    return "Write it again in plain characters." if error.way_out is InvalidText.way_out else _own(error)
+
+
 # The ways out of the errors themselves speak to whoever writes the program.
 _WAYS_OUT: dict[type[MemoryTiersError], Callable[..., str]] = {
     MissingUser: lambda _: "Nobody said whose memory this is, and calling again does not help. " + _WITHOUT,
     MemoryClosed: lambda _: _WITHOUT,
-    StorageError: lambda _: "Try once more; if that fails, too: " + _WITHOUT[0].lower() + _WITHOUT[1:],
     IdentityFull: _full,
-    InvalidCategory: lambda error: error.way_out,
     UnknownEntry: lambda _: "Call search_memory to find its id.",
     EntryChanged: lambda _: "Call get_memory to see what it says now.",
     TextTooLong: lambda _: "Split it into single facts, or leave out what does not matter.",
+    SecretRefused: _own,
+    InvalidText: _unclear,
     AuthorityTooLow: lambda _: (
         "The user has said so. Ask them; when they say otherwise in a message, update it with what they say, or delete "
         "it if they want it gone."

@@ -76,6 +76,8 @@ def _why_nothing(receipt: Receipt, target: Target, settings: Settings) -> str:
 
 def _explanation(receipt: Receipt, space: Space) -> Iterator[RenderableType]:
     yield _candidates_table(receipt, space)
+    for known in receipt.known:
+        yield f"{known.kind} {known.ref}: {_score(known.score)}  {known.verdict.replace('_', ' ')}"
     yield "ms by stage: " + "  ".join(f"{stage} {millis:.1f}" for stage, millis in receipt.timings.items())
     for source, taken in receipt.usage.items():
         yield f"{source}: " + "  ".join(f"{name} {number:,}" for name, number in taken.items())

@@ -144,9 +144,10 @@ class Documents:
             UnreadableFile: there is no such folder.
             StorageError: the files before it are stored; importing again goes on from there.
         """
-        with self._space.memory.use(self._space.name) as store:
-            report = FolderIntake(store, self._settings, self._space.memory.clock).take(Path(folder))
-        self._space.memory.wake(self._space.name)
+        memory = self._space.memory
+        with memory.use(self._space.name) as store:
+            report = FolderIntake(store, self._settings, memory.clock, memory=memory.path).take(Path(folder))
+        memory.wake(self._space.name)
         return report
 
     def export_folder(self, folder: str | Path) -> FolderExport:
@@ -158,7 +159,7 @@ class Documents:
             StorageError: the folder can not be written; some files may be.
         """
         with self._space.memory.use(self._space.name) as store:
-            return transfer.give(store, Path(folder))
+            return transfer.give(store, Path(folder), memory=self._space.memory.path)
 
     awrite = twin(write)
     aappend = twin(append)

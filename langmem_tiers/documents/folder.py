@@ -18,20 +18,21 @@ _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getatt
 _HOPELESS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 _HIDDEN = "it is hidden"
 _LINK = "it is a symbolic link"
+_MEMORY = "it belongs to the memory itself"
 _NO_FILE = "it is no regular file"
 _ELSEWHERE = "a link would lead out of the folder"
 
 
-def files(folder: Path, most: int) -> Iterator[tuple[str, bytes] | SkippedFile]:
-    """Relative path and bytes of each file below a folder, in the order of paths, or why it is skipped.
+def files(folder: Path, *, most: int, but: Path) -> Iterator[tuple[str, bytes] | SkippedFile]:
+    """Relative path and bytes of each file below a folder, or why it is skipped.
 
-    Hidden files and folders (`.git`) are skipped, and so is what has more than `most` bytes.
+    Hidden files and folders (`.git`) are skipped, files of more than `most` bytes, and the folder `but`: the memory.
 
     Raises:
         UnreadableFile: there is no such folder.
     """
-    if not folder.is_dir():
-        raise UnreadableFile(f"{folder} is no folder.", way_out="Name a folder with notes in it.")
+    if not folder.is_dir() or folder.resolve().is_relative_to(but.resolve()):
+        raise UnreadableFile(f"{folder} is no folder of notes.", way_out="Name a folder with notes in it.")
     problems: list[SkippedFile] = []
 
     def note(error: OSError) -> None:
@@ -39,10 +40,9 @@ def files(folder: Path, most: int) -> Iterator[tuple[str, bytes] | SkippedFile]:
 
     for here, folders, names in os.walk(folder, onerror=note):
         at = Path(here)
-        for each in sorted(folders):
-            if reason := _not_entered(at / each):
-                yield SkippedFile(path=_relative(folder, at / each), reason=reason)
-        folders[:] = sorted(each for each in folders if not _not_entered(at / each))
+        closed = {each: reason for each in sorted(folders) if (reason := _not_entered(at / each, but))}
+        yield from (SkippedFile(path=_relative(folder, at / each), reason=why) for each, why in closed.items())
+        folders[:] = sorted(set(folders) - closed.keys())
         for each in sorted(names):
             path = _relative(folder, at / each)
             yield SkippedFile(path=path, reason=_HIDDEN) if each.startswith(".") else _read(at / each, path, most)
@@ -61,8 +61,10 @@ def prepare(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
 
 
-def write(folder: Path, path: str, data: bytes) -> bool | SkippedFile:
+def write(folder: Path, path: str, data: bytes, *, but: Path) -> bool | SkippedFile:
     """Write a file below a folder; True where it was not there as it should be, or why it was not written.
+
+    Nothing is written through links, nor below the folder `but`: the memory.
 
     Raises:
         DiskFull, FolderNotWritable: no further file could be written either.
@@ -71,6 +73,8 @@ def write(folder: Path, path: str, data: bytes) -> bool | SkippedFile:
     inside = target.is_relative_to(folder) and not any(parent.is_symlink() for parent in _below(folder, target))
     if not inside:
         return SkippedFile(path=path, reason=_ELSEWHERE)
+    if target.resolve().is_relative_to(but.resolve()):
+        return SkippedFile(path=path, reason=_MEMORY)
     with translated(folder):
         try:
             return _written(target, data)
@@ -99,10 +103,12 @@ def _written(target: Path, data: bytes) -> bool:
     return True
 
 
-def _not_entered(folder: Path) -> str:
+def _not_entered(folder: Path, but: Path) -> str:
     if folder.name.startswith("."):
         return _HIDDEN
-    return _LINK if folder.is_symlink() else ""
+    if folder.is_symlink():
+        return _LINK
+    return _MEMORY if folder.resolve() == but.resolve() else ""
 
 
 def _read(file: Path, path: str, most: int) -> tuple[str, bytes] | SkippedFile:

@@ -26,7 +26,7 @@ def clean(path: Any) -> str:
     """`path` as documents are kept under it: `.` parts left out, accents composed (NFC).
 
     Raises:
-        InvalidPath: it is empty, absolute, climbs, is over-long or too deep, or holds what no file name should.
+        InvalidPath: it is empty, absolute, hidden, climbs, is over-long or too deep, or holds what no file name should.
     """
     if not isinstance(path, str):
         raise InvalidPath(f"A {type(path).__name__} is no path.")
@@ -66,8 +66,8 @@ def _fault(parts: list[str]) -> str:
 def _part_fault(part: str) -> str:
     if not part.strip():
         return "a part of it is empty" if not part else "a part of it is blank"
-    if part == "..":
-        return "it climbs"
+    if part.startswith("."):
+        return "it climbs" if part == ".." else "a part of it begins with a dot: it would be hidden"
     if "\\" in part or any(unicodedata.category(sign) in _REFUSED and sign not in _KEPT for sign in part):
         return "it holds a backslash, a control character or an invisible one"
     if len(part.encode()) > _LONGEST_NAME_BYTES:

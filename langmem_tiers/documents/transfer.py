@@ -24,8 +24,9 @@ _BYTES_A_CHARACTER = 4
 class FolderIntake:
     """One import of a folder into a space."""
 
-    def __init__(self, store: SpaceStore, settings: Settings, clock: Clock) -> None:
+    def __init__(self, store: SpaceStore, settings: Settings, clock: Clock, *, memory: Path) -> None:
         self._store = store
+        self._memory = memory
         self._settings = settings
         self._clock = clock
         self._added: list[str] = []
@@ -36,7 +37,8 @@ class FolderIntake:
 
     def take(self, source: Path) -> FolderImport:
         """Store the files of a folder, some dozens in a transaction, and say what became of each."""
-        files = folder.files(source, self._settings.text.max_characters * _BYTES_A_CHARACTER)
+        most = self._settings.text.max_characters * _BYTES_A_CHARACTER
+        files = folder.files(source, most=most, but=self._memory)
         while batch := [*islice(files, _AT_ONCE)]:
             self._store_all([made for each in batch if (made := self._made(each)) is not None])
         return FolderImport(
@@ -77,10 +79,10 @@ class FolderIntake:
                 (self._added if held is None else self._changed).append(each.path)
 
 
-def give(store: SpaceStore, target: Path) -> FolderExport:
+def give(store: SpaceStore, target: Path, *, memory: Path) -> FolderExport:
     """Write every document into a folder."""
     folder.prepare(target)
-    outcomes = {document.path: folder.write(target, document.path, document.data) for document in _every(store)}
+    outcomes = {each.path: folder.write(target, each.path, each.data, but=memory) for each in _every(store)}
     return FolderExport(
         written=tuple(path for path, outcome in outcomes.items() if outcome is True),
         same=tuple(path for path, outcome in outcomes.items() if outcome is False),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from langmem_tiers.errors import InvalidText
 
 _HEADING = re.compile(r" {0,3}##[ \t]+(?P<title>.*?)[ \t]*#*[ \t]*")
-_BULLET = re.compile(r"[-*+•][ \t]+")
+_BULLET = re.compile(r"^[-*+•](?: |$)")
 _SHOWN = 60
 
 
@@ -146,7 +146,7 @@ def _without_line(block: _Block, line: int) -> _Block:
 
 def _plain(line: str) -> str:
     """A line on one line, without its bullet."""
-    return _BULLET.sub("", " ".join(line.split()), count=1) if _BULLET.match(line.strip()) else " ".join(line.split())
+    return _BULLET.sub("", " ".join(line.split()), count=1).strip()
 
 
 def _key(line: str) -> str:

@@ -142,7 +142,7 @@ def _now(entry: Entry, name: str) -> Any:
 
 
 def _require_alone(ledger: Ledger, entry: Entry, content: str) -> None:
-    twin = landing.twin(ledger, content)
+    twin = landing.twin(ledger, content, project=entry.project, agent=entry.agent)
     if twin is not None and twin.active and twin.id != entry.id:
         raise InvalidInput(
             f"Entry {twin.id} says this already.", way_out=f"Deactivate one of them, naming {twin.id} as successor."

@@ -110,9 +110,9 @@ def moment(given: datetime | None, what: str) -> int | None:
 
 def flags(text: str) -> tuple[str, ...]:
     """What is to be known of a text before it is shown: `instruction` where it reads like one to the agent."""
-    from langmem_tiers.trust import instructions
+    from langmem_tiers.trust.instructions import suspicious
 
-    return ("instruction",) if instructions.suspicious(text) else ()
+    return ("instruction",) if suspicious(text) else ()
 
 
 def _tag(given: str) -> str:

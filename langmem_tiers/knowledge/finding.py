@@ -13,6 +13,7 @@ from langmem_tiers.storage import entries
 from langmem_tiers.storage.change_log import moment
 from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.entries import Filters
+from langmem_tiers.storage.note_index import NoteHit
 from langmem_tiers.storage.store import SpaceStore
 
 # Notes looked at before the filters: enough that a filter leaves something.
@@ -45,21 +46,17 @@ def _searched(store: SpaceStore, query: str, vector: Vectors | None, filters: Fi
     with store.reading() as connection:
         now = moment(connection, store.key)
         hits = {hit.ref: hit for hit in store.notes.search(now, terms(query), vector, _MOST, kinds={"entry"})}
-        left = entries.find(connection, store.key, replace(filters, ids=list(hits)), len(hits))
-    found = {entry.id: entry for entry in left}
+        left = entries.ids(connection, store.key, replace(filters, ids=list(hits)))
+        best = [hit for ref, hit in hits.items() if ref in left][:most]
+        found = entries.by_ids(connection, store.key, [hit.ref for hit in best])
     return [
-        EntryFound(
-            entry=found[ref],
-            score=round(hit.score, _DECIMALS),
-            channels={
-                name: round(share, _DECIMALS)
-                for name, share in (("keyword", hit.keyword), ("vector", hit.vector))
-                if share is not None
-            },
-        )
-        for ref, hit in hits.items()
-        if ref in found
-    ][:most]
+        EntryFound(entry=found[hit.ref], score=round(hit.score, _DECIMALS), channels=_channels(hit)) for hit in best
+    ]
+
+
+def _channels(hit: NoteHit) -> dict[str, float]:
+    shares = {"keyword": hit.keyword, "vector": hit.vector}
+    return {name: round(share, _DECIMALS) for name, share in shares.items() if share is not None}
 
 
 def _read_through(store: SpaceStore, query: str, filters: Filters, most: int) -> list[EntryFound]:

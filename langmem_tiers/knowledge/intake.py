@@ -137,7 +137,7 @@ class _Intake:
 
     def _put_aside(self, sound: Sound) -> str | None:
         """Why an entry that said this holds no longer; None where there is none, or an active one says it."""
-        twin = landing.twin(self.ledger, sound.new.content)
+        twin = self._twin(sound)
         if twin is not None and landing.holder(self.ledger, twin) is not None:
             return None
         if twin is not None and twin.reason == "expired":
@@ -149,11 +149,15 @@ class _Intake:
         aside = entries.put_aside(self.ledger.connection, self.ledger.space, _FINAL)
         return next((reason for reason, content in aside if forgetting.key(content) == told), None)
 
+    def _twin(self, sound: Sound) -> Entry | None:
+        new = sound.new
+        return landing.twin(self.ledger, new.content, project=new.project, agent=new.agent)
+
     def _land(self, sound: Sound, wrong: Sequence[Entry]) -> Landing:
-        twin = landing.twin(self.ledger, sound.new.content)
+        twin = self._twin(sound)
         holder = None if twin is None else landing.holder(self.ledger, twin)
-        if holder is not None and holder not in wrong:
-            return landing.confirm(self.ledger, holder, sound.new, sound.evidence)
+        if twin is not None and holder is not None and holder not in wrong:
+            return landing.confirm(self.ledger, twin, holder, sound.new, sound.evidence)
         if twin is not None and not twin.active:
             return landing.revive(self.ledger, twin, sound.new, sound.evidence)
         near = self.near.of(self.ledger, sound.new.content)

@@ -31,9 +31,7 @@ from langmem_tiers.types import Drawer, Origin
 from langmem_tiers.writing.proposals import Evidence
 
 if TYPE_CHECKING:
-    from langmem_tiers.knowledge.nearby import Embed
     from langmem_tiers.space import Space
-    from langmem_tiers.storage.embedding_cache import Vectors
 
 Cited = int | str | Evidence
 """A drawer's number, its AAAK pointer, or one of its passages."""
@@ -121,7 +119,7 @@ class Knowledge:
             expires_at=checks.moment(expires_at, "expected end"),
         )
         with self.space.memory.use(self.space.name) as store:
-            near = nearby.look(store, [content], self._embed_one())
+            near = nearby.look(store, [content], nearby.by_words)
         with self._ledger() as ledger:
             least = settings.knowledge.merge_similarity
             return saving.save(ledger, new, cited, near, corrects=corrects, least=least)
@@ -368,16 +366,6 @@ class Knowledge:
         with self.space.memory.use(self.space.name) as store, store.reading() as connection:
             found = drawers.read(connection, store.key, numbers)
         return tuple(found[number] for number in sorted(found))
-
-    def _embed_one(self) -> Embed:
-        """One vector, as for a query: a save waits for no more than a recall does."""
-        embedder = self.space.memory.query_embedder
-
-        def embed(texts: list[str]) -> Vectors | None:
-            vector = embedder.query(texts[0])[0]
-            return None if vector is None else vector[None, :]
-
-        return embed
 
 
 def _require_query(query: str | None, status: str, limit: int) -> None:

@@ -22,13 +22,21 @@ class Landing(NamedTuple):
     entry: Entry
     outcome: Outcome
     merged: str | None = None
-    news: bool = True
 
 
-def twin(ledger: Ledger, content: str) -> Entry | None:
-    """The entry that says exactly this, an active one before an inactive one, of the inactive ones the last."""
+def twin(ledger: Ledger, content: str, *, project: str | None, agent: str | None) -> Entry | None:
+    """The entry that says exactly this, an active one before an inactive one, of the inactive ones the last.
+
+    What is known for one project or agent is not known for another.
+    """
     found = entries.of_content(ledger.connection, ledger.space, content)
-    return max(found, key=lambda entry: (entry.active, entry.updated_at, entry.number), default=None)
+    here = [entry for entry in found if concerns(entry, project=project, agent=agent)]
+    return max(here, key=lambda entry: (entry.active, entry.updated_at, entry.number), default=None)
+
+
+def concerns(entry: Entry, *, project: str | None, agent: str | None) -> bool:
+    """Whether an entry is of this project and agent, or one of the two is of none in particular."""
+    return all(None in pair or pair[0] == pair[1] for pair in ((entry.project, project), (entry.agent, agent)))
 
 
 def holder(ledger: Ledger, entry: Entry) -> Entry | None:
@@ -43,11 +51,14 @@ def holder(ledger: Ledger, entry: Entry) -> Entry | None:
     return here
 
 
-def confirm(ledger: Ledger, entry: Entry, new: NewEntry, evidence: Sequence[Evidence]) -> Landing:
-    """Note that an entry was said again: by whom, and where."""
-    joined = ledger.join(entry, evidence)
+def confirm(ledger: Ledger, twin: Entry, holder: Entry, new: NewEntry, evidence: Sequence[Evidence]) -> Landing:
+    """Note that an entry was said again, by whom and where: `twin` says the same, and was merged into `holder`."""
+    merged = twin.id != holder.id
+    if merged:
+        twin = ledger.join(twin, evidence)
+    joined = ledger.join(holder, evidence, via=twin if merged else None)
     raised = ledger.raise_to(joined, new.authority, pinned=new.pinned)
-    return Landing(raised, "known", news=raised != entry)
+    return Landing(raised, "known")
 
 
 def revive(ledger: Ledger, entry: Entry, new: NewEntry, evidence: Sequence[Evidence]) -> Landing:
@@ -61,7 +72,8 @@ def settle(
     ledger: Ledger, new: NewEntry, evidence: Sequence[Evidence], near: Sequence[Near], *, least: float
 ) -> Landing:
     """Store an entry that is not there yet, or merge it with another wording of it."""
-    for each in near:
+    concerned = (each for each in near if concerns(each.entry, project=new.project, agent=new.agent))
+    for each in concerned:
         if same_fact(new.content, each.entry.content, each.similarity, least=least).same:
             landed = _merged(ledger, new, evidence, each.entry)
             if landed is not None:
@@ -83,8 +95,7 @@ def _merged(ledger: Ledger, new: NewEntry, evidence: Sequence[Evidence], there: 
             return None
         kept, gone = ledger.add(new, evidence), there
         ledger.retire(there, "merged", kept.id)
-    brought = [Evidence(drawer=each.drawer, quote=each.quote) for each in gone.evidence]
-    return Landing(ledger.join(kept, brought, via=gone), "merged", merged=gone.id)
+    return Landing(ledger.join(kept, _brought(gone), via=gone), "merged", merged=gone.id)
 
 
 def _giving_way(new: NewEntry, there: Entry) -> NewEntry:
@@ -93,16 +104,19 @@ def _giving_way(new: NewEntry, there: Entry) -> NewEntry:
 
 def unmerge(ledger: Ledger, entry: Entry) -> Entry:
     """Let a merged entry hold again, and take what it brought from those it was merged into."""
-    child = entry
-    above = ledger.read(entry.successor or "")
     revived = ledger.revive(entry)
+    child, above = entry, ledger.read(entry.successor or "")
     while above is not None:
-        above = ledger.take_back(above, via=child)
+        above = ledger.take_back(above, via=entry)
         if child is not entry:
-            rest = [Evidence(drawer=each.drawer, quote=each.quote) for each in child.evidence]
-            above = ledger.join(above, rest, via=child)
+            above = ledger.join(ledger.take_back(above, via=child), _brought(child), via=child)
         child, above = above, ledger.read(above.successor or "") if above.reason == "merged" else None
     return revived
+
+
+def _brought(entry: Entry) -> list[Evidence]:
+    """What an entry rests on, as it is passed on."""
+    return [Evidence(drawer=each.drawer, quote=each.quote) for each in entry.evidence]
 
 
 def require_may_return(ledger: Ledger, entry: Entry, by: Authority) -> None:

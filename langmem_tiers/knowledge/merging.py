@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from langmem_tiers.knowledge.wordings import NEGATIONS, PAST, Word, Wording, alike, plain, wording
 
-# Below this, sentences of the same words do not speak of the same.
-_LEAST_ALIKE = 0.5
+# With fewer words, what stands first is who does it.
 _FEWEST_TO_TURN = 3
 
 
@@ -32,7 +31,7 @@ def same_fact(a: str, b: str, similarity: float | None, *, least: float = 0.9) -
         a: The one sentence.
         b: The other one.
         similarity: Cosine of their vectors, None where it is not known.
-        least: From which similarity on words in another order may still tell the same.
+        least: From which similarity on, where it is known, a sentence that is turned round may tell the same.
 
     Example:
         >>> same_fact("The user likes hiking.", "The user enjoys to hike.", None)
@@ -46,9 +45,10 @@ def same_fact(a: str, b: str, similarity: float | None, *, least: float = 0.9) -
     conflict = _conflict(here, there)
     if conflict:
         return Verdict(same=False, why=conflict)
-    if similarity is not None and similarity < _LEAST_ALIKE:
-        return Verdict(same=False, why="not near each other")
-    return Verdict(same=True, why="the same in other words")
+    near = similarity is None or similarity >= least
+    if _in_step(here.words, there.words) or (near and _turned(here, there)):
+        return Verdict(same=True, why="the same in other words")
+    return Verdict(same=False, why="another order")
 
 
 def _conflict(here: Wording, there: Wording) -> str | None:
@@ -58,12 +58,12 @@ def _conflict(here: Wording, there: Wording) -> str | None:
         return _of_words(only_here, only_there)
     if here.turning != there.turning:
         return _of_turning(here.turning, there.turning)
+    if here.asks != there.asks:
+        return "one asks"
     if not here.words:
         return "nothing to compare"
     if here.being != there.being and here.being and there.being and not _names_somebody(here):
         return "what it is, what it has"
-    if not _same_order(here, there):
-        return "another order"
     return None
 
 
@@ -102,10 +102,8 @@ def _names_somebody(wording: Wording) -> bool:
     return any(word.text == "name" for word in wording.words)
 
 
-def _same_order(here: Wording, there: Wording) -> bool:
-    """Whether the words stand in one order, or in one that begins with what the other ends with: "On Mondays …"."""
-    if _in_step(here.words, there.words):
-        return True
+def _turned(here: Wording, there: Wording) -> bool:
+    """Whether one begins with what the other ends with: "On Mondays the user …"."""
     if not (here.fronted or there.fronted) or len(here.words) < _FEWEST_TO_TURN:
         return False
     turned = (here.words[place:] + here.words[:place] for place in range(1, len(here.words)))

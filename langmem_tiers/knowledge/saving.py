@@ -37,16 +37,16 @@ def save(
 def _landed(
     ledger: Ledger, new: NewEntry, evidence: Sequence[Evidence], nearby: Nearby, wrong: str | None, least: float
 ) -> Landing:
-    twin = landing.twin(ledger, new.content)
+    twin = landing.twin(ledger, new.content, project=new.project, agent=new.agent)
     holder = None if twin is None else landing.holder(ledger, twin)
-    if holder is not None and holder.id != wrong:
-        return landing.confirm(ledger, holder, new, evidence)
+    if twin is not None and holder is not None and holder.id != wrong:
+        return landing.confirm(ledger, twin, holder, new, evidence)
     if twin is not None and not twin.active:
         if twin.successor != wrong:
             landing.require_may_return(ledger, twin, new.authority)
         return landing.revive(ledger, twin, new, evidence)
     if twin is not None:
-        return landing.confirm(ledger, twin, new, evidence)
+        return landing.confirm(ledger, twin, twin, new, evidence)
     # What is wrong is not another wording of what is right.
     near = [each for each in nearby.of(ledger, new.content) if each.entry.id != wrong]
     return landing.settle(ledger, new, evidence, near, least=least)

@@ -93,10 +93,10 @@ def _no_witness(evidence: Evidence, drawer: Drawer | None) -> str | None:
 
 
 def _suspicious(proposal: Proposal) -> str | None:
-    from langmem_tiers.trust import instructions
+    from langmem_tiers.trust.instructions import suspicious
 
     texts = (proposal.content, *(each.quote for each in proposal.evidence))
-    return next((reason for text in texts if (reason := instructions.suspicious(text))), None)
+    return next((reason for text in texts if (reason := suspicious(text))), None)
 
 
 def _authority(proposal: Proposal, rests_on: Sequence[Drawer], given: Authority) -> Authority:

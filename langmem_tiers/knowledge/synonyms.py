@@ -25,11 +25,11 @@ _PHRASES = {
     "is allergic to": "has an allergy",
     "has an allergy to": "has an allergy",
     "is able to": "can",
+    "can speak": "speaks",
     "has to": "must",
     "have to": "must",
     "is going to": "will",
     "would like": "wants",
-    "is married to": "is spouse of",
     "no longer": "nolonger",
     "not any more": "nolonger",
     "not anymore": "nolonger",
@@ -58,7 +58,8 @@ _PHRASES = {
 }
 # The first word of each line stands for all of them.
 _CLASSES = """
-    like enjoy love adore
+    like enjoy
+    love adore
     prefer favor
     dislike hate detest loathe
     live reside dwell
@@ -128,7 +129,7 @@ _TENS = "thirty forty fifty sixty seventy eighty ninety"
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth"
 NUMBERS = {word: str(value) for value, word in enumerate(_SMALL.split())}
 NUMBERS |= {word: f"{tens}0" for tens, word in enumerate(_TENS.split(), 3)}
-NUMBERS |= {word: str(value) for value, word in enumerate(_ORDINALS.split(), 1)}
+NUMBERS |= {word: f"#{value}" for value, word in enumerate(_ORDINALS.split(), 1)}
 CONTRACTIONS: dict[str, tuple[str, ...]] = {
     "can't": ("can", "not"),
     "cannot": ("can", "not"),
@@ -136,6 +137,7 @@ CONTRACTIONS: dict[str, tuple[str, ...]] = {
     "shan't": ("shall", "not"),
     "ain't": ("is", "not"),
     "no": ("not",),
+    "each": ("every",),
 }
 _VERBS = "do does did is are was were has have had could should would might must need"
 CONTRACTIONS |= {f"{verb}n't": (verb, "not") for verb in _VERBS.split()}

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Literal
 
 from langmem_tiers.knowledge import synonyms
 from langmem_tiers.palace.words import FUNCTION_WORDS, word_set
@@ -22,44 +23,56 @@ TURNING = (
     | PAST
     | word_set(
         """
-        always often sometimes all both some any few many several most much more less least only once twice or if
-        unless except until till since before after from with within over under above below up down off out into by
-        than then else instead against during between through across behind beyond another other such almost nearly
-        may might must shall should will would can could he him his she her hers why whose whom own everybody
-        everyone somebody someone
+        always often sometimes all both some any few many several most much more less least only once twice every lots
+        enough or if unless except until till since because although before after from with within over under above
+        below up down off out into by than then else instead rather against during between through across along among
+        behind beyond near away back about around here there this another other same such almost again already still yet
+        soon ever too maybe perhaps may might must shall should will would can could ought gonna let
+        i me my mine we us our ours you your yours he him his she her hers they them their theirs
+        how why when where what whose whom own everybody everyone everything somebody someone something anybody anyone
+        anything
         """
     )
 )
-_DROPPED = (FUNCTION_WORDS - TURNING - {"like", "one", "once"}) | word_set(
+_DROPPED = (FUNCTION_WORDS - TURNING - {"like", "one"}) | word_set(
     "really very quite currently presently simply particularly especially got owns"
 )
 # What a thing has is not what it is.
-BEING = {word: "be" for word in ("am", "is", "are", "be", "been", "being")}
-BEING |= {word: "have" for word in ("have", "has", "having", "owns")}
+BEING = dict.fromkeys(("am", "is", "are", "be", "been", "being"), "be")
+BEING |= dict.fromkeys(("have", "has", "having", "owns"), "have")
 _FRONTED = word_set("on in at for during every each after before with when whenever if while by since until within")
 
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "−": "-", "–": "-", "—": " "})
 _EDGES = "\"'`()[]{}<>*_.,;:!?…"
 _CLOCK = re.compile(r"(?<=\d)\s+([ap])\.?m\b\.?", re.IGNORECASE)
+_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
+_DAY = re.compile(rf"\b({_MONTHS})\s+(\d+)(?:st|nd|rd|th)\b", re.IGNORECASE)
+_DAY_OF = re.compile(rf"\b(\d+)(?:st|nd|rd|th)(?=\s+(?:of\s+)?(?:{_MONTHS})\b)", re.IGNORECASE)
 _ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b")
+_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday"
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _CLITIC = re.compile(r"'(?:s|m|re|ve|ll|d)?$")
 _VOWEL = re.compile("[aeiouy]")
 _SIBILANTS = ("ses", "xes", "zes", "ches", "shes")
-_NO_PLURALS = frozenset({"news", "always", "perhaps", "series", "species"})
+# "On Mondays" is not "on Monday".
+_NO_PLURALS = word_set(f"news series species glasses {_WEEKDAYS}") | word_set(_WEEKDAYS.replace("day", "days"))
+
+
+Joint = Literal["", ",", "and"]
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
     """A telling word: `text` as it is compared; `name` where it names somebody or something.
 
-    `single` follows "a" or "an"; `joined` stands beside the one before it in a list.
+    `single` is one of its kind, after "a" or "an"; `joined` tells what stands between it and the one before: "and" (or
+    "or"), a comma, or other words.
     """
 
     text: str
     name: bool = False
     single: bool = False
-    joined: bool = False
+    joined: Joint = ""
 
     @property
     def number(self) -> bool:
@@ -73,6 +86,7 @@ class Wording:
 
     words: tuple[Word, ...]
     turning: tuple[str, ...]
+    asks: bool
     being: frozenset[str]
     fronted: bool
 
@@ -80,7 +94,7 @@ class Wording:
 def plain(text: str) -> str:
     """A text without its case, its blanks and the marks at its ends: what a repetition has in common."""
     whole = unicodedata.normalize("NFKC", text).translate(_STRAIGHT).replace('"', "").casefold()
-    return " ".join(whole.split()).strip(".!?…,; ")
+    return " ".join(whole.split()).strip(".!…,;。！ ")
 
 
 @lru_cache(maxsize=4096)
@@ -88,11 +102,12 @@ def wording(text: str) -> Wording:
     """A text as it is compared."""
     tokens = list(_tokens(_evened(text)))
     found = [_word(place, tokens) for place in range(len(tokens))]
-    words = tuple(word for word in found if word is not None)
+    words = tuple(_lists_sorted([word for word in found if word is not None]))
     lowered = [token.text.casefold() for token in tokens]
     return Wording(
-        words=tuple(_lists_sorted(words)),
-        turning=tuple(sorted(word for word in lowered if word in TURNING)),
+        words=words if any(word.name for word in words) else tuple(map(_fond, words)),
+        turning=tuple(sorted(token.text.casefold() for token in tokens if _turns(token))),
+        asks=text.rstrip("\"' ").endswith("?"),
         being=frozenset(BEING[word] for word in lowered if word in BEING),
         fronted=bool(lowered) and lowered[0] in _FRONTED,
     )
@@ -139,7 +154,7 @@ def _without_ing(word: str) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """A word as it is written; `listed` where a comma or "and" stands before it and nothing else."""
+    """A word as it is written, and what stands before it."""
 
     text: str
     first: bool
@@ -148,7 +163,8 @@ class _Token:
 
 def _evened(text: str) -> str:
     shown = unicodedata.normalize("NFKC", text).translate(_STRAIGHT)
-    shown = _THOUSANDS.sub("", _ORDINAL.sub(r"\1", _CLOCK.sub(r"\1m", shown)))
+    shown = _DAY_OF.sub(r"\1", _DAY.sub(r"\1 \2", _CLOCK.sub(r"\1m", shown)))
+    shown = _THOUSANDS.sub("", _ORDINAL.sub(r"#\1", shown))
     return synonyms.phrases(shown)
 
 
@@ -171,17 +187,45 @@ def _bare(written: str) -> str:
 def _word(place: int, tokens: list[_Token]) -> Word | None:
     """The telling word of a token, None where it is not one."""
     token = tokens[place]
-    folded = token.text.casefold()
-    if folded in TURNING or folded in _DROPPED:
+    if not _telling(token):
         return None
+    folded = token.text.casefold()
     before = tokens[place - 1].text.casefold() if place else ""
-    capital = token.text[0].isupper() and not (token.first and len(tokens) > 1 and folded in synonyms.COMMON)
+    name = token.text[0].isupper() and not (token.first and folded in synonyms.COMMON)
     return Word(
-        text=_canonical(folded, name=capital),
-        name=capital,
-        single=before in {"a", "an"},
-        joined=token.after_comma or before in {"and", "or"},
+        text=_canonical(folded, name=name),
+        name=name,
+        single=_single(place, tokens),
+        joined="and" if before in {"and", "or"} else "," if token.after_comma else "",
     )
+
+
+def _telling(token: _Token) -> bool:
+    folded = token.text.casefold()
+    return _stands_out(token) or (folded not in TURNING and folded not in _DROPPED)
+
+
+def _turns(token: _Token) -> bool:
+    return token.text.casefold() in TURNING and not _stands_out(token)
+
+
+def _stands_out(token: _Token) -> bool:
+    """Whether a capital makes a name of what would be a small word: IT, Will, vitamin A."""
+    return token.text[0].isupper() and not token.first and token.text not in {"I", "The"}
+
+
+def _single(place: int, tokens: list[_Token]) -> bool:
+    """Whether "a" or "an" begins what this word ends: "a red car", where it is the car that is single."""
+    if place + 1 < len(tokens) and _telling(tokens[place + 1]):
+        return False
+    while place and _telling(tokens[place]):
+        place -= 1
+    return tokens[place].text.casefold() in {"a", "an"}
+
+
+def _fond(word: Word) -> Word:
+    """To love a thing is to like it; to love somebody is not."""
+    return replace(word, text="like") if word.text == "love" else word
 
 
 def _canonical(word: str, *, name: bool) -> str:
@@ -194,7 +238,7 @@ def _canonical(word: str, *, name: bool) -> str:
     return next((synonyms.CLASSES[form] for form in sorted(forms(spelled)) if form in synonyms.CLASSES), spelled)
 
 
-def _lists_sorted(words: tuple[Word, ...]) -> Iterator[Word]:
+def _lists_sorted(words: Sequence[Word]) -> Iterator[Word]:
     """The words with those of each list in one order: "tea, milk and rum" is "rum, milk and tea"."""
     run: list[Word] = []
     for word in words:
@@ -206,4 +250,5 @@ def _lists_sorted(words: tuple[Word, ...]) -> Iterator[Word]:
 
 
 def _sorted(run: list[Word]) -> list[Word]:
-    return [replace(word, joined=False) for word in sorted(run, key=lambda word: word.text)] if len(run) > 1 else run
+    """The items in order of their letters, where "and" stands before the last one: else it was no list."""
+    return sorted(run, key=lambda word: word.text) if run and run[-1].joined == "and" else run

@@ -132,7 +132,9 @@ class ModelAsker:
             self._model.breaker.failed(self._clock(), result.reason)
         elif result.failure != "budget":
             self._model.breaker.works()
-        return replace(answer, failure=result.failure, reason=f"{result.failure}: {result.reason}")
+        # It may quote the model, and must be fit to be stored and printed.
+        quoted = result.reason.encode("utf-8", "replace").decode()
+        return replace(answer, failure=result.failure, reason=f"{result.failure}: {quoted}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -166,7 +168,7 @@ class _Attempt(Generic[T]):
 
     def _made(self, call: Call) -> Outcome:
         sleep(call.pause)
-        refused = self.booking.begin(call)
+        refused = self._begun(call)
         if refused is not None:
             return refused
         outcome: Outcome = self._too_late()
@@ -180,7 +182,7 @@ class _Attempt(Generic[T]):
 
     async def _amade(self, call: Call) -> Outcome:
         await asyncio.sleep(call.pause)
-        refused = await asyncio.to_thread(self.booking.begin, call)
+        refused = await asyncio.to_thread(self._begun, call)
         if refused is not None:
             return refused
         outcome: Outcome = self._too_late()
@@ -191,6 +193,10 @@ class _Attempt(Generic[T]):
         finally:
             await asyncio.to_thread(self.booking.settle, call, outcome)
         return outcome
+
+    def _begun(self, call: Call) -> Failed | None:
+        """Nothing, once a call is booked; else why it must not be made."""
+        return self.booking.begin(call) if self.question.left() > 0 else self._too_late()
 
     def _too_late(self) -> Failed:
         return Failed(failure="timeout", reason=f"no reply in {self.seconds:g} s", answered=False)

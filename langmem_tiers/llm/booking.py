@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 
-import orjson
-
 from langmem_tiers.clock import Clock
 from langmem_tiers.errors import StorageError
 from langmem_tiers.llm.asking import Outcome
@@ -60,17 +58,11 @@ class Booking:
         return self._usage(1, estimate(call.sent), self._longest)
 
     def _taken(self, call: Call, outcome: Outcome) -> Usage:
-        """What a call took: the provider's count, an estimate where it gives none."""
         if isinstance(outcome, Reply):
-            given, made = outcome.input_tokens, outcome.output_tokens
-            return self._usage(0, given or estimate(call.sent), made or estimate(_said(outcome)))
+            return self._usage(0, outcome.input_tokens, outcome.output_tokens)
         # A provider that answers with an error charges nothing; one that is still at work has read the prompt.
         return self._usage(1, 0 if outcome.answered else estimate(call.sent), 0)
 
     def _usage(self, failures: int, given: int, made: int) -> Usage:
         cost = cost_micros(given, made, self._budget)
         return Usage(calls=1, failures=failures, input_tokens=given, output_tokens=made, cost_micros=cost)
-
-
-def _said(reply: Reply) -> str:
-    return reply.text + "".join(orjson.dumps(each, default=str).decode() for each in reply.objects)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from langmem_tiers.llm.answers import Failure, Prompt
+from langmem_tiers.recall.tokens import estimate
 
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable, RunnableConfig
@@ -48,21 +49,27 @@ class Call:
         named: RunnableConfig = {"run_name": source, "tags": [source, _NOT_STREAMED]}
         messages = [SystemMessage(self.prompt.system), HumanMessage(self.prompt.user)]
         try:
-            return _reply(self.model.invoke(messages, named))
+            return self._counted(_reply(self.model.invoke(messages, named)))
         except BaseException as error:  # noqa: BLE001 - clients raise what they like; in this thread nobody interrupts
-            return _unparsed(error) or _failed(error)
+            reply = _unparsed(error)
+            return _failed(error) if reply is None else self._counted(reply)
+
+    def _counted(self, reply: Reply) -> Reply:
+        """The reply with an estimate where the provider does not tell."""
+        made = reply.output_tokens or estimate(reply.text + "".join(map(str, reply.objects)))
+        return replace(reply, input_tokens=reply.input_tokens or estimate(self.sent), output_tokens=made)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reply:
-    """What a model said: `objects` by structured output, `text` in words. Tokens are None until a provider tells."""
+    """What a model said: `objects` by structured output, `text` in words. Tokens are 0 where a provider tells none."""
 
     text: str = ""
     objects: tuple[object, ...] = ()
     refusal: str = ""
     cut_off: bool = False
-    input_tokens: int | None = None
-    output_tokens: int | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -151,8 +158,8 @@ def _refusal(message: Any, parsing_error: BaseException | None, ended: str) -> s
     return ended if ended in _FILTERED else ""
 
 
-def _number(told: object) -> int | None:
-    return told if isinstance(told, int) and told > 0 else None
+def _number(told: object) -> int:
+    return told if isinstance(told, int) and told > 0 else 0
 
 
 def _failed(error: BaseException) -> Failed:

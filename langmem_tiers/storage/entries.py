@@ -181,6 +181,12 @@ def find(connection: Connection, space: str, filters: Filters, most: int) -> lis
     return _with_evidence(connection, space, _first(rows, filters.substring, most))
 
 
+def ids(connection: Connection, space: str, filters: Filters) -> set[str]:
+    """The ids of the entries that are meant."""
+    wanted = select(entries.c.id, entries.c.content).where(entries.c.space == space, *_conditions(filters))
+    return {row.id for row in _first(connection.execute(wanted), filters.substring, -1)}
+
+
 def categories(connection: Connection, space: str, at: int) -> dict[str, int]:
     """How many entries each category holds that are active at a moment."""
     conditions = _conditions(Filters(status="active", active_at=at))

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import orjson
-from sqlalchemy import Connection, Select, and_, bindparam, func, insert, select, update
+from sqlalchemy import BindParameter, Connection, Select, and_, bindparam, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.clock import from_millis
@@ -92,7 +92,9 @@ def note(
     if last_place(connection, space, room) >= first_place:
         return False
     row = {"room": room, "first_place": first_place, "last_place": last, "path": path, "at": at}
-    return connection.execute(insert_or(mined_windows).values(space=space, **row).on_conflict_do_nothing()).rowcount == 1
+    return (
+        connection.execute(insert_or(mined_windows).values(space=space, **row).on_conflict_do_nothing()).rowcount == 1
+    )
 
 
 def note_again(connection: Connection, space: str, window: Again, *, path: MinedPath, at: int) -> bool:
@@ -160,7 +162,7 @@ def _again() -> Select[Any]:
 
 def _of_session() -> tuple[Any, Any]:
     """Of the session asked for, or of any where none is."""
-    session = bindparam("session")
+    session: BindParameter[str | None] = bindparam("session")
     return rooms.c.space == bindparam("space"), (session.is_(None)) | (rooms.c.session == session)
 
 

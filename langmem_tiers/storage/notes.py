@@ -95,16 +95,6 @@ def of_ref(connection: Connection, space: str, kind: NoteKind, ref: str) -> list
     return [Note(**row._mapping) for row in found]
 
 
-def read(connection: Connection, space: str, numbers: Collection[int]) -> list[Note]:
-    """Those of these notes that stand, in the order of their numbers."""
-    wanted = sorted(numbers)
-    return [
-        Note(**row._mapping)
-        for these in _batches(wanted)
-        for row in connection.execute(_of_numbers(), {"space": space, "these": these})
-    ]
-
-
 def forget_vectors(connection: Connection, space: str, hashes: Collection[bytes]) -> int:
     """Take what is left of dropped texts out of the file, vectors and words; the number of vectors removed.
 
@@ -283,11 +273,6 @@ def _without_vector() -> Select[Any]:
 def _of_ref() -> Select[Any]:
     this = (notes.c.kind == bindparam("kind"), notes.c.ref == bindparam("ref"))
     return _all().where(*this).order_by(None).order_by(notes.c.ordinal)
-
-
-@cache
-def _of_numbers() -> Select[Any]:
-    return _all().where(notes.c.number.in_(_these()))
 
 
 @cache

@@ -7,7 +7,7 @@ import re
 from langmem_tiers.palace.words import FUNCTION_WORDS, word_set
 from langmem_tiers.trust.rules import Rule
 
-_QUOTE, _UNQUOTED = "[\"'`“”„‘’«»]", "[^\"'`“”„‘’«»\n]"
+_QUOTE = "[\"'`“”„‘’«»]"
 _NAMES = (
     r"(?:pass(?:word|wort|wd|phrase|code)|(?:(?<=[_\"'])|(?<=[/,;] )|(?<![^\n]))pass|pwd|(?<![a-z])pw(?=[:=\s])"
     r"|kennwort|contrase[ñn]a|mot de passe|senha|wachtwoord|hasło|пароль|密码|密碼|パスワード|비밀번호)"
@@ -29,10 +29,16 @@ _CHANGED = rf"(?:chang|set|reset|updat)\w{{0,4}}\s(?:[\w']{{1,20}}\s){{0,4}}{_NA
 _NAMED_USER = r"\b(?:user|username|login)\b[:=\s]{1,3}\S{1,60},?\s(?:and\s)?pass(?:word)?\s"
 _OPTION = r"(?:(?<=--password)|(?<=--passwd)|(?<=--pass))\s"
 # A quoted value may hold blanks; another ends at what ends one in code, in addresses and in connection strings.
-_BARE = rf"(?P<bare>(?![\[({{<*])(?:(?!{_QUOTE})[^\s<>{{}}\[\];&]|&(?!\w{{1,30}}=)){{3,200}}(?<![.,:)]))"
-_VALUE = rf"(?:{_QUOTE}(?P<quoted>{_UNQUOTED}{{1,200}}){_QUOTE}|{_BARE})"
-_KEY_VALUE = rf"{_QUOTE}?(?P<key>[\w./+=~%-]{{12,400}})"
-_BEFORE_HOST = r"[a-z][a-z0-9+.-]{1,30}://[^\s/?#:@\"'<>]{0,100}:(?P<in_address>[^\s/?#\"'<>]{1,200})@(?=[\w\[])"
+_QUOTED = (
+    r"(?P<quote>[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\n\\]|\\.){1,1000})(?P=quote)"
+    r"|[“”„‘’«»](?P<set_off>[^“”„‘’«»\n]{1,1000})[“”„‘’«»]"
+)
+_BARE = (
+    rf"{_QUOTE}?(?P<bare>(?![\[({{<*])(?:(?!{_QUOTE}(?!\w))[^\s<>{{}}\[\];&]|&(?!\w{{1,30}}=)){{3,1000}}(?<![.,:)]))"
+)
+_VALUE = f"(?:{_QUOTED}|{_BARE})"
+_KEY_VALUE = rf"{_QUOTE}?(?P<key>[\w./+=~%-]{{12,4000}})"
+_BEFORE_HOST = r"[a-z][a-z0-9+.-]{1,30}://[^\s/?#:@\"'<>]{0,100}:(?P<in_address>[^\s/?#\"'<>]{1,1000})@(?=[\w\[])"
 _AFTER_USER = rf"\bcurl\b[^\n]{{0,100}}?\s(?:-u|--user)\s{_QUOTE}?[^\s:\"']{{1,60}}:(?P<of_user>[^\s\"']{{1,100}})"
 _PIN = (
     r"\bmy\s(?:[\w'-]{1,20}\s){0,3}pin(?:\snumber)?\s(?:is|was)\s(?P<own>\d{4,8})\b"
@@ -45,13 +51,14 @@ _SEED = (
     r"\b(?P<words>[a-z]{3,8}(?:[\s,]{1,3}[a-z]{3,8}){11,23})\b"
 )
 
-_TEMPLATE = re.compile(r"[$%]?[{(<]|\$[A-Za-z_]+$|%\w+%|(?:\{\{|<)|\[secret:|(?P<sign>.)(?P=sign)*$")
+_TEMPLATE = re.compile(r"[$%#]?[{(<]|\$(?:[A-Z_]+|\w*pass\w*)$|%\w+%|\[secret:|(?P<sign>[*•.xX_-])(?P=sign)*$")
 _CODE = re.compile(r"[\w.]+\(|[\w.]+\.(?:get|environ|env|getenv|password|passwd|pass|pwd|value)\b")
 _MORE_CODE = ("[", "{", "(")
 _COUNTED = re.compile(r"\s(?:char|letter|digit|sign|word|symbol|attempt|minute|hour|day|week|month|year|time)")
 _CLAUSE_ENDS = re.compile(
     r"\s*(?:$|[\n.,;!?)\]}&\"'“”]|(?:and|but|for|btw|user|username|host|login)\b|\w{1,20}\s?[:=])"
 )
+_PERCENT = re.compile(r"\d+%")
 _PLAIN = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+){0,2}")
 _REMARK = re.compile(r".*(?:ed|ing|able|ible|ly|less|ful|ous|sensitive)")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -62,7 +69,7 @@ _REMARKS = FUNCTION_WORDS | word_set(
     unknown lost empty blank hidden secret public private random unique generic important necessary optional required
     missing stupid dumb trivial obvious terrible horrible awful crap rubbish ancient history case char key string str
     bool boolean int integer float bytes null nil undefined nullable secretstr optional any password passwd pass pwd
-    change reset enter type click see ask sample test placeholder redacted
+    change reset enter type click see ask sample test placeholder redacted n/a tbd
     """
 )
 
@@ -72,12 +79,12 @@ def _is_password(value: str, match: re.Match[str]) -> bool:
     after = match.string[match.end() : match.end() + 30]
     if value.lower() in _REMARKS or _TEMPLATE.match(value):
         return False
-    if match.lastgroup == "quoted":
+    if match.lastgroup != "bare":
         return True
     if _CODE.match(value) or after.startswith(_MORE_CODE) or _COUNTED.match(after):
         return False
     if not _PLAIN.fullmatch(value):
-        return not value.rstrip("%").isdigit() or not value.endswith("%")
+        return not _PERCENT.fullmatch(value)
     return _CLAUSE_ENDS.match(after) is not None and not _REMARK.fullmatch(value.lower())
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from langmem_tiers.palace.names import CALENDAR
+from langmem_tiers.palace.tag_people import FIRST_NAMES
 from langmem_tiers.palace.words import PLEASANTRIES
 from langmem_tiers.writing.extractive import sifting
 
@@ -61,10 +62,13 @@ _TAIL = re.compile(
 )
 _TAIL_CALL = re.compile(r", ([A-Z][a-z]+)$")
 _LONGEST = 240
+_LONGEST_SENTENCE = 1000  # characters; a longer one is no sentence
 
 
 def clauses(sentence: str) -> Iterator[tuple[str, str]]:
     """The clauses that may speak for the speaker, each with the words that stand before it in the sentence."""
+    if len(sentence) > _LONGEST_SENTENCE:
+        return
     for start, stop in _parts(sentence):
         before = sentence[:start]
         if sifting.is_reported(before):
@@ -76,19 +80,19 @@ def clauses(sentence: str) -> Iterator[tuple[str, str]]:
 
 def trimmed(clause: str) -> str:
     """The clause without what opens it ("By the way, Anna,") and what closes it ("you know!")."""
-    shown = _without_calls(clause.strip())
+    shown = _without_calls(" ".join(clause.split()))
     shown = _JOINER.sub("", shown)
     shown = re.sub(r"[^\w\"')%€$£°+”’]+$", "", shown)
     shown = _TAIL.sub("", shown)
     called = _TAIL_CALL.search(shown)
-    if called and not _is_place(shown[: called.start()]) and called[1].casefold() not in CALENDAR:
+    if called and not _is_place(called[1], shown[: called.start()]) and called[1].casefold() not in CALENDAR:
         shown = shown[: called.start()]
     return shown.strip()
 
 
-def _is_place(before: str) -> bool:
+def _is_place(name: str, before: str) -> bool:
     """Whether a name behind a comma goes on with an address or a list: "in Paris, France"."""
-    return re.search(r"[A-Z][a-z]+$", before) is not None
+    return name.casefold() not in FIRST_NAMES and re.search(r"[A-Z][a-z]+$", before) is not None
 
 
 def _parts(sentence: str) -> Iterator[tuple[int, int]]:
@@ -105,7 +109,7 @@ def _parts(sentence: str) -> Iterator[tuple[int, int]]:
 def _goes_on(before: str, after: str) -> bool:
     """Whether the joint lies within one clause: "my wife | and I went", "last Friday, | I went"."""
     if after.startswith("and"):
-        return re.fullmatch(r"\W*(?:[Mm]y|[Oo]ur|[A-Z]\w+)(?: [\w-]+){0,3}", before) is not None
+        return re.fullmatch(r"\W*(?:[Mm]y|[Oo]ur|[A-Z]\w+)(?: [\w-]+){0,3}", before.rpartition(", ")[2]) is not None
     return _ONLY_A_TIME.fullmatch(trimmed(before)) is not None
 
 

@@ -12,6 +12,7 @@ from langmem_tiers.writing.extractive import corrections, dating, rules, sifting
 from langmem_tiers.writing.extractive.clauses import clauses, trimmed
 from langmem_tiers.writing.extractive.prose import Sentence, is_latin, sentences
 from langmem_tiers.writing.extractive.rewriting import Subject, capitalised, spelled_out, third_person
+from langmem_tiers.writing.extractive.rule import Found, Listener
 from langmem_tiers.writing.proposals import Evidence, Proposal, ProposalKind, Said
 
 _LONGEST_TURN = 4000  # characters; longer turns are pasted texts, whose first person is seldom the user
@@ -43,7 +44,7 @@ class _Reading:
 
     said: Said
     subject: Subject
-    listener: rules.Listener
+    listener: Listener
     briefs: bool = False
 
 
@@ -132,7 +133,7 @@ def _with_subject(clause: str) -> str:
     return f"I {clause[0].lower()}{clause[1:]}" if _ELIDED.match(clause) else clause
 
 
-def _written(reading: _Reading, sentence: Sentence, found: rules.Found) -> Proposal:
+def _written(reading: _Reading, sentence: Sentence, found: Found) -> Proposal:
     clause, rule = found.match.string, found.rule
     return _proposal(
         reading,
@@ -145,7 +146,7 @@ def _written(reading: _Reading, sentence: Sentence, found: rules.Found) -> Propo
     )
 
 
-def _content(subject: Subject, found: rules.Found) -> str:
+def _content(subject: Subject, found: Found) -> str:
     rule, match = found.rule, found.match
     if rule.form:
         forms = {"They": subject.opening, "Their": capitalised(subject.their)}

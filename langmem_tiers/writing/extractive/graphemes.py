@@ -9,7 +9,7 @@ _BLANKS = " \t\n\r\u00a0\u3000"
 
 
 def cut(text: str, most: int) -> str:
-    """The text in at most `most` characters: whole, or up to a word (a character, where there are no blanks) and '…'."""
+    """The text in at most `most` characters: whole, or up to a word (without blanks: a character) and '…'."""
     if len(text) <= most:
         return text
     if most < 2:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from langmem_tiers.palace.words import LOOKED_AT
 
+_BLANKS = str.maketrans("\u00a0\t", "  ")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _LOG_LINE = re.compile(
     r"^\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?\d\d:\d\d:\d\d|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE)\b"
@@ -51,7 +52,7 @@ class Sentence:
 
 def straight(text: str) -> str:
     """The text with straight apostrophes and plain blanks, character for character."""
-    return text.replace("’", "'").replace("ʼ", "'").replace("\u00a0", " ")
+    return text.replace("’", "'").replace("ʼ", "'").translate(_BLANKS)
 
 
 def is_latin(text: str) -> bool:

@@ -164,36 +164,38 @@ LIKING = (
 )
 HABITUAL = word_set(
     """
-    eat drink go run walk swim cycle bike read write cook bake play practice practise train work study take wake get sleep
-    have meditate volunteer visit call use buy wear watch listen drive ride paint draw sing dance hike camp garden clean
-    travel meet do make start order keep carry exercise skip avoid stretch journal pray pay fly save teach attend host
+    eat drink go run walk swim cycle bike read write cook bake play practice practise train work study take wake get
+    sleep have meditate volunteer visit call use buy wear watch listen drive ride paint draw sing dance hike camp
+    garden clean travel meet do make start order keep carry exercise skip avoid stretch journal pray pay fly save
+    teach attend host
     """
 )
 # A statement about nothing but these says how somebody feels, not what is so.
 GUSH = word_set(
     """
-    joy joyful dream dreams passion passions journey vibe vibes moment moments challenge challenges kindness growth success
-    inspiration support encouragement positivity energy feeling feelings emotions emotion heart mind soul happiness peace
-    courage strength confidence memory memories experience experiences adventure opportunity impact difference message world
-    sound idea part beauty creativity expression comfort gratitude connection bond bonds cheering fun smile smiles laugh proud
-    thrilled grateful thankful blessed glad lucky excited pumped stoked happy sad tired busy swamped scared nervous awesome
-    amazing incredible great good better best nice cool sweet wonderful fantastic special perfect beautiful gorgeous
-    powerful meaningful rewarding fulfilling inspiring calming relaxing therapeutic magical precious unforgettable priceless
-    way ways thing things stuff lot lots bit time times day days year years people others everyone everything something
-    nothing anything someone life lives world truth self inner words word talk chat chatting hearing
-    incident listening showing reflect reflecting connections balance finding something chill hang
-    place places spot boost sense kind sort step steps push blast ride hope goals goal future past progress process
-    resilience determination motivation motivated dedication attitude mindset spirit perspective
-    understanding acceptance love loving compassion empathy respect appreciation reminder purpose
+    joy joyful dream dreams passion passions journey vibe vibes moment moments challenge challenges kindness growth
+    success inspiration support encouragement positivity energy feeling feelings emotions emotion heart mind soul
+    happiness peace courage strength confidence memory memories experience experiences adventure opportunity impact
+    difference message world sound idea part beauty creativity expression comfort gratitude connection bond bonds
+    cheering fun smile smiles laugh proud thrilled grateful thankful blessed glad lucky excited pumped stoked happy
+    sad tired busy swamped scared nervous awesome amazing incredible great good better best nice cool sweet
+    wonderful fantastic special perfect beautiful gorgeous powerful meaningful rewarding fulfilling inspiring
+    calming relaxing therapeutic magical precious unforgettable priceless way ways thing things stuff lot lots bit
+    time times day days year years people others everyone everything something nothing anything someone life lives
+    world truth self inner words word talk chat chatting hearing unexpected incident reminded reminds listening
+    showing reflect reflecting connections balance finding something chill hang place places spot boost sense kind
+    sort step steps push blast ride hope goals goal future past progress process resilience determination motivation
+    motivated dedication attitude mindset spirit perspective understanding acceptance love loving compassion empathy
+    respect appreciation reminder purpose
     """
 )
 # Past verbs of feeling, thinking and talking: what they tell is seldom an event.
 FELT = word_set(
     """
-    felt loved liked enjoyed hated thought knew believed wanted needed hoped wished wondered realized realised noticed
-    remembered forgot understood meant seemed looked appreciated admired cared cherished valued missed worried feared
-    struggled tried managed used said told asked talked spoke chatted mentioned heard saw watched had got gave made kept
-    let put helped shared encouraged inspired motivated supported imagined expected guessed figured learned learnt
-    discovered found faced dealt came left stayed agreed took ended was were been
+    felt loved liked enjoyed hated thought knew believed wanted needed hoped wished wondered realized realised
+    noticed remembered forgot understood meant seemed looked appreciated admired cared cherished valued missed
+    worried feared struggled tried managed used said told asked talked spoke chatted mentioned heard saw watched had
+    got gave made kept let put helped shared encouraged inspired motivated supported imagined expected guessed
+    figured learned learnt discovered found faced dealt came left stayed agreed took ended was were been
     """
 )

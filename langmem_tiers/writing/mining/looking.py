@@ -36,9 +36,7 @@ def by_model(window: Window, asker: ModelAsker, settings: Settings, now: datetim
     return _with_cost(found, answer)
 
 
-def by_rule(
-    window: Window, settings: Settings, now: datetime, *, reason: str = "", temporary: bool = False
-) -> Found:
+def by_rule(window: Window, settings: Settings, now: datetime, *, reason: str = "", temporary: bool = False) -> Found:
     """What the rules find in a window; `reason` says why not the model."""
     proposals = _of_window(extractive.proposals([*window.before, *window.turns], now), window)
     most = settings.mining.facts_per_window

@@ -7,9 +7,8 @@ looks at it once more, and finds its facts there. No transaction is open while a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection
@@ -21,7 +20,7 @@ from langmem_tiers.knowledge.types import Activity, Authority, Entry, Landed
 from langmem_tiers.llm.asker import ModelAsker
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import activities, mined
-from langmem_tiers.storage.mined import Again, MinedPath
+from langmem_tiers.storage.mined import Again, MinedPath, Waiting
 from langmem_tiers.storage.store import SpaceStore
 from langmem_tiers.trust.taint import derived_trust
 from langmem_tiers.types import Origin
@@ -53,6 +52,16 @@ class Miner:
     embed: Embed = no_vectors
     listeners: Sequence[Listener] = field(default_factory=tuple)
 
+    def windows(self, room: Waiting) -> Iterator[Window]:
+        """What of a room is not mined yet, each part read when the one before it is done with."""
+        done = room.mined
+        while done < room.drawers:
+            with self.store.reading() as connection:
+                rest, most = room._replace(mined=done), self.settings.mining.window_turns
+                window = windows.next_window(connection, self.store.key, rest, most=most)
+            yield window
+            done = window.last_place
+
     def mine(self, window: Window) -> MiningReport | None:
         """Mine turns that were not mined yet; None where they say nothing, or somebody else was faster.
 
@@ -67,12 +76,14 @@ class Miner:
         landed = self._land(window, found)
         return self._report(window, found, landed, lambda connection, at: self._mined(connection, window, path, at))
 
-    def mine_again(self, once: Again, window: Window) -> MiningReport | None:
-        """Ask the model about turns that were mined while it was away; None where it still is, or there is no more.
+    def mine_again(self, once: Again) -> MiningReport | None:
+        """Ask the model about turns that were mined while it was away; None where it has no answer now either.
 
         Raises:
             StorageError: it is asked again later.
         """
+        with self.store.reading() as connection:
+            window = windows.same_window(connection, self.store.key, once)
         found = self._look(window) if window.told else Found(path="rule")
         if found.path == "rule":
             path: MinedPath = "again" if found.temporary else "rule"
@@ -147,35 +158,12 @@ def mine(miner: Miner, session: str | None = None) -> tuple[MiningReport, ...]:
     Raises:
         StorageError: the rest is mined later.
     """
-    reports = [_again(miner, once) for once in _to_ask_again(miner, session)]
-    for room in _waiting(miner, session):
-        mined_until = room.mined
-        while mined_until < room.drawers:
-            with miner.store.reading() as connection:
-                following = room._replace(mined=mined_until)
-                most = miner.settings.mining.window_turns
-                window = windows.next_window(connection, miner.store.key, following, most=most)
-            reports.append(miner.mine(window))
-            mined_until = window.last_place
+    with miner.store.reading() as connection:
+        rooms = mined.waiting(connection, miner.store.key, session)
+        again = mined.again(connection, miner.store.key, session) if miner.asker else []
+    reports = [miner.mine_again(once) for once in again]
+    reports += [miner.mine(window) for room in rooms for window in miner.windows(room)]
     return tuple(report for report in reports if report is not None)
-
-
-def _again(miner: Miner, once: Again) -> MiningReport | None:
-    with miner.store.reading() as connection:
-        window = windows.same_window(connection, miner.store.key, once)
-    return miner.mine_again(once, window)
-
-
-def _to_ask_again(miner: Miner, session: str | None) -> list[Again]:
-    if miner.asker is None:
-        return []
-    with miner.store.reading() as connection:
-        return mined.again(connection, miner.store.key, session)
-
-
-def _waiting(miner: Miner, session: str | None) -> list[mined.Waiting]:
-    with miner.store.reading() as connection:
-        return mined.waiting(connection, miner.store.key, session)
 
 
 def _origin(window: Window) -> Origin:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 
 from langmem_tiers.llm.answers import Prompt
 from langmem_tiers.writing.mining.types import Window
@@ -19,7 +19,6 @@ MOST_NAMED = 6
 """Most entities, and most relations, of one window."""
 
 _LONGEST_TURN = 1200  # characters of a turn that are shown: what people tell is shorter, what they paste is longer
-_HEAD = 900
 
 _SYSTEM = """\
 You read part of a conversation and note what will be worth knowing in later ones.
@@ -53,6 +52,12 @@ def _number(given: Any) -> Any:
     return int(found.group()) if found else 0
 
 
+def storable(text: str) -> str:
+    """The text without halves of characters, which models write where they escape them: no database takes one."""
+    return text.encode("utf-8", "replace").decode()
+
+
+Words = Annotated[str, AfterValidator(storable)]
 Line = Annotated[int, BeforeValidator(_number), Field(description="Number of the line.")]
 _EMPTY: dict[str, Any] = {"turn": 0, "topics": [], "entities": [], "relations": []}
 # A reply without this is no answer: that there is nothing to keep has to be said.
@@ -74,37 +79,37 @@ class _Told(BaseModel):
 class ToldFact(_Told):
     """Something that the user told."""
 
-    content: str = Field(description="One sentence in the third person, understood alone.")
-    kind: str = Field(description="fact, preference, correction, decision or action")
-    quote: str = Field(description="The user's words that say it, copied exactly.")
+    content: Words = Field(description="One sentence in the third person, understood alone.")
+    kind: Words = Field(description="fact, preference, correction, decision or action")
+    quote: Words = Field(description="The user's words that say it, copied exactly.")
     turn: Line
-    corrects: str = Field(description="The value that was wrong, for a correction; else empty.")
+    corrects: Words = Field(description="The value that was wrong, for a correction; else empty.")
 
 
 class ToldEntity(_Told):
     """Somebody or something that the user named."""
 
-    name: str
-    type: str = Field(description="person, place, organisation, project, thing or event")
-    quote: str = Field(description="The user's words with the name, copied exactly.")
+    name: Words
+    type: Words = Field(description="person, place, organisation, project, thing or event")
+    quote: Words = Field(description="The user's words with the name, copied exactly.")
     turn: Line
 
 
 class ToldRelation(_Told):
     """How two entities are related."""
 
-    subject: str
-    predicate: str = Field(description="A few words, such as 'works at'.")
-    object: str
-    quote: str = Field(description="The user's words that say it, copied exactly.")
+    subject: Words
+    predicate: Words = Field(description="A few words, such as 'works at'.")
+    object: Words
+    quote: Words = Field(description="The user's words that say it, copied exactly.")
     turn: Line
 
 
 class Told(_Told):
     """What a window holds that is worth knowing."""
 
-    topics: list[str]
-    subject: str
+    topics: list[Words]
+    subject: Words
     facts: list[ToldFact]
     entities: list[ToldEntity]
     relations: list[ToldRelation]
@@ -132,31 +137,33 @@ _EXAMPLE = Told(
 
 def prompt(window: Window, *, facts: int) -> Prompt:
     """The question about a window: its turns as numbered lines, behind those before it without numbers."""
-    lines = [*_dated(window.before, numbered=False), *_dated(window.turns, numbered=True)]
+    lines = [*transcript(window.before, mark="[-] "), *transcript(window.turns, mark="[{number}] ")]
     system = _SYSTEM.format(facts=facts, named=MOST_NAMED)
     return Prompt(system=system, user="\n".join(lines), example=_EXAMPLE)
 
 
-def _dated(turns: Sequence[Said], *, numbered: bool) -> Iterator[str]:
+def transcript(turns: Sequence[Said], *, mark: str = "", longest: int = _LONGEST_TURN) -> Iterator[str]:
+    """A line for each turn, in at most so many characters of it, and one for each new day."""
     day = ""
     for number, turn in enumerate(turns, 1):
         if (said_on := f"{turn.said_at:%A, %Y-%m-%d}") != day:
             day = said_on
-            yield f"Said on {day}" + (":" if numbered else ", before:")
-        mark = f"[{number}]" if numbered else "[-]"
-        yield f"{mark} {_speaker(turn)}: {_shown(turn.content)}"
+            yield f"Said on {day}:"
+        yield f"{mark.format(number=number)}{_speaker(turn)}: {_shown(turn.content, longest)}"
 
 
 def _speaker(turn: Said) -> str:
     return f"{turn.role} ({one_line(turn.speaker)[:40]})" if turn.speaker else turn.role
 
 
-def _shown(content: str) -> str:
+def _shown(content: str, longest: int) -> str:
     """A turn on one line, so that nothing in it looks like another; of a long one the beginning and the end."""
-    line = one_line(content[: 4 * _LONGEST_TURN])
-    if len(content) <= 4 * _LONGEST_TURN and len(line) <= _LONGEST_TURN:
+    looked_at = 4 * longest
+    line = one_line(content[:looked_at])
+    if len(content) <= looked_at and len(line) <= longest:
         return line
-    return f"{line[:_HEAD]} […] {one_line(content[-4 * _LONGEST_TURN :])[_HEAD - _LONGEST_TURN :]}"
+    head = 3 * longest // 4
+    return f"{line[:head]} […] {one_line(content[-looked_at:])[head - longest :]}"
 
 
 def one_line(text: str) -> str:

@@ -27,6 +27,8 @@ from langmem_tiers.writing.proposals import Evidence, Proposal, ProposalKind, Sa
 
 _LONGEST_NAME = 80
 _LONGEST_SHOWN = 200
+# Of what was refused, so much is looked at for secrets.
+_MOST_READ = 4000
 _MOST_TOPICS = 3
 # A quote of less says nothing.
 _LEAST_LETTERS = 2
@@ -88,9 +90,6 @@ def refusal(content: str, reason: str) -> RefusedProposal:
     return RefusedProposal(content=shown, reason=secrets.mask(reason))
 
 
-_MOST_READ = 4000
-
-
 def _unfounded(content: str, cited: ToldFact | ToldEntity | ToldRelation, window: Window) -> str | None:
     """Why something told is borne out by no words of the user, None where it may be."""
     if not content.strip():
@@ -121,7 +120,7 @@ def _proposal(fact: ToldFact, window: Window) -> Proposal:
 def _kind(fact: ToldFact, turn: Said) -> ProposalKind:
     """The kind named, a plain fact for none that there is. A correction has to be one in the user's words."""
     named = fact.kind.strip().lower()
-    kind = next((known for known in _CATEGORIES if known == named), "fact")
+    kind: ProposalKind = next((known for known in _CATEGORIES if known == named), "fact")
     if kind == "correction" and not (fact.corrects.strip() and _CORRECTING.search(turn.content)):
         return "fact"
     return kind

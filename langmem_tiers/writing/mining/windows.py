@@ -24,7 +24,7 @@ def next_window(connection: Connection, space: str, room: Waiting, *, most: int)
         if len(turns) == most:
             stopped = turns[-1].place
             break
-        if _may_be_shown(turn):
+        if may_be_shown(turn):
             turns.append(turn)
     return _window(connection, space, room, room.mined + 1, stopped, turns)
 
@@ -33,7 +33,7 @@ def same_window(connection: Connection, space: str, once: Again) -> Window:
     """Turns that were mined before, as they stand now."""
     span = {"after": once.first_place - 1, "upto": once.last_place}
     turns = mined.standing(connection, space, once.room, **span)
-    return _window(connection, space, once, once.first_place, once.last_place, filter(_may_be_shown, turns))
+    return _window(connection, space, once, once.first_place, once.last_place, filter(may_be_shown, turns))
 
 
 def _window(
@@ -46,11 +46,11 @@ def _window(
         first_place=first,
         last_place=last,
         turns=tuple(turns),
-        before=tuple(turn for turn in in_front if _may_be_shown(turn)),
+        before=tuple(turn for turn in in_front if may_be_shown(turn)),
     )
 
 
-def _may_be_shown(turn: Said) -> bool:
+def may_be_shown(turn: Said) -> bool:
     """Whether it is a statement of the user, or an assistant's words that help to understand these."""
     if turn.role == "assistant":
         return turn.origin in {"assistant", "import"} and not holds_block(turn.content)

@@ -1,0 +1,80 @@
+"""Making the tools, for whomever a run names or for one space."""
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+from langchain_core.tools import BaseTool
+
+from langmem_tiers.errors import InvalidInput
+from langmem_tiers.graphs.identity import SpaceChoice
+from langmem_tiers.integrations.tools.base import MemoryTool
+from langmem_tiers.integrations.tools.calls import Reach, of_run, of_space
+from langmem_tiers.integrations.tools.explaining import ExplainRecall
+from langmem_tiers.integrations.tools.history import SearchHistory
+from langmem_tiers.integrations.tools.layers import MemoryWrite
+from langmem_tiers.integrations.tools.saving import DeleteMemory, SaveMemory, UpdateMemory
+from langmem_tiers.integrations.tools.searching import GetMemory, ListMemoryCategories, SearchMemory
+
+if TYPE_CHECKING:
+    from langmem_tiers.memory import Memory
+    from langmem_tiers.space import Space
+
+_KINDS: tuple[type[MemoryTool], ...] = (
+    SaveMemory,
+    SearchMemory,
+    UpdateMemory,
+    DeleteMemory,
+    ListMemoryCategories,
+    MemoryWrite,
+    GetMemory,
+    SearchHistory,
+    ExplainRecall,
+)
+
+
+def memory_tools(
+    memory: "Memory", *, space: SpaceChoice | None = None, only: Sequence[str] | None = None
+) -> list[BaseTool]:
+    """Tools with which a model writes to its memory and looks into it, for `memory_agent`, `create_agent`, `ToolNode`.
+
+    Whose memory it is, the run says, just as for `recall_node`: in the context, in the config, or in what an earlier
+    run left in the state. A change is stored when the tool answers; nothing waits for a model. What is saved in a
+    graph rests on the user's message, which is stored with it if no track node has done so yet. Errors come back to
+    the model as messages; only errors in the program raise.
+
+    Args:
+        memory: the open memory.
+        space: a space, or a function of config and runtime that names one; by default the user's own.
+        only: names of the tools wanted, such as `("save_memory", "search_memory")`; all by default.
+
+    Raises:
+        InvalidInput: `only` names a tool that there is not.
+
+    Example:
+        >>> agent = memory_agent(model, memory, tools=memory_tools(memory))  # doctest: +SKIP
+    """
+    return _made(of_run(memory, space), only)
+
+
+def space_tools(space: "Space", *, only: Sequence[str] | None = None) -> list[BaseTool]:
+    """The tools of `memory_tools` for one space, whoever runs them: for use alone, in chains, or where one user is all.
+
+    Raises:
+        InvalidInput: `only` names a tool that there is not.
+
+    Example:
+        >>> save, search = space_tools(alice, only=("save_memory", "search_memory"))
+        >>> save.invoke({"content": "The user prefers tea.", "category": "preferences"}).partition(" [")[0]
+        'Saved as'
+    """
+    return _made(of_space(space), only)
+
+
+def _made(reach: Reach, only: Collection[str] | None) -> list[BaseTool]:
+    made = {tool.name: tool for tool in (kind(reach=reach) for kind in _KINDS)}  # type: ignore[call-arg]
+    if only is None:
+        return list(made.values())
+    unknown = [name for name in only if name not in made]
+    if unknown:
+        raise InvalidInput(f"There is no tool {unknown[0]!r}.", way_out=f"There are {', '.join(made)}.")
+    return [made[name] for name in only]

@@ -1,0 +1,145 @@
+"""The archivist: writes episodes of what was said and is in none yet, each once."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection
+
+from langmem_tiers.clock import Clock, to_millis
+from langmem_tiers.embeddings.chunking import split
+from langmem_tiers.episodes import drafting
+from langmem_tiers.episodes.drafting import Draft
+from langmem_tiers.episodes.types import Episode
+from langmem_tiers.llm.asker import ModelAsker
+from langmem_tiers.settings import Settings
+from langmem_tiers.storage import activities, episodes, mined
+from langmem_tiers.storage.episodes import Ended, NewEpisode
+from langmem_tiers.storage.notes import NoteText
+from langmem_tiers.storage.store import SpaceStore
+from langmem_tiers.writing.mining.windows import may_be_shown
+from langmem_tiers.writing.proposals import Said
+
+ACTIVITY = "memory_archived"
+_DAY = 86_400_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Archivist:
+    """Writes the episodes of one space; `asker` is None where there is no model."""
+
+    store: SpaceStore
+    settings: Settings
+    clock: Clock
+    asker: ModelAsker | None = None
+
+    def archive(self, room: Ended) -> Episode | None:
+        """Sum up what was said in a room since it was last archived; None where there is nothing to tell.
+
+        Raises:
+            StorageError: it is done later.
+        """
+        said = self._said(room)
+        draft = drafting.draft(said, room.session, self.asker, self.settings)
+        with self.store.writing() as connection:
+            if not episodes.archived_to(connection, self.store.key, room, room.drawers) or draft is None:
+                return None
+            count = episodes.next_count(connection, self.store.key, room.session, task=False)
+            return self._written(connection, draft, room.session, count, said)
+
+    def keep_summary(self, session: str, summary: str, compaction: int | None) -> Episode | None:
+        """Archive a summary that is there already; the one that stands where the session has it, None if deleted.
+
+        Raises:
+            StorageError: it is not archived.
+        """
+        draft = drafting.given(summary, self.settings)
+        with self.store.writing() as connection:
+            key = self.store.key
+            count = compaction
+            if count is None:
+                count = episodes.next_count(connection, key, session, task=False)
+            known = episodes.of_session(connection, key, session, count)
+            if known or episodes.buried(connection, key, session, count):
+                return next(iter(known), None)
+            room = next(iter(episodes.unarchived(connection, key, session)), None)
+            said = [] if room is None else self._of_room(connection, room)
+            if room is not None:
+                episodes.archived_to(connection, key, room, room.drawers)
+            return self._written(connection, draft, session, count, said)
+
+    def keep_task(self, task: str, text: str, session: str) -> Episode:
+        """Archive what a task came to; the episode that stands where the same was archived before.
+
+        Raises:
+            StorageError: it is not archived.
+        """
+        draft = drafting.given(text, self.settings)
+        with self.store.writing() as connection:
+            of_session = episodes.of_session(connection, self.store.key, session)
+            known = (each for each in of_session if each.task == task and each.summary == draft.summary)
+            if (same := next(known, None)) is not None:
+                return same
+            count = episodes.next_count(connection, self.store.key, session, task=True)
+            return self._written(connection, draft, session, count, (), task=task)
+
+    def _said(self, room: Ended) -> list[Said]:
+        with self.store.reading() as connection:
+            return self._of_room(connection, room)
+
+    def _of_room(self, connection: Connection, room: Ended) -> list[Said]:
+        """What users and assistants said in a room since it was last archived."""
+        turns = mined.standing(connection, self.store.key, room.room, after=room.archived, upto=room.drawers)
+        return [turn for turn in turns if may_be_shown(turn)]
+
+    def _written(
+        self,
+        connection: Connection,
+        draft: Draft,
+        session: str,
+        count: int,
+        said: Sequence[Said],
+        *,
+        task: str | None = None,
+    ) -> Episode:
+        at = to_millis(self.clock())
+        days = self.settings.episodes.ttl_days
+        new = NewEpisode(
+            id=secrets.token_hex(6),
+            session=session,
+            compaction=count,
+            task=task,
+            summary=draft.summary,
+            abstract=draft.abstract,
+            topics=draft.topics,
+            path=draft.path,
+            first_drawer=said[0].drawer if said else None,
+            last_drawer=said[-1].drawer if said else None,
+            expires_at=None if days is None else at + round(days * _DAY),
+        )
+        episode = episodes.put(connection, self.store.key, new, self._texts(new), at)
+        activities.append(connection, self.store.key, ACTIVITY, _body(episode, draft), at=at, session=session or None)
+        return episode
+
+    def _texts(self, new: NewEpisode) -> list[NoteText]:
+        """What an episode is found by: its abstract, its summary in pieces, and its topics."""
+        limit = self.settings.text.chunk_characters
+        pieces = [new.summary[start:stop].strip() for start, stop in split(new.summary, limit)]
+        told = new.abstract.rstrip("…")
+        texts = [] if any(told in piece for piece in pieces) else [new.abstract]
+        tags = " ".join((*new.topics, *((new.task,) if new.task else ())))
+        return [NoteText(text=text, tags=tags) for text in (*texts, *pieces)]
+
+
+def _body(episode: Episode, draft: Draft) -> dict[str, Any]:
+    return {
+        "episode": episode.id,
+        "task": episode.task,
+        "path": episode.path,
+        "reason": draft.reason,
+        "calls": draft.calls,
+        "tokens": draft.tokens,
+    }

@@ -1,0 +1,148 @@
+"""What a pattern alone does not see: whether the words that fit it tell anything."""
+
+from __future__ import annotations
+
+import re
+
+from langmem_tiers.palace.names import CALENDAR
+from langmem_tiers.palace.phrases import FILLER
+from langmem_tiers.palace.tag_people import FIRST_NAMES
+from langmem_tiers.palace.words import STOPWORDS, words
+from langmem_tiers.writing.extractive import vocabulary as lists
+from langmem_tiers.writing.extractive.dating import SPOKEN
+from langmem_tiers.writing.extractive.grammar import is_past
+
+
+def says_something(text: str) -> bool:
+    """Whether there is a word in it that is neither function word, filler nor gush."""
+    return any(
+        (word not in STOPWORDS and word not in FILLER and word not in lists.GUSH and len(word) > 2) or word.isdigit()
+        for word in words(text)
+    )
+
+
+def rest_says_something(match: re.Match[str]) -> bool:
+    """Whether the words behind the match do."""
+    return says_something(match.string[match.end() :])
+
+
+def is_liking(match: re.Match[str]) -> bool:
+    """A liking of something by name, not of what is on a picture ("the colors") or how somebody does."""
+    liked = match.string[match.end() :].strip()
+    if re.match(_UNLIKED, liked, re.IGNORECASE) or len(liked.split()) > 25:
+        return False
+    if re.search(r"interested in$", match.group()) and re.match(_ERRAND, liked):
+        return False
+    return says_something(re.split(r"\b(?:and how|because|when|as|with how)\b", liked)[0])
+
+
+# What somebody is 'interested in' who asks for it.
+_ERRAND = (
+    r"(?:learning|exploring|knowing|trying|reading|doing|finding"
+    r"|hearing|getting|seeing|buying|staying|visiting|checking)\b"
+)
+
+
+_UNLIKED = (
+    r"(?:the (?!beach|ocean|sea|mountains?|outdoors|water|piano|countryside"
+    r"|color|colour|rain|cold|heat|snow|gym|city|forest|smell of)"
+    r"|this|that|those|these|it|how|when|what|your|you|him|her|them"
+    r"|to (?:see|hear|know|think|be|say|hang|have|get|do|go (?:back"
+    r"|there))\b|seeing how|seeing you|hearing"
+    r"|knowing|being|spending (?:quality )?time|doing something|having"
+    r"|getting|giving|making|sharing|helping|supporting|every (?:minute"
+    r"|second|bit|moment)|all|everything|each|both|so|to$|learning"
+    r"|what's|talking|chatting|the$|watching (?:them|him|her)"
+    r"|my (?:job|life|family|kids|work|new)$|(?:for|and|more|even|about|as|at|of|on|in|with|by|him|us|me)\b)"
+)
+
+
+def is_habit(match: re.Match[str]) -> bool:
+    """Whether the verb is something that people do again and again, told in some detail."""
+    verb = match["verb"].casefold()
+    return (
+        verb in lists.HABITUAL and says_something(match.string[match.start("verb") :]) and len(match.string.split()) > 4
+    )
+
+
+def has_time(match: re.Match[str]) -> bool:
+    """Whether the clause says when, and something else."""
+    return SPOKEN.search(match.string) is not None and rest_says_something(match)
+
+
+def has_time_behind(match: re.Match[str]) -> bool:
+    """Whether the clause says when."""
+    return SPOKEN.search(match.string) is not None
+
+
+def is_fresh(match: re.Match[str]) -> bool:
+    """'I just baked …': as good as a date, when it tells of more than having and seeing."""
+    fresh = re.search(r"\b(?:just|recently|finally)\b", match.group(), re.IGNORECASE)
+    return fresh is not None and match["verb"] not in {"had", "got", "saw", "did", "made", "gave", "lost"}
+
+
+def is_deed(match: re.Match[str]) -> bool:
+    """Something done that is told in detail, and is no feeling."""
+    verb, rest = match["verb"].casefold(), match.string[match.end() :]
+    telling = [word for word in words(rest) if says_something(word)]
+    return is_past(verb) and verb not in lists.FELT and len(telling) >= 3 and not is_faint(match.string)
+
+
+def has_object(match: re.Match[str]) -> bool:
+    """Whether the verb has an object worth a word."""
+    return says_something(match.string[match.start("verb") :].partition(" ")[2]) and not is_faint(match.string)
+
+
+def is_faint(clause: str) -> bool:
+    """Whether the clause speaks of chances, fun and plenty."""
+    return (
+        re.search(
+            r"\b(?:a chance|a shot|the best|a break|a lot of fun|so much"
+            r"|a great time|great memories|a blast|a ball|something similar|a ton|tons|loads"
+            r"|plenty|similar (?:issue|problem|situation|experience)s?)\b",
+            clause,
+        )
+        is not None
+    )
+
+
+def names_a_person(match: re.Match[str]) -> bool:
+    """Whether the name is neither a day nor a common word."""
+    name = match["name"]
+    return name.casefold() not in CALENDAR and not name.isupper() and name.casefold() not in STOPWORDS
+
+
+def is_first_name(match: re.Match[str]) -> bool:
+    """Whether the name is a known first name."""
+    return match["name"].casefold() in FIRST_NAMES
+
+
+def is_plain(match: re.Match[str]) -> bool:
+    """What is said of kin or a thing is a fact, not how great it is."""
+    said = match.string[match.end() :]
+    return says_something(said) and re.match(_GUSHING, said) is None
+
+
+def is_said_of_kin(match: re.Match[str]) -> bool:
+    """As `is_plain`, where the verb itself may be all that is said: "my aunt died"."""
+    gushes = re.match(_GUSHING, match.string[match.end() :])
+    return says_something(match.string[match.end("relation") :]) and gushes is None
+
+
+def names_a_place(match: re.Match[str]) -> bool:
+    """Whether a place, or whom with, stands behind the match; in a message without capitals anything may."""
+    rest = match.string[match.end() :]
+    rest = re.sub(r"^ in the (?:city|country|town|village)$", "", rest)
+    told = re.search(r"[A-Z]|\b(?:alone|with|\d+|city|town|country|village|farm|house|apartment|flat)\b", rest)
+    return rest_says_something(match) and (told is not None or match.string.replace("I", "i").islower())
+
+
+_GUSHING = (
+    r" ?(?:been )?(?:so|such|my|the|all|always|really|super|very"
+    r"|absolutely|incredibly|everything|there|here|here's|like|what"
+    r"|who|how|why|kind|great"
+    r"|awesome|amazing|proud|excited|happy|thrilled|important|worth"
+    r"|about|still|doing|getting|going (?:great|well|good|to be)"
+    r"|definitely|mine"
+    r"|crazy|tough|hard|cute|beautiful|lovely|fun|cool|gorgeous|stressful|wonderful)\b"
+)
