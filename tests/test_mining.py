@@ -320,11 +320,12 @@ def test_the_pass_does_nothing_where_mining_is_off_but_mining_on_demand_does(wit
 def test_a_pass_that_is_stopped_goes_on_next_time(alice):
     alice.track([user(f"My friend Anna{n} lives in Lisbon.", str(n)) for n in range(20)], session="s")
     alice.end_session("s")
+    done = []
     with miner(alice) as each:
-        assert MiningPass(each).step(lambda: True)
-    assert [row.last_place for row in rows(alice, mined_windows)] == [10]
-    assert passes(alice)
-    assert [row.last_place for row in rows(alice, mined_windows)] == [10, 20]
+        while MiningPass(each).step(lambda: True):
+            done.append(len(rows(alice, mined_windows)))
+    assert done == [0, 1, 2]  # first of all it looks for edited messages
+    assert len(known(alice)) == 16
 
 
 # What is never mined
@@ -488,8 +489,8 @@ def test_half_characters_in_a_reply_are_no_harm(with_model):
     bad = '{"content": "The user likes \\ud83d.", "kind": "fact", "quote": "\\ud83d", "turn": 1}'
     alice, _ = with_model(f'{{"facts": [{bad}, {json.dumps(fact())}], "topics": ["\\udc00"]}}')
     alice.track([user(LISBON)], session="s")
-    mined(alice)
-    assert known(alice) == [TOLD]
+    (report,) = mined(alice)
+    assert (report.path, known(alice), len(report.refused)) == ("model", [TOLD], 1)
 
 
 @pytest.mark.parametrize("error", [Status(429), Status(500), ConnectionError("gone")])
@@ -615,6 +616,35 @@ def test_an_edited_message_is_mined_as_it_stands(alice):
     alice.track([user("My sister Anna lives in Porto.", "1")], session="s")
     mined(alice)
     assert known(alice) == ["The user's sister Anna lives in Porto."]
+
+
+def test_what_was_mined_of_a_message_holds_no_longer_when_it_is_edited(alice):
+    alice.track([user(LISBON, "1")], session="s")
+    (report,) = mined(alice)
+    alice.track([user("My sister Anna lives in Porto.", "1")], session="s")
+    passes(alice)
+    assert (known(alice), alice.knowledge.get(report.kept[0]).reason) == ([], "edited")
+    mined(alice)
+    assert known(alice) == ["The user's sister Anna lives in Porto."]
+
+
+def test_what_was_mined_holds_again_when_the_edit_is_taken_back(alice):
+    alice.track([user(LISBON, "1")], session="s")
+    mined(alice)
+    alice.track([user("Never mind.", "1")], session="s")
+    mined(alice)
+    alice.track([user(LISBON, "1")], session="s")
+    passes(alice)
+    assert known(alice) == [TOLD]
+
+
+def test_what_was_said_elsewhere_as_well_holds_when_one_message_is_edited(alice):
+    alice.track([user(LISBON, "1"), user(LISBON, "2")], session="s")
+    alice.knowledge.save("The user likes tea.", evidence=[1])
+    mined(alice)
+    alice.track([user("Never mind.", "1")], session="s")
+    mined(alice)
+    assert sorted(known(alice)) == ["The user likes tea.", TOLD]
 
 
 # Echo

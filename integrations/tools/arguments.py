@@ -4,7 +4,7 @@ import re
 from typing import Annotated, Any, Literal
 
 from langchain_core.tools import InjectedToolArg
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer
 from pydantic.json_schema import SkipJsonSchema
 
 _AROUND_ID = " \t\r\n[](){}<>\"'`.,;"
@@ -39,13 +39,13 @@ def _upper(value: Any) -> Any:
 Words = Annotated[str | None, BeforeValidator(_present)]
 Tags = Annotated[list[str] | None, BeforeValidator(_listed)]
 Id = Annotated[str, BeforeValidator(_bare)]
-# What `ToolNode` and `create_agent` put in; no model sees it.
-Injected = Annotated[SkipJsonSchema[Any], InjectedToolArg]
+# What `ToolNode` and `create_agent` put in; no model sees it. A tool dumps its arguments to learn their names: that
+# must not copy the whole state of the graph.
+Injected = Annotated[SkipJsonSchema[Any], PlainSerializer(lambda _: None), InjectedToolArg]
 
 
 def _injected() -> Any:
-    # Left out of dumps: a tool dumps its arguments, and would copy the whole state of the graph.
-    return Field(default=None, exclude=True, repr=False)
+    return Field(default=None, repr=False)
 
 
 class SaveArguments(BaseModel):

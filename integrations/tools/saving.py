@@ -95,7 +95,7 @@ def update(call: Call, entry_id: str, *, content: str | None, category: str | No
             category=category,
             tags=tags,
             version=_version_seen(call, entry_id),
-            evidence=evidence.of_call(call),
+            evidence=() if content is None else evidence.of_call(call),
         )
     except EntryChanged:
         return _changed(knowledge.get(entry_id))

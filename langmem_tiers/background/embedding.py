@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from sqlalchemy import Connection
 
+from langmem_tiers.background.text_vectors import TextVectors
 from langmem_tiers.clock import Clock, to_millis
 from langmem_tiers.embeddings.base import Embedder
-from langmem_tiers.errors import InvalidVector
-from langmem_tiers.storage import change_log, embedding_cache, facts
+from langmem_tiers.storage import change_log, embedding_cache
 from langmem_tiers.storage.change_log import Change
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import ChunkText
 from langmem_tiers.writing.pieces import embedded_text
 
 log = logging.getLogger(__name__)
-
-# A text that every embedder has a vector for.
-_PLAIN = "memory"
 
 
 def cursor_name(model: str) -> str:
@@ -75,52 +72,12 @@ class EmbeddingPass:
             yield distinct[start : start + self.batch]
 
     def _embed(self, batch: Sequence[ChunkText]) -> None:
-        try:
-            self._put(batch)
-        except InvalidVector:
-            self._embed_singly(batch)
-
-    def _put(self, batch: Sequence[ChunkText]) -> None:
-        vectors = self.embedder.embed_documents([_text(chunk) for chunk in batch])
-        hashes = [chunk.text_hash for chunk in batch]
-        with self.database.writing() as connection:
-            self._require_dimension(connection, vectors.shape[1])
-            embedding_cache.put(connection, self.database.space, self.embedder.name, hashes, vectors)
-
-    def _require_dimension(self, connection: Connection, dimension: int) -> None:
-        """A model gives vectors of one length for ever: what it gave first is written down."""
-        name = f"dimension:{self.embedder.name}"
-        known = facts.get(connection, self.database.space, name)
-        if known is None:
-            facts.put(connection, self.database.space, name, str(dimension))
-        elif int(known) != dimension:
-            raise InvalidVector(
-                f"The model {self.embedder.name!r} gave vectors of length {known} before and {dimension} now.",
-                way_out="Give the embedder another name if it is another model: its texts are then embedded anew.",
-            )
-
-    def _embed_singly(self, batch: Sequence[ChunkText]) -> None:
-        """One text with an unusable vector must not keep all others from getting theirs."""
-        faults: list[tuple[int, InvalidVector]] = []
+        vectors = TextVectors(self.database, self.embedder, wanted=_all)
+        faults = vectors.embed({chunk.text_hash: _text(chunk) for chunk in batch})
         for chunk in batch:
-            try:
-                self._put([chunk])
-            except InvalidVector as fault:
-                faults.append((chunk.drawer, fault))
-        if len(faults) == len(batch):
-            self._require_vector_of_something()
-        for drawer, reason in faults:
-            log.warning("drawer_not_embedded drawer=%s reason=%s", drawer, reason.message)
-
-    def _require_vector_of_something(self) -> None:
-        """Nothing, if it is the texts that can not be embedded, and not the embedder that is at fault.
-
-        Raises:
-            InvalidVector: not even a plain word gets a usable vector.
-        """
-        vectors = self.embedder.embed_documents([_PLAIN])
-        with self.database.writing() as connection:
-            self._require_dimension(connection, vectors.shape[1])
+            if chunk.text_hash in faults:
+                reason = faults[chunk.text_hash].message
+                log.warning("drawer_not_embedded drawer=%s reason=%s", chunk.drawer, reason)
 
     def _finish(self, name: str, old: int, news: Sequence[Change]) -> None:
         with self.database.writing() as connection:
@@ -145,6 +102,11 @@ def _ranges(news: Sequence[Change]) -> list[tuple[int, int]]:
     starts = [news[0].subject] + [right.subject for left, right in pairwise(news) if right.subject != left.until + 1]
     stops = [left.until for left, right in pairwise(news) if right.subject != left.until + 1] + [news[-1].until]
     return list(zip(starts, stops, strict=True))
+
+
+def _all(_connection: Connection, hashes: Collection[bytes]) -> Collection[bytes]:
+    """Drawers are never deleted while they wait."""
+    return hashes
 
 
 def _text(chunk: ChunkText) -> str:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from langmem_tiers.clock import to_millis
 from langmem_tiers.storage import mined
 from langmem_tiers.storage.mined import Again, Waiting
+from langmem_tiers.writing.mining import edits
 from langmem_tiers.writing.mining.miner import Miner
 
 _MINUTE = 60_000
@@ -20,7 +21,10 @@ _AGAIN = 5 * _MINUTE
 
 @dataclass(frozen=True)
 class MiningPass:
-    """Mines one space: each turn once, in short steps that may be stopped and killed anywhere."""
+    """Mines one space: each turn once, in short steps that may be stopped and killed anywhere.
+
+    What was mined of a message that was edited holds no longer, whether mining is enabled or not.
+    """
 
     miner: Miner
 
@@ -30,6 +34,9 @@ class MiningPass:
         Raises:
             StorageError: what is not mined yet is mined later.
         """
+        while edits.follow(self.miner.store, to_millis(self.miner.clock())):
+            if stop():
+                return True
         worked = False
         for mine in self._due():
             mine()

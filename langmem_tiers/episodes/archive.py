@@ -12,9 +12,9 @@ from langmem_tiers.episodes.archivist import Archivist
 from langmem_tiers.episodes.types import Episode, EpisodeFound
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge.nearby import terms
-from langmem_tiers.knowledge.twins import twin
 from langmem_tiers.storage import episodes
 from langmem_tiers.storage.change_log import moment
+from langmem_tiers.twins import twin
 
 if TYPE_CHECKING:
     from langmem_tiers.llm.asker import ModelAsker

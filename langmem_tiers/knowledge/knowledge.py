@@ -13,7 +13,6 @@ from langmem_tiers.errors import InvalidInput, InvalidPointer
 from langmem_tiers.knowledge import authority, changing, checks, finding, nearby, saving
 from langmem_tiers.knowledge.ledger import Ledger
 from langmem_tiers.knowledge.quotes import occurs
-from langmem_tiers.knowledge.twins import twin
 from langmem_tiers.knowledge.types import (
     Activity,
     Authority,
@@ -27,6 +26,7 @@ from langmem_tiers.knowledge.types import (
 from langmem_tiers.palace.pointers import find_pointers
 from langmem_tiers.storage import activities, drawers, entries
 from langmem_tiers.storage.entries import Filters, NewEntry
+from langmem_tiers.twins import twin
 from langmem_tiers.types import Drawer, Origin
 from langmem_tiers.writing.proposals import Evidence
 

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from langmem_tiers.clock import Clock, from_millis, to_millis
 from langmem_tiers.knowledge import intake
-from langmem_tiers.knowledge.nearby import Embed
+from langmem_tiers.knowledge.nearby import Embed, by_words
 from langmem_tiers.knowledge.types import Activity, Authority, Entry, Landed
 from langmem_tiers.llm.asker import ModelAsker
 from langmem_tiers.settings import Settings
@@ -24,7 +24,7 @@ from langmem_tiers.storage.mined import Again, MinedPath, Waiting
 from langmem_tiers.storage.store import SpaceStore
 from langmem_tiers.trust.taint import derived_trust
 from langmem_tiers.types import Origin
-from langmem_tiers.writing.mining import looking, reading, windows
+from langmem_tiers.writing.mining import edits, looking, reading, windows
 from langmem_tiers.writing.mining.types import Found, MiningReport, RefusedProposal, Window
 
 log = logging.getLogger(__name__)
@@ -37,10 +37,6 @@ Listener = Callable[[Activity], None]
 """Told of an activity once it is stored."""
 
 
-def no_vectors(texts: list[str]) -> None:
-    """What there is to compare wordings by where nothing embeds."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Miner:
     """Mines windows of one space; `asker` is None where there is no model."""
@@ -49,7 +45,7 @@ class Miner:
     settings: Settings
     clock: Clock
     asker: ModelAsker | None = None
-    embed: Embed = no_vectors
+    embed: Embed = by_words
     listeners: Sequence[Listener] = field(default_factory=tuple)
 
     def windows(self, room: Waiting) -> Iterator[Window]:
@@ -158,6 +154,8 @@ def mine(miner: Miner, session: str | None = None) -> tuple[MiningReport, ...]:
     Raises:
         StorageError: the rest is mined later.
     """
+    while edits.follow(miner.store, to_millis(miner.clock())):
+        pass
     with miner.store.reading() as connection:
         rooms = mined.waiting(connection, miner.store.key, session)
         again = mined.again(connection, miner.store.key, session) if miner.asker else []
