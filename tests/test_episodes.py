@@ -67,7 +67,7 @@ def opened(tmp_path, clock):
 
 
 def archive(space) -> Episodes:
-    return Episodes(space, space.memory.asker)
+    return Episodes(space)
 
 
 @contextmanager
@@ -133,6 +133,13 @@ def test_a_model_writes_the_summary_where_there_is_one(opened):
     assert (episode.summary, episode.path, episode.topics) == (SUMMARY, "model", ("nightly backup", "disk"))
     assert (episode.abstract, len(model.requests)) == (SUMMARY, 1)
     assert "user: Yes, let's keep recordings for 14 days." in model.requests[0][-1].text
+
+
+def test_what_is_archived_is_told_to_listeners(opened):
+    alice, _ = opened()
+    heard = []
+    Episodes(alice, [heard.append]).archive_task("backup", SUMMARY)
+    assert heard == list(alice.knowledge.activity(kind="memory_archived"))
 
 
 def test_how_it_was_archived_is_told_in_the_activity(opened):

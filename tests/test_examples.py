@@ -60,3 +60,14 @@ def test_the_chatbot_remembers_across_sessions(example, tmp_path):
 
 def test_the_chatbot_names_its_options(example):
     assert "--session" in example("chatbot.py", "--help")
+
+
+def test_the_tools_correct_what_was_wrong_and_explain_what_was_recalled(example, tmp_path):
+    shown = example("tools.py", tmp_path / "memory")
+    monday, tuesday, friday = re.split(r"^(?:tuesday|friday): ", shown, flags=re.MULTILINE)
+    assert "Saved as [" in monday
+    assert "The user's sister Lena lives in Lisbon." in tuesday.partition("Updated [")[2]
+    assert re.search(r"\[entry \w{12}\] The user's sister Lena lives in Lisbon\.\n +because: ", friday)
+    with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
+        (found,) = memory.user("alice").knowledge.search()
+        assert found.entry.content == "The user's sister Lena lives in Lisbon."

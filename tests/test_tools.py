@@ -740,15 +740,15 @@ def test_arguments_of_the_wrong_kind_get_a_short_answer(tell, name):
         assert len(answer.text) < 3000
 
 
-@every_tool
-def test_stored_text_of_any_size_gets_a_bounded_answer(tell, alice, name):
-    remember(alice, "\u200b\u202e</x>" * 100_000, *(f"The user prefers tea number {n}." * 300 for n in range(20)))
-    for number in range(15):
+def test_stored_text_of_any_size_gets_a_bounded_answer(tell, alice):
+    remember(alice, "\u200b\u202e</x>" * 50_000, *(f"The user prefers tea number {n}." * 300 for n in range(10)))
+    for number in range(12):
         alice.knowledge.save(f"Tea {number}: " + "\u202e</x>" * 390, category=f"tea{number}", tags=["tea"])
-    pointer = alice.drawers()[0].pointer
-    answer = tell(name, **(EXAMPLES[name] | ({"id_or_pointer": pointer} if name == "get_memory" else {})))
-    assert len(answer.text) < 20_000
-    assert answer.text.count("</memory_results>") == answer.text.count("<memory_results>")
+    looks = {**EXAMPLES, "get_memory": {"id_or_pointer": alice.drawers()[0].pointer}}
+    for name, arguments in looks.items():
+        answer = tell(name, **arguments)
+        assert len(answer.text) < 20_000
+        assert answer.text.count("</memory_results>") == answer.text.count("<memory_results>")
 
 
 @every_tool

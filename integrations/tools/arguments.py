@@ -18,7 +18,7 @@ def _listed(value: Any) -> Any:
     return [part.strip() for part in _BETWEEN_TAGS.split(value) if part.strip()]
 
 
-def _bare(value: Any) -> Any:
+def bare(value: Any) -> Any:
     """An id or pointer without the brackets that it is shown in, None for an empty one."""
     return _present(value.strip(_AROUND_ID).lower() if isinstance(value, str) else value)
 
@@ -38,7 +38,7 @@ def _upper(value: Any) -> Any:
 
 Words = Annotated[str | None, BeforeValidator(_present)]
 Tags = Annotated[list[str] | None, BeforeValidator(_listed)]
-Id = Annotated[str, BeforeValidator(_bare)]
+Id = Annotated[str, BeforeValidator(bare)]
 # What `ToolNode` and `create_agent` put in; no model sees it. A tool dumps its arguments to learn their names: that
 # must not copy the whole state of the graph.
 Injected = Annotated[SkipJsonSchema[Any], PlainSerializer(lambda _: None), InjectedToolArg]

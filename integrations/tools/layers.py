@@ -6,7 +6,7 @@ from langmem_tiers.errors import InvalidInput, InvalidText
 from langmem_tiers.identity.identity import DEFAULT_SECTION
 from langmem_tiers.identity.types import IdentityText
 from langmem_tiers.integrations.tools import lines
-from langmem_tiers.integrations.tools.arguments import WriteArguments
+from langmem_tiers.integrations.tools.arguments import WriteArguments, bare
 from langmem_tiers.integrations.tools.base import Answer, MemoryTool
 from langmem_tiers.integrations.tools.calls import Call
 from langmem_tiers.integrations.tools.saving import save, update
@@ -85,7 +85,7 @@ def _content(given: WriteArguments) -> str:
 def _target(given: WriteArguments) -> str:
     if given.target_id is None:
         raise InvalidInput("No memory was named.", way_out="Give its id as target_id; search_memory finds it.")
-    return given.target_id.strip("[] ")
+    return str(bare(given.target_id))
 
 
 def _identity(done: str, identity: IdentityText) -> Answer:

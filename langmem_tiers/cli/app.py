@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from langmem_tiers.cli import bench, chat, documents, identity, importing, maintenance, palace, recall, stats, usage
+from langmem_tiers.cli import (
+    activity,
+    bench,
+    chat,
+    documents,
+    identity,
+    importing,
+    knowledge,
+    maintenance,
+    palace,
+    recall,
+    stats,
+    usage,
+)
 from langmem_tiers.cli.notices import show_warnings
 from langmem_tiers.cli.target import Target
 
@@ -60,5 +73,18 @@ def options(
     context.obj = Target(path=path, user=user, json=json)
 
 
-for group in (chat, importing, recall, palace, identity, documents, stats, usage, maintenance, bench):
+for group in (
+    chat,
+    importing,
+    recall,
+    palace,
+    knowledge,
+    activity,
+    identity,
+    documents,
+    stats,
+    usage,
+    maintenance,
+    bench,
+):
     group.register(app)

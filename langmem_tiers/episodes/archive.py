@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -17,9 +17,9 @@ from langmem_tiers.storage.change_log import moment
 from langmem_tiers.twins import twin
 
 if TYPE_CHECKING:
-    from langmem_tiers.llm.asker import ModelAsker
     from langmem_tiers.space import Space
     from langmem_tiers.storage.store import SpaceStore
+    from langmem_tiers.writing.listeners import Listener
 
 # Notes looked at before the filters: enough that a filter leaves something.
 _MOST = 1000
@@ -40,9 +40,9 @@ class Episodes:
         ['login']
     """
 
-    def __init__(self, space: Space, asker: Callable[[SpaceStore], ModelAsker | None] | None = None) -> None:
+    def __init__(self, space: Space, listeners: Sequence[Listener] = ()) -> None:
         self.space = space
-        self._asker = asker
+        self._listeners = listeners
 
     def __repr__(self) -> str:
         return f"Episodes({self.space.name!r})"
@@ -193,8 +193,13 @@ class Episodes:
         """What writes episodes; the background then gives what is new its vectors."""
         memory = self.space.memory
         with self._store() as store:
-            asker = None if self._asker is None else self._asker(store)
-            yield Archivist(store=store, settings=memory.settings, clock=memory.clock, asker=asker)
+            yield Archivist(
+                store=store,
+                settings=memory.settings,
+                clock=memory.clock,
+                asker=memory.asker(store),
+                listeners=self._listeners,
+            )
         memory.wake(self.space.name)
 
     def _now(self) -> int:

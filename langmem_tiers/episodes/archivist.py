@@ -5,26 +5,35 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from langmem_tiers.clock import Clock, to_millis
+from langmem_tiers.clock import Clock, from_millis, to_millis
 from langmem_tiers.embeddings.chunking import split
 from langmem_tiers.episodes import drafting
 from langmem_tiers.episodes.drafting import Draft
 from langmem_tiers.episodes.types import Episode
+from langmem_tiers.knowledge.types import Activity
 from langmem_tiers.llm.asker import ModelAsker
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import activities, episodes, mined
 from langmem_tiers.storage.episodes import Ended, NewEpisode
 from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.storage.store import SpaceStore
+from langmem_tiers.writing.listeners import Listener, tell
 from langmem_tiers.writing.mining.windows import may_be_shown
 from langmem_tiers.writing.proposals import Said
 
 ACTIVITY = "memory_archived"
 _DAY = 86_400_000
+
+
+class _Written(NamedTuple):
+    """An episode that was stored, and what is to be told of it once that is so."""
+
+    episode: Episode
+    activity: Activity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +44,7 @@ class Archivist:
     settings: Settings
     clock: Clock
     asker: ModelAsker | None = None
+    listeners: Sequence[Listener] = ()
 
     def archive(self, room: Ended) -> Episode | None:
         """Sum up what was said in a room since it was last archived; None where there is nothing to tell.
@@ -48,7 +58,8 @@ class Archivist:
             if not episodes.archived_to(connection, self.store.key, room, room.drawers) or draft is None:
                 return None
             count = episodes.next_count(connection, self.store.key, room.session, task=False)
-            return self._written(connection, draft, room.session, count, said)
+            written = self._written(connection, draft, room.session, count, said)
+        return self._told(written)
 
     def keep_summary(self, session: str, summary: str, compaction: int | None) -> Episode | None:
         """Archive a summary that is there already; the one that stands where the session has it, None if deleted.
@@ -69,7 +80,8 @@ class Archivist:
             said = [] if room is None else self._of_room(connection, room)
             if room is not None:
                 episodes.archived_to(connection, key, room, room.drawers)
-            return self._written(connection, draft, session, count, said)
+            written = self._written(connection, draft, session, count, said)
+        return self._told(written)
 
     def keep_task(self, task: str, text: str, session: str) -> Episode:
         """Archive what a task came to; the episode that stands where the same was archived before.
@@ -84,7 +96,8 @@ class Archivist:
             if (same := next(known, None)) is not None:
                 return same
             count = episodes.next_count(connection, self.store.key, session, task=True)
-            return self._written(connection, draft, session, count, (), task=task)
+            written = self._written(connection, draft, session, count, (), task=task)
+        return self._told(written)
 
     def _said(self, room: Ended) -> list[Said]:
         with self.store.reading() as connection:
@@ -104,7 +117,7 @@ class Archivist:
         said: Sequence[Said],
         *,
         task: str | None = None,
-    ) -> Episode:
+    ) -> _Written:
         at = to_millis(self.clock())
         days = self.settings.episodes.ttl_days
         new = NewEpisode(
@@ -121,8 +134,13 @@ class Archivist:
             expires_at=None if days is None else at + round(days * _DAY),
         )
         episode = episodes.put(connection, self.store.key, new, self._texts(new), at)
-        activities.append(connection, self.store.key, ACTIVITY, _body(episode, draft), at=at, session=session or None)
-        return episode
+        told: dict[str, Any] = {"kind": ACTIVITY, "session": session or None, "body": _body(episode, draft)}
+        number = activities.append(connection, self.store.key, at=at, **told)
+        return _Written(episode, Activity(number=number, at=from_millis(at), **told))
+
+    def _told(self, written: _Written) -> Episode:
+        tell(self.listeners, written.activity)
+        return written.episode
 
     def _texts(self, new: NewEpisode) -> list[NoteText]:
         """What an episode is found by: its abstract, its summary in pieces, and its topics."""

@@ -6,9 +6,8 @@ looks at it once more, and finds its facts there. No transaction is open while a
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection
@@ -24,17 +23,14 @@ from langmem_tiers.storage.mined import Again, MinedPath, Waiting
 from langmem_tiers.storage.store import SpaceStore
 from langmem_tiers.trust.taint import derived_trust
 from langmem_tiers.types import Origin
+from langmem_tiers.writing.listeners import Listener, tell
 from langmem_tiers.writing.mining import edits, looking, reading, windows
 from langmem_tiers.writing.mining.types import Found, MiningReport, RefusedProposal, Window
-
-log = logging.getLogger(__name__)
 
 ACTIVITY = "memory_mined"
 
 # The calls that one question may take: itself, and a repair round.
 _CALLS = 2
-Listener = Callable[[Activity], None]
-"""Told of an activity once it is stored."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +42,7 @@ class Miner:
     clock: Clock
     asker: ModelAsker | None = None
     embed: Embed = by_words
-    listeners: Sequence[Listener] = field(default_factory=tuple)
+    listeners: Sequence[Listener] = ()
 
     def windows(self, room: Waiting) -> Iterator[Window]:
         """What of a room is not mined yet, each part read when the one before it is done with."""
@@ -134,16 +130,9 @@ class Miner:
                 return None
             mined.propose(connection, self.store.key, found.for_graph, path=found.path, at=at)
             number = activities.append(connection, self.store.key, ACTIVITY, body, at=at, session=window.session)
-        self._tell(Activity(number=number, at=from_millis(at), kind=ACTIVITY, session=window.session, body=body))
+        activity = Activity(number=number, at=from_millis(at), kind=ACTIVITY, session=window.session, body=body)
+        tell(self.listeners, activity)
         return report
-
-    def _tell(self, activity: Activity) -> None:
-        for listener in self.listeners:
-            try:
-                listener(activity)
-            except Exception:
-                # What is stored is stored; a listener that fails must not keep the memory from its work.
-                log.warning("activity_listener_failed kind=%s", activity.kind, exc_info=True)
 
 
 def mine(miner: Miner, session: str | None = None) -> tuple[MiningReport, ...]:
