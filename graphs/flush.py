@@ -11,6 +11,7 @@ from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import is_synthetic, read_messages
 from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, Visit, reading
 from langmem_tiers.graphs.track import turn_of
+from langmem_tiers.types import Turn
 from langmem_tiers.writing import flushing
 from langmem_tiers.writing.flushing import FlushReport
 
@@ -132,7 +133,7 @@ def _sent(message: BaseMessage) -> str:
     return "\n".join((str(message.text), *asked))
 
 
-def _turns(messages: Sequence[BaseMessage]) -> "list[Any]":
+def _turns(messages: Sequence[BaseMessage]) -> list[Turn]:
     said = (m for m in messages if isinstance(m, HumanMessage | AIMessage) and not is_synthetic(m))
     return [turn_of(message) for message in said if message.text.strip()]
 

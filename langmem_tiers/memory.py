@@ -14,6 +14,7 @@ from uuid import UUID
 
 from langmem_tiers import naming
 from langmem_tiers.background import passes
+from langmem_tiers.background.deriving import Deriving
 from langmem_tiers.background.passes import Outcome
 from langmem_tiers.background.worker import Worker
 from langmem_tiers.clock import Clock, utc_now
@@ -32,6 +33,8 @@ from langmem_tiers.space import Space
 from langmem_tiers.storage.folder import open_memory_folder, space_names, unreadable_spaces
 from langmem_tiers.storage.open_spaces import OpenSpaces
 from langmem_tiers.storage.store import SpaceStore
+from langmem_tiers.writing.listeners import Listener
+from langmem_tiers.writing.mining.vectors import embed_with
 
 if TYPE_CHECKING:
     from langchain_core.documents import BaseDocumentCompressor
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
 
 # Seconds that closing waits for the background step at hand; what is left is done at the next open.
 _CLOSING = 30.0
+# Seconds until a space is looked at again by itself, at the least.
+_SOONEST = 1.0
 # Database connections, locks and threads do not survive a fork.
 _AFTER_FORK = "Open the memory in each process, after the fork."
 
@@ -80,6 +85,7 @@ class Memory:
         self._embedder = None if embedder is None else GuardedEmbedder(embedder)
         self._spaces = OpenSpaces(self._open_space, settings.storage.open_spaces)
         self._worker = Worker(self._work, retry_after=self._resting) if background else None
+        self._listeners: list[Listener] = []
         self._process = os.getpid()
         self._at_exit = _close_at_exit(self)
 
@@ -162,6 +168,14 @@ class Memory:
         """
         return self.finish(None, timeout)
 
+    def on_activity(self, listener: Listener) -> Callable[[], None]:
+        """Have a function called after each thing that the memory does by itself; call the result to end that.
+
+        It is called in the thread that did it, with the activity: what was mined, archived, merged or refused, and why.
+        """
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
     def close(self) -> None:
         """Finish the background step at hand and close every file. Closing twice is no error."""
         if os.getpid() != self._process:
@@ -194,11 +208,27 @@ class Memory:
         """The name of the embedding model, None for keyword search only."""
         return None if self._embedder is None else self._embedder.inner.name
 
+    @property
+    def listeners(self) -> tuple[Listener, ...]:
+        """Who is told of what the memory does by itself."""
+        return tuple(self._listeners)
+
     def asker(self, store: SpaceStore) -> ModelAsker | None:
         """Asks the memory's model on behalf of a space; None where there is no model."""
         if self._model is None:
             return None
         return ModelAsker(self._model, self.settings.model, UsageBook(store.database), self.clock)
+
+    def deriving(self, store: SpaceStore) -> Deriving:
+        """What derives memories from what was said in a space."""
+        return Deriving(
+            store=store,
+            settings=self.settings,
+            clock=self.clock,
+            asker=self.asker(store),
+            embed=embed_with(self._embedder),
+            listeners=self.listeners,
+        )
 
     def use(self, name: str) -> AbstractContextManager[SpaceStore]:
         """A space held open during a block.
@@ -240,7 +270,12 @@ class Memory:
         self.count_tokens.prepare()
         batch = self.settings.storage.embed_batch
         with self._spaces.use(name) as store:
-            return passes.run(store, self._embedder, clock=self.clock, batch=batch, stop=stop)
+            deriving = self.deriving(store)
+            outcome = passes.run(store, self._embedder, deriving, clock=self.clock, batch=batch, stop=stop)
+            later = deriving.seconds_to_next()
+        if self._worker is not None and later is not None:
+            self._worker.wake_later(name, max(later, _SOONEST))
+        return outcome
 
     def _resting(self) -> float:
         return 0.0 if self._embedder is None else self._embedder.resting

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from langmem_tiers.clock import require_aware, to_millis
@@ -26,10 +26,14 @@ from langmem_tiers.types import (
 
 if TYPE_CHECKING:
     from langmem_tiers.documents.documents import Documents
+    from langmem_tiers.episodes.archive import Episodes
     from langmem_tiers.identity.identity import Identity
     from langmem_tiers.knowledge.knowledge import Knowledge
+    from langmem_tiers.llm.usage_book import UsageLine
     from langmem_tiers.memory import Memory
     from langmem_tiers.recall.request import RecallRequest
+    from langmem_tiers.storage.usages import UsageBy
+    from langmem_tiers.writing.mining.types import MiningReport
 
 # Eighteen digits are what a 64-bit key can hold.
 _DIGITS = 18
@@ -251,6 +255,33 @@ class Space:
             if room is not None and room.ended_at is None:
                 rooms.end(connection, store.key, room.number, now)
                 change_log.append(connection, store.key, "session.ended", room.number, at=now)
+
+    @property
+    def archive(self) -> Episodes:
+        """What sessions and tasks were about: a summary of each."""
+        from langmem_tiers.episodes.archive import Episodes
+
+        return Episodes(self, self.memory.listeners)
+
+    def mine(self, session: str | None = None) -> tuple[MiningReport, ...]:
+        """Look now for what is worth keeping, in a session or in all, instead of when conversations pause.
+
+        What was looked at before is not looked at again. With a model this waits for it.
+        """
+        from langmem_tiers.writing.mining.miner import mine
+
+        with self.memory.use(self.name) as store:
+            reports = mine(self.memory.deriving(store).miner(), session)
+        self.memory.wake(self.name)
+        return reports
+
+    def usage(self, *, days: int | None = None, by: UsageBy = "source") -> tuple[UsageLine, ...]:
+        """What models took for this space, in the last `days` days or ever, summed up by source, day or model."""
+        from langmem_tiers.llm.usage_book import UsageBook
+
+        since = None if days is None else (self.memory.clock() - timedelta(days=days - 1)).date()
+        with self.memory.use(self.name) as store:
+            return tuple(UsageBook(store.database).summary(since=since, by=by))
 
     def palace(self) -> tuple[PalaceWing, ...]:
         """The tree: wings, their rooms, their closets, their drawers."""

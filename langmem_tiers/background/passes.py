@@ -1,4 +1,4 @@
-"""All background work of one space, in order: file, embed, project."""
+"""All background work of one space, in order: file, embed, project, derive."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from enum import Enum
 
+from langmem_tiers.background.deriving import Deriving
 from langmem_tiers.background.embedding import EmbeddingPass
 from langmem_tiers.background.filing import FilingPass
 from langmem_tiers.background.noting import NotingPass
@@ -28,9 +29,25 @@ class Outcome(Enum):
 
 
 def run(
+    store: SpaceStore,
+    embedder: GuardedEmbedder | None,
+    deriving: Deriving,
+    *,
+    clock: Clock,
+    batch: int,
+    stop: Callable[[], bool],
+) -> Outcome:
+    """Do what the log of a space asks for, and what its clock does; between steps `stop` is asked."""
+    outcome = _follow(store, embedder, clock=clock, batch=batch, stop=stop)
+    while outcome is not Outcome.STOPPED and deriving.step(stop):
+        # What was derived is searched like everything else.
+        outcome = Outcome.STOPPED if stop() else _follow(store, embedder, clock=clock, batch=batch, stop=stop)
+    return outcome
+
+
+def _follow(
     store: SpaceStore, embedder: GuardedEmbedder | None, *, clock: Clock, batch: int, stop: Callable[[], bool]
 ) -> Outcome:
-    """Do what the log of a space asks for; between steps `stop` is asked."""
     steps = FilingPass(store.database, clock).step
     while steps():
         if stop():

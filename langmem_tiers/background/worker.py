@@ -31,6 +31,7 @@ class Worker:
         self._changed = threading.Condition()
         self._woken: dict[str, None] = {}
         self._waiting: set[str] = set()
+        self._later: dict[str, float] = {}
         self._busy: str | None = None
         self._stopping = False
         self._thread: threading.Thread | None = None
@@ -48,6 +49,12 @@ class Worker:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="langmem-tiers", daemon=True)
                 self._thread.start()
+            self._changed.notify_all()
+
+    def wake_later(self, space: str, seconds: float) -> None:
+        """There will be work in a space after so many seconds; nobody waits for that."""
+        with self._changed:
+            self._later[space] = monotonic() + seconds
             self._changed.notify_all()
 
     def wait(self, spaces: set[str] | None, timeout: float | None) -> bool:
@@ -122,7 +129,21 @@ class Worker:
                     self._busy = next(iter(self._woken))
                     del self._woken[self._busy]
                     return self._busy
-                again = self._changed.wait(self._pause() if self._waiting else None)
-                if not again and self._waiting:
-                    self._woken |= dict.fromkeys(self._waiting)
+                timeout = self._idle()
+                if not self._changed.wait(timeout):
+                    self._woken |= dict.fromkeys(self._due(timeout))
             return None
+
+    def _idle(self) -> float | None:
+        """Seconds until there is something to do by itself, None if never."""
+        pauses = [self._pause()] if self._waiting else []
+        pauses += [max(0.0, moment - monotonic()) for moment in self._later.values()]
+        return min(pauses, default=None)
+
+    def _due(self, waited: float | None) -> set[str]:
+        """The spaces whose time has come."""
+        due = {space for space, moment in self._later.items() if moment <= monotonic()}
+        for space in due:
+            del self._later[space]
+        again = self._waiting if waited is not None and not due else set()
+        return due | again

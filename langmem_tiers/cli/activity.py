@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from langmem_tiers.cli.hanging import hanging
 from langmem_tiers.cli.target import JsonFlag, target_of
-from langmem_tiers.cli.terminal import print_json, print_rich, print_text, safe, shortened
+from langmem_tiers.cli.terminal import print_json, print_text, shortened
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from langmem_tiers.knowledge.types import Activity
     from langmem_tiers.space import Space
 
@@ -29,7 +28,7 @@ def register(app: typer.Typer) -> None:
 def activity(
     context: typer.Context,
     *,
-    limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many, the newest first.")] = 10,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many, the newest first.")] = 10,
     session: Annotated[str | None, typer.Option(help="Only what was done about this session.")] = None,
     json: JsonFlag = False,
 ) -> None:
@@ -50,7 +49,8 @@ def activity(
 def _print(activity: Activity, space: Space) -> None:
     about = f"  session {activity.session}" if activity.session else ""
     print_text(f"{activity.at:%Y-%m-%d %H:%M}  {activity.kind}{about}")
-    print_rich(_grid(_rows(activity.body, space)))
+    for name, text in _rows(activity.body, space):
+        print_text(hanging(f"  {name:<9}  ", text))
 
 
 def _rows(body: Mapping[str, Any], space: Space) -> Iterator[tuple[str, str]]:
@@ -67,7 +67,8 @@ def _rows(body: Mapping[str, Any], space: Space) -> Iterator[tuple[str, str]]:
         yield "episode", _episode(body["episode"], space)
     told = {*named, "refused", "episode"}
     rest = [f"{name}: {_plain(value)}" for name, value in body.items() if name not in told and value]
-    yield "", "; ".join(rest)
+    if rest:
+        yield "", "; ".join(rest)
 
 
 def _entry(entry_id: object, space: Space) -> str:
@@ -92,16 +93,3 @@ def _refused(given: object) -> str:
 
 def _plain(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _grid(rows: Iterator[tuple[str, str]]) -> RenderableType:
-    from rich.padding import Padding
-    from rich.table import Table
-
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    for name, text in rows:
-        if text:
-            grid.add_row(name, safe(text))
-    return Padding(grid, (0, 0, 0, 2))

@@ -51,7 +51,7 @@ Since = Annotated[
 ]
 Until = Annotated[str | None, typer.Option(metavar="DATE", help="Not changed after this day.")]
 OfStatus = Annotated[StatusChoice, typer.Option(help="Those that hold, those put aside, or both.")]
-Most = Annotated[int, typer.Option(min=1, max=1_000_000, help="Most entries.")]
+Most = Annotated[int, typer.Option(min=1, help="Most entries.")]
 
 _STATUS: dict[StatusChoice, Literal["active", "inactive", "any"]] = {
     StatusChoice.ACTIVE: "active",

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from langmem_tiers.cli.hanging import hanging
 from langmem_tiers.cli.terminal import as_data, print_rich, print_text, safe, shortened
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
     from rich.tree import Tree
 
     from langmem_tiers.knowledge.types import CategoryCount, Deleted, Entry, EntryEvidence, EntryFound, Saved
@@ -19,12 +19,18 @@ if TYPE_CHECKING:
 
 # Characters of a text in a list; `show` prints the whole.
 _SHOWN = 300
-_AUTHORITY = {0: "the memory itself", 1: "the agent", 2: "the user", 3: "a correction by the user"}
+_AUTHORITY = ("the memory itself", "the agent", "the user", "a correction by the user")
 _PATH = {
     "user": "entered by the user",
     "tool": "saved by the agent",
     "rule": "found by rules",
     "model": "found by a model",
+}
+_OUTCOME = {
+    "saved": "Saved.",
+    "merged": "Merged with another wording of it.",
+    "known": "It was known already.",
+    "reactivated": "It was known before, and holds again.",
 }
 
 
@@ -54,28 +60,31 @@ def entry_data(entry: Entry) -> dict[str, Any]:
 
 def print_entries(entries: Sequence[Entry], *, more: bool = False) -> None:
     """Print entries, each with its text below what it is called by."""
-    _print_list([_lines(entry) for entry in entries], more)
+    _print_list([_entry(each) for each in entries], more)
 
 
 def print_found(found: Sequence[EntryFound], *, more: bool) -> None:
-    """Print what a search found, with the scores."""
-    _print_list([_lines(each.entry, f"{each.score:.3f}") for each in found], more)
+    """Print what a search found, with the scores where there is something to score by."""
+    _print_list([_entry(each.entry, score=each.score if each.channels else None) for each in found], more)
 
 
 def print_known(known: Known) -> None:
     """Print an entry and all around it."""
     print_text(f"{known.entry.content}\n")
-    print_rich(_grid(_fields(known.entry)))
-    _print_section("Rests on" if known.drawers else "Rests on no message.", _evidence(known))
+    for name, value in _fields(known.entry):
+        if value:
+            print_text(hanging(f"{name:>20}  ", value))
+    pieces = [piece for each in known.entry.evidence for piece in _piece(each, known.drawers)]
+    _print_section("Rests on" if pieces else "Rests on no message.", pieces)
     if known.history:
-        _print_section("Took the place of", [_lines(each) for each in known.history])
+        _print_section("Took the place of", [line for each in known.history for line in _entry(each, indent=2)])
     if known.successor is not None:
-        _print_section("Holds instead", [_lines(known.successor)])
+        _print_section("Holds instead", _entry(known.successor, indent=2))
 
 
 def print_saved(saved: Saved) -> None:
     """Say what became of a save."""
-    print_text(_OUTCOMES[saved.outcome])
+    print_text(_OUTCOME[saved.outcome])
     print_entries([saved.entry])
     if saved.merged is not None:
         print_text(f"`langmem-tiers knowledge unmerge {saved.merged}` tells the two apart again.")
@@ -100,55 +109,44 @@ def print_categories(name: str, found: Sequence[CategoryCount]) -> None:
     print_rich(tree)
 
 
-_OUTCOMES = {
-    "saved": "Saved.",
-    "merged": "Merged with another wording of it.",
-    "known": "It was known already.",
-    "reactivated": "It was known before, and holds again.",
-}
-
-
-def _print_list(listed: Sequence[Sequence[RenderableType]], more: bool) -> None:
+def _print_list(listed: Sequence[Sequence[str]], more: bool) -> None:
     for lines in listed:
-        print_rich(*lines)
+        print_text("\n".join(lines))
     if not listed:
         print_text("No entry fits.")
     if more:
         print_text("There are more: --limit says how many to show.")
 
 
-def _print_section(title: str, listed: Sequence[Sequence[RenderableType]]) -> None:
-    from rich.padding import Padding
-
-    print_text(f"\n{title}")
-    for lines in listed:
-        print_rich(*(Padding(line, (0, 0, 0, 2)) for line in lines))
+def _print_section(title: str, lines: Sequence[str]) -> None:
+    print_text("\n".join(("", title, *lines)))
 
 
-def _lines(entry: Entry, *first: str) -> list[RenderableType]:
-    head = [*first, entry.id, f"{entry.updated_at:%Y-%m-%d}", entry.category, *_marks(entry)]
-    return [safe("  ".join(head)), _below(entry.content)]
-
-
-def _below(text: str) -> RenderableType:
-    from rich.padding import Padding
-
-    return Padding(shortened(text, _SHOWN), (0, 0, 0, 4))
+def _entry(entry: Entry, *, score: float | None = None, indent: int = 0) -> list[str]:
+    """What an entry is called by, what it says, and what is particular about it."""
+    head = [entry.id, f"{entry.updated_at:%Y-%m-%d}", entry.category]
+    if score is not None:
+        head.insert(0, f"{score:.3f}")
+    below = " " * (indent + 4)
+    marks = "; ".join(_marks(entry))
+    lines = [hanging(" " * indent, "  ".join(head)), hanging(below, shortened(entry.content, _SHOWN))]
+    return [*lines, hanging(below, marks)] if marks else lines
 
 
 def _marks(entry: Entry) -> Iterator[str]:
-    if entry.tags:
-        yield f"[{', '.join(entry.tags)}]"
+    if not entry.active:
+        yield _why_inactive(entry)
     if entry.pinned:
         yield "pinned"
-    if not entry.active:
-        yield f"inactive: {_why_inactive(entry)}"
     if entry.flags:
         yield _flagged(entry)
+    if entry.tags:
+        yield f"tags: {', '.join(entry.tags)}"
 
 
 def _why_inactive(entry: Entry) -> str:
-    return f"{entry.reason or 'removed'}" + (f", see {entry.successor}" if entry.successor else "")
+    instead = f", {entry.successor} holds instead" if entry.successor else ""
+    return f"inactive: {entry.reason or 'removed'}{instead}"
 
 
 def _flagged(entry: Entry) -> str:
@@ -160,7 +158,7 @@ def _fields(entry: Entry) -> Iterator[tuple[str, str]]:
     yield "id", entry.id
     yield "category", entry.category
     yield "tags", ", ".join(entry.tags)
-    yield "status", "active" if entry.active else f"inactive: {_why_inactive(entry)}"
+    yield "status", "active" if entry.active else _why_inactive(entry)
     yield "origin", f"{entry.origin}, {_PATH[entry.path]}"
     yield "who stands behind it", _AUTHORITY[entry.authority]
     yield "pinned", "yes" if entry.pinned else ""
@@ -185,36 +183,20 @@ def _minute(moment: datetime | None) -> str:
     return "" if moment is None else f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
-def _grid(rows: Iterator[tuple[str, str]]) -> RenderableType:
-    from rich.table import Table
-
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(justify="right", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for name, value in rows:
-        if value:
-            grid.add_row(name, safe(value))
-    return grid
-
-
-def _evidence(known: Known) -> list[list[RenderableType]]:
-    by_number = {drawer.number: drawer for drawer in known.drawers}
-    return [_piece(each, by_number[each.drawer]) for each in known.entry.evidence if each.drawer in by_number]
-
-
-def _piece(evidence: EntryEvidence, drawer: Drawer) -> list[RenderableType]:
+def _piece(evidence: EntryEvidence, drawers: Sequence[Drawer]) -> list[str]:
     """A drawer that an entry rests on, and its words that say so."""
+    drawer = next(each for each in drawers if each.number == evidence.drawer)
     head = [evidence.pointer, _minute(drawer.said_at), drawer.speaker or drawer.role]
     if drawer.status != "active":
         head.append("edited later")
     if evidence.via is not None:
         head.append(f"brought by {evidence.via}")
     words = f"“{evidence.quote}”" if evidence.quote else drawer.content
-    return [safe("  ".join(head)), _below(words)]
+    return [hanging("  ", "  ".join(head)), hanging(" " * 6, shortened(words, _SHOWN))]
 
 
 def _add_category(tree: Tree, category: CategoryCount) -> None:
-    here = f", {category.entries:,} of them here" if category.children else ""
+    here = f", {category.entries:,} of them here" if category.children and category.entries else ""
     branch = tree.add(safe(f"{category.name} ({category.total:,}{here})"))
     for each in category.children:
         _add_category(branch, each)

@@ -35,6 +35,7 @@ from langmem_tiers.writing.mining.vectors import embed_with
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from langmem_tiers.documents.types import Document
     from langmem_tiers.knowledge.nearby import Embed
     from langmem_tiers.memory import Memory
     from langmem_tiers.settings import FlushSettings, Settings
@@ -143,8 +144,7 @@ class _Flush:
             before = Flushed() if room is None else flushed.read(connection, self.store.key, room.number)
         if room is None:
             return FlushReport(tracked=self.tracked)
-        mined_now = tuple(self._mined(before))
-        return self._noted(room, before, mined_now)
+        return self._noted(room, before, tuple(self._mined(before)))
 
     def _mined(self, before: Flushed) -> Iterator[MiningReport]:
         """What is not mined yet is mined; the newest turns only if they are many, or nothing else is there."""
@@ -188,19 +188,20 @@ class _Flush:
         if nothing_new:
             return FlushReport(tracked=self.tracked, mined=mined_now)
         with self.store.writing() as connection:
-            told = self._untold(connection, room, before)
-            path, reason = self._append(connection, told) if told else (None, "")
+            note = self._append(connection, self._untold(connection, room, before))
+            # Read again: what was said since the mining began may have been mined as well.
+            last = (rooms.of_session(connection, self.store.key, room.session) or room).drawers
             report = FlushReport(
                 tracked=self.tracked,
-                turns=room.drawers - before.place,
-                noted=tuple(entry.id for entry, _ in told) if path else (),
-                document=path,
+                turns=last - before.place,
+                noted=note.entries,
+                document=note.path,
                 mined=mined_now,
-                reason=reason or next((each.reason for each in mined_now if each.reason), ""),
+                reason=note.reason or next((each.reason for each in mined_now if each.reason), ""),
             )
             newest = entries.newest(connection, self.store.key)
-            flushed.put(connection, self.store.key, room.number, Flushed(room.drawers, newest))
-            at, body = to_millis(self.miner.clock()), _body(report, before.place + 1, room.drawers)
+            flushed.put(connection, self.store.key, room.number, Flushed(last, newest))
+            at, body = to_millis(self.miner.clock()), _body(report, before.place + 1, last)
             activities.append(connection, self.store.key, ACTIVITY, body, at=at, session=room.session)
         return report
 
@@ -213,21 +214,34 @@ class _Flush:
         # A line of a note can not carry the flag that an entry carries.
         return [(entry, drawer) for entry, drawer in pairs if entry.active and not entry.flags]
 
-    def _append(self, connection: Connection, told: Sequence[tuple[Entry, Drawer]]) -> tuple[str | None, str]:
-        """The path of the note with the lines in it; None with the reason where it can not take them."""
+    def _append(self, connection: Connection, told: Sequence[tuple[Entry, Drawer]]) -> _Note:
+        """Put a line for each entry into the note of the day, but for those that say what it says already."""
         now = self.miner.clock()
         path = f"memory/{now:%Y-%m-%d}.md"
         held = documents.read(connection, self.store.key, path)
-        lines = "\n".join(_line(entry, drawer, self.settings) for entry, drawer in told)
-        origins: list[Origin] = [entry.origin for entry, _ in told]
+        lines = {entry.id: _line(entry, drawer, self.settings) for entry, drawer in told}
+        new = [(entry, lines[entry.id]) for entry, _ in told if held is None or not _says(held, lines[entry.id])]
+        if not new:
+            return _Note()
+        origins: list[Origin] = [entry.origin for entry, _ in new]
         origin = derived_trust(origins if held is None else [*origins, held.origin])
         try:
-            new = making.with_more(path, held, lines, origin, self.settings)
+            text = "\n".join(line for _, line in new)
+            made = making.with_more(path, held, text, origin, self.settings)
         except InvalidText as error:
             log.warning("flush_without_note path=%s reason=%s", path, error.message)
-            return None, error.message
-        documents.put(connection, self.store.key, new, to_millis(now))
-        return path, ""
+            return _Note(reason=error.message)
+        documents.put(connection, self.store.key, made, to_millis(now))
+        return _Note(path=path, entries=tuple(entry.id for entry, _ in new))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Note:
+    """What went into the note of the day, or the reason why it can not take anything."""
+
+    path: str | None = None
+    entries: tuple[str, ...] = ()
+    reason: str = ""
 
 
 @contextmanager
@@ -262,6 +276,11 @@ def _line(entry: Entry, drawer: Drawer, settings: Settings) -> str:
     """When it was said, what it is, and where that stands."""
     line = f"- {drawer.said_at:%Y-%m-%d}: {one_line(entry.content)} [{drawer.pointer}]"
     return line if settings.privacy.derived == "keep" else secrets.mask(line)
+
+
+def _says(held: Document, line: str) -> bool:
+    """Whether a note has this line, be it from another conversation."""
+    return line.rpartition(" [")[0] in held.content
 
 
 def _glanced(window: Window, landed: Landed) -> MiningReport:
