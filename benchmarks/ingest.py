@@ -12,7 +12,8 @@ from recall_latency import fill
 from reporting import Row, parser, report, say
 from texts import sessions
 
-from langmem_tiers import Memory
+from langmem_tiers import Memory, Settings
+from langmem_tiers.bench.verbatim import verbatim
 
 
 def main() -> None:
@@ -40,7 +41,10 @@ def bare_seconds(embedder: Timed, texts: list[str]) -> float:
 
 
 def ingest_seconds(embedder: Timed, drawers: int, seed: int, work: Path | None) -> float:
-    with TemporaryDirectory(dir=work) as folder, Memory.open(folder, embedder=embedder) as memory:
+    with (
+        TemporaryDirectory(dir=work) as folder,
+        Memory.open(folder, embedder=embedder, settings=verbatim(Settings())) as memory,
+    ):
         started = perf_counter()
         fill(memory, 0, drawers, seed)
         return perf_counter() - started

@@ -12,7 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from peer_data import PeerTurn, as_turn
 
-from langmem_tiers import Memory
+from langmem_tiers import Memory, Settings
+from langmem_tiers.bench.verbatim import verbatim
 from langmem_tiers.embeddings.base import Embedder
 from langmem_tiers.embeddings.minilm import DIMENSION
 from langmem_tiers.palace.words import STOPWORDS, words
@@ -37,7 +38,9 @@ class Ours:
     """langmem-tiers with default settings, asked outside of any session; ranks as receipts have them."""
 
     def __init__(self, folder: Path, embedder: Embedder) -> None:
-        self._memory = Memory.open(folder / "memory", embedder=embedder, background=False)
+        self._memory = Memory.open(
+            folder / "memory", embedder=embedder, background=False, settings=verbatim(Settings())
+        )
         self._space = self._memory.space("bench")
         self._ids: dict[int, str] = {}
 

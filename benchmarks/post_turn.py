@@ -17,8 +17,9 @@ from recall_latency import SPACE, fill
 from reporting import Row, parser, report, say
 from texts import SESSION_TURNS, turn
 
-from langmem_tiers import Memory
+from langmem_tiers import Memory, Settings
 from langmem_tiers.bench.scoring import spread
+from langmem_tiers.bench.verbatim import verbatim
 from langmem_tiers.graphs import track_node
 
 WARM_UP = 10
@@ -35,11 +36,11 @@ def main() -> None:
     rows = []
     with TemporaryDirectory(dir=chosen.work) as folder:
         say(f"filling up to {chosen.drawers:,} drawers")
-        with Memory.open(folder, embedder=embedder) as memory:
+        with Memory.open(folder, embedder=embedder, settings=verbatim(Settings())) as memory:
             fill(memory, 0, chosen.drawers, chosen.seed)
         start = chosen.drawers
         for background in (True, False):
-            with Memory.open(folder, embedder=embedder, background=background) as memory:
+            with Memory.open(folder, embedder=embedder, background=background, settings=verbatim(Settings())) as memory:
                 rows.append(measure(memory, embedder, start, chosen.turns, background))
             start += 2 * (WARM_UP + chosen.turns)
     report(f"Track node after a turn, {chosen.drawers:,} drawers there", rows, chosen.out)

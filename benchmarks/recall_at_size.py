@@ -31,8 +31,9 @@ from recall_latency import QUESTIONS_A_SESSION, SPACE, WARM_UP
 from reporting import Row, parser, report, say
 from texts import question
 
-from langmem_tiers import Memory
+from langmem_tiers import Memory, Settings
 from langmem_tiers.bench.scoring import spread
+from langmem_tiers.bench.verbatim import verbatim
 from langmem_tiers.graphs import recall_node
 from langmem_tiers.naming import user_space
 from langmem_tiers.storage.folder import DATABASE, mark_space, size, space_folder
@@ -148,7 +149,7 @@ def ask_one(folder: Path, model: str, questions: int, seed: int) -> Asked:
     embedder = prepared(model)
     asked = Asked(loaded=_resident())
     started = perf_counter()
-    with Memory.open(folder, embedder=embedder) as memory:
+    with Memory.open(folder, embedder=embedder, settings=verbatim(Settings())) as memory:
         space = memory.space(SPACE)
         asked.opened = _since(started)
         node = _Asker(memory, embedder, seed)
@@ -175,7 +176,7 @@ def ask_many(folder: Path, names: Sequence[str], model: str, questions: int, see
     asked = Asked(loaded=_resident())
     rng = random.Random(f"{seed}/spaces")
     started = perf_counter()
-    with Memory.open(folder, embedder=embedder) as memory:
+    with Memory.open(folder, embedder=embedder, settings=verbatim(Settings())) as memory:
         asked.opened = _since(started)
         node = _Asker(memory, embedder, seed)
         node.ask(names[0])

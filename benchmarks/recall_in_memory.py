@@ -15,9 +15,10 @@ from time import perf_counter
 
 from reporting import Row, parser, report, say
 
-from langmem_tiers import Memory
+from langmem_tiers import Memory, Settings
 from langmem_tiers.bench.mine import mine_questions
 from langmem_tiers.bench.scoring import spread
+from langmem_tiers.bench.verbatim import verbatim
 from langmem_tiers.embeddings.minilm import MiniLM
 from langmem_tiers.space import Space
 
@@ -34,13 +35,13 @@ def main() -> None:
     embedder.prepare()
     with TemporaryDirectory() as folder:
         shutil.copytree(chosen.memory, folder, dirs_exist_ok=True)
-        with Memory.open(folder, embedder=embedder, background=False) as memory:
+        with Memory.open(folder, embedder=embedder, background=False, settings=verbatim(Settings())) as memory:
             space = memory.space(chosen.space)
             size = space.stats()
             say("making questions")
             asked = mine_questions(space, questions=WARM_UP + chosen.questions, seed=chosen.seed).questions
         say("asking")
-        with Memory.open(folder, embedder=embedder, background=False) as memory:
+        with Memory.open(folder, embedder=embedder, background=False, settings=verbatim(Settings())) as memory:
             row = measure(memory.space(chosen.space), embedder, [question.text for question in asked])
     row = {"drawers": size.drawers, **row, "disk MB": _megabytes(chosen.memory), "resident MB": _resident()}
     report(f"Recall in {chosen.memory.name}", [row], chosen.out)

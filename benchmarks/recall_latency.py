@@ -16,8 +16,9 @@ from langchain_core.messages import HumanMessage
 from reporting import Row, parser, report, say
 from texts import question, sessions
 
-from langmem_tiers import Memory
+from langmem_tiers import Memory, Settings
 from langmem_tiers.bench.scoring import spread
+from langmem_tiers.bench.verbatim import verbatim
 from langmem_tiers.graphs import recall_node
 
 SPACE = "users/bench"
@@ -34,7 +35,10 @@ def main() -> None:
     chosen = arguments.parse_args()
     embedder = prepared(chosen.embedder)
     rows = []
-    with TemporaryDirectory(dir=chosen.work) as folder, Memory.open(folder, embedder=embedder) as memory:
+    with (
+        TemporaryDirectory(dir=chosen.work) as folder,
+        Memory.open(folder, embedder=embedder, settings=verbatim(Settings())) as memory,
+    ):
         present = 0
         for size in sorted(chosen.drawers):
             say(f"filling up to {size:,} drawers")

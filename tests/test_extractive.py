@@ -110,7 +110,7 @@ EVENTS = [
     (
         "Just got back from Lisbon yesterday.",
         "people/user",
-        "The user just got back from Lisbon yesterday (2026-03-03).",
+        "The user got back from Lisbon yesterday (2026-03-03).",
     ),
     ("Last Friday, I went to a workshop.", "people/user", "Last Friday, the user went to a workshop (2026-02-27)."),
     ("I've lived in Berlin for three years.", "people/user", "The user has lived in Berlin for three years."),
@@ -425,6 +425,174 @@ def test_the_same_said_twice_is_one_proposal_with_two_pieces_of_evidence() -> No
 
 def test_proposals_say_that_a_rule_made_them() -> None:
     assert {each.path for each in proposed(said("I live in Oslo. I like tea."))} == {"rule"}
+
+
+def contents(*texts: str) -> list[str]:
+    return [each.content for each in proposed(*(said(text, drawer=place) for place, text in enumerate(texts, 1)))]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (
+            "I had a splendid day out yesterday - we visited the castle in Bergen.",
+            ["The user and others visited the castle in Bergen (2026-03-03)."],
+        ),
+        ("I'm working on some things - building a canoe from cedar.", ["The user is building a canoe from cedar."]),
+        ("I usually work regular hours, but I play chess on Mondays.", ["The user plays chess on Mondays."]),
+        ("I usually work regular hours, but sometimes it gets late.", []),
+        ("Last week my aunt died and it's been hard.", ["Last week the user's aunt died (about 2026-02-25)."]),
+    ],
+)
+def test_of_a_vague_clause_and_what_follows_it_the_telling_part_is_kept(text: str, kept: list[str]) -> None:
+    assert contents(text) == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("I played the cello for years. I loved taking lessons.", "The user loved taking cello lessons."),
+        ("I was crazy about fencing. I loved taking lessons.", "The user loved taking fencing lessons."),
+        ("I loved taking lessons.", ""),
+        ("I learned the cello and the harp. I loved taking lessons.", ""),
+        ("It was a regional chess tournament. I won the tournament.", "The user won the regional chess tournament."),
+        ("I won the tournament of Bergen.", "The user won the tournament of Bergen."),
+        ("I visited the event last week.", ""),
+        ("I found a place with lovely light.", ""),
+        ("I found a place to open my bakery.", "The user found a place to open the user's bakery."),
+        ("I got the tattoo a few years ago.", ""),
+        ("I visited that castle last year.", ""),
+    ],
+)
+def test_what_points_at_the_sentence_before_takes_its_topic_from_there_or_is_held_back(text: str, kept: str) -> None:
+    assert (contents(text) or [""])[-1] == kept
+
+
+def test_a_time_in_the_sentence_before_dates_what_happened() -> None:
+    [found] = proposed(said("Last weekend was great! We planted four apple trees."))
+    assert found.content == "The user and others planted four apple trees (about 2026-02-28)."
+    assert [each.quote for each in found.evidence] == ["We planted four apple trees.", "Last weekend was great!"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("I saw Eva last weekend. I graduated from MIT.", "The user graduated from MIT."),
+        ("My sister was here yesterday. I visited the castle in Rome.", "The user visited the castle in Rome."),
+        ("Yesterday was fun. I planted beans in 2019.", "The user planted beans in 2019."),
+        ("Yesterday was fun. I used to play the harp.", "The user used to play the harp."),
+        ("Was it yesterday? I planted beans and kale.", "The user planted beans and kale."),
+    ],
+)
+def test_a_time_before_is_not_taken_for_that_of_something_else(text: str, kept: str) -> None:
+    assert contents(text)[-1] == kept
+
+
+def test_a_month_of_what_has_happened_lies_behind() -> None:
+    assert contents("I planted beans in June.") == ["The user planted beans in June (2025-06)."]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("I also adopted a hamster.", ["The user adopted a hamster."]),
+        ("I finally even joined a choir too.", ["The user joined a choir."]),
+        ("I'm still studying law as well.", ["The user is studying law."]),
+        ("I visited Rome and even hiked up Etna yesterday.", ["The user visited Rome and hiked up Etna yesterday"]),
+        ("We went on another trip to the lake yesterday.", []),
+        ("I bought two more lamps yesterday.", []),
+        ("We adopted another dog yesterday.", ["The user and others adopted another dog yesterday"]),
+    ],
+)
+def test_words_that_lead_on_are_dropped_and_what_rests_on_them_is_held_back(text: str, kept: list[str]) -> None:
+    assert [each.partition(" (")[0].rstrip(".") for each in contents(text)] == [each.rstrip(".") for each in kept]
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept"),
+    [
+        ("What dance were you doing back then?", []),
+        ("Do you remember your first show?", []),
+        ("What are you up to?", ["Bo performed a tango called Nightfall."]),
+        ("We were in Rome back then.", ["Bo performed a tango called Nightfall."]),
+    ],
+)
+def test_just_is_no_date_and_not_believed_in_answer_to_a_question_of_long_ago(asked: str, kept: list[str]) -> None:
+    talk = between(("Ann", asked), ("Bo", "I just performed a tango called Nightfall."))
+    assert [each.content for each in proposed(*talk)] == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("We love painting pots together.", []),
+        ("We enjoy cooking curries for each other.", []),
+        ("My daughter and I love painting pots together.", ["Bo's daughter and Bo love painting pots together."]),
+        ("We love painting pots together with Eva.", ["Bo and others love painting pots together with Eva."]),
+    ],
+)
+def test_doing_something_together_is_kept_where_it_says_with_whom(text: str, kept: list[str]) -> None:
+    assert [each.content for each in proposed(*between(("Ann", "Hello!"), ("Bo", text)))] == kept
+
+
+@pytest.mark.parametrize(
+    ("texts", "kept"),
+    [
+        (
+            ("I want to start a bakery on Main Street.", "I'm starting a bakery on Main Street."),
+            ["The user wants to start a bakery on Main Street."],
+        ),
+        (
+            ("I'm planning a trip to the Alps.", "I'm planning a hiking trip to the Alps."),
+            ["The user is planning a trip to the Alps.", "The user is planning a hiking trip to the Alps."],
+        ),
+        (
+            ("I love hiking in the high Alps.", "I love hiking in the high Alps with my brother Tom."),
+            ["The user loves hiking in the high Alps with the user's brother Tom."],
+        ),
+        (
+            ("I bought a red bike on Monday.", "I bought a red bike on Tuesday."),
+            [
+                "The user bought a red bike on Monday (2026-03-02).",
+                "The user bought a red bike on Tuesday (2026-03-03).",
+            ],
+        ),
+        (
+            ("I like long horror movies.", "I don't like long horror movies."),
+            ["The user likes long horror movies.", "The user doesn't like long horror movies."],
+        ),
+        (
+            ("I have three cats and a dog named Rex.", "I have two cats and a dog named Rex."),
+            ["The user has three cats and a dog named Rex.", "The user has two cats and a dog named Rex."],
+        ),
+    ],
+)
+def test_of_near_repetitions_the_one_that_says_most_is_kept(texts: tuple[str, ...], kept: list[str]) -> None:
+    assert contents(*texts) == kept
+
+
+def test_near_repetitions_are_evidence_for_what_is_kept() -> None:
+    [found] = proposed(said("I love hiking in the high Alps."), said("I love hiking in high Alps in May.", drawer=2))
+    assert [each.drawer for each in found.evidence] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Yesterday I had an unexpected incident on my way home.",
+        "We had a brilliant night out with the gang last week.",
+        "I started caring more about my feelings.",
+        "We've been working on building up confidence.",
+        "I chose a chair that looks comfy.",
+        "I met some amazing folks yesterday.",
+        "I have been taking notes about local history.",
+        "We went to the beach recently.",
+        "I acquired some unique new pieces for my shop.",
+    ],
+)
+def test_nothing_is_kept_of_what_is_vague_felt_or_trivial(text: str) -> None:
+    assert contents(text) == []
+    assert proposed(*between(("Ann", "Hello!"), ("Bo", text))) == []
 
 
 def test_500_turns_are_read_to_the_end() -> None:

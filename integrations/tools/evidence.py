@@ -15,7 +15,7 @@ def of_call(call: Call) -> tuple[int, ...]:
     it is not yet; tracking it again stores nothing twice.
     """
     asked = last_human(call.messages)
-    if asked is None or not asked.text.strip():
+    if asked is None:
         return ()
     scope = call.scope
     report = call.space.track([turn_of(asked)], session=scope.session, project=scope.project, agent=scope.agent)

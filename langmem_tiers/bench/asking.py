@@ -15,6 +15,7 @@ from langmem_tiers.bench.log import Answer
 from langmem_tiers.bench.questions import Case, Question
 from langmem_tiers.bench.replay import through_track_node
 from langmem_tiers.bench.scoring import Session
+from langmem_tiers.bench.verbatim import verbatim
 from langmem_tiers.errors import StorageError
 from langmem_tiers.settings import Settings
 from langmem_tiers.transfer import import_conversations
@@ -66,7 +67,7 @@ def stored(case: Case, plan: Plan, embedder: Embedder | None) -> Iterator[Space]
 
     with (
         _folder(case, plan) as folder,
-        Memory.open(folder, embedder=embedder, settings=plan.settings, background=False) as memory,
+        Memory.open(folder, embedder=embedder, settings=verbatim(plan.settings), background=False) as memory,
     ):
         space, rejected = memory.space(case.space), 0
         if space.stats().drawers != sum(len(session.messages) for session in case.sessions):

@@ -21,6 +21,7 @@ from langmem_tiers.bench.asking import finish
 from langmem_tiers.bench.grow_pool import Pool, write_pool
 from langmem_tiers.bench.grow_survey import read_pool, survey
 from langmem_tiers.bench.replay import through_track_node
+from langmem_tiers.bench.verbatim import verbatim
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.settings import Settings
 from langmem_tiers.transfer import import_conversations
@@ -110,7 +111,8 @@ def base_for(
 
 def hasty(settings: Settings) -> Settings:
     """The same settings, without waiting for the disk: what a power loss takes from a base or a copy is made anew."""
-    return settings.model_copy(update={"storage": settings.storage.model_copy(update={"synchronous": "NORMAL"})})
+    hasty = settings.storage.model_copy(update={"synchronous": "NORMAL"})
+    return verbatim(settings.model_copy(update={"storage": hasty}))
 
 
 def _made_from(growth: Growth, settings: Settings, model: str | None) -> str:

@@ -24,11 +24,6 @@ class RationedAsker(ModelAsker):
         self._seconds = seconds
         self._until = monotonic() + seconds
 
-    @property
-    def left(self) -> float:
-        """Seconds that are left of it."""
-        return max(0.0, self._until - monotonic())
-
     def ask(
         self,
         schema: type[T],
@@ -64,13 +59,14 @@ class RationedAsker(ModelAsker):
         return self._told(answer)
 
     def _longest(self, timeout: float | None) -> float:
-        return min(self._settings.timeout_seconds if timeout is None else timeout, self.left)
+        left = max(0.0, self._until - monotonic())
+        return min(self._settings.timeout_seconds if timeout is None else timeout, left)
 
     def _spent(self) -> str:
         """Why nothing more is asked, empty where it may be."""
         if self._calls.left == 0:
             return self._calls.spent
-        return "" if self.left else f"no more than {self._seconds:g} s at once"
+        return "" if monotonic() < self._until else f"no more than {self._seconds:g} s at once"
 
     def _told(self, answer: Answer[T]) -> Answer[T]:
         """The answer; that its last call was refused for the ration does not mean that the budget is used up."""

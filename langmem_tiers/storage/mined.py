@@ -78,19 +78,10 @@ def before(connection: Connection, space: str, room: int, *, place: int, most: i
     return [_said(row) for row in connection.execute(backwards, values)][::-1]
 
 
-def last_place(connection: Connection, space: str, room: int) -> int:
-    """The last place of a room that has been mined, 0 where nothing has."""
-    newest = select(func.max(mined_windows.c.last_place))
-    of_room = (mined_windows.c.space == space, mined_windows.c.room == room)
-    return int(connection.execute(newest.where(*of_room)).scalar() or 0)
-
-
 def note(
     connection: Connection, space: str, room: int, first_place: int, last: int, *, path: MinedPath, at: int
 ) -> bool:
     """Note that turns have been mined; False where somebody else has mined them meanwhile."""
-    if last_place(connection, space, room) >= first_place:
-        return False
     row = {"room": room, "first_place": first_place, "last_place": last, "path": path, "at": at}
     return (
         connection.execute(insert_or(mined_windows).values(space=space, **row).on_conflict_do_nothing()).rowcount == 1

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
@@ -132,9 +133,9 @@ class _Flush:
     @classmethod
     def of(cls, memory: Memory, store: SpaceStore, tracked: TrackReport) -> _Flush:
         asker, settings = memory.asker(store), memory.settings
-        limits = {"calls": settings.flush.steps, "seconds": settings.flush.timeout_seconds}
-        rationed = None if asker is None else RationedAsker(asker, **limits)  # type: ignore[arg-type]
-        embed = _while_time(embed_with(memory.query_embedder), rationed)
+        calls, seconds = settings.flush.steps, settings.flush.timeout_seconds
+        rationed = None if asker is None else RationedAsker(asker, calls=calls, seconds=seconds)
+        embed = _while_time(embed_with(memory.query_embedder), seconds)
         miner = Miner(store=store, settings=settings, clock=memory.clock, asker=rationed, embed=embed)
         return cls(store=store, settings=settings, miner=miner, tracked=tracked)
 
@@ -261,13 +262,12 @@ def _lock(store: SpaceStore) -> Iterator[bool]:
         lock.release()
 
 
-def _while_time(embed: Embed, rationed: RationedAsker | None) -> Embed:
-    """Vectors as long as there is time; wordings are compared by words then."""
-    if rationed is None:
-        return embed
+def _while_time(embed: Embed, seconds: float) -> Embed:
+    """Vectors for so long; then wordings are compared by words."""
+    until = monotonic() + seconds
 
     def in_time(texts: list[str]) -> Vectors | None:
-        return embed(texts) if rationed.left else None
+        return embed(texts) if monotonic() < until else None
 
     return in_time
 

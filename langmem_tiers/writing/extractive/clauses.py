@@ -39,16 +39,16 @@ _TIME = (
     r"|\d|[A-HJ-Z]))"
 )
 OPENING_TIME = rf"(?:{_TIME}(?: [\w']+){{0,4}}?,? )?"
-_ONLY_A_TIME = re.compile(rf"{_TIME}(?: [\w']+){{0,4}}")
+_ONLY_A_TIME = re.compile(rf"{_TIME}(?: (?!(?:I|we|my|our|was|were|is|has)\b)[\w']+){{0,4}}")
 _SUBJECT = r"(?:I\b|i\b|I'|i'm\b|my\b|we\b|we'|our\b)"
 _SPLIT = re.compile(
-    rf"(?<!\d)\s+[-–—]+\s+|\s*—\s*|\s*;\s*|\s*\((?=\w)|\)\s*|,?\s+(?:but"
+    rf"(?<!\d)\s+[-–—]+\s+|(?<=[a-z])-\s+(?!and\b|or\b|to\b)|\s*—\s*|\s*;\s*|\s*\((?=\w)|\)\s*|,?\s+(?:but"
     rf"|because|'cause|'?cuz|coz|though|although|however)\s+"
     rf"|,\s+(?=(?:so|plus|then|since|as|which|where|who|while) )|,?\s+and\s+(?=(?:need"
     rf"|want|was|were|am|would|wanted|wondered|wondering|could|will"
     rf"|don't know)\b)|,\s+(?={_SUBJECT}|nice to |pleased to )|\s+so\s+(?={_SUBJECT})"
     rf"|\s+(?=(?:and|then) (?:now |then |also |soon |just )?(?:{_SUBJECT}"
-    rf"|it\b|it's|he\b|she\b|they\b|they're))|,\s+(?=(?:it|it's|they"
+    rf"|[Ii]t\b|he\b|she\b|they\b|they're))|,\s+(?=(?:it|it's|they"
     rf"|that|this|the|he|she|had|was|were|loved)\b)"
 )
 _JOINER = re.compile(
@@ -61,6 +61,7 @@ _TAIL = re.compile(
     re.IGNORECASE,
 )
 _TAIL_CALL = re.compile(r", ([A-Z][a-z]+)$")
+_AND_SPEAKER = re.compile(rf"and (?!it\b)(?:{_SUBJECT})")
 _LONGEST = 240
 _LONGEST_SENTENCE = 1000  # characters; a longer one is no sentence
 
@@ -108,7 +109,7 @@ def _parts(sentence: str) -> Iterator[tuple[int, int]]:
 
 def _goes_on(before: str, after: str) -> bool:
     """Whether the joint lies within one clause: "my wife | and I went", "last Friday, | I went"."""
-    if after.startswith("and"):
+    if _AND_SPEAKER.match(after):
         return re.fullmatch(r"\W*(?:[Mm]y|[Oo]ur|[A-Z]\w+)(?: [\w-]+){0,3}", before.rpartition(", ")[2]) is not None
     return _ONLY_A_TIME.fullmatch(trimmed(before)) is not None
 

@@ -22,6 +22,9 @@ _FULL |= {"fri": "friday", "sat": "saturday", "sun": "sunday"}
 _VAGUE = re.compile(r"\b(?:last|next|this|past) week(?:end)?\b|\bweek(?:end)?s? ago\b|\bin \w+ weeks?\b", re.IGNORECASE)
 # A day of these comes every year.
 _EVERY_YEAR = re.compile(r"\b(?:birthday|anniversary|born|name ?day)\b", re.IGNORECASE)
+_MONTH = re.compile(
+    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b", re.IGNORECASE
+)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 SPOKEN = re.compile(
     r"\b(?:today|tonight|yesterday|tomorrow|(?:next|last) (?:few"
@@ -39,23 +42,35 @@ SPOKEN = re.compile(
 )
 
 
-def moments(clause: str, said_at: datetime, *, ahead: bool) -> list[str]:
-    """The dates, months and years a clause speaks of; a bare weekday lies ahead or behind, as the clause does."""
+def moments(clause: str, said_at: datetime, *, ahead: bool, happened: bool = False) -> list[str]:
+    """The dates, months and years a clause speaks of; a bare weekday lies ahead or behind, as the clause does.
+
+    Of what has happened, a month without a year lies behind as well.
+    """
     spoken = said_at.astimezone(UTC).date()
     found = times(_ABBREVIATED.sub(_written_out, clause), spoken)
+    if happened and _MONTH.search(clause):
+        found = [_behind(moment, spoken, clause) for moment in found]
     days = [_weekday(match[1], spoken, ahead=ahead) for match in _WEEKDAY.finditer(clause)]
     return list(dict.fromkeys([*found, *(day for day in days if not found)]))
 
 
-def dated(content: str, clause: str, said_at: datetime, *, ahead: bool) -> str:
+def dated(content: str, clause: str, said_at: datetime, *, ahead: bool, happened: bool = False) -> str:
     """The sentence with the dates behind it that it names only in relation to when it was said."""
-    if _EVERY_YEAR.search(clause):
+    if is_yearly(clause):
         return content
-    unsaid = [moment for moment in moments(clause, said_at, ahead=ahead) if not _is_written(moment, clause)]
+    unsaid = [
+        moment for moment in moments(clause, said_at, ahead=ahead, happened=happened) if not _is_written(moment, clause)
+    ]
     if not unsaid:
         return content
     about = "about " if _VAGUE.search(clause) and any(map(_DAY.fullmatch, unsaid)) else ""
     return f"{content} ({about}{', '.join(unsaid)})"
+
+
+def is_yearly(clause: str) -> bool:
+    """Whether the clause is about a day that comes every year."""
+    return _EVERY_YEAR.search(clause) is not None
 
 
 def due(clause: str, said_at: datetime) -> datetime | None:
@@ -74,6 +89,12 @@ def _written_out(match: re.Match[str]) -> str:
 def _weekday(name: str, spoken: date, *, ahead: bool) -> str:
     days = (_WEEKDAYS.index(name[:3].casefold()) - spoken.weekday()) % 7
     return (spoken + timedelta(days=days if ahead else days - 7)).isoformat()
+
+
+def _behind(moment: str, spoken: date, clause: str) -> str:
+    """The moment, or the same a year before, where it had not come yet and the clause names no year."""
+    later = moment > spoken.isoformat()[: len(moment)] and not _is_written(moment, clause)
+    return f"{int(moment[:4]) - 1}{moment[4:]}" if later and not moment.endswith("02-29") else moment
 
 
 def _is_written(moment: str, clause: str) -> bool:

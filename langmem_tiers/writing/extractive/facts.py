@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from langmem_tiers.palace.words import word_set
-from langmem_tiers.writing.extractive import corrections, dating, rules, sifting
+from langmem_tiers.writing.extractive import borrowing, corrections, dating, fillers, rules, sifting
 from langmem_tiers.writing.extractive.clauses import clauses, trimmed
 from langmem_tiers.writing.extractive.prose import Sentence, is_latin, sentences
+from langmem_tiers.writing.extractive.repeats import without_near_repeats
 from langmem_tiers.writing.extractive.rewriting import Subject, capitalised, spelled_out, third_person
 from langmem_tiers.writing.extractive.rule import Found, Listener
 from langmem_tiers.writing.proposals import Evidence, Proposal, ProposalKind, Said
@@ -36,16 +37,33 @@ _ELIDED = re.compile(
     r"(?=.*\b(?:my|our|yesterday|last|ago|today|this)\b)",
     re.IGNORECASE,
 )
+_UNDER_WAY = re.compile(r"(?:I'm|I am|I've been|I have been|[Ww]e're|[Ww]e are|[Ww]e've been)\b")
+_GOES_ON = re.compile(r"[a-z]{2,}ing ")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Reading:
-    """One turn being read: whose it is, who listens, and whether it is a long brief for a task."""
+    """One turn being read: whose it is, who listens, whether it is a long brief for a task, and what came before.
+
+    `asked` says that it answers a question about a time that is over, `before` is the sentence before the one read.
+    """
 
     said: Said
     subject: Subject
     listener: Listener
     briefs: bool = False
+    asked: bool = False
+    before: Sentence | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Told:
+    """A rule that fits a clause, the clause as it is told, and what it took from the words before."""
+
+    found: Found
+    clause: str
+    time: str | None = None
+    borrowed: bool = False
 
 
 def proposals(said: Sequence[Said], now: datetime) -> list[Proposal]:
@@ -53,7 +71,8 @@ def proposals(said: Sequence[Said], now: datetime) -> list[Proposal]:
 
     Nothing is taken from assistants, tools and systems, from questions, suppositions, jokes, tasks, quotations, code
     and logs, nor from a turn said after `now`. Each content is a sentence about the user (by name in a talk of several
-    named speakers), or their own words quoted; relative dates stand behind it, resolved.
+    named speakers), or their own words quoted; relative dates stand behind it, resolved. Of those that say nearly the
+    same, the one that says most is kept, in the place of the first.
     """
     several = len({name for turn in said if (name := _named(turn))}) > 1
     found: dict[str, Proposal] = {}
@@ -62,7 +81,7 @@ def proposals(said: Sequence[Said], now: datetime) -> list[Proposal]:
             subject = Subject(name=_named(turn) if several else None)
             reading = _Reading(said=turn, subject=subject, listener="people" if several else "agent")
             _add(found, [*_of_turn(reading, said[place - 1] if place else None)])
-    return list(found.values())
+    return without_near_repeats([*found.values()])
 
 
 def _named(turn: Said) -> str | None:
@@ -89,7 +108,10 @@ def _of_turn(reading: _Reading, before: Said | None) -> Iterator[Proposal]:
     read = sentences(content)
     if len(read) > _MOST_OF_A_REQUEST and reading.listener == "agent":
         reading = replace(reading, briefs=True)
+    if before and before.speaker != reading.said.speaker and sifting.asks_of_long_ago(before.content):
+        reading = replace(reading, asked=True)
     for place, sentence in enumerate(read):
+        reading = replace(reading, before=read[place - 1] if place else None)
         remembered = _REMEMBER.match(sentence.text)
         if not remembered and sifting.is_task(sentence.text):
             return
@@ -107,25 +129,48 @@ def _is_stated(sentence: str) -> bool:
 
 
 def _of_sentence(reading: _Reading, sentence: Sentence) -> Iterator[Proposal]:
-    for clause, _ in clauses(sentence.text):
-        proposal = _of_clause(reading, sentence, clause)
-        if proposal:
-            yield proposal
+    opening, missed = None, False
+    for clause, before in clauses(sentence.text):
+        shown = f"{opening[0]} {clause}" if opening and _GOES_ON.match(clause) else clause
+        told = _of_clause(reading, shown, before)
+        if told is None and missed and (time := borrowing.time_before(shown, before)):
+            told = _of_clause(reading, f"{shown} {time}", before)
+        if told:
+            yield _written(reading, sentence, told)
+        missed = told is None
+        opening = _UNDER_WAY.match(shown) if missed else None
 
 
-def _of_clause(reading: _Reading, sentence: Sentence, clause: str) -> Proposal | None:
+def _of_clause(reading: _Reading, clause: str, before: str) -> _Told | None:
     whole = _with_subject(spelled_out(clause))
     if sifting.is_unsure(whole) or sum(map(str.isalpha, whole)) < 6:
         return None
     found = rules.first_fitting(whole, reading.listener)
     if found is None:
         return None
-    if not found.rule.quoted and not found.rule.form:
-        alone = None if sifting.speaks_to_somebody(whole) else sifting.standing_alone(whole)
-        found = rules.first_fitting(alone, reading.listener) if alone and not sifting.is_broken_off(alone) else None
+    if found.rule.quoted or found.rule.form:
+        return None if reading.briefs and found.rule.quoted else _Told(found=found, clause=whole)
+    alone = None if sifting.speaks_to_somebody(whole) else sifting.standing_alone(whole)
+    found = rules.first_fitting(alone, reading.listener) if alone and not sifting.is_broken_off(alone) else None
     if found is None or (reading.briefs and found.rule.quoted):
         return None
-    return _written(reading, sentence, found)
+    return _in_context(reading, found, before)
+
+
+def _in_context(reading: _Reading, found: Found, before: str) -> _Told | None:
+    """The clause without what ties it to others, with what it takes from them; None where that leaves it open."""
+    clause = found.match.string
+    if fillers.rests_on_others(clause) or sifting.leaves_out_who(clause):
+        return None
+    last = reading.before.text if reading.before and _is_stated(reading.before.text) else ""
+    dateless = found.rule.happened and not dating.is_yearly(clause)
+    time = (borrowing.time_before(clause, before) or borrowing.time_before(clause, last)) if dateless else None
+    if reading.asked and fillers.claims_news(clause) and not (time or dating.SPOKEN.search(clause)):
+        return None
+    shown = fillers.without_fillers(clause)
+    told = shown if found.rule.category.startswith("project-context") else borrowing.with_topic(shown, last)
+    borrowed = told != shown or (time is not None and time not in before)
+    return _Told(found=found, clause=told, time=time, borrowed=borrowed) if told else None
 
 
 def _with_subject(clause: str) -> str:
@@ -133,25 +178,30 @@ def _with_subject(clause: str) -> str:
     return f"I {clause[0].lower()}{clause[1:]}" if _ELIDED.match(clause) else clause
 
 
-def _written(reading: _Reading, sentence: Sentence, found: Found) -> Proposal:
-    clause, rule = found.match.string, found.rule
-    return _proposal(
+def _written(reading: _Reading, sentence: Sentence, told: _Told) -> Proposal:
+    rule = told.found.rule
+    written = _proposal(
         reading,
         sentence,
         kind=rule.kind,
-        category=found.category(reading.subject),
-        content=_content(reading.subject, found),
-        clause=clause,
+        category=told.found.category(reading.subject),
+        content=_content(reading.subject, told),
+        clause=f"{told.clause} {told.time}" if told.time else told.clause,
         ahead=rule.ahead,
+        happened=rule.happened,
     )
+    if not told.borrowed or reading.before is None:
+        return written
+    lender = Evidence(drawer=reading.said.drawer, quote=_quote(reading.said.content, reading.before))
+    return replace(written, evidence=(*written.evidence, lender))
 
 
-def _content(subject: Subject, found: Found) -> str:
-    rule, match = found.rule, found.match
+def _content(subject: Subject, told: _Told) -> str:
+    rule = told.found.rule
     if rule.form:
         forms = {"They": subject.opening, "Their": capitalised(subject.their)}
-        return rule.form.format(**forms, **match.groupdict())
-    return (None if rule.quoted else third_person(match.string, subject)) or quoted(match.string, subject)
+        return rule.form.format(**forms, **told.found.match.groupdict())
+    return (None if rule.quoted else third_person(told.clause, subject)) or quoted(told.clause, subject)
 
 
 def quoted(clause: str, subject: Subject) -> str:
@@ -168,13 +218,14 @@ def _proposal(
     content: str,
     clause: str,
     ahead: bool,
+    happened: bool = False,
     corrects: str | None = None,
 ) -> Proposal:
     said_at = reading.said.said_at
     return Proposal(
         kind=kind,
         category=category,
-        content=_ended(dating.dated(content, clause, said_at, ahead=ahead)),
+        content=_ended(dating.dated(content, clause, said_at, ahead=ahead, happened=happened)),
         evidence=(Evidence(drawer=reading.said.drawer, quote=_quote(reading.said.content, sentence)),),
         corrects=corrects,
         expires_at=dating.due(clause, said_at) if kind == "action" else None,

@@ -23,7 +23,8 @@ class Rule:
 
     `form` writes the sentence from the groups of the match where turning the clause would not read well; `{They}` and
     `{Their}` in it are the subject. `listener` restricts the rule to talks with an agent, or of people; `ahead` says
-    that its dates lie in the future, `quoted` that its words are never turned.
+    that its dates lie in the future, `happened` that it tells of one occasion, `quoted` that its words are never
+    turned.
     """
 
     kind: ProposalKind
@@ -33,6 +34,7 @@ class Rule:
     form: str | None = None
     listener: Listener = "anyone"
     ahead: bool = False
+    happened: bool = False
     quoted: bool = False
 
 

@@ -15,6 +15,7 @@ from langmem_tiers.writing.extractive.telling import (
     is_faint,
     is_fresh,
     is_liking,
+    is_told_of,
     rest_says_something,
 )
 
@@ -26,12 +27,14 @@ EVENTS = (
         accept=lambda match: (
             not is_faint(match.string) and (rest_says_something(match) or SPOKEN.search(match.string) is not None)
         ),
+        happened=True,
     ),
     Rule(
         kind="fact",
         category="people/{me}",
         pattern=compiled(rf"(?:{WE_OR_I}|{MY} [\w-]+ and I) (?P<verb>{lists.HAPPENINGS})\b(?! to\b)"),
         accept=lambda match: has_object(match) and (SPOKEN.search(match.string) is not None or is_fresh(match)),
+        happened=True,
     ),
     Rule(
         kind="fact",
@@ -90,7 +93,8 @@ PURSUITS = (
         kind="fact",
         category="people/{me}",
         pattern=compiled(rf"(?:{WE_OR_I}|{MY} [\w-]+ and I) (?P<verb>{lists.DEEDS})\b"),
-        accept=lambda match: rest_says_something(match) and not is_faint(match.string),
+        accept=lambda match: is_told_of(match) and not is_faint(match.string),
+        happened=True,
     ),
     Rule(
         kind="preference",
@@ -114,7 +118,7 @@ PURSUITS = (
             rf"|restoring|volunteering|studying|taking|practi[sc]ing|learning"
             rf"|trying out|training|saving)(?: (?:an?|my|our|the|some|for"
             rf"|at|with|as|new))*+ (?!it\b|to\b|this|that|on\b|how|out|up\b"
-            rf"|so|break|hard|lots?\b|ton\b|care)"
+            rf"|so|break|hard|lots?\b|ton\b|care|notes|photos|pictures|steps|time\b)"
         ),
         accept=lambda match: (
             rest_says_something(match) and not is_faint(match.string) and len(match.string.split()) > 4
@@ -192,5 +196,6 @@ PAST = (
         pattern=compiled(rf"{WE_OR_I} (?P<verb>[a-z]+)\b(?! to\b)"),
         accept=is_deed,
         listener="people",
+        happened=True,
     ),
 )

@@ -8,7 +8,7 @@ from langmem_tiers.writing.extractive import vocabulary as lists
 from langmem_tiers.writing.extractive.dating import SPOKEN
 from langmem_tiers.writing.extractive.patterns import IS, WE_OR_I, compiled
 from langmem_tiers.writing.extractive.rule import Rule
-from langmem_tiers.writing.extractive.telling import has_object, has_time, is_plain, rest_says_something
+from langmem_tiers.writing.extractive.telling import has_object, has_time, is_detailed, is_plain, rest_says_something
 
 DECISIONS = (
     Rule(
@@ -18,7 +18,7 @@ DECISIONS = (
             rf"{WE_OR_I} (?:decided|agreed|chose|settled on|opted|picked (?!up)"
             r"|went with(?! (?:my|our|him|her|them|an? friend|some|[A-Z]))|made up (?:my|our) minds?)\b"
         ),
-        accept=rest_says_something,
+        accept=is_detailed,
     ),
     Rule(
         kind="decision",

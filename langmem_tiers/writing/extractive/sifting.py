@@ -7,6 +7,7 @@ import re
 from langmem_tiers.palace.names import names
 from langmem_tiers.palace.tag_people import KIN
 from langmem_tiers.palace.words import words
+from langmem_tiers.writing.extractive.prose import sentences
 
 _UNREAL = re.compile(
     r"\b(?:if|unless|whether|wish(?:ed)?|imagin\w+|suppos(?:e|ing)"
@@ -87,7 +88,8 @@ _POINTS = re.compile(
     r"|of|with|in|on|at|from|to|after|before|by|than|all|is|was|see"
     r"|like|and|but|or|have|had|make|made|want|wanted|need|needed"
     r"|use|used|get|got|told|said|know|knew|saw|tried|try|take"
-    r"|took|bought|keep|kept|find|found|finish|finished|start|started))\s*$",
+    r"|took|bought|keep|kept|find|found|finish|finished|start|started|painted|drew|baked|cooked|visited"
+    r"|wore|built|joined|attended|sent|gave|met|played|watched|dropped off|picked up))\s*$",
     re.IGNORECASE,
 )
 _ANTECEDENT = re.compile(
@@ -98,6 +100,12 @@ _ANTECEDENT = re.compile(
 )
 _PREPOSITION = re.compile(r"\b(?:of|to|on|in|for|with|about|from|at) $", re.IGNORECASE)
 _JOINT = re.compile(r"\b(?:and|that|which|who|but|so|when|where|because|since|to)\b|,", re.IGNORECASE)
+_IN_COMPANY = re.compile(r"\b(?:we|us)\b.*\b(?:together|each other|one another)\b", re.IGNORECASE)
+_LONG_AGO = re.compile(
+    r"\b(?:were you|was (?:it|that|your|the)|(?:have|had) you ever|did you (?:ever|use to|first)|used to|when you were"
+    r"|as a (?:kid|child|teen\w*)|back (?:then|in)|years? ago|remember|memory|childhood|growing up|grew up)\b",
+    re.IGNORECASE,
+)
 _OPEN_END = re.compile(
     r"\b(?:the|an?|my|our|for|to|of|with|in|on|at|from|by|and|or|as|than|even|is|are|was|were)$", re.IGNORECASE
 )
@@ -146,6 +154,16 @@ def is_reported(before: str) -> bool:
 def speaks_to_somebody(clause: str) -> bool:
     """Whether the clause has a 'you' in it."""
     return _SECOND_PERSON.search(clause) is not None
+
+
+def leaves_out_who(clause: str) -> bool:
+    """Whether the clause is about being with people whom it does not tell: "we love painting together"."""
+    return _IN_COMPANY.search(clause) is not None and not _names_somebody(clause)
+
+
+def asks_of_long_ago(text: str) -> bool:
+    """Whether a question in the text is about a time that is over."""
+    return any(_LONG_AGO.search(sentence.text) for sentence in sentences(text) if is_question(sentence.text))
 
 
 def is_broken_off(clause: str) -> bool:

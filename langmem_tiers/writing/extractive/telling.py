@@ -12,6 +12,9 @@ from langmem_tiers.writing.extractive import vocabulary as lists
 from langmem_tiers.writing.extractive.dating import SPOKEN
 from langmem_tiers.writing.extractive.grammar import is_past
 
+_LEAST_OF_NEWS = 2  # telling words
+_LEAST_OF_DEEDS = 3
+
 
 def says_something(text: str) -> bool:
     """Whether there is a word in it that is neither function word, filler nor gush."""
@@ -21,9 +24,27 @@ def says_something(text: str) -> bool:
     )
 
 
+def tells(text: str) -> bool:
+    """As `says_something`, where neither a time nor what is vague ("some things", "a day out") counts."""
+    return _count(text) > 0
+
+
+def _count(text: str) -> int:
+    shown = _BESIDE.sub(" ", SPOKEN.sub(" ", text))
+    return sum(
+        word not in lists.FAINT and word not in lists.FAINT_ADJECTIVES and says_something(word) for word in words(shown)
+    )
+
+
+_BESIDE = re.compile(
+    r"\b(?:(?:[a-z]+ )?(?:day|night|evening) out"
+    r"|on (?:my|our|the) way(?: home| back)?|at (?:work|home)|(?:regular |normal )?work(?:ing)? hours)\b"
+)
+
+
 def rest_says_something(match: re.Match[str]) -> bool:
-    """Whether the words behind the match do."""
-    return says_something(match.string[match.end() :])
+    """Whether the words behind the match tell something."""
+    return tells(match.string[match.end() :])
 
 
 def is_liking(match: re.Match[str]) -> bool:
@@ -60,9 +81,7 @@ _UNLIKED = (
 def is_habit(match: re.Match[str]) -> bool:
     """Whether the verb is something that people do again and again, told in some detail."""
     verb = match["verb"].casefold()
-    return (
-        verb in lists.HABITUAL and says_something(match.string[match.start("verb") :]) and len(match.string.split()) > 4
-    )
+    return verb in lists.HABITUAL and tells(match.string[match.start("verb") :]) and len(match.string.split()) > 4
 
 
 def has_time(match: re.Match[str]) -> bool:
@@ -76,21 +95,37 @@ def has_time_behind(match: re.Match[str]) -> bool:
 
 
 def is_fresh(match: re.Match[str]) -> bool:
-    """'I just baked …': as good as a date, when it tells of more than having and seeing."""
+    """'I just baked two loaves …': as good as a date, when it tells of more than having and seeing, in some detail."""
     fresh = re.search(r"\b(?:just|recently|finally)\b", match.group(), re.IGNORECASE)
-    return fresh is not None and match["verb"] not in {"had", "got", "saw", "did", "made", "gave", "lost"}
+    return (
+        fresh is not None
+        and is_detailed(match)
+        and match["verb"] not in {"had", "got", "saw", "did", "made", "gave", "lost"}
+    )
+
+
+def is_told_of(match: re.Match[str]) -> bool:
+    """Whether it is told what was done; of where somebody went, when or in some detail."""
+    rest = match.string[match.end() :]
+    went = re.match(r"went to (?:the|my)$", match["verb"]) is not None
+    return tells(rest) and (not went or _count(rest) >= _LEAST_OF_NEWS or SPOKEN.search(rest) is not None)
+
+
+def is_detailed(match: re.Match[str]) -> bool:
+    """Whether what stands behind the match tells by name or in some detail."""
+    rest = match.string[match.end() :]
+    return _count(rest) >= _LEAST_OF_NEWS or (tells(rest) and re.search(r"[A-Z]\w|\d", rest) is not None)
 
 
 def is_deed(match: re.Match[str]) -> bool:
     """Something done that is told in detail, and is no feeling."""
     verb, rest = match["verb"].casefold(), match.string[match.end() :]
-    telling = [word for word in words(rest) if says_something(word)]
-    return is_past(verb) and verb not in lists.FELT and len(telling) >= 3 and not is_faint(match.string)
+    return is_past(verb) and verb not in lists.FELT and _count(rest) >= _LEAST_OF_DEEDS and not is_faint(match.string)
 
 
 def has_object(match: re.Match[str]) -> bool:
     """Whether the verb has an object worth a word."""
-    return says_something(match.string[match.start("verb") :].partition(" ")[2]) and not is_faint(match.string)
+    return tells(match.string[match.start("verb") :].partition(" ")[2]) and not is_faint(match.string)
 
 
 def is_faint(clause: str) -> bool:

@@ -109,7 +109,8 @@ TURNING_POINTS = (
     "|dad|father|grandma|grandpa|grandmother|grandfather|wife|husband)"
     "|broke (?:my|up)|was (?:diagnosed|promoted|hired|fired|accepted"
     "|born|raised)"
-    "|started (?:a|an|my|our|[a-z]+ing)|applied|registered|volunteered"
+    "|started (?:a|an|my|our|(?!caring|feeling|thinking|loving|seeing"
+    "|looking|getting|being|having|understanding)[a-z]+ing)|applied|registered|volunteered"
     "|got (?:a|an|my|our) (?:new |first |second )?(?:\\w+ )?(?:job"
     "|dog|cat|puppy|kitten|car|bike|house|apartment|tattoo|degree"
     "|offer|promotion|raise|scholarship|internship)"
@@ -197,5 +198,25 @@ FELT = word_set(
     worried feared struggled tried managed used said told asked talked spoke chatted mentioned heard saw watched had
     got gave made kept let put helped shared encouraged inspired motivated supported imagined expected guessed
     figured learned learnt discovered found faced dealt came left stayed agreed took ended was were been
+    """
+)
+# What leaves open what it was: a statement about nothing but these tells nobody anything.
+FAINT = FELT | word_set(
+    """
+    incident incidents situation situations event events occasion case cause issue issues problem problems gang crew
+    bunch group folks fam hours hour schedule routine work working piece pieces item items product products detail
+    details area side level deal matter topic result results change changes along started starting took taking
+    going doing making getting having hit met meeting went looks looking seems stay track end start rest back nice
+    supported caring confidence strategies building conversation conversations involved action actions
+    notes photos pictures pics ones couple weekend week month year morning evening night
+    """
+)
+FAINT_ADJECTIVES = word_set(
+    """
+    splendid brilliant marvellous marvelous terrific awful terrible horrible
+    wicked unexpected wild crazy weird strange odd unique new young old regular pretty lovely interesting exciting
+    different various certain whole entire usual normal huge big small little comfy cozy tough hard rough busy fresh
+    cute great good nice amazing awesome cool fun special wonderful fantastic incredible beautiful perfect super
+    really very few some other important main recent long short quick same similar many several
     """
 )
