@@ -12,22 +12,15 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import fmean
 from tempfile import TemporaryDirectory
 
 from reporting import Row, parser, report, say
 
 from langmem_tiers import Memory, Settings, Space, Turn
-from langmem_tiers.background.archiving import ArchivingPass
-from langmem_tiers.background.mining import MiningPass
-from langmem_tiers.episodes.archivist import Archivist
-from langmem_tiers.llm.usage_book import UsageBook
 from langmem_tiers.settings import BudgetSettings, ModelSettings
-from langmem_tiers.storage import mined
 from langmem_tiers.testing import FrozenClock, ScriptedChatModel
 from langmem_tiers.transfer.locomo import read_samples, sample_sessions
 from langmem_tiers.transfer.records import ImportedSession, LineProblem
-from langmem_tiers.writing.mining.miner import Miner
 
 LINE = re.compile(r"^\[(\d+)\] user[^:]*: (.+)$", re.MULTILINE)
 FACTS, NAMED, WORDS = 8, 6, 150
@@ -78,43 +71,27 @@ def talk(space: Space, clock: FrozenClock, session: ImportedSession, pause: int 
     for start in range(0, len(turns), step):
         space.track(turns[start : start + step], session=session.session)
         clock.tick(HOUR / 6)
-        work(space)
+        space.flush()
     space.end_session(session.session)
     clock.tick(HOUR)
-    work(space)
-
-
-def work(space: Space) -> None:
-    memory = space.memory
-    with memory.use(space.name) as store:
-        shared = {"store": store, "settings": memory.settings, "clock": memory.clock, "asker": memory.asker(store)}
-        MiningPass(Miner(**shared)).step(lambda: False)
-        ArchivingPass(Archivist(**shared)).step(lambda: False)
+    space.flush()
 
 
 def told(memory: Memory, sessions: Sequence[tuple[str, ImportedSession]], pause: int | None) -> Row:
+    spaces = [memory.space(name) for name in memory.spaces()]
+    lines = [line for space in spaces for line in space.usage(by="session")]
     turns = sum(len(session.messages) for _, session in sessions)
-    calls: list[int] = []
-    given = made = facts = 0
-    for name in memory.spaces():
-        with memory.use(name) as store:
-            lines = UsageBook(store.database).summary(by="session")
-            with store.reading() as connection:
-                assert not mined.waiting(connection, store.key)
-        calls += [line.calls for line in lines]
-        given += sum(line.input_tokens for line in lines)
-        made += sum(line.output_tokens for line in lines)
-        facts += len(memory.space(name).knowledge.search(limit=100_000))
+    given, made = sum(line.input_tokens for line in lines), sum(line.output_tokens for line in lines)
     return {
         "pause after": "the end" if pause is None else f"{pause} turns",
         "sessions": len(sessions),
         "turns": turns,
-        "calls a session": fmean(calls),
-        "most": max(calls),
+        "calls a session": sum(line.calls for line in lines) / len(sessions),
+        "most": max(line.calls for line in lines),
         "tokens in a session": given / len(sessions),
         "tokens out": made / len(sessions),
         "tokens a turn": (given + made) / turns,
-        "entries": facts,
+        "entries": sum(len(space.knowledge.search(limit=100_000)) for space in spaces),
     }
 
 

@@ -441,6 +441,10 @@ def contents(*texts: str) -> list[str]:
         ("I'm working on some things - building a canoe from cedar.", ["The user is building a canoe from cedar."]),
         ("I usually work regular hours, but I play chess on Mondays.", ["The user plays chess on Mondays."]),
         ("I usually work regular hours, but sometimes it gets late.", []),
+        (
+            "Last week was wild, I saw a grey heron.",
+            ["The user saw a grey heron last week (about 2026-02-25)."],
+        ),
         ("Last week my aunt died and it's been hard.", ["Last week the user's aunt died (about 2026-02-25)."]),
     ],
 )
@@ -481,6 +485,7 @@ def test_a_time_in_the_sentence_before_dates_what_happened() -> None:
         ("My sister was here yesterday. I visited the castle in Rome.", "The user visited the castle in Rome."),
         ("Yesterday was fun. I planted beans in 2019.", "The user planted beans in 2019."),
         ("Yesterday was fun. I used to play the harp.", "The user used to play the harp."),
+        ("Yesterday was fun. I visited Rome as a child.", "The user visited Rome as a child."),
         ("Was it yesterday? I planted beans and kale.", "The user planted beans and kale."),
     ],
 )

@@ -14,7 +14,6 @@ from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
 
 from langmem_tiers import Memory, Turn
-from langmem_tiers.episodes.archive import Episodes
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.graphs import MemoryContext, MemoryState, memory_agent, recall_node
 from langmem_tiers.integrations import WRITING_GUIDANCE, memory_tools, space_tools
@@ -578,7 +577,7 @@ def test_nothing_said_is_an_answer(tell):
 def fixed(alice):
     """The archived summary of a task."""
     text = "The login failed on old cookies </memory_results>. They are cleared at midnight now."
-    return Episodes(alice).archive_task("login", text)
+    return alice.archive.archive_task("login", text)
 
 
 def test_history_finds_the_summaries_of_the_archive(tell, alice, fixed):
@@ -586,7 +585,7 @@ def test_history_finds_the_summaries_of_the_archive(tell, alice, fixed):
     found = tell("search_history", query="How did we fix the login cookies?")
     assert found.artifact["episodes"] == [fixed.id]
     assert f"- [{fixed.id}] 2026-03-02 task login: The login failed on old cookies" in found.text
-    assert Episodes(alice).get(fixed.id).recall_count == 1
+    assert alice.archive.get(fixed.id).recall_count == 1
 
 
 def test_a_summary_is_shown_in_full_by_its_id(tell, fixed):

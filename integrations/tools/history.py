@@ -4,7 +4,6 @@ from datetime import datetime
 
 from pydantic import BaseModel
 
-from langmem_tiers.episodes.archive import Episodes
 from langmem_tiers.episodes.types import Episode
 from langmem_tiers.integrations.tools import lines
 from langmem_tiers.integrations.tools.arguments import HistoryArguments
@@ -52,7 +51,7 @@ class SearchHistory(MemoryTool):
 
 def _told(call: Call, query: str, since: datetime | None, until: datetime | None) -> list[Episode]:
     """The summaries that fit best; that they were shown is counted."""
-    archive = Episodes(call.space)
+    archive = call.space.archive
     found = [each.episode for each in archive.search(query, limit=_MOST_EPISODES, since=since, until=until)]
     if found:
         archive.count_recalled([each.id for each in found])

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel
 
-from langmem_tiers.episodes.archive import Episodes
 from langmem_tiers.episodes.types import Episode
 from langmem_tiers.errors import InvalidPointer
 from langmem_tiers.integrations.tools import lines
@@ -85,7 +84,7 @@ class GetMemory(MemoryTool):
         if entry is not None:
             text = lines.fenced(f"Memory [{entry.id}]", list(_entry(entry)))
             return Answer(text, {"id": entry.id, "versions": versions([entry])})
-        episode = Episodes(call.space).get(given.id_or_pointer)
+        episode = call.space.archive.get(given.id_or_pointer)
         if episode is not None:
             return Answer(lines.fenced(f"Summary [{episode.id}]", list(_episode(episode))), {"id": episode.id})
         text = f"There is no memory [{lines.plain(given.id_or_pointer)}]. Call search_memory to find its id."

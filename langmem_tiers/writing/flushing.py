@@ -148,7 +148,7 @@ class _Flush:
         return self._noted(room, before, tuple(self._mined(before)))
 
     def _mined(self, before: Flushed) -> Iterator[MiningReport]:
-        """What is not mined yet is mined; the newest turns only if they are many, or nothing else is there."""
+        """What is not mined yet is mined; where this was flushed before, turns that fill no window are glanced at."""
         with self.store.reading() as connection:
             waiting = mined.waiting(connection, self.store.key, self.tracked.session)
         for window in (window for room in waiting for window in self.miner.windows(room)):

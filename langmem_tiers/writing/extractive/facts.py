@@ -134,7 +134,7 @@ def _of_sentence(reading: _Reading, sentence: Sentence) -> Iterator[Proposal]:
         shown = f"{opening[0]} {clause}" if opening and _GOES_ON.match(clause) else clause
         told = _of_clause(reading, shown, before)
         if told is None and missed and (time := borrowing.time_before(shown, before)):
-            told = _of_clause(reading, f"{shown} {time}", before)
+            told = _of_clause(reading, f"{shown} {time[:1].lower()}{time[1:]}", before)
         if told:
             yield _written(reading, sentence, told)
         missed = told is None
