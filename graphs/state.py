@@ -5,7 +5,6 @@ from typing import Any, NotRequired, TypedDict, cast
 from langchain_core.messages import AnyMessage
 from langgraph.graph import MessagesState
 
-
 # In `memory_scope`, what is always before the model: it stays as it was when the session began.
 PROFILE = "profile"
 

@@ -445,7 +445,7 @@ def contents(*texts: str) -> list[str]:
             "Last week was wild, I saw a grey heron.",
             ["The user saw a grey heron last week (about 2026-02-25)."],
         ),
-        ("Last week my aunt died and it's been hard.", ["Last week the user's aunt died (about 2026-02-25)."]),
+        ("My aunt died and it's been hard.", ["The user's aunt died."]),
     ],
 )
 def test_of_a_vague_clause_and_what_follows_it_the_telling_part_is_kept(text: str, kept: list[str]) -> None:

@@ -9,7 +9,7 @@ from langmem_tiers.integrations.tools import lines
 from langmem_tiers.integrations.tools.arguments import HistoryArguments
 from langmem_tiers.integrations.tools.base import Answer, MemoryTool
 from langmem_tiers.integrations.tools.calls import Call
-from langmem_tiers.integrations.tools.days import first_moment, last_moment
+from langmem_tiers.palace.days import first_moment, last_moment
 from langmem_tiers.recall.pipeline import Recall
 from langmem_tiers.recall.query import parse
 from langmem_tiers.recall.rendering import excerpt

@@ -10,9 +10,9 @@ from langmem_tiers.integrations.tools import lines
 from langmem_tiers.integrations.tools.arguments import GetArguments, NoArguments, SearchArguments
 from langmem_tiers.integrations.tools.base import Answer, MemoryTool
 from langmem_tiers.integrations.tools.calls import Call
-from langmem_tiers.integrations.tools.days import first_moment, last_moment
 from langmem_tiers.integrations.tools.saving import versions
 from langmem_tiers.knowledge.types import CategoryCount, Entry, EntryEvidence
+from langmem_tiers.palace.days import first_moment, last_moment
 from langmem_tiers.palace.pointers import find_pointers
 from langmem_tiers.recall.query import parse
 from langmem_tiers.types import Drawer

@@ -285,7 +285,7 @@ def _moments(wanted: _Wanted, now: datetime) -> tuple[datetime | None, datetime 
     """The first and the last moment meant, by the same reading of dates as the agent's tools have."""
     if wanted.since is None and wanted.until is None:
         return None, None
-    from langmem_tiers.integrations.tools.days import first_moment, last_moment
+    from langmem_tiers.palace.days import first_moment, last_moment
 
     return first_moment(wanted.since, now), last_moment(wanted.until, now)
 

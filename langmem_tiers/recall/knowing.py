@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from langmem_tiers.clock import to_millis
+from langmem_tiers.episodes.history import asks_history
 from langmem_tiers.recall import rendering, scoring
-from langmem_tiers.recall.history import asks_history
-from langmem_tiers.storage import entries, notes
+from langmem_tiers.storage import entries, episodes, notes
 from langmem_tiers.types import KnownCandidate, KnownItem, KnownKind, KnownVerdict
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from langmem_tiers.episodes.types import Episode
     from langmem_tiers.knowledge.types import Entry
     from langmem_tiers.recall.query import Query
     from langmem_tiers.recall.request import RecallRequest
@@ -87,8 +88,14 @@ def choose(
     verdicts: dict[Key, KnownVerdict] = {}
     history = asks_history(request.query)
     left = request.settings.knowledge
+    taken: set[tuple[str, str]] = set()
     for known in found:
-        verdicts[known.key] = verdict = _verdict(known, request, shown, said, history=history, left=left)
+        verdict = _verdict(known, request, shown, said, history=history, left=left)
+        if verdict == "shown" and known.kind == "episode":
+            # Its best piece stands for all of it.
+            verdict = "over_limit" if (known.space, known.ref) in taken else verdict
+            taken.add((known.space, known.ref))
+        verdicts[known.key] = verdict
         left -= verdict == "shown"
     return verdicts
 
@@ -108,6 +115,7 @@ def count_recalled(connection: Connection, space: str, names: Sequence[str], at:
     """Note that these were shown to a model."""
     parted = [_parts(name) for name in names]
     entries.count_recalled(connection, space, [ref for kind, ref, _ in parted if kind == "entry"], at)
+    episodes.count_recalled(connection, space, [ref for kind, ref, _ in parted if kind == "episode"], at)
 
 
 def _verdict(
@@ -132,12 +140,25 @@ def _of_source(
     source: Snapshot, query: Query, vector: Vectors | None, request: RecallRequest, most: int
 ) -> Iterator[Known]:
     hits = source.notes.search(source.moment, query.terms, vector, most, settings=request.settings)
-    ids = [hit.ref for hit in hits if hit.kind == "entry"]
-    held = entries.by_ids(source.connection, source.key, ids) if ids else {}
+    held = _entries(source, hits, request)
+    told = _episodes(source, hits, request)
     for hit in hits:
-        entry = held.get(hit.ref) if hit.kind == "entry" else None
-        if hit.kind != "entry" or (entry is not None and _holds(entry, request)):
-            yield _known(source, hit, entry, request)
+        if hit.kind == "document" or hit.ref in held or hit.ref in told:
+            yield _known(source, hit, held.get(hit.ref), told.get(hit.ref), request)
+
+
+def _entries(source: Snapshot, hits: Sequence[NoteHit], request: RecallRequest) -> dict[str, Entry]:
+    ids = [hit.ref for hit in hits if hit.kind == "entry"]
+    found = entries.by_ids(source.connection, source.key, ids) if ids else {}
+    return {ref: entry for ref, entry in found.items() if _holds(entry, request)}
+
+
+def _episodes(source: Snapshot, hits: Sequence[NoteHit], request: RecallRequest) -> dict[str, Episode]:
+    ids = [hit.ref for hit in hits if hit.kind == "episode"]
+    if not ids:
+        return {}
+    until = None if request.until is None else to_millis(request.until)
+    return episodes.holding(source.connection, source.key, ids, at=to_millis(request.now), until=until)
 
 
 def _holds(entry: Entry, request: RecallRequest) -> bool:
@@ -146,11 +167,14 @@ def _holds(entry: Entry, request: RecallRequest) -> bool:
     return entry.active and not expired and not to_come
 
 
-def _known(source: Snapshot, hit: NoteHit, entry: Entry | None, request: RecallRequest) -> Known:
+def _known(
+    source: Snapshot, hit: NoteHit, entry: Entry | None, episode: Episode | None, request: RecallRequest
+) -> Known:
     settings = request.settings
     signals = {"match": hit.score, "session": hit.score, "statement": float(entry is not None)}
     trust = _AUTHORITY[entry.authority] if entry is not None else 1.0
-    age = to_millis(request.now) - to_millis(entry.updated_at) if entry is not None else 0
+    moments = [*([entry.updated_at] if entry else []), *([episode.ended_at] if episode else []), request.now]
+    age = to_millis(request.now) - to_millis(moments[0])
     factors = scoring.factors(own=source.own, trust=trust, age=float(age), settings=settings)
     channels = {"keyword": hit.keyword, "vector": hit.vector}
     return Known(
@@ -159,18 +183,22 @@ def _known(source: Snapshot, hit: NoteHit, entry: Entry | None, request: RecallR
         kind=hit.kind,
         ref=hit.ref,
         text=hit.text,
-        line=rendering.render_known(_label(hit, entry), rendering.excerpt(hit.text, (), settings.item_characters)),
+        line=rendering.render_known(
+            _label(hit, entry, episode), rendering.excerpt(hit.text, (), settings.item_characters)
+        ),
         scores={name: round(score, 4) for name, score in channels.items() if score is not None},
         score=round(float(np.asarray(scoring.score(signals, factors, settings))), 4),
         derived_from=_derived_from(entry),
     )
 
 
-def _label(hit: NoteHit, entry: Entry | None) -> str:
-    """What it is and since when: `[entry a1b2c3d4e5f6] 2026-03-02 people/lena`."""
-    if entry is None:
-        return f"[{hit.kind} {hit.ref}]"
-    return f"[entry {entry.id}] {entry.updated_at:%Y-%m-%d} {entry.category}"
+def _label(hit: NoteHit, entry: Entry | None, episode: Episode | None) -> str:
+    """What it is and of when: `[entry a1b2c3d4e5f6] 2026-03-02 people/lena`."""
+    if entry is not None:
+        return f"[entry {entry.id}] {entry.updated_at:%Y-%m-%d} {entry.category}"
+    if episode is not None:
+        return f"[episode {episode.id}] {episode.began_at:%Y-%m-%d} session summary"
+    return f"[{hit.kind} {hit.ref}]"
 
 
 def _derived_from(entry: Entry | None) -> frozenset[int]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from langmem_tiers.palace.words import LOOKED_AT
 
 _BLANKS = str.maketrans("\u00a0\t", "  ")
-_FENCE = re.compile(r"^\s*(?:```|~~~)")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
 _LOG_LINE = re.compile(
     r"^\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?\d\d:\d\d:\d\d|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE)\b"
     r"|\[(?:debug|info|warn(?:ing)?|error|fatal)\]|Traceback \(|File \".+\", line \d+|at [\w.$<>]+\(.*\)$"

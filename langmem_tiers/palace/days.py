@@ -1,4 +1,4 @@
-"""The moments that a model means by `since` and `until`."""
+"""The moments that people and models mean by `since` and `until`."""
 
 from calendar import monthrange
 from datetime import UTC, date, datetime, time
