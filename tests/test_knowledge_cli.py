@@ -92,20 +92,20 @@ def test_what_was_put_aside_is_listed_with_the_reason_and_what_holds_instead(run
 @pytest.mark.parametrize(
     ("filters", "wanted"),
     [
-        (["--category", "people"], {PORTO}),
-        (["--category", "Preferences/Drinks", "--status", "all"], {TEA, COFFEE}),
-        (["--tag", "family", "--tag", "Portugal"], {PORTO}),
-        (["--tag", "family", "--tag", "norway"], set()),
-        (["--since", "2026-03-03"], {PORTO, COFFEE}),
-        (["--until", "2026-03-03"], {PORTO, HOSTILE}),
-        (["--since", "2026-03-03", "--until", "2026-03-04"], {PORTO}),
-        (["--since", "2027"], set()),
-        (["--limit", "1"], {COFFEE}),
+        (["--category", "people"], [PORTO]),
+        (["--category", "Preferences/Drinks", "--status", "all"], [TEA, COFFEE]),
+        (["--tag", "family", "--tag", "Portugal"], [PORTO]),
+        (["--tag", "family", "--tag", "norway"], []),
+        (["--since", "2026-03-03"], [PORTO, COFFEE]),
+        (["--until", "2026-03-03"], [PORTO, HOSTILE]),
+        (["--since", "2026-03-03", "--until", "2026-03-04"], [PORTO]),
+        (["--since", "2027"], []),
+        (["--limit", "1"], [COFFEE]),
     ],
     ids=" ".join,
 )
 def test_a_list_is_narrowed(entries, filters, wanted):
-    assert set(entries(*filters)) == wanted
+    assert set(entries(*filters)) == set(wanted)
 
 
 def test_a_list_that_was_cut_says_so(run):
