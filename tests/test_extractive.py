@@ -693,3 +693,17 @@ def test_the_benchmark_counts_what_is_kept_and_what_was_judged(root, tmp_path, o
     sheet.write_text("\n".join([lines[0], *(f"{line}worth" for line in lines[1:])]))
     assert run("--verdicts", sheet, "--kept", tmp_path / "kept.tsv")[0]["rows"] == 2
     assert (tmp_path / "kept.tsv").read_text() == "row\tverdict\n1\tworth\n2\tworth\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("My name is Bob and I prefer tea.", ["The user's name is Bob.", "The user prefers tea."]),
+        ("I live in Rome, no wait, Milan.", []),
+        ("Remember that my password is [secret: password].", []),
+    ],
+)
+def test_two_statements_are_two_and_what_is_taken_back_or_masked_is_none(text, expected):
+    moment = datetime(2026, 3, 2, tzinfo=UTC)
+    turn = Said(drawer=1, place=1, role="user", origin="user", speaker=None, content=text, said_at=moment)
+    assert [proposal.content for proposal in proposals([turn], moment)] == expected

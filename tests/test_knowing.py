@@ -8,6 +8,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langmem_tiers import Memory, RecallSettings, Settings, Turn
 from langmem_tiers.episodes.history import asks_history
+from langmem_tiers.errors import InvalidInput
 from langmem_tiers.graphs import memory_agent
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 
@@ -90,6 +91,21 @@ def test_what_was_derived_from_a_message_gives_way_to_the_message_itself(alice):
     recalled = alice.recall(ASK, session="t")
     assert "I prefer dark mode in every editor." in recalled.block
     assert (refs(recalled), verdicts(recalled)) == ([], {derived.entry.id: "quoted_instead"})
+
+
+def test_a_deleted_entry_leaves_its_words_in_no_receipt_and_no_repeated_block(alice):
+    entry = alice.knowledge.save(MODE).entry
+    alice.flush()
+    assert MODE in alice.recall(ASK, session="t", message_id="1").block
+    alice.knowledge.delete(entry.id)
+    assert alice.receipts() == ()
+    assert MODE not in alice.recall(ASK, session="t", message_id="1", fallback=False).block
+
+
+@pytest.mark.parametrize("origin", [None, "god", ""])
+def test_nobody_makes_entries_under_an_origin_that_there_is_not(alice, origin):
+    with pytest.raises(InvalidInput, match="is no origin"):
+        alice.knowledge.save(MODE, origin=origin)
 
 
 @pytest.mark.parametrize(("most", "shown"), [(0, 0), (2, 2), (9, 5)])

@@ -12,7 +12,7 @@ from langmem_tiers.knowledge import authority, forgetting, landing
 from langmem_tiers.knowledge.checks import new_id
 from langmem_tiers.knowledge.ledger import Ledger
 from langmem_tiers.knowledge.types import Authority, Deleted, Entry
-from langmem_tiers.storage import entries
+from langmem_tiers.storage import entries, receipts
 from langmem_tiers.storage.entries import NewEntry
 from langmem_tiers.writing.proposals import Evidence
 
@@ -118,6 +118,7 @@ def delete(ledger: Ledger, entry_id: str, *, by: Authority) -> Deleted:
         authority.require(entry, by)
     gone = _with_other_wordings(ledger, entry)
     stones = forgetting.bury(ledger, gone)
+    receipts.forget(ledger.connection, ledger.space, [one.id for one in gone])
     for each in (each for one in gone for each in entries.succeeded_by(ledger.connection, ledger.space, one.id)):
         if each.id not in {one.id for one in gone}:
             ledger.change(each, successor=None)

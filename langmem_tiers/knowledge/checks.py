@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 
@@ -13,6 +13,7 @@ from langmem_tiers.clock import require_aware, to_millis
 from langmem_tiers.errors import InvalidInput, InvalidText, SecretRefused, TextTooLong
 from langmem_tiers.naming import check_category
 from langmem_tiers.settings import Settings
+from langmem_tiers.types import Origin
 
 DEFAULT_CATEGORY = "general"
 _MOST_TAGS = 20
@@ -23,6 +24,18 @@ _LONGEST_METADATA = 10_000
 def new_id() -> str:
     """A name for an entry: 12 characters that nobody guesses."""
     return secrets.token_hex(6)
+
+
+def origin(given: Origin) -> Origin:
+    """Who makes a change.
+
+    Raises:
+        InvalidInput: it is none of those there are.
+    """
+    if given not in get_args(Origin):
+        known = ", ".join(get_args(Origin))
+        raise InvalidInput(f"{str(given)[:80]!r} is no origin.", way_out=f"Give one of {known}.")
+    return given
 
 
 def content(text: str, settings: Settings) -> str:

@@ -26,6 +26,9 @@ from langmem_tiers.writing.proposals import Proposal
 # An entry that was put aside for one of these reasons does not come back because it is found once more.
 _FINAL = frozenset({"corrected", "updated", "removed"})
 
+DELETED = "it was deleted"
+"""Why what was deleted on purpose does not land."""
+
 
 def take_in(
     store: SpaceStore,
@@ -124,7 +127,7 @@ class _Intake:
     def _reason_against(self, sound: Sound, wrong: Sequence[Entry]) -> str | None:
         """Why a sound proposal does not land all the same."""
         if forgetting.deleted(self.ledger, sound.proposal):
-            return "it was deleted"
+            return DELETED
         for each in wrong:
             if each.pinned:
                 return f"it would correct the pinned entry {each.id}"

@@ -102,7 +102,7 @@ class Knowledge:
         settings = self.space.memory.settings
         content = checks.content(content, settings)
         cited = self._cited(evidence)
-        by = authority.of_call(origin, content, self._drawers(cited), corrects=corrects is not None)
+        by = authority.of_call(checks.origin(origin), content, self._drawers(cited), corrects=corrects is not None)
         new = NewEntry(
             id=checks.new_id(),
             content=content,
@@ -220,7 +220,7 @@ class Knowledge:
         if not isinstance(expires_at, EllipsisType):
             values["expires_at"] = checks.moment(expires_at, "expected end")
         cited = self._cited(evidence)
-        by = authority.of_call(origin, values.get("content"), self._drawers(cited), corrects=True)
+        by = authority.of_call(checks.origin(origin), values.get("content"), self._drawers(cited), corrects=True)
         with self._ledger() as ledger:
             entry = changing.existing(ledger, entry_id)
             return changing.update(ledger, entry, values, by=by, version=version, evidence=cited)
@@ -235,7 +235,7 @@ class Knowledge:
             AuthorityTooLow: somebody of higher authority stands behind it.
         """
         told = " ".join(reason.split())[:_LONGEST_REASON] or "removed"
-        by = authority.of_call(origin, None, (), corrects=True)
+        by = authority.of_call(checks.origin(origin), None, (), corrects=True)
         with self._ledger() as ledger:
             return changing.deactivate(ledger, changing.existing(ledger, entry_id), told, successor, by=by)
 
@@ -247,7 +247,7 @@ class Knowledge:
             AuthorityTooLow: somebody of higher authority corrected it.
             InvalidInput: another entry says this already.
         """
-        by = authority.of_call(origin, None, (), corrects=True)
+        by = authority.of_call(checks.origin(origin), None, (), corrects=True)
         with self._ledger() as ledger:
             return changing.reactivate(ledger, changing.existing(ledger, entry_id), by=by)
 
@@ -260,7 +260,7 @@ class Knowledge:
         Raises:
             AuthorityTooLow: the memory by itself (`system`, `dream`) deletes nothing that somebody stands behind.
         """
-        by = authority.of_call(origin, None, (), corrects=False)
+        by = authority.of_call(checks.origin(origin), None, (), corrects=False)
         with self._ledger() as ledger:
             return changing.delete(ledger, entry_id, by=by)
 

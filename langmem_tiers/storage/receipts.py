@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select
+from sqlalchemy import Connection, Select, bindparam, delete, func, insert, or_, select
 from sqlalchemy.sql.dml import ReturningInsert
 
 from langmem_tiers.clock import from_millis, to_millis
@@ -109,6 +109,13 @@ def _shown_for(*, some: bool, without: bool) -> Select[Any]:
     if without:
         wanted = wanted.where(receipts.c.message_id.is_distinct_from(bindparam("but")))
     return wanted
+
+
+def forget(connection: Connection, space: str, names: Collection[str]) -> int:
+    """Drop the recalls whose block shows one of these entries: it holds their words; how many there were."""
+    shows = [receipts.c.shown.contains(f'"entry:{name}#', autoescape=True) for name in names]
+    dropped = delete(receipts).where(receipts.c.space == space, or_(*shows))
+    return int(connection.execute(dropped).rowcount) if shows else 0
 
 
 def any_in_session(connection: Connection, space: str, session: str, other_than: str | None) -> bool:

@@ -62,6 +62,8 @@ _TAIL = re.compile(
 )
 _TAIL_CALL = re.compile(r", ([A-Z][a-z]+)$")
 _AND_SPEAKER = re.compile(rf"and (?!it\b)(?:{_SUBJECT})")
+# A clause that says something of its own is no list of people: "my name is Bob | and I live in Ulm".
+_SAYS = re.compile(r"(?:\b(?:is|are|was|were|has|had|isn't|wasn't)|'s) ")
 _LONGEST = 240
 _LONGEST_SENTENCE = 1000  # characters; a longer one is no sentence
 
@@ -110,7 +112,9 @@ def _parts(sentence: str) -> Iterator[tuple[int, int]]:
 def _goes_on(before: str, after: str) -> bool:
     """Whether the joint lies within one clause: "my wife | and I went", "last Friday, | I went"."""
     if _AND_SPEAKER.match(after):
-        return re.fullmatch(r"\W*(?:[Mm]y|[Oo]ur|[A-Z]\w+)(?: [\w-]+){0,3}", before.rpartition(", ")[2]) is not None
+        last = before.rpartition(", ")[2]
+        people = re.fullmatch(r"\W*(?:[Mm]y|[Oo]ur|[A-Z]\w+)(?: [\w-]+){0,3}", last)
+        return people is not None and not _SAYS.search(last)
     return _ONLY_A_TIME.fullmatch(trimmed(before)) is not None
 
 

@@ -115,6 +115,8 @@ def _of_turn(reading: _Reading, before: Said | None) -> Iterator[Proposal]:
         remembered = _REMEMBER.match(sentence.text)
         if not remembered and sifting.is_task(sentence.text):
             return
+        if sifting.is_taken_back(sentence.text):
+            continue
         corrected = corrections.read(sentence.text, before if place < 2 else None)
         if corrected and not sifting.is_question(sentence.text) and not sifting.is_joking(sentence.text):
             yield _correction(reading, sentence, corrected)

@@ -115,6 +115,8 @@ _CUT = re.compile(
     r"|\s\bso\b|\s\bas\b|\s\bwhen\b|\s\bwhile\b|\s\bto see\b)\s*"
 )
 
+_TAKEN_BACK = re.compile(r"\bno,? wait\b|\bwait,? no\b|\bscratch that\b|\[secret:", re.IGNORECASE)
+
 
 def is_unreal(sentence: str) -> bool:
     """Whether the sentence supposes, wishes or gives an example."""
@@ -139,6 +141,11 @@ def jokes_throughout(text: str) -> bool:
 def is_task(sentence: str) -> bool:
     """Whether the sentence orders a piece of work, so that what follows is material for it."""
     return _TASK.search(sentence) is not None or _ORDER_TO_AGENT.search(sentence) is not None
+
+
+def is_taken_back(sentence: str) -> bool:
+    """What is taken back in the same breath is no statement, and neither is what a mask stands in for."""
+    return _TAKEN_BACK.search(sentence) is not None
 
 
 def is_question(sentence: str) -> bool:

@@ -159,7 +159,11 @@ def _origin(window: Window) -> Origin:
 
 
 def _made(window: Window, found: Found, landed: Landed) -> MiningReport:
-    refused = [reading.refusal(each.proposal.content, each.reason) for each in landed.refused]
+    # What was deleted leaves no words, here neither.
+    refused = [
+        reading.refusal("" if each.reason == intake.DELETED else each.proposal.content, each.reason)
+        for each in landed.refused
+    ]
     kinds = [each.kind for each in found.for_graph]
     return MiningReport(
         session=window.session,
