@@ -88,7 +88,8 @@ def _episode(episode_id: str, space: Space) -> str:
 def _refused(given: object) -> str:
     if not isinstance(given, Mapping):
         return shortened(str(given), _SHOWN)
-    return f"“{shortened(str(given.get('content')), _SHOWN)}”: {given.get('reason')}"
+    content = shortened(str(given.get("content") or ""), _SHOWN)
+    return f"{f'“{content}”' if content else 'something'}: {given.get('reason')}"
 
 
 def _plain(value: object) -> str:
