@@ -93,6 +93,14 @@ def test_what_was_derived_from_a_message_gives_way_to_the_message_itself(alice):
     assert (refs(recalled), verdicts(recalled)) == ([], {derived.entry.id: "quoted_instead"})
 
 
+def test_whoever_corrects_what_was_corrected_meanwhile_corrects_what_holds_instead(alice):
+    june = alice.knowledge.save("The launch of the robot is in June.", origin="user").entry
+    july = alice.knowledge.save("The launch of the robot is in July.", origin="user", corrects=june.id).entry
+    august = alice.knowledge.save("The launch of the robot is in August.", origin="user", corrects=june.id)
+    assert august.corrected == july.id
+    assert [found.entry.id for found in alice.knowledge.search("launch robot")] == [august.entry.id]
+
+
 def test_a_deleted_entry_leaves_its_words_in_no_receipt_and_no_repeated_block(alice):
     entry = alice.knowledge.save(MODE).entry
     alice.flush()

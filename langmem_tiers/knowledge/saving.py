@@ -8,7 +8,7 @@ from langmem_tiers.knowledge import authority, changing, forgetting, landing
 from langmem_tiers.knowledge.landing import Landing
 from langmem_tiers.knowledge.ledger import Ledger
 from langmem_tiers.knowledge.nearby import Nearby
-from langmem_tiers.knowledge.types import Saved
+from langmem_tiers.knowledge.types import Entry, Saved
 from langmem_tiers.storage.entries import NewEntry
 from langmem_tiers.writing.proposals import Evidence
 
@@ -22,7 +22,7 @@ def save(
         UnknownEntry: there is no entry to correct.
         AuthorityTooLow: somebody of higher authority stands behind it, or corrected what is to be saved.
     """
-    wrong = None if corrects is None else changing.existing(ledger, corrects)
+    wrong = None if corrects is None else _holding(ledger, changing.existing(ledger, corrects))
     if wrong is not None:
         authority.require(wrong, new.authority)
     forgetting.unearth(ledger, new.content)
@@ -32,6 +32,18 @@ def save(
     if wrong.active:
         ledger.retire(wrong, "corrected", landed.entry.id)
     return Saved(entry=landed.entry, outcome=landed.outcome, merged=landed.merged, corrected=wrong.id)
+
+
+def _holding(ledger: Ledger, named: Entry) -> Entry:
+    """The entry to correct: the one that holds instead, where the one named was corrected or merged meanwhile."""
+    seen, here = {named.id}, named
+    while not here.active and here.successor is not None and here.successor not in seen:
+        after = ledger.read(here.successor)
+        if after is None:
+            break
+        seen.add(after.id)
+        here = after
+    return here
 
 
 def _landed(

@@ -20,7 +20,7 @@ from langmem_tiers.storage.embedding_cache import ChunkVectors, Vectors
 
 _GONE = -1
 # Up to so many vectors all are compared; beyond, so many of those with the most signs in common. With MiniLM these hold
-# 99.9 % of the 60 nearest (docs/figures.md).
+# 99.9 % of the 60 nearest (docs/decisions.md).
 _COMPARED_IN_FULL = 20_000
 _COMPARED = 2_000
 
