@@ -70,8 +70,8 @@ class ModelAsker:
         Raises:
             StorageError: a call could not be booked, and was not made.
         """
-        if seconds := self.resting():
-            return self._rest(seconds)
+        if refused := self._refused():
+            return Answer(failure="resting", reason=f"resting: {refused}")
         attempt = self._attempt(schema, prompt, source, session, timeout, output_tokens)
         return self._answer(attempt.run(), attempt.booking)
 
@@ -86,14 +86,19 @@ class ModelAsker:
         output_tokens: int | None = None,
     ) -> Answer[T]:
         """`ask`, while the event loop goes on."""
-        if seconds := self.resting():
-            return self._rest(seconds)
+        if refused := self._refused():
+            return Answer(failure="resting", reason=f"resting: {refused}")
         attempt = self._attempt(schema, prompt, source, session, timeout, output_tokens)
         return self._answer(await attempt.arun(), attempt.booking)
 
-    def _rest(self, seconds: float) -> Answer[T]:
-        reason = f"resting: {seconds:.0f} s more after {self._model.breaker.reason}"
-        return Answer(failure="resting", reason=reason)
+    def _refused(self) -> str:
+        """Why nothing is asked now, empty where something may be."""
+        seconds = self.resting()
+        return f"{seconds:.0f} s more after {self._model.breaker.reason}" if seconds else ""
+
+    def _longest(self, timeout: float | None) -> float:
+        """Seconds that one question may take."""
+        return self._settings.timeout_seconds if timeout is None else timeout
 
     def _attempt(
         self,
@@ -105,7 +110,7 @@ class ModelAsker:
         output_tokens: int | None,
     ) -> _Attempt[T]:
         tokens = output_tokens or self._settings.output_tokens
-        seconds = self._settings.timeout_seconds if timeout is None else timeout
+        seconds = self._longest(timeout)
         until = monotonic() + seconds
         booking = Booking(
             self._usage,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from time import monotonic
 
-from langmem_tiers.llm.answers import Answer, Prompt, T
+from langmem_tiers.llm.answers import Answer, T
 from langmem_tiers.llm.asker import ModelAsker
+from langmem_tiers.llm.booking import Booking
+from langmem_tiers.llm.calling import Failed
 from langmem_tiers.llm.usage_book import UsageBook
 from langmem_tiers.settings import BudgetSettings
 from langmem_tiers.storage.usages import Usage, UsageKey
@@ -24,54 +26,21 @@ class RationedAsker(ModelAsker):
         self._seconds = seconds
         self._until = monotonic() + seconds
 
-    def ask(
-        self,
-        schema: type[T],
-        prompt: Prompt,
-        *,
-        source: str,
-        session: str | None = None,
-        timeout: float | None = None,
-        output_tokens: int | None = None,
-    ) -> Answer[T]:
-        """`ModelAsker.ask`, as long as there is something left."""
-        if spent := self._spent():
-            return _later(Answer(), spent)
-        given = {"source": source, "session": session, "output_tokens": output_tokens}
-        answer = super().ask(schema, prompt, timeout=self._longest(timeout), **given)  # type: ignore[arg-type]
-        return self._told(answer)
-
-    async def aask(
-        self,
-        schema: type[T],
-        prompt: Prompt,
-        *,
-        source: str,
-        session: str | None = None,
-        timeout: float | None = None,
-        output_tokens: int | None = None,
-    ) -> Answer[T]:
-        """`ask`, while the event loop goes on."""
-        if spent := self._spent():
-            return _later(Answer(), spent)
-        given = {"source": source, "session": session, "output_tokens": output_tokens}
-        answer = await super().aask(schema, prompt, timeout=self._longest(timeout), **given)  # type: ignore[arg-type]
-        return self._told(answer)
-
     def _longest(self, timeout: float | None) -> float:
-        left = max(0.0, self._until - monotonic())
-        return min(self._settings.timeout_seconds if timeout is None else timeout, left)
+        return min(super()._longest(timeout), max(0.0, self._until - monotonic()))
 
-    def _spent(self) -> str:
-        """Why nothing more is asked, empty where it may be."""
+    def _refused(self) -> str:
         if self._calls.left == 0:
             return self._calls.spent
-        return "" if monotonic() < self._until else f"no more than {self._seconds:g} s at once"
+        over = monotonic() >= self._until
+        return f"no more than {self._seconds:g} s at once" if over else super()._refused()
 
-    def _told(self, answer: Answer[T]) -> Answer[T]:
+    def _answer(self, result: T | Failed, booking: Booking) -> Answer[T]:
         """The answer; that its last call was refused for the ration does not mean that the budget is used up."""
-        refused = answer.failure == "budget" and self._calls.refused
-        return _later(answer, self._calls.spent) if refused else answer
+        answer = super()._answer(result, booking)
+        if answer.failure != "budget" or not self._calls.refused:
+            return answer
+        return replace(answer, failure="resting", reason=f"resting: {self._calls.spent}")
 
 
 class _CountedBook(UsageBook):
@@ -92,7 +61,3 @@ class _CountedBook(UsageBook):
         if limit is None:
             self.left -= 1
         return limit
-
-
-def _later(answer: Answer[T], reason: str) -> Answer[T]:
-    return replace(answer, failure="resting", reason=f"resting: {reason}")
