@@ -152,6 +152,46 @@ class MissingUser(MemoryTiersError, ValueError):
     )
 
 
+class InvalidRelation(InvalidInput):
+    """A relation that can not be: of something to itself, without an object or a value, or with both."""
+
+    way_out = "Give a subject, a predicate, and either an object or a value."
+
+
+class InvalidPeriod(InvalidInput):
+    """A time that ends before it begins, or a text that is no date."""
+
+    way_out = "Write a date as 2024, 2024-05, 2024-05-17 or a time with its zone; the end lies behind the beginning."
+
+
+class AmbiguousEntity(InvalidInput):
+    """A name that several entities have; `ids` are theirs."""
+
+    way_out = "Name the one that is meant by its id."
+
+    def __init__(self, message: str, *, ids: tuple[str, ...] = (), way_out: str | None = None) -> None:
+        self.ids = ids
+        super().__init__(message, way_out=way_out)
+
+
+class MergeRefused(InvalidInput):
+    """Two entities that can not be one: the same already, kept apart by the user, or of conflicting facts."""
+
+    way_out = "See `space.graph.entity` for what each is, and name two others."
+
+
+class UnknownEntity(MemoryTiersError, LookupError):
+    """No entity has this id or name."""
+
+    way_out = "Ask space.graph.resolve(name) what there is."
+
+
+class UnknownRelation(MemoryTiersError, LookupError):
+    """No relation has this id: it never had, or was deleted."""
+
+    way_out = "Look at the timeline of its entity to learn its id."
+
+
 class UnknownEntry(MemoryTiersError, LookupError):
     """No entry has this id: it never had, or was deleted."""
 

@@ -195,6 +195,25 @@ class FlushSettings(_Frozen):
     timeout_seconds: float = Field(default=90.0, gt=0, description="Longest time of one flush (GoClaw).")
 
 
+class GraphSettings(_Frozen):
+    """The knowledge graph: what a question may take, and when two entities are one."""
+
+    enabled: bool = Field(default=True, description="False: nothing is taken up into the graph by itself.")
+    depth: int = Field(default=2, ge=1, le=6, description="Most steps from an entity that a question asks for.")
+    fan_out: int = Field(default=25, ge=1, le=10_000, description="Most relations followed from one entity.")
+    results: int = Field(default=100, ge=1, le=100_000, description="Most relations of one answer.")
+    checkpoint_changes: int = Field(default=500, ge=1, description="Changes after which the graph is written to disk.")
+    window_proposals: int = Field(default=20, ge=1, description="Most relations taken up of one message.")
+    merge_score: int = Field(default=92, ge=0, le=100, description="Names at least as like as this may be merged.")
+    flag_score: int = Field(default=80, ge=0, le=100, description="Names at least as like as this are flagged.")
+    single_valued: frozenset[str] = Field(
+        default=frozenset(), description="Predicates of yours that hold one value at a time, beside the built-in ones."
+    )
+    several_valued: frozenset[str] = Field(
+        default=frozenset(), description="Predicates that hold several values, also where a built-in one holds one."
+    )
+
+
 class PrivacySettings(_Frozen):
     """What happens to secrets: keys, tokens, passwords, card numbers."""
 
@@ -224,4 +243,5 @@ class Settings(_Frozen):
     identity: IdentitySettings = IdentitySettings()
     documents: DocumentSettings = DocumentSettings()
     flush: FlushSettings = FlushSettings()
+    graph: GraphSettings = GraphSettings()
     privacy: PrivacySettings = PrivacySettings()

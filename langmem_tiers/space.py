@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
-from langmem_tiers.clock import require_aware, to_millis
-from langmem_tiers.errors import InvalidInput, InvalidPointer
+from langmem_tiers import arguments
+from langmem_tiers.clock import to_millis
+from langmem_tiers.errors import InvalidPointer
 from langmem_tiers.palace import tree
 from langmem_tiers.palace.pointers import parse_pointer
 from langmem_tiers.types import (
@@ -29,14 +30,15 @@ if TYPE_CHECKING:
     from langmem_tiers.episodes.archive import Episodes
     from langmem_tiers.identity.identity import Identity
     from langmem_tiers.knowledge.knowledge import Knowledge
+    from langmem_tiers.knowledge_graph.graph import KnowledgeGraph
     from langmem_tiers.llm.usage_book import UsageLine
     from langmem_tiers.memory import Memory
     from langmem_tiers.recall.request import RecallRequest
     from langmem_tiers.storage.usages import UsageBy
     from langmem_tiers.writing.mining.types import MiningReport
 
-# Eighteen digits are what a 64-bit key can hold.
-_DIGITS = 18
+# What `usage` looks back at most: a hundred years.
+_MOST_DAYS = 36_500
 
 
 class Space:
@@ -60,6 +62,13 @@ class Space:
         from langmem_tiers.knowledge.knowledge import Knowledge
 
         return Knowledge(self)
+
+    @property
+    def graph(self) -> KnowledgeGraph:
+        """Who and what is spoken of, how they relate, since when and until when."""
+        from langmem_tiers.knowledge_graph.graph import KnowledgeGraph
+
+        return KnowledgeGraph(self)
 
     @property
     def identity(self) -> Identity:
@@ -96,11 +105,15 @@ class Space:
 
         Raises:
             StorageError: nothing was stored; calling again stores nothing twice.
-            InvalidInput: `turns` holds something else than turns.
+            InvalidInput: `turns` holds something else than turns, or another argument is no text.
         """
         from langmem_tiers.writing.tracking import Conversation, track
 
-        conversation = Conversation(session=session, project=project, agent=agent)
+        conversation = Conversation(
+            session=arguments.optional_text(session, "session"),
+            project=arguments.optional_text(project, "project"),
+            agent=arguments.optional_text(agent, "agent"),
+        )
         with self.memory.use(self.name) as store:
             report = track(store.database, turns, conversation, settings=self.memory.settings, now=self.memory.clock())
         if report.stored or report.revised:
@@ -155,13 +168,12 @@ class Space:
 
         Raises:
             NaiveDatetime: `now` or `until` has no time zone.
-            InvalidInput: `query` is no text.
+            InvalidInput: `query` is no text, or another argument is of another type or out of range.
         """
         from langmem_tiers.recall.pipeline import Recall
 
         request = self._request(query, session, message_id, window, now, until, fallback, keep_receipt)
-        chosen = {"limit": limit, "threshold": threshold, "token_budget": token_budget}
-        request = _with_chosen(request, chosen)
+        request = _with_chosen(request, limit, threshold, token_budget)
         with ExitStack() as stack:
             own = stack.enter_context(self.memory.use(self.name))
             others = [stack.enter_context(self.memory.use(name)) for name in self.fallbacks]
@@ -210,7 +222,8 @@ class Space:
         """A drawer by number or AAAK pointer (`§W-001/R-02/D-003`), None when there is none.
 
         Raises:
-            InvalidPointer: `which` is neither, or the pointer of a room.
+            InvalidPointer: `which` is a text that is neither, or the pointer of a room.
+            InvalidInput: it is neither text nor whole number.
         """
         from langmem_tiers.storage import drawers, rooms
 
@@ -231,8 +244,9 @@ class Space:
         """All drawers of a session, or of the space, in the order they were stored."""
         from langmem_tiers.storage import drawers
 
+        wanted = arguments.optional_text(session, "session")
         with self.memory.use(self.name) as store, store.reading() as connection:
-            return tuple(drawers.of_session(connection, store.key, session))
+            return tuple(drawers.of_session(connection, store.key, wanted))
 
     def sessions(self) -> tuple[Session, ...]:
         """All conversations, in the order they were opened."""
@@ -249,9 +263,9 @@ class Space:
         """Note that a conversation is over; a later message opens it again. An unknown one is no error."""
         from langmem_tiers.storage import change_log, rooms
 
-        now = to_millis(self.memory.clock())
+        ended, now = arguments.text(session, "session"), to_millis(self.memory.clock())
         with self.memory.use(self.name) as store, store.writing() as connection:
-            room = rooms.of_session(connection, store.key, session)
+            room = rooms.of_session(connection, store.key, ended)
             if room is not None and room.ended_at is None:
                 rooms.end(connection, store.key, room.number, now)
                 change_log.append(connection, store.key, "session.ended", room.number, at=now)
@@ -270,18 +284,28 @@ class Space:
         """
         from langmem_tiers.writing.mining.miner import mine
 
+        wanted = arguments.optional_text(session, "session")
         with self.memory.use(self.name) as store:
-            reports = mine(self.memory.deriving(store).miner(), session)
+            reports = mine(self.memory.deriving(store).miner(), wanted)
         self.memory.wake(self.name)
         return reports
 
     def usage(self, *, days: int | None = None, by: UsageBy = "source") -> tuple[UsageLine, ...]:
-        """What models took for this space, in the last `days` days or ever, summed up by source, day or model."""
-        from langmem_tiers.llm.usage_book import UsageBook
+        """What models took for this space, in the last `days` days or ever, by source, day, session or model.
 
-        since = None if days is None else (self.memory.clock() - timedelta(days=days - 1)).date()
+        Today (UTC) is the first of the days.
+
+        Raises:
+            InvalidInput: `days` is no whole number from 1 to 36,500, or `by` is none of these words.
+        """
+        from langmem_tiers.llm.usage_book import UsageBook
+        from langmem_tiers.storage.usages import UsageBy
+
+        back = arguments.optional_whole(days, "days", least=1, most=_MOST_DAYS)
+        since = None if back is None else (self.memory.clock() - timedelta(days=back - 1)).date()
+        known: UsageBy = arguments.one_of(by, "by", get_args(UsageBy))
         with self.memory.use(self.name) as store:
-            return tuple(UsageBook(store.database).summary(since=since, by=by))
+            return tuple(UsageBook(store.database).summary(since=since, by=known))
 
     def palace(self) -> tuple[PalaceWing, ...]:
         """The tree: wings, their rooms, their closets, their drawers."""
@@ -294,18 +318,24 @@ class Space:
         return tree.palace(wings, found, held)
 
     def receipts(self, *, limit: int = 20) -> tuple[Receipt, ...]:
-        """The receipts of the last recalls, newest first."""
+        """The receipts of the last recalls, newest first.
+
+        Raises:
+            InvalidInput: `limit` is below 1.
+        """
         from langmem_tiers.storage import receipts
 
+        most = arguments.whole(limit, "limit", least=1)
         with self.memory.use(self.name) as store, store.reading() as connection:
-            return tuple(receipts.latest(connection, store.key, limit))
+            return tuple(receipts.latest(connection, store.key, most))
 
     def receipt(self, number: int) -> Receipt | None:
         """The receipt of a recall, None when there is none of this number (any more)."""
         from langmem_tiers.storage import receipts
 
+        wanted = arguments.whole(number, "number")
         with self.memory.use(self.name) as store, store.reading() as connection:
-            return receipts.one(connection, store.key, number)
+            return receipts.one(connection, store.key, wanted)
 
     def stats(self) -> SpaceStats:
         """Counts and sizes."""
@@ -340,7 +370,7 @@ class Space:
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until the background work of this space is done; see `Memory.flush`."""
-        return self.memory.finish({self.name}, timeout)
+        return self.memory.finish({self.name}, arguments.seconds(timeout, "timeout"))
 
     def _request(
         self,
@@ -356,36 +386,45 @@ class Space:
         from langmem_tiers.recall.request import RecallRequest
         from langmem_tiers.trust import secrets
 
-        if not isinstance(query, str):
-            raise InvalidInput(f"A {type(query).__name__} is no query.", way_out="Give the user's message as text.")
+        asked = arguments.any_text(query, "query")
         settings = self.memory.settings.recall
         return RecallRequest(
-            query=query if self.memory.settings.privacy.drawers == "keep" else secrets.mask(query),
-            session=session,
-            message_id=message_id,
-            window=window,
+            query=asked if self.memory.settings.privacy.drawers == "keep" else secrets.mask(asked),
+            session=arguments.optional_text(session, "session"),
+            message_id=arguments.optional_text(message_id, "message_id"),
+            window=None if window is None else arguments.texts(window, "window"),
             window_turns=self.memory.settings.window.turns,
-            now=self.memory.clock() if now is None else require_aware(now, "moment of recall"),
-            until=None if until is None else require_aware(until, "date limit"),
+            now=arguments.optional_moment(now, "now") or self.memory.clock(),
+            until=arguments.optional_moment(until, "until"),
             limit=settings.limit,
             threshold=settings.threshold,
             token_budget=settings.token_budget,
-            fallback=fallback,
-            keep_receipt=keep_receipt,
+            fallback=arguments.flag(fallback, "fallback"),
+            keep_receipt=arguments.flag(keep_receipt, "keep_receipt"),
             settings=settings,
         )
 
 
 def _number(which: int | str) -> int | None:
     """The drawer number that is meant, None for a text that is none; no drawer has the number 0."""
-    if isinstance(which, int):
-        return which if 0 < which < 10**_DIGITS else 0
+    if not isinstance(which, str):
+        number = arguments.integer(which, "which", "a drawer's number or pointer")
+        return number if 0 < number <= arguments.MOST else 0
     text = which.strip()
-    return int(text) if text.isdecimal() and len(text) <= _DIGITS else None
+    return int(text) if text.isdecimal() and len(text) <= len(str(arguments.MOST)) else None
 
 
-def _with_chosen(request: RecallRequest, chosen: dict[str, float | None]) -> RecallRequest:
+def _with_chosen(
+    request: RecallRequest, limit: int | None, threshold: float | None, token_budget: int | None
+) -> RecallRequest:
+    """The request, with what the call asks for instead of the settings."""
     from dataclasses import replace
 
-    given = {name: value for name, value in chosen.items() if value is not None}
-    return replace(request, **given) if given else request  # type: ignore[arg-type]
+    return replace(
+        request,
+        limit=request.limit if limit is None else arguments.whole(limit, "limit", least=1),
+        threshold=request.threshold if threshold is None else arguments.share(threshold, "threshold"),
+        token_budget=(
+            request.token_budget if token_budget is None else arguments.whole(token_budget, "token_budget", least=1)
+        ),
+    )

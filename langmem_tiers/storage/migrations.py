@@ -46,10 +46,15 @@ def _knowledge(connection: Connection) -> None:
     note_words.create(connection)
 
 
+def _graph(connection: Connection) -> None:
+    schema.metadata.create_all(connection)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration("create", _create),
     Migration("states of drawers", _states),
     Migration("knowledge, episodes, identity, documents", _knowledge),
+    Migration("temporal knowledge graph", _graph),
 )
 
 

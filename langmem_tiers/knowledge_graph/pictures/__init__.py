@@ -1,0 +1,1 @@
+"""Pictures of the knowledge graph: drawings and pages."""

@@ -1,0 +1,1 @@
+"""Entities and relations found in what was said, without a model."""
