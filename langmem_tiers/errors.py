@@ -180,6 +180,28 @@ class MergeRefused(InvalidInput):
     way_out = "See `space.graph.entity` for what each is, and name two others."
 
 
+class UnknownDream(MemoryTiersError, LookupError):
+    """No dream has this id."""
+
+    way_out = "`langmem-tiers dreams` lists them."
+
+
+class DreamConflict(MemoryTiersError, RuntimeError):
+    """A dream can not be undone, or done again: later changes touched the same records; `records` names them."""
+
+    way_out = "Undo what came later first, or mend the records named by hand."
+
+    def __init__(self, message: str, *, records: tuple[str, ...] = (), way_out: str | None = None) -> None:
+        self.records = records
+        super().__init__(message, way_out=way_out)
+
+
+class LeaseLost(MemoryTiersError, RuntimeError):
+    """Somebody else took over what this was doing; nothing of it was written."""
+
+    way_out = "Look at what the other one did, and try again."
+
+
 class UnknownEntity(MemoryTiersError, LookupError):
     """No entity has this id or name."""
 

@@ -160,6 +160,9 @@ class KnowledgeSettings(_Frozen):
     merge_similarity: float = Field(
         default=0.9, ge=0, le=1, description="Nearest vectors from here on may be the same fact; see docs/figures.md."
     )
+    enrich: bool = Field(
+        default=True, description="A model cleans, splits and files what was saved, in the background (AgentStudio)."
+    )
 
 
 class EpisodeSettings(_Frozen):
@@ -214,6 +217,29 @@ class GraphSettings(_Frozen):
     )
 
 
+class DreamSettings(_Frozen):
+    """Consolidation: when it runs, how much it looks at, and how much it may change."""
+
+    enabled: bool = Field(default=True, description="False: only by hand.")
+    episodes: int = Field(default=5, ge=1, description="Unpromoted episodes that start one (GoClaw).")
+    debounce_minutes: float = Field(default=10, ge=0, description="Least time between two of a space (GoClaw).")
+    interval_hours: float | None = Field(default=None, gt=0, description="Also so often, where something changed.")
+    prune_hours: float = Field(default=6, gt=0, description="How often what has expired is removed (GoClaw).")
+    entries: int = Field(default=1000, ge=1, description="Most entries of one dream (RockBot).")
+    batch_entries: int = Field(default=40, ge=2, description="Entries of one question to the model.")
+    signals: int = Field(default=50, ge=0, description="Most feedback signals (RockBot).")
+    signal_days: float = Field(default=7, gt=0, description="How far back they are looked for (RockBot).")
+    turns: int = Field(default=400, ge=0, description="Most turns that the preference pass reads.")
+    promoted: int = Field(default=10, ge=1, description="Most episodes of one synthesis (GoClaw).")
+    synthesis_tokens: int = Field(default=4096, ge=64, description="Longest synthesis (GoClaw).")
+    preferences: bool = Field(default=True, description="Infer preferences (RockBot PreferenceInferenceEnabled).")
+    retire_share: float = Field(default=0.1, ge=0, le=1, description="Most entries that one dream retires, as a share.")
+    retire_most: int = Field(default=20, ge=0, description="And as a number; the smaller of the two counts.")
+    golden: int = Field(default=20, ge=0, description="Questions made from the space's own words for the gate.")
+    fade_days: float = Field(default=90, gt=0, description="Half-life of an inferred preference's confidence.")
+    lease_seconds: float = Field(default=300, gt=0, description="How long a dream that died holds up the next.")
+
+
 class PrivacySettings(_Frozen):
     """What happens to secrets: keys, tokens, passwords, card numbers."""
 
@@ -244,4 +270,5 @@ class Settings(_Frozen):
     documents: DocumentSettings = DocumentSettings()
     flush: FlushSettings = FlushSettings()
     graph: GraphSettings = GraphSettings()
+    dream: DreamSettings = DreamSettings()
     privacy: PrivacySettings = PrivacySettings()

@@ -26,6 +26,8 @@ Kind = Literal[
     "episode.added",  # subject is an episode
     "entities.changed",  # subject..until are entities that are new, changed, merged, parted or gone
     "relations.changed",  # subject..until are relations that are new, have a new version, or are gone
+    "dream.applied",  # subject is a dream
+    "dream.undone",  # subject is a dream
     "proposals.added",  # subject..until are proposals for the graph
     "identity.changed",  # subject is its new version
     "document.changed",  # a document was written or deleted; detail is its path

@@ -46,7 +46,8 @@ def _knowledge(connection: Connection) -> None:
     note_words.create(connection)
 
 
-def _graph(connection: Connection) -> None:
+def _tables(connection: Connection) -> None:
+    # Those that are there already are left as they are.
     schema.metadata.create_all(connection)
 
 
@@ -54,7 +55,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration("create", _create),
     Migration("states of drawers", _states),
     Migration("knowledge, episodes, identity, documents", _knowledge),
-    Migration("temporal knowledge graph", _graph),
+    Migration("temporal knowledge graph", _tables),
+    Migration("dreams", _tables),
 )
 
 

@@ -1,0 +1,262 @@
+"""What a dream sees, proposes, decides and reports: frozen, and plain enough to be kept in a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+DreamStatus = Literal["applied", "nothing", "gated", "previewed", "skipped", "undone", "failed"]
+"""`gated`: recall would have become worse; `skipped`: another dream was under way, or nothing was due."""
+Trigger = Literal["hand", "episodes", "interval"]
+Sentiment = Literal["very_irritated", "mildly_frustrated", "casual"]
+SignalKind = Literal["correction", "irritation"]
+DreamPath = Literal["rule", "model"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class EntrySeen(_Frozen):
+    """An entry as a dream saw it; one that has another version at the commit is left alone."""
+
+    id: str
+    version: int
+    content: str
+    category: str
+    tags: tuple[str, ...] = ()
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    authority: int
+    pinned: bool = False
+    origin: str
+    path: str
+    project: str | None = None
+    agent: str | None = None
+    metadata: Mapping[str, Any] = Field(default_factory=dict)
+    evidence: tuple[int, ...] = ()
+    recall_count: int = 0
+
+
+class Signal(_Frozen):
+    """Something a user said that shows that a reply was wrong or unwelcome: feedback."""
+
+    drawer: int
+    session: str
+    kind: SignalKind
+    sentiment: Sentiment
+    quote: str
+    before: str = ""
+    """What the assistant had said."""
+    at: datetime
+
+
+class TurnSeen(_Frozen):
+    """A turn since the last dream."""
+
+    drawer: int
+    session: str
+    role: str
+    content: str
+    said_at: datetime
+
+
+class EpisodeSeen(_Frozen):
+    """An episode that no dream has taken up yet."""
+
+    id: str
+    session: str
+    summary: str
+    abstract: str
+    topics: tuple[str, ...] = ()
+    created_at: datetime
+
+
+class PairSeen(_Frozen):
+    """Two entities that may be the same."""
+
+    first: str
+    second: str
+    first_name: str
+    second_name: str
+    score: float
+    reason: str
+
+
+class Material(_Frozen):
+    """What a dream works with: one moment of a space."""
+
+    space: str
+    at: datetime
+    position: int
+    """Of the change log."""
+    fence: int = 0
+    """Number of the lease; a commit under an older one is refused."""
+    active: int = 0
+    """How many entries are active; `entries` may be fewer."""
+    entries: tuple[EntrySeen, ...] = ()
+    signals: tuple[Signal, ...] = ()
+    turns: tuple[TurnSeen, ...] = ()
+    turns_upto: int = 0
+    """The cursor of the conversation log moves here, whatever comes of the pass."""
+    episodes: tuple[EpisodeSeen, ...] = ()
+    pairs: tuple[PairSeen, ...] = ()
+
+
+class Cited(_Frozen):
+    """A drawer with the words of it that bear something out."""
+
+    drawer: int
+    quote: str = ""
+
+
+class MergeEntries(_Frozen):
+    """Several entries become one; the sources are retired."""
+
+    kind: Literal["merge"] = "merge"
+    sources: tuple[str, ...]
+    content: str
+    category: str = ""
+    tags: tuple[str, ...] = ()
+    why: str = ""
+    path: DreamPath = "model"
+
+
+class RetireEntry(_Frozen):
+    """An entry is noise, or holds no longer: it becomes inactive."""
+
+    kind: Literal["retire"] = "retire"
+    id: str
+    successor: str | None = None
+    why: str = ""
+    path: DreamPath = "model"
+
+
+class RefineEntry(_Frozen):
+    """An entry gets another category or other tags."""
+
+    kind: Literal["refine"] = "refine"
+    id: str
+    category: str | None = None
+    tags: tuple[str, ...] | None = None
+    why: str = ""
+    path: DreamPath = "model"
+
+
+class AntiPattern(_Frozen):
+    """Something the agent should not do again."""
+
+    kind: Literal["anti_pattern"] = "anti_pattern"
+    domain: str
+    content: str
+    evidence: tuple[Cited, ...]
+    why: str = ""
+    path: DreamPath = "model"
+
+
+class InferredPreference(_Frozen):
+    """A preference that nobody stated, but several turns show."""
+
+    kind: Literal["preference"] = "preference"
+    content: str
+    category: str = "user-preferences/inferred"
+    tags: tuple[str, ...] = ()
+    sentiment: Sentiment = "casual"
+    evidence: tuple[Cited, ...]
+    sensitive: bool = False
+    why: str = ""
+    path: DreamPath = "model"
+
+
+class Synthesis(_Frozen):
+    """One long-term document out of several episodes."""
+
+    kind: Literal["synthesis"] = "synthesis"
+    text: str
+    episodes: tuple[str, ...]
+    path: DreamPath = "model"
+
+
+class MergeEntities(_Frozen):
+    """Two entities of the graph are one."""
+
+    kind: Literal["merge_entities"] = "merge_entities"
+    source: str
+    target: str
+    why: str = ""
+    path: DreamPath = "model"
+
+
+class WithdrawRelation(_Frozen):
+    """A relation of the graph rests on nothing that stands."""
+
+    kind: Literal["withdraw_relation"] = "withdraw_relation"
+    id: str
+    why: str = ""
+    path: DreamPath = "rule"
+
+
+Proposal = Annotated[
+    MergeEntries
+    | RetireEntry
+    | RefineEntry
+    | AntiPattern
+    | InferredPreference
+    | Synthesis
+    | MergeEntities
+    | WithdrawRelation,
+    Field(discriminator="kind"),
+]
+
+
+class Rejected(_Frozen):
+    """A proposal that is not carried out, and why."""
+
+    proposal: Proposal
+    reason: str
+
+
+class Decision(_Frozen):
+    """What is to be carried out, and what is not."""
+
+    accepted: tuple[Proposal, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
+
+
+class GoldenResult(_Frozen):
+    """A question that recall answered before, and whether it still would."""
+
+    question: str
+    before: bool
+    after: bool
+
+
+class ChangedRecord(_Frozen):
+    """A record that a dream changed: `before` or `after` is None where there was, or is, none."""
+
+    table: str
+    key: Mapping[str, Any]
+    before: Mapping[str, Any] | None = None
+    after: Mapping[str, Any] | None = None
+
+
+class DreamReport(_Frozen):
+    """What became of a dream: `diff` is readable, `usage` is what models took by source."""
+
+    id: str
+    space: str
+    status: DreamStatus
+    trigger: Trigger = "hand"
+    path: DreamPath = "rule"
+    started_at: datetime
+    finished_at: datetime | None = None
+    decision: Decision = Decision()
+    golden: tuple[GoldenResult, ...] = ()
+    usage: Mapping[str, Mapping[str, float]] = Field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    diff: str = ""
+    undone_at: datetime | None = None
