@@ -1,6 +1,7 @@
 """What the rules keep of conversations without a model: facts per 100 turns, and a sheet to judge them by.
 
-Both speakers of a LoCoMo conversation are read as users, one session at a time. `--sheet` writes a seeded, shuffled
+Both speakers of a LoCoMo conversation are read as users, one session at a time; what a session says that an earlier one
+said is counted once where the knowledge merges the two. `--sheet` writes a seeded, shuffled
 sample of the proposals, without their kinds, with an empty column for the verdict: "worth", "junk" or "wrong" (said of
 the wrong person, or not what was said). The texts of LoCoMo may not be passed on: the sheet belongs beside the data,
 and `--verdicts` writes what is left of a judged one, the numbers of the rows and their verdicts, to `--kept`.
@@ -18,6 +19,7 @@ from pathlib import Path
 from reporting import Row, parser, report, say
 
 from langmem_tiers.clock import utc_now
+from langmem_tiers.knowledge.merging import same_fact
 from langmem_tiers.transfer.locomo import LocomoSample, read_samples, sample_sessions
 from langmem_tiers.transfer.records import ImportedSession, LineProblem
 from langmem_tiers.writing.extractive import proposals
@@ -69,10 +71,17 @@ def keep(sample: LocomoSample) -> Kept:
     """What is proposed of a conversation, each session read by itself."""
     now = utc_now()
     sessions = [session for session in sample_sessions(sample) if isinstance(session, ImportedSession)]
-    found = [proposal for session in sessions for proposal in proposals(turns_of(session), now)]
+    found: list[Proposal] = []
+    for session in sessions:
+        found += [each for each in proposals(turns_of(session), now) if not is_known(each, found)]
     return Kept(
         conversation=sample.sample_id, turns=sum(len(session.messages) for session in sessions), proposals=found
     )
+
+
+def is_known(proposal: Proposal, found: Sequence[Proposal]) -> bool:
+    """Whether a proposal would be merged with another one, as the knowledge merges them."""
+    return any(same_fact(proposal.content, each.content, None).same for each in found)
 
 
 def turns_of(session: ImportedSession) -> list[Said]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from langmem_tiers.errors import InvalidSettings
+from langmem_tiers.graphs.activities import feed_of
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import is_synthetic, read_messages
 from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, Visit, reading
@@ -35,7 +36,10 @@ class FlushNode(MemoryNode):
         report = flushing.flush(visit.space, _turns(visit.messages), **whose)
         if self.on_error == "raise":
             report.tracked.raise_rejected()
-        return Outcome(event=_event(report))
+        event = _event(report)
+        if event is not None and not report.skipped:
+            feed_of(self.memory).tell_by_itself(visit.space, report.tracked.session, flushing.ACTIVITY)
+        return Outcome(event=event)
 
 
 def flush_node(

@@ -5,8 +5,10 @@ import logging
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -14,15 +16,20 @@ from langchain_core.runnables.config import ensure_config
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 
+from langmem_tiers.errors import InvalidSpace, MemoryTiersError, MissingUser
+from langmem_tiers.graphs.activities import feed_of
 from langmem_tiers.graphs.identity import Scope, SpaceChoice, current_runtime, resolve_scope
-from langmem_tiers.graphs.messages import peek, read_messages
-from langmem_tiers.graphs.state import PROFILE, MemoryInput, memory_input
+from langmem_tiers.graphs.messages import last_human, peek, read_messages
+from langmem_tiers.graphs.state import HEARD, PROFILE, MemoryInput, memory_input
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
     from langmem_tiers.space import Space
 
 OnError = Literal["log", "raise"]
+
+# Messages kept in mind per memory, so that each is told of once.
+_KEPT_IN_MIND = 1000
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +39,7 @@ class Visit:
     """One call of a node: the scope, and the messages and blocks of the state.
 
     The blocks are not ours where the thread worked on another space before, such as another user's. The `profile` is
-    what this session began with, None where it begins now.
+    what this session began with, None where it begins now. `heard` is the last activity that the thread was told of.
     """
 
     scope: Scope
@@ -41,21 +48,47 @@ class Visit:
     blocks: dict[str, str]
     blocks_are_ours: bool
     profile: str | None = None
+    heard: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a node did: the update to the state, and what it tells the custom stream."""
+    """What a node did: the update to the state, and what it tells the custom stream of that and of activities."""
 
     update: dict[str, Any] = field(default_factory=dict)
     event: dict[str, Any] | None = None
+    news: tuple[dict[str, Any], ...] = ()
+
+
+class _Told:
+    """The messages of runs without a user that were told of, so that not every node of a run does."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._messages: WeakKeyDictionary[Memory, dict[str, None]] = WeakKeyDictionary()
+
+    def first(self, memory: "Memory", message: str) -> bool:
+        """Whether this message was not told of yet; now it is."""
+        with self._lock:
+            known = self._messages.setdefault(memory, {})
+            new = message not in known
+            known[message] = None
+            if len(known) > _KEPT_IN_MIND:
+                del known[next(iter(known))]
+            return new
+
+
+_told = _Told()
 
 
 class MemoryNode(Runnable[Any, dict[str, Any]]):
     """A LangGraph node over a memory, for sync and async graphs.
 
-    With `on_error="log"` a fault of the memory is logged and the run goes on; with `"raise"` it ends the run.
+    With `on_error="log"` a fault of the memory is logged and the run goes on; with `"raise"` it ends the run. Where a
+    run does not say whose memory it is, its first memory node logs that, and the others keep quiet.
     """
+
+    _tells_news = False
 
     def __init__(
         self,
@@ -81,12 +114,12 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
         """Do the node's work on a state; the update to it."""
         runtime = current_runtime()
-        return _told(self._visited(input, ensure_config(config), runtime), runtime)
+        return _with_event_sent(self._visited(input, ensure_config(config), runtime), runtime)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
         """`invoke` without holding up the event loop."""
         runtime = current_runtime()
-        return _told(await asyncio.to_thread(self._visited, input, ensure_config(config), runtime), runtime)
+        return _with_event_sent(await asyncio.to_thread(self._visited, input, ensure_config(config), runtime), runtime)
 
     @abstractmethod
     def _work(self, visit: Visit) -> Outcome:
@@ -97,12 +130,47 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         return Outcome()
 
     def _visited(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> Outcome:
-        outcome = Outcome()
+        update = self._without_blocks() if peek(state, "memory_blocks") is None else {}
         with self._faults():
-            visit = self._visit(state, config, runtime)
-            outcome = self._at_least(visit)
-            return self._work(visit)
-        return outcome
+            try:
+                visit = self._visit(state, config, runtime)
+            except (MissingUser, InvalidSpace) as error:
+                return self._nobody(state, error)
+            update |= self._at_least(visit).update
+            outcome = self._work(visit)
+            return outcome if runtime is None else self._with_news(visit, outcome)
+        return Outcome(update=update)
+
+    def _with_news(self, visit: Visit, outcome: Outcome) -> Outcome:
+        """The outcome with the activities that the thread has not heard of; where these can not be read, as it is."""
+        if not self._tells_news:
+            return outcome
+        try:
+            news, upto = feed_of(self.memory).news(visit.space, visit.scope.session, visit.heard)
+        except MemoryTiersError as error:
+            logger.warning("activities_not_told node=%s error=%s: %s", self.name, type(error).__name__, error)
+            return outcome
+        scope = outcome.update.get("memory_scope")
+        kept = {**outcome.update, "memory_scope": {**scope, HEARD: upto}} if scope and upto else outcome.update
+        return replace(outcome, update=kept, news=news)
+
+    def _nobody(self, state: Any, error: MemoryTiersError) -> Outcome:
+        """Nobody's memory is worked on: it is said once for a message, and what is an earlier user's goes away."""
+        if self.on_error == "raise":
+            raise error
+        asked = last_human(read_messages(state, self._messages_key))
+        if asked is None or _told.first(self.memory, str(asked.id)):
+            logger.error("memory_node_failed node=%s error=%s: %s", self.name, type(error).__name__, error)
+        update = self._without_blocks()
+        return Outcome(update={**update, "memory_scope": {}} if update else {})
+
+    def _without_blocks(self) -> dict[str, Any]:
+        """No blocks, of the node that answers for them: `build_prompt` takes a state that lacks the key for a mistake.
+
+        Of the others nothing: two nodes of one step must not write the same key.
+        """
+        answers = type(self)._at_least is not MemoryNode._at_least
+        return {"memory_blocks": {}} if answers else {}
 
     def _visit(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> Visit:
         remembered = peek(state, "memory_scope") or {}
@@ -115,6 +183,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
             blocks=peek(state, "memory_blocks") or {},
             blocks_are_ours=remembered.get("space") == scope.space,
             profile=remembered.get(PROFILE) if same_session else None,
+            heard=_number(remembered.get(HEARD)) if same_session else None,
         )
 
     @contextmanager
@@ -145,7 +214,12 @@ def reading(messages_key: str, kind: type[NodeT]) -> type[NodeT]:
     return cast("type[NodeT]", type(kind.__name__, (kind,), {"__call__": call}))
 
 
-def _told(outcome: Outcome, runtime: Runtime[Any] | None) -> dict[str, Any]:
-    if outcome.event is not None and runtime is not None:
-        runtime.stream_writer(outcome.event)
+def _number(given: Any) -> int | None:
+    return given if isinstance(given, int) else None
+
+
+def _with_event_sent(outcome: Outcome, runtime: Runtime[Any] | None) -> dict[str, Any]:
+    if runtime is not None:
+        for event in (*outcome.news, *([outcome.event] if outcome.event is not None else ())):
+            runtime.stream_writer(event)
     return outcome.update

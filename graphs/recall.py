@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class RecallNode(MemoryNode):
     """Writes `memory_blocks` (one block of text for each human message in the window) and `memory_scope`."""
 
+    _tells_news = True
+
     def __init__(self, memory: "Memory", *, window: int | None, placement: Placement, **options: Any) -> None:
         super().__init__(memory, **options)
         self._window = window
@@ -73,7 +75,8 @@ def recall_node(
     It writes two keys of its own into the state and leaves the messages alone: `memory_blocks`, from the id of a human
     message to the block recalled for it, and `memory_scope`, whose memory it was. `build_prompt` puts the blocks
     before the model. Run again for the same message, it gives the same bytes and counts once. On the custom stream it
-    says `{"type": "memory_recalled", "items": 2, "pointers": ["§W-001/R-01/D-001", …], "receipt": 7}`.
+    says `{"type": "memory_recalled", "items": 2, "pointers": ["§W-001/R-01/D-001", …], "receipt": 7}`, after what the
+    memory did by itself since the thread last heard of it; see `track_node`.
 
     Args:
         memory: the open memory.

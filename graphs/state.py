@@ -7,6 +7,8 @@ from langgraph.graph import MessagesState
 
 # In `memory_scope`, what is always before the model: it stays as it was when the session began.
 PROFILE = "profile"
+# And the number of the last activity that the thread has heard of on its custom stream.
+HEARD = "heard"
 
 
 class MemoryInput(TypedDict, total=False):

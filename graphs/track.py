@@ -21,6 +21,8 @@ logger = logging.getLogger(__name__)
 class TrackNode(MemoryNode):
     """Stores every human and AI message that is not stored yet. Writes nothing into the state."""
 
+    _tells_news = True
+
     def _work(self, visit: Visit) -> Outcome:
         turns = [turn_of(message) for message in visit.messages if _was_said(message)]
         if not turns:
@@ -48,7 +50,9 @@ def track_node(
     Tool messages, empty ones and synthetic ones (`lc_source`, such as summaries) are left out. Where a graph removes
     or summarizes messages, put a second track node in front of that. A message's time is taken from
     `additional_kwargs["timestamp"]` (ISO 8601 with a zone) if it is there, else from the clock. On the custom stream it
-    says `{"type": "memory_tracked", "stored": 2, "revised": 0}`.
+    says `{"type": "memory_tracked", "stored": 2, "revised": 0}`, after what the memory did by itself since the thread
+    last heard of it: `{"type": "memory_mined", "number": 12, "session": "monday", "kept": […], "refused": […], …}`, and
+    in the same way `memory_enriched`, `memory_archived` and `memory_flushed`.
 
     Args:
         memory: the open memory.

@@ -22,8 +22,10 @@ def require_aware(moment: datetime, what: str = "datetime") -> datetime:
 
     Raises:
         NaiveDatetime: it has no time zone.
-        InvalidInput: in UTC it is before the year 1 or after the year 9999.
+        InvalidInput: it is no datetime, or in UTC before the year 1 or after the year 9999.
     """
+    if not isinstance(moment, datetime):
+        raise InvalidInput(f"The {what} is no datetime.", way_out="Give a datetime.datetime with a time zone.")
     if moment.tzinfo is None or moment.utcoffset() is None:
         raise NaiveDatetime(f"The {what} {moment.isoformat()} has no time zone.")
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import weakref
 from collections.abc import Callable, Sequence
@@ -12,27 +13,31 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
-from langmem_tiers import naming
+from langmem_tiers import arguments, naming
 from langmem_tiers.background import passes
 from langmem_tiers.background.deriving import Deriving
 from langmem_tiers.background.passes import Outcome
 from langmem_tiers.background.worker import Worker
 from langmem_tiers.clock import Clock, utc_now
-from langmem_tiers.embeddings import resolve
+from langmem_tiers.embeddings import counting, resolve
 from langmem_tiers.embeddings.guard import GuardedEmbedder, NoEmbedder
-from langmem_tiers.errors import MemoryClosed
+from langmem_tiers.errors import MemoryClosed, MemoryTiersError
 from langmem_tiers.llm import guarded_model
 from langmem_tiers.llm.asker import ModelAsker
+from langmem_tiers.llm.directives import Directives
 from langmem_tiers.llm.guarded_model import GuardedModel
+from langmem_tiers.llm.tally import UsageTally
 from langmem_tiers.llm.usage_book import UsageBook
 from langmem_tiers.paths import default_folder
+from langmem_tiers.recall import rerank
 from langmem_tiers.recall.rerank_guard import GuardedReranker, guarded
-from langmem_tiers.recall.tokens import TokenCounter
+from langmem_tiers.recall.tokens import TokenCounter, estimate
 from langmem_tiers.settings import Settings
 from langmem_tiers.space import Space
 from langmem_tiers.storage.folder import open_memory_folder, space_names, unreadable_spaces
 from langmem_tiers.storage.open_spaces import OpenSpaces
 from langmem_tiers.storage.store import SpaceStore
+from langmem_tiers.storage.usages import Usage, UsageKey
 from langmem_tiers.writing.listeners import Listener
 from langmem_tiers.writing.mining.vectors import embed_with
 
@@ -42,6 +47,8 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from langmem_tiers.embeddings.base import Embedder
+
+log = logging.getLogger(__name__)
 
 # Seconds that closing waits for the background step at hand; what is left is done at the next open.
 _CLOSING = 30.0
@@ -81,6 +88,7 @@ class Memory:
         self.clock = clock
         self.count_tokens = TokenCounter()
         self.reranker = reranker
+        self.tally = UsageTally()
         self._model = model
         self._embedder = None if embedder is None else GuardedEmbedder(embedder)
         self._spaces = OpenSpaces(self._open_space, settings.storage.open_spaces)
@@ -119,17 +127,20 @@ class Memory:
         Raises:
             NotAMemoryFolder, FolderNotWritable, DiskFull, NewerSchema: the folder can not be used.
             InvalidSettings: `embedder`, `reranker` or `model` is none of the above.
+            InvalidInput: another argument is of another type.
         """
-        settings = settings or Settings()
+        wanted = default_folder() if path is None else arguments.path(path, "path")
+        settings = Settings() if settings is None else arguments.instance(settings, "settings", Settings, "a Settings")
         chosen, chosen_reranker = resolve(embedder), guarded(reranker)
         chosen_model = None if model is None else guarded_model.guarded(model, settings.model)
-        folder = open_memory_folder(Path(path).expanduser() if path is not None else default_folder())
+        works = arguments.flag(background, "background")
+        tells = arguments.function(clock, "clock")
         return cls(
-            folder,
+            open_memory_folder(wanted),
             embedder=chosen,
             settings=settings,
-            background=background,
-            clock=clock,
+            background=works,
+            clock=tells,
             reranker=chosen_reranker,
             model=chosen_model,
         )
@@ -139,16 +150,19 @@ class Memory:
 
         Raises:
             InvalidSpace: a name that can not be one.
+            InvalidInput: `fallbacks` is no list of names.
         """
-        for each in (name, *fallbacks):
+        others = tuple(arguments.several(fallbacks, "fallbacks", "names of spaces"))
+        for each in (name, *others):
             naming.check_space(each)
-        return Space(self, name, fallbacks=tuple(each for each in dict.fromkeys(fallbacks) if each != name))
+        return Space(self, name, fallbacks=tuple(each for each in dict.fromkeys(others) if each != name))
 
     def user(self, user_id: str | int | UUID | None, *, fallbacks: Sequence[str] = ()) -> Space:
         """The space of a user id, whatever signs it holds.
 
         Raises:
             MissingUser: the id is empty or None.
+            InvalidSpace, InvalidInput: it is no id, or `fallbacks` no list of names.
         """
         return self.space(naming.user_space(user_id), fallbacks=fallbacks)
 
@@ -166,14 +180,14 @@ class Memory:
         False means that `timeout` seconds were over, or that vectors wait for a model that can not be reached: then it
         comes back at once, and trying again in a loop would not end. `Space.stats().pending` tells how many wait.
         """
-        return self.finish(None, timeout)
+        return self.finish(None, arguments.seconds(timeout, "timeout"))
 
     def on_activity(self, listener: Listener) -> Callable[[], None]:
         """Have a function called after each thing that the memory does by itself; call the result to end that.
 
         It is called in the thread that did it, with the activity: what was mined, archived, merged or refused, and why.
         """
-        self._listeners.append(listener)
+        self._listeners.append(arguments.function(listener, "listener"))
         return lambda: self._listeners.remove(listener)
 
     def close(self) -> None:
@@ -183,6 +197,7 @@ class Memory:
         atexit.unregister(self._at_exit)
         if self._worker is not None:
             self._worker.stop(_CLOSING)
+        self._book()
         self._spaces.close()
 
     def __enter__(self) -> Memory:
@@ -202,6 +217,23 @@ class Memory:
     def query_embedder(self) -> GuardedEmbedder | NoEmbedder:
         """Turns queries into vectors, as far as that is possible now."""
         return self._embedder or NoEmbedder()
+
+    def embedder_of(self, name: str) -> GuardedEmbedder | NoEmbedder:
+        """`query_embedder` on behalf of a space: what it embeds is counted there."""
+        if self._embedder is None:
+            return NoEmbedder()
+        model = self._embedder.inner.name
+
+        def count(texts: Sequence[str], failed: bool) -> None:
+            took = Usage(calls=1, failures=int(failed), input_tokens=0 if failed else sum(map(estimate, texts)))
+            self.tally.add(name, self._usage_key(counting.SOURCE, model), took)
+
+        return self._embedder.counted(count)
+
+    def count_rerank(self, name: str, session: str | None, took: Usage) -> None:
+        """Note what the reranker took for a recall in a space."""
+        if self.reranker is not None:
+            self.tally.add(name, self._usage_key(rerank.SOURCE, self.reranker.name, session or ""), took)
 
     @property
     def embedding_model(self) -> str | None:
@@ -226,7 +258,8 @@ class Memory:
             settings=self.settings,
             clock=self.clock,
             asker=self.asker(store),
-            embed=embed_with(self._embedder),
+            embed=embed_with(self.embedder_of(store.name)),
+            directives=Directives(self.path),
             listeners=self.listeners,
         )
 
@@ -271,11 +304,26 @@ class Memory:
         batch = self.settings.storage.embed_batch
         with self._spaces.use(name) as store:
             deriving = self.deriving(store)
-            outcome = passes.run(store, self._embedder, deriving, clock=self.clock, batch=batch, stop=stop)
+            embedder = self.embedder_of(name)
+            usable = embedder if isinstance(embedder, GuardedEmbedder) else None
+            outcome = passes.run(store, usable, deriving, clock=self.clock, batch=batch, stop=stop)
             later = deriving.seconds_to_next()
+            self.tally.book(name, store.database)
         if self._worker is not None and later is not None:
             self._worker.wake_later(name, max(later, _SOONEST))
         return outcome
+
+    def _usage_key(self, source: str, model: str, session: str = "") -> UsageKey:
+        return UsageKey(day=f"{self.clock():%Y-%m-%d}", session=session, source=source, model=model)
+
+    def _book(self) -> None:
+        """Write down what was counted and is not booked yet; what can not be is no reason not to close."""
+        for name in self.tally.spaces():
+            try:
+                with self._spaces.use(name) as store:
+                    self.tally.book(name, store.database)
+            except MemoryTiersError as error:
+                log.warning("usage_not_booked space=%s reason=%s", name, error)
 
     def _resting(self) -> float:
         return 0.0 if self._embedder is None else self._embedder.resting

@@ -22,8 +22,10 @@ def check_space(name: str) -> str:
     """`name` itself, if it can name a space.
 
     Raises:
-        InvalidSpace: it is empty, absolute, climbs, or has over-long or unprintable parts.
+        InvalidSpace: it is no text, empty, absolute, climbs, or has over-long or unprintable parts.
     """
+    if not isinstance(name, str):
+        raise InvalidSpace(f"A {type(name).__name__} is no name of a space.")
     reason = _space_fault(name)
     if reason:
         raise InvalidSpace(f"{_shown(name)} can not name a space: {reason}.")

@@ -19,6 +19,7 @@ SIGNAL_WEIGHTS: dict[str, float] = {
     "statement": 1.0,
     "preference": 0.7,
     "time": 3.0,
+    "graph": 3.0,
 }
 
 
@@ -161,7 +162,7 @@ class KnowledgeSettings(_Frozen):
         default=0.9, ge=0, le=1, description="Nearest vectors from here on may be the same fact; see docs/figures.md."
     )
     enrich: bool = Field(
-        default=True, description="A model cleans, splits and files what was saved, in the background (AgentStudio)."
+        default=True, description="A model cleans, splits and files what was saved, in the background (RockBot)."
     )
 
 

@@ -13,6 +13,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidPointer
 from langmem_tiers.palace import tree
 from langmem_tiers.palace.pointers import parse_pointer
+from langmem_tiers.twins import twin
 from langmem_tiers.types import (
     Drawer,
     Finding,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from langmem_tiers.knowledge_graph.graph import KnowledgeGraph
     from langmem_tiers.llm.usage_book import UsageLine
     from langmem_tiers.memory import Memory
+    from langmem_tiers.recall.layers import Layer, LayerFound
     from langmem_tiers.recall.request import RecallRequest
     from langmem_tiers.storage.usages import UsageBy
     from langmem_tiers.writing.mining.types import MiningReport
@@ -181,10 +183,11 @@ class Space:
                 request,
                 others,
                 own=own,
-                embedder=self.memory.query_embedder,
+                embedder=self.memory.embedder_of(self.name),
                 count_tokens=self.memory.count_tokens,
                 receipts_kept=self.memory.settings.storage.receipts_kept,
                 reranker=self.memory.reranker,
+                count_rerank=lambda took: self.memory.count_rerank(self.name, session, took),
             ).run()
 
     async def arecall(
@@ -217,6 +220,40 @@ class Space:
             fallback=fallback,
             keep_receipt=keep_receipt,
         )
+
+    def search(
+        self,
+        query: str | None = None,
+        *,
+        layer: Layer | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 10,
+    ) -> tuple[LayerFound, ...]:
+        """What is known that fits a query, best first: in the identity (L0), the knowledge (L1) and the archive (L2).
+
+        Nothing is noted of it, as of a recall. `knowledge.search` and `archive.search` have more filters for their
+        layer; what was said word for word is found by `recall`.
+
+        Args:
+            query: What is asked; without it, layer by layer, the newest of each come first.
+            layer: The one layer to look into.
+            since: Leave out what was changed, or ended, before; the identity is left out, as its lines have no dates.
+            until: Leave out what was changed, or began, later; the identity likewise.
+            limit: Most results.
+
+        Raises:
+            NaiveDatetime: a time has no zone.
+            InvalidInput: an argument can not be used.
+        """
+        from langmem_tiers.recall import layers
+
+        asked = "" if query is None else arguments.any_text(query, "query")
+        only: Layer | None = None if layer is None else arguments.one_of(layer, "layer", get_args(layers.Layer))
+        most = arguments.whole(limit, "limit", least=1)
+        return layers.search(self, asked, only, since=since, until=until, limit=most)
+
+    asearch = twin(search)
 
     def drawer(self, which: int | str) -> Drawer | None:
         """A drawer by number or AAAK pointer (`§W-001/R-02/D-003`), None when there is none.
@@ -305,6 +342,7 @@ class Space:
         since = None if back is None else (self.memory.clock() - timedelta(days=back - 1)).date()
         known: UsageBy = arguments.one_of(by, "by", get_args(UsageBy))
         with self.memory.use(self.name) as store:
+            self.memory.tally.book(self.name, store.database)
             return tuple(UsageBook(store.database).summary(since=since, by=known))
 
     def palace(self) -> tuple[PalaceWing, ...]:

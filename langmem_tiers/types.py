@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Role = Literal["user", "assistant", "tool", "system"]
 Origin = Literal["user", "assistant", "tool", "system", "import", "dream"]
 DrawerStatus = Literal["active", "superseded"]
-Channel = Literal["keyword", "vector", "fallback", "rerank"]
+Channel = Literal["keyword", "vector", "graph", "fallback", "rerank"]
 CandidateVerdict = Literal[
     "shown",
     "below_threshold",
@@ -28,7 +28,7 @@ CandidateVerdict = Literal[
     "over_budget",
     "outside_dates",
 ]
-KnownKind = Literal["entry", "episode", "document"]
+KnownKind = Literal["entry", "episode", "document", "relation"]
 KnownVerdict = Literal["shown", "already_shown", "below_threshold", "quoted_instead", "over_limit", "over_budget"]
 RecallVerdict = Literal["recalled", "nothing_found", "nothing_new", "trivial", "disabled", "repeated"]
 
@@ -121,9 +121,9 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KnownCandidate:
-    """One entry, episode or note that a recall looked at, and what became of it.
+    """One entry, episode, note or relation that a recall looked at, and what became of it.
 
-    `ref` is the id of the entry or episode, or the path of the note. `quoted_instead` means that the message it was
+    `ref` is its id, or the path of the note. `quoted_instead` means that the message it was
     derived from stands in the block.
     """
 
@@ -160,7 +160,7 @@ class Receipt:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KnownItem:
-    """One entry, episode or piece of a note that was shown; see `KnownCandidate`."""
+    """One entry, episode, relation or piece of a note that was shown; see `KnownCandidate`."""
 
     space: str
     kind: KnownKind
@@ -184,7 +184,8 @@ class RecalledItem:
 class Recalled:
     """What a recall gives: the fenced block (empty when nothing fits), its items best first, the receipt.
 
-    `items` are messages, `known` what is known beside them: entries, episodes and notes.
+    `items` are messages, `known` what is known beside them: entries, episodes, notes and
+    relations of the graph.
     """
 
     block: str
@@ -240,7 +241,11 @@ class PalaceWing:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SpaceStats:
-    """Counts and sizes of a space. `pending` is how many drawers still wait for their vectors."""
+    """Counts and sizes of a space.
+
+    `entries` are active ones, `inactive_entries` those put aside. `notes` are the pieces that entries, episodes and
+    documents are searched by. `pending` is how many drawers still wait for their vectors.
+    """
 
     space: str
     folder: str
@@ -249,6 +254,11 @@ class SpaceStats:
     sessions: int
     wings: int
     closets: int
+    entries: int
+    inactive_entries: int
+    episodes: int
+    documents: int
+    notes: int
     chunks: int
     vectors: int
     pending: int

@@ -71,6 +71,7 @@ def test_a_healthy_space_has_no_problem_and_every_projection_was_looked_at(folde
             "background",
             "vectors",
             "Chroma",
+            "graph",
         }
 
 

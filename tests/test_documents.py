@@ -308,6 +308,15 @@ def test_a_secret_is_refused_masked_or_kept_as_the_settings_say(open_documents, 
         assert (SECRET in getattr(other, kind)(DAY, f"key {SECRET}").content) is there
 
 
+def test_a_file_with_a_secret_in_its_name_is_not_imported(documents, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / f"{SECRET}.md").write_text("It works.")
+    (tmp_path / "in" / "plain.md").write_text("It works.")
+    report = documents.import_folder(tmp_path / "in")
+    assert report.added == ("plain.md",)
+    assert "secret" in report.skipped[0].reason
+
+
 def test_memory_md_is_the_upper_one_else_the_lower_one(documents):
     documents.write("memory.md", "\nlower\n")
     assert documents.memory_md() == "lower"

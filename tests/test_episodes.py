@@ -16,6 +16,7 @@ from langmem_tiers.errors import InvalidInput, NaiveDatetime
 from langmem_tiers.settings import EpisodeSettings, MiningSettings, ModelSettings, PrivacySettings
 from langmem_tiers.storage import notes
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
+from langmem_tiers.writing.proposals import Evidence
 
 TALK = [
     "The nightly backup of the robot fails since Monday, can you help me to find out why?",
@@ -231,6 +232,169 @@ def test_secrets_are_masked_in_summaries(opened):
     (episode,) = alice.archive.recent()
     assert episode.path == "model"
     assert key not in f"{episode.summary} {episode.abstract}"
+
+
+KEY = "AKIA" + "IOSFODNN7EXAMPLE"
+
+
+@pytest.mark.parametrize("topic", [f"key {KEY}", KEY])
+def test_secrets_are_masked_in_topics(opened, topic):
+    alice, _ = opened(told(SUMMARY, topic), privacy=PrivacySettings(drawers="keep"))
+    talk(alice)
+    alice.end_session("s")
+    passes(alice)
+    (episode,) = alice.archive.recent()
+    assert KEY not in repr(episode)
+    assert "[secret: aws key]" in episode.topics[0]
+
+
+def test_topics_by_rule_hold_no_secret_and_no_mask(opened):
+    alice, _ = opened(privacy=PrivacySettings(drawers="keep"))
+    talk(alice, said=[f"The deploy key {KEY} of the backup robot is {KEY}.", "Sure.", f"The deploy key {KEY} works."])
+    episode = alice.archive.write("s")
+    assert KEY not in repr(episode) + repr(pieces(alice, episode))
+    assert episode.topics
+    assert not [topic for topic in episode.topics if "secret" in topic or "aws" in topic]
+
+
+def test_those_who_want_secrets_kept_have_them_in_topics(opened):
+    privacy = PrivacySettings(drawers="keep", derived="keep")
+    alice, _ = opened(told(SUMMARY, f"key {KEY}"), privacy=privacy)
+    talk(alice)
+    assert alice.archive.write("s").topics == (f"key {KEY}",)
+
+
+def test_the_name_of_a_task_holds_no_secret(opened):
+    alice, _ = opened()
+    assert alice.archive.archive_task(f"rotate {KEY}", "The key was rotated.").task == "rotate [secret: aws key]"
+    assert alice.archive.archive_task(f"rotate {KEY}", "The key was rotated.").number == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "npm run build --watch fails on the backup robot since Monday",
+        "https://example.org/backup/robot/ is where the recordings of the robot are",
+        "iPhone recordings fill the disk of the backup robot",
+        "the recordings of the backup robot are at https://example.org/robot/",
+        "kubectl delete pod robot-7 brought the backup of the recordings back",
+    ],
+)
+def test_sentences_in_a_summary_are_as_they_were_said(opened, said):
+    alice, _ = opened()
+    talk(alice, said=[said])
+    episode = alice.archive.write("s")
+    assert (episode.summary, episode.abstract) == (f"[2026-03-02] User: {said}", said)
+
+
+def test_what_opens_a_sentence_is_left_out_and_the_rest_stays_as_it_was_said(opened):
+    alice, _ = opened()
+    talk(alice, said=["By the way, npm run build fails on the backup robot"])
+    assert alice.archive.write("s").abstract == "npm run build fails on the backup robot"
+
+
+@pytest.mark.parametrize("most", range(40, 100, 3))
+def test_a_mask_is_never_cut_in_half(opened, most):
+    alice, _ = opened(episodes=EpisodeSettings(abstract_characters=most))
+    talk(alice, said=[f"The backup robot of the recordings uses this key for its uploads {KEY} and this token {KEY}"])
+    episode = alice.archive.write("s")
+    for text in (episode.summary, episode.abstract):
+        assert text.count("[") == text.count("]")
+        assert "[secret" not in text.replace("[secret: aws key]", "")
+
+
+def test_a_mask_at_the_end_of_a_sentence_stays_whole(opened):
+    alice, _ = opened()
+    talk(alice, said=[f"The deploy key of the backup robot is {KEY}"])
+    assert alice.archive.write("s").summary.endswith("is [secret: aws key]")
+
+
+# What was deleted
+
+ANNA = "My sister Anna lives in Lisbon."
+TALK_OF_ANNA = [*TALK[:2], f"{ANNA} The robot needs a new battery for its recordings.", *TALK[3:]]
+
+
+def learned(alice, content="The user's sister Anna lives in Lisbon.", **cited):
+    return alice.knowledge.save(content, origin="user", **cited).entry.id
+
+
+@pytest.mark.parametrize("quote", [None, "sister Anna", "Anna lives in Lisbon"])
+@pytest.mark.parametrize("summed_up", ["before", "after", "both"])
+def test_a_summary_leaves_out_what_was_deleted(opened, quote, summed_up):
+    alice, _ = opened()
+    talk(alice, said=TALK_OF_ANNA)
+    entry = learned(alice, evidence=[] if quote is None else [Evidence(drawer=3, quote=quote)])
+    if summed_up != "after":
+        assert "Anna" in alice.archive.write("s").summary
+    alice.knowledge.delete(entry)
+    if summed_up == "both":
+        talk(alice, said=[*TALK_OF_ANNA, "Well.", *TALK_OF_ANNA])
+    if summed_up != "before":
+        alice.archive.write("s")
+    episodes = alice.archive.recent()
+    assert len(episodes) == (2 if summed_up == "both" else 1)
+    for episode in episodes:
+        assert "Anna" not in repr(episode) + repr(pieces(alice, episode))
+        assert "new battery" in episode.summary
+        assert episode.abstract
+    assert alice.archive.search("Where does Anna live?") == () or "Anna" not in repr(alice.archive.search("Anna"))
+
+
+def test_other_words_for_what_was_deleted_are_left_out_where_the_entry_cites_the_message(opened):
+    alice, _ = opened()
+    talk(alice, said=[*TALK[:2], "Anna moved to Lisbon for good, she is my sister.", *TALK[3:]])
+    alice.knowledge.delete(learned(alice, evidence=[3]))
+    assert "Lisbon" not in repr(alice.archive.write("s"))
+
+
+def test_a_model_is_not_shown_what_was_deleted_and_what_it_says_of_it_is_left_out(opened):
+    alice, model = opened(told(f"{SUMMARY} The user's sister Anna lives in Lisbon.", "backup"))
+    talk(alice, said=TALK_OF_ANNA)
+    alice.knowledge.delete(learned(alice))
+    assert alice.archive.write("s").summary == SUMMARY
+    assert "Anna" not in repr(model.requests)
+
+
+def test_a_summary_that_a_model_wrote_loses_the_sentence(opened):
+    alice, _ = opened(told(f"{SUMMARY} Anna, the user's sister, lives in Lisbon.", "backup", "Anna", "Lisbon"))
+    talk(alice, said=TALK_OF_ANNA)
+    entry = learned(alice)
+    alice.archive.write("s")
+    alice.knowledge.delete(entry)
+    (episode,) = alice.archive.recent()
+    assert (episode.summary, episode.topics) == (SUMMARY, ("backup",))
+
+
+def test_a_summary_that_says_nothing_else_goes(opened):
+    alice, _ = opened()
+    alice.archive.write("s", summary="The user's sister Anna lives in Lisbon.")
+    entry = learned(alice)
+    alice.knowledge.delete(entry)
+    assert alice.archive.recent() == ()
+    assert alice.archive.write("t", summary="The user's sister Anna lives in Lisbon.") is None
+
+
+def test_what_only_sounds_like_what_was_deleted_stays(opened):
+    alice, _ = opened()
+    said = "The user's sister Anna does not live in Lisbon. Bob lives in Lisbon. Anna has a cat."
+    alice.archive.write("s", summary=said)
+    alice.archive.archive_task("move", ANNA)
+    alice.knowledge.delete(learned(alice))
+    assert [episode.summary for episode in alice.archive.recent()] == [ANNA, said]
+
+
+def test_a_recall_that_showed_a_summary_is_dropped_with_what_was_deleted(opened):
+    alice, _ = opened()
+    talk(alice, said=TALK_OF_ANNA)
+    alice.archive.write("s")
+    entry = learned(alice)
+    alice.flush()
+    alice.knowledge.deactivate(entry, origin="user")  # so that the summary is all that is shown
+    shown = alice.recall("What did we say about my sister Anna last time?", session="t", message_id="q", threshold=0)
+    assert "episode" in [each.kind for each in shown.receipt.known if each.verdict == "shown"]
+    alice.knowledge.delete(entry)
+    assert alice.receipts() == ()
 
 
 def test_a_session_that_goes_on_after_its_end_gets_a_second_episode(opened, clock):

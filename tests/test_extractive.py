@@ -219,9 +219,16 @@ def test_what_is_to_be_remembered_is_kept_in_the_users_words_where_no_rule_fits(
         ("", "I meant Tuesday, not Thursday.", 'The user said: "I meant Tuesday, not Thursday."', "Thursday"),
         ("", "It's not 30, it's 45.", "The user said: \"It's not 30, it's 45.\"", "30"),
         (
+            "Your sister Anna lives in Ulm.",
+            "It's not Anna, it's Hanna.",
+            "The user's sister Hanna lives in Ulm.",
+            "Anna",
+        ),
+        ("So you live in Oslo.", "It's Bergen, not Oslo.", "The user lives in Bergen.", "Oslo"),
+        (
             "Your flight leaves at 14:00.",
             "That's wrong: it leaves at 16:30.",
-            'The user corrected "Your flight leaves at 14:00.": "That\'s wrong: it leaves at 16:30."',
+            "The user's flight leaves at 16:30.",
             "14:00",
         ),
         (
@@ -235,6 +242,161 @@ def test_what_is_to_be_remembered_is_kept_in_the_users_words_where_no_rule_fits(
 def test_a_correction_says_what_is_right_and_what_was_wrong(before: str, text: str, content: str, wrong: str) -> None:
     found = proposed(said(before or "Fine.", role="assistant"), said(text, drawer=2))
     assert [(each.kind, each.content, each.corrects) for each in found] == [("correction", content, wrong)]
+
+
+def test_a_value_alone_is_told_with_the_speakers_own_statement_that_holds_the_wrong_one() -> None:
+    appointment, noted = said("My dentist appointment is on Thursday."), said("Noted.", role="assistant", drawer=2)
+    found = proposed(appointment, noted, said("Sorry, I meant Tuesday.", drawer=3))[-1]
+    assert (found.kind, found.corrects) == ("correction", "Thursday")
+    assert found.content == "The user's dentist appointment is on Tuesday (2026-03-10)."
+    assert [(each.drawer, each.quote) for each in found.evidence] == [
+        (3, "Sorry, I meant Tuesday."),
+        (1, "My dentist appointment is on Thursday."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "kept"),
+    [
+        ("It costs 40 euros.", "I meant 45.", 'The user corrected "It costs 40 euros.": "I meant 45."'),
+        ("I live in Oslo.", "It's not Oslo, it's Bergen.", "The user said: \"It's not Oslo, it's Bergen.\""),
+        ("Is your sister Anna?", "It's not Anna, it's Eva.", "The user said: \"It's not Anna, it's Eva.\""),
+        ("It is Bergen.", "It's Oslo, not Bergen.", ""),
+        ("Your flight leaves at 14:00.", "No, I have to go by 5.", ""),
+        ("Your flight leaves at 14:00.", "I meant well.", ""),
+        ("Alternatively, take a list with you.", "I meant FreshMart.", ""),
+        ("Scenic Routes", "Actually, we drove to Ulm.", ""),
+        (
+            "That is fine.",
+            "No, I meant the web API, not a client.",
+            'The user said: "No, I meant the web API, not a client."',
+        ),
+    ],
+)
+def test_a_statement_is_not_said_again_where_it_is_not_the_speakers_or_not_sure(
+    before: str, text: str, kept: str
+) -> None:
+    found = proposed(said(before, role="assistant"), said(text, drawer=2))
+    assert [each.content for each in found] == ([kept] if kept else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("Actually I prefer coffee to tea", "The user prefers coffee to tea."),
+        ("No, I have three cats", "The user has three cats."),
+        ("Sorry, my birthday is 4 May", "The user's birthday is 4 May."),
+        ("That's wrong, I work at Bosch", "The user works at Bosch."),
+        ("That's wrong. I work at Bosch.", "The user works at Bosch."),
+        ("Correction: I live in Braga", "The user lives in Braga."),
+        ("I live in Braga, actually.", "The user lives in Braga."),
+    ],
+)
+def test_what_is_said_against_something_unnamed_contradicts_what_is_known(text: str, content: str) -> None:
+    assert [(each.content, each.contradicts, each.corrects) for each in proposed(said(text))] == [(content, True, None)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I live in Braga.",
+        "Actually I like tea too.",
+        "Actually, I also work at Bosch.",
+        "Sorry I'm late. I live in Ulm.",
+    ],
+)
+def test_what_is_added_or_only_said_contradicts_nothing(text: str) -> None:
+    assert [each.contradicts for each in proposed(said(text))] == [False]
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "held"),
+    [
+        ("I am not vegetarian any more", "The user is no longer vegetarian.", "The user is vegetarian"),
+        ("I'm no longer vegetarian.", "The user is no longer vegetarian.", "The user is vegetarian"),
+        ("I no longer work at Bosch", "The user no longer works at Bosch.", "The user works at Bosch"),
+        ("I don't have a dog anymore.", "The user no longer has a dog.", "The user has a dog"),
+        ("I don't eat meat any more.", "The user no longer eats meat.", "The user eats meat"),
+        (
+            "My sister Lena doesn't live in Oslo any longer.",
+            "The user's sister Lena no longer lives in Oslo.",
+            "The user's sister Lena lives in Oslo",
+        ),
+        (
+            "My wife no longer works at Siemens.",
+            "The user's wife no longer works at Siemens.",
+            "The user's wife works at Siemens",
+        ),
+        (
+            "We don't have a dog any more.",
+            "The user and others no longer have a dog.",
+            "The user and others have a dog",
+        ),
+        ("No, I don't work at Bosch.", "The user doesn't work at Bosch.", "The user works at Bosch"),
+    ],
+)
+def test_what_holds_no_longer_corrects_what_held(text: str, content: str, held: str) -> None:
+    assert [(each.kind, each.content, each.corrects) for each in proposed(said(text))] == [
+        ("correction", content, held)
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm not tired any more.",
+        "I don't care any more.",
+        "I think I no longer live in Oslo.",
+        "Do I no longer work at Bosch?",
+    ],
+)
+def test_a_state_that_passes_is_not_denied(text: str) -> None:
+    assert told(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("We had a picnic last week.", []),
+        ("I took my kids to the playground yesterday.", []),
+        ("My mom and I cooked some dinner last night.", []),
+        ("We grilled marshmallows, told stories and went on a hike last week.", []),
+        (
+            "We had a picnic with Eva last week.",
+            ["The user and others had a picnic with Eva last week (about 2026-02-25)."],
+        ),
+        (
+            "I visited a lighthouse yesterday and met some lovely people.",
+            ["The user visited a lighthouse yesterday (2026-03-03)."],
+        ),
+        ("We visited an old mill and saw cool stuff yesterday.", ["The user and others visited an old mill yesterday"]),
+        ("I met some sponsors and got some good tips.", []),
+        ("I've been looking into other jobs lately.", []),
+        ("I'm trying out various diets.", []),
+        ("I'm researching old maps.", []),
+        (
+            "I'm researching old maps of Norway for a novel about whalers.",
+            ["The user is researching old maps of Norway for a novel about whalers."],
+        ),
+        ("I attended a community event to raise money for a good cause.", []),
+        ("I'm enjoying my new job.", []),
+        ("We had a quiet evening after we hiked up Etna yesterday.", []),
+        ("I visited the Uffizi and loved it.", ["The user visited the Uffizi and loved it."]),
+    ],
+)
+def test_nothing_is_kept_of_free_days_passing_looks_and_vague_ends(text: str, kept: list[str]) -> None:
+    found = [each.content for each in proposed(*between(("Bo", "Hello!"), ("Bo", text)))]
+    assert [content[: len(start)] for content, start in zip(found, kept, strict=True)] == kept
+
+
+def test_of_a_long_turn_the_first_part_is_read_to_its_last_whole_sentence() -> None:
+    nothing = "This line says nothing at all. " * 130
+    cut = f"I live in Oslo. {nothing[:3937]}. I work at Bosch with Eva as a welder of pipes. I am deaf."
+    assert len(cut) > 4000
+    assert contents(cut) == ["The user lives in Oslo."]
+    assert contents(cut.replace(" of pipes. I am deaf", ""))[-1] == "The user works at Bosch with Eva as a welder."
+    assert contents(f"I live in Oslo.\n{LOG}\n" + f"{LOG}\n" * 100) == ["The user lives in Oslo."]
+    assert contents(f"{LOG}\n" * 100) == []
 
 
 @pytest.mark.parametrize(
@@ -314,7 +476,6 @@ def test_nothing_is_kept_of_small_talk_questions_suppositions_jokes_tasks_and_th
             CODE,
             f"Look:\n{LOG}",
             "def f():\n    return 1\nx = {\n'I live': 'in Rome'}\n",
-            "I live in Rome. " * 400,
         ),
         *(
             "[shared a photo: I live in Rome]",

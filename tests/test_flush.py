@@ -16,7 +16,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import BaseModel
 
-from langmem_tiers import Memory, Settings
+from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.errors import InvalidSettings, MissingUser, TextTooLong
 from langmem_tiers.graphs import MemoryInput, MemoryState, flush_before_compaction, flush_node, track_node
 from langmem_tiers.llm.answers import Prompt
@@ -27,6 +27,7 @@ from langmem_tiers.storage.schema import mined_windows
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 from langmem_tiers.writing.flushing import due
 from langmem_tiers.writing.mining.miner import Miner, mine
+from langmem_tiers.writing.proposals import Evidence
 from tests.graphing import run, texts
 
 LISBON = "My sister Anna lives in Lisbon."
@@ -253,6 +254,43 @@ def test_a_secret_does_not_reach_the_note(opened):
     memory = opened(privacy=PrivacySettings(drawers="keep"))
     flushed(memory, talk(3, human(f"My access key is {key} and my sister Anna lives in Lisbon.")))
     assert key not in note(memory)
+
+
+def test_what_is_deleted_is_no_longer_in_the_note_and_does_not_come_back(opened):
+    memory = opened()
+    history = talk(3, human(LISBON), human("My brother Tom lives in Oslo."))
+    flushed(memory, history)
+    (anna,) = (found.entry for found in memory.user("alice").knowledge.search("Anna"))
+    assert "Anna" in note(memory)
+    assert memory.user("alice").documents.append(NOTE, "Ask Anna about Lisbon.").content.count("Anna") == 2
+    memory.user("alice").knowledge.delete(anna.id)
+    assert "lives in Lisbon" not in note(memory)
+    assert "Tom lives in Oslo" in note(memory)
+    assert "Ask Anna about Lisbon." in note(memory)
+    flushed(memory, [*history, human("It rains in Oslo.")])
+    flushed(memory, history, session="saturday")
+    assert "lives in Lisbon" not in note(memory)
+    assert memory.user("alice").documents.search("Where does my sister Anna live?")[0].text.count("sister") == 0
+
+
+def test_a_note_of_which_nothing_is_left_goes(opened):
+    memory = opened()
+    flushed(memory, talk(3, human(LISBON)))
+    (anna,) = (found.entry for found in memory.user("alice").knowledge.search("Anna"))
+    memory.user("alice").knowledge.delete(anna.id)
+    assert memory.user("alice").documents.list() == ()
+
+
+@pytest.mark.parametrize("quote", ["sister Anna", "Anna lives in Lisbon", LISBON])
+def test_other_words_for_a_deleted_fact_do_not_come_back_out_of_the_same_sentence(opened, quote):
+    memory = opened(reply(fact("Lisbon is home to Anna.", quote=quote)))
+    history = talk(3, human(LISBON))
+    memory.user("alice").track([Turn(role="user", content=LISBON, message_id=f"h-{LISBON}")], session="friday")
+    saved = memory.user("alice").knowledge.save(TOLD, evidence=[Evidence(drawer=1, quote="lives in Lisbon")])
+    memory.user("alice").knowledge.delete(saved.entry.id)
+    report = flushed(memory, history)
+    assert [each.reason for mined in report.mined for each in mined.refused] == ["it was deleted"]
+    assert (note(memory), known(memory)) == ("", [])
 
 
 def test_the_activity_log_tells_of_it(opened):

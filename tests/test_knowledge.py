@@ -122,7 +122,7 @@ def test_an_entry_has_to_say_something(knowledge, content):
 def test_what_can_not_be_stored_is_refused_and_nothing_is_stored(knowledge, given, error):
     with pytest.raises(error):
         knowledge.save(**{"content": TEA, **given})
-    assert knowledge.search(status="any") == ()
+    assert knowledge.search(status="all") == ()
 
 
 def test_a_secret_is_refused_or_masked_as_the_settings_say(knowledge, tmp_path):
@@ -309,7 +309,7 @@ def test_a_correction_puts_the_wrong_one_aside_with_a_link(knowledge):
     assert (aside.status, aside.reason, aside.successor) == ("inactive", "corrected", saved.entry.id)
     assert contents(knowledge.search("where does the user live")) == ["The user lives in Bergen."]
     assert contents(knowledge.search("Oslo", status="inactive")) == ["The user lives in Oslo."]
-    assert contents(knowledge.search("lives", status="any", limit=5)) != []
+    assert contents(knowledge.search("lives", status="all", limit=5)) != []
 
 
 def test_a_correction_to_what_is_known_puts_the_wrong_one_aside_all_the_same(knowledge):
@@ -341,7 +341,7 @@ def test_what_the_user_corrected_is_not_overwritten_by_the_agent(knowledge, said
         with pytest.raises(AuthorityTooLow, match="correction by the user"):
             attempt()
     assert knowledge.get(bergen.id) == bergen
-    assert len(knowledge.search(status="any")) == 2
+    assert len(knowledge.search(status="all")) == 2
 
 
 def test_the_agent_may_correct_it_with_the_users_own_words(knowledge, said):
@@ -453,7 +453,7 @@ def test_deleting_takes_all_wordings_evidence_and_vectors_and_says_so(alice, kno
     assert (receipt.evidence, receipt.tombstones) == (3, 2)
     assert receipt.vectors >= 1
     assert knowledge.get(kept.id) is knowledge.get(entry.id) is None
-    assert knowledge.search("hiking", status="any") == knowledge.resting_on(1) == ()
+    assert knowledge.search("hiking", status="all") == knowledge.resting_on(1) == ()
     assert [drawer.content for drawer in alice.drawers()] == [drawer.content for drawer in said]
     assert knowledge.delete(kept.id).existed is False
 

@@ -499,7 +499,7 @@ def test_after_the_time_is_over_nothing_more_is_asked(opened):
     opened(model, robots=4, timeout_seconds=0.05).recall(ROBOT, session="t")
     over.set()
     for thread in threading.enumerate():
-        if thread.name == "langmem-tiers-rerank":
+        if thread.name == "langmem-tiers-model":
             thread.join(5)
     assert len(model.requests) == 1
 

@@ -6,7 +6,7 @@ import pytest
 from secret_samples import JWT, PEM, VISA, made_up
 
 from langmem_tiers import Memory, Settings, Turn
-from langmem_tiers.errors import InvalidInput
+from langmem_tiers.errors import InvalidInput, SecretRefused
 from langmem_tiers.settings import PrivacySettings, RecallSettings, StorageSettings
 from langmem_tiers.testing import HashEmbedder
 from langmem_tiers.trust.taint import derived_trust, tainted
@@ -136,6 +136,69 @@ def test_those_who_want_secrets_kept_get_every_word(tmp_path, clock):
         recalled = alice.recall(TOLD["anna"], session="tuesday")
         assert alice.drawers()[0].content == TOLD["anna"]
         assert recalled.receipt.query == TOLD["anna"]
+
+
+# Secrets in names and values
+
+AWS = "AKIA" + "IOSFODNN7EXAMPLE"
+NAMED = {
+    "a tag": (lambda alice: alice.knowledge.save("The key is in the vault.", tags=["work", AWS]), AWS),
+    "a tag that tells": (lambda alice: alice.knowledge.save("It works.", tags=["password: swordfish"]), "swordfish"),
+    "a category": (lambda alice: alice.knowledge.save("The key is in the vault.", category=f"keys/{AWS}"), AWS),
+    "a value": (lambda alice: alice.knowledge.save("It works.", metadata={"a": [{"b": f"use {AWS}"}]}), AWS),
+    "a name of a value": (lambda alice: alice.knowledge.save("It works.", metadata={"a": {AWS: 1}}), AWS),
+    "a value by its name": (
+        lambda alice: alice.knowledge.save("It works.", metadata={"wifi": {"password": "swordfish"}}),
+        "swordfish",
+    ),
+    "a number by its name": (lambda alice: alice.knowledge.save("It works.", metadata={"pin": 4711}), "4711"),
+    "one of several": (lambda alice: alice.knowledge.save("It works.", metadata={"password": ["swordfish"]}), "swordf"),
+    "the path of a document": (lambda alice: alice.documents.write(f"keys/{AWS}.md", "It works."), AWS),
+    "the path of a note": (lambda alice: alice.documents.append(f"keys/{AWS}.md", "It works."), AWS),
+    "a section": (lambda alice: alice.identity.add("It works.", section=f"Key {AWS}"), AWS),
+    "a line by its section": (lambda alice: alice.identity.add("swordfish", section="Password"), "swordfish"),
+    "a section as a whole": (lambda alice: alice.identity.replace("Wifi password", "- swordfish"), "swordfish"),
+    "a change of tags": (lambda alice: alice.knowledge.update(tea(alice), tags=[AWS]), AWS),
+    "a change of category": (lambda alice: alice.knowledge.update(tea(alice), category=AWS), AWS),
+    "a change of values": (lambda alice: alice.knowledge.update(tea(alice), metadata={"pin": "4711"}), "4711"),
+}
+
+
+def tea(alice) -> str:
+    return alice.knowledge.save("The user likes tea.").entry.id
+
+
+def all_that_is_kept(alice) -> str:
+    entries = [found.entry for found in alice.knowledge.search(limit=100)]
+    return repr((entries, alice.documents.list(), alice.identity.read().text)).lower()
+
+
+@pytest.mark.parametrize(("write", "secret"), NAMED.values(), ids=NAMED)
+def test_a_secret_in_a_name_or_a_value_is_refused_masked_or_kept_as_the_settings_say(tmp_path, clock, write, secret):
+    with open_memory(tmp_path / "refuse", clock) as memory:
+        with pytest.raises(SecretRefused, match=r"holds what looks like a secret \("):
+            write(memory.user("alice"))
+        assert secret.lower() not in all_that_is_kept(memory.user("alice"))
+    for policy in ("mask", "keep"):
+        with open_memory(tmp_path / policy, clock, privacy=PrivacySettings(derived=policy)) as memory:
+            write(memory.user("alice"))
+            kept = all_that_is_kept(memory.user("alice"))
+            assert (secret.lower() in kept) is (policy == "keep")
+            assert ("secret" in kept) is (policy == "mask")
+
+
+def test_names_and_values_that_are_no_secret_stay_as_they_are(alice):
+    given = {"password": "required", "pin": 3, "pages": [1, None, True, 2.5], "password_policy": {"length": 12}}
+    assert alice.knowledge.save("It works.", metadata=given, tags=["password", "pin"]).entry.metadata == given
+    assert "Password manager" in alice.identity.add("Bitwarden", section="Password manager").text
+
+
+def test_a_document_with_a_masked_path_is_found_by_the_path_that_was_given(tmp_path, clock):
+    with open_memory(tmp_path, clock, privacy=PrivacySettings(derived="mask")) as memory:
+        notes = memory.user("alice").documents
+        assert notes.write(f"keys/{AWS}.md", "It works.").path == "keys/secret-aws-key.md"
+        assert notes.read(f"keys/{AWS}.md").content == "It works."
+        assert notes.delete(f"keys/{AWS}.md")
 
 
 # Taint

@@ -36,6 +36,11 @@ def _upper(value: Any) -> Any:
     return value.strip().upper() if isinstance(value, str) else value
 
 
+def _layer(value: Any) -> Any:
+    """The layer of memories where a model leaves it out."""
+    return _upper(value) if _present(value) is not None else "L1"
+
+
 Words = Annotated[str | None, BeforeValidator(_present)]
 Tags = Annotated[list[str] | None, BeforeValidator(_listed)]
 Id = Annotated[str, BeforeValidator(bare)]
@@ -60,11 +65,14 @@ class SaveArguments(BaseModel):
 class SearchArguments(BaseModel):
     """Arguments of search_memory."""
 
-    query: Words = Field(default=None, description="What to look for; without it, the newest come first.")
+    query: Words = Field(default=None, description="What to look for.")
     category: Words = Field(default=None, description="Only this category and those below it.")
     tags: Tags = Field(default=None, description="Only memories that have all of these.")
-    since: Words = Field(default=None, description="Not changed before this day: YYYY-MM-DD.")
-    until: Words = Field(default=None, description="Not changed after this day: YYYY-MM-DD.")
+    since: Words = Field(default=None, description="First day: YYYY-MM-DD.")
+    until: Words = Field(default=None, description="Last day: YYYY-MM-DD.")
+    layer: Annotated[Literal["L0", "L1", "L2"], BeforeValidator(_layer)] = Field(
+        default="L1", description="L0: profile. L1: memories. L2: summaries."
+    )
     runtime: Injected = _injected()
 
 

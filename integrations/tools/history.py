@@ -85,5 +85,6 @@ def _said(call: Call, query: str, until: datetime | None) -> list[Drawer]:
         settings=settings,
     )
     with memory.use(call.space.name) as store:
-        recall = Recall(request, (), own=store, embedder=memory.query_embedder, count_tokens=len, receipts_kept=0)
+        embedder = memory.embedder_of(call.space.name)
+        recall = Recall(request, (), own=store, embedder=embedder, count_tokens=len, receipts_kept=0)
         return [item.drawer for item in recall.run().items]

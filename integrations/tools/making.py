@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING
 
 from langchain_core.tools import BaseTool
 
+from langmem_tiers import arguments
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.integrations.tools.base import MemoryTool
 from langmem_tiers.integrations.tools.calls import Reach, of_run, of_space
 from langmem_tiers.integrations.tools.explaining import ExplainRecall
+from langmem_tiers.integrations.tools.graph import AddRelation, EndRelation, EntityTimeline, KnowledgeGraphSearch
 from langmem_tiers.integrations.tools.history import SearchHistory
 from langmem_tiers.integrations.tools.layers import MemoryWrite
 from langmem_tiers.integrations.tools.saving import DeleteMemory, SaveMemory, UpdateMemory
@@ -30,6 +32,16 @@ _KINDS: tuple[type[MemoryTool], ...] = (
     SearchHistory,
     ExplainRecall,
 )
+# Those for the graph are made where they are named: each tool more costs tokens in every call of a model.
+_GRAPH_KINDS: tuple[type[MemoryTool], ...] = (KnowledgeGraphSearch, EntityTimeline, AddRelation, EndRelation)
+
+
+def _names(kinds: Sequence[type[MemoryTool]]) -> tuple[str, ...]:
+    return tuple(str(kind.model_fields["name"].default) for kind in kinds)
+
+
+MEMORY_TOOLS = _names(_KINDS)
+GRAPH_TOOLS = _names(_GRAPH_KINDS)
 
 
 def memory_tools(
@@ -45,10 +57,11 @@ def memory_tools(
     Args:
         memory: the open memory.
         space: a space, or a function of config and runtime that names one; by default the user's own.
-        only: names of the tools wanted, such as `("save_memory", "search_memory")`; all by default.
+        only: names of the tools wanted, such as `("save_memory", "search_memory")`; `MEMORY_TOOLS` by default. With
+            `(*MEMORY_TOOLS, *GRAPH_TOOLS)` the model has those for the knowledge graph, too.
 
     Raises:
-        InvalidInput: `only` names a tool that there is not.
+        InvalidInput: `only` names a tool that there is not, or is no list of names.
 
     Example:
         >>> agent = memory_agent(model, memory, tools=memory_tools(memory))  # doctest: +SKIP
@@ -60,7 +73,7 @@ def space_tools(space: "Space", *, only: Sequence[str] | None = None) -> list[Ba
     """The tools of `memory_tools` for one space, whoever runs them: for use alone, in chains, or where one user is all.
 
     Raises:
-        InvalidInput: `only` names a tool that there is not.
+        InvalidInput: `only` names a tool that there is not, or is no list of names.
 
     Example:
         >>> save, search = space_tools(alice, only=("save_memory", "search_memory"))
@@ -71,10 +84,10 @@ def space_tools(space: "Space", *, only: Sequence[str] | None = None) -> list[Ba
 
 
 def _made(reach: Reach, only: Collection[str] | None) -> list[BaseTool]:
-    made = {tool.name: tool for tool in (kind(reach=reach) for kind in _KINDS)}  # type: ignore[call-arg]
-    if only is None:
-        return list(made.values())
-    unknown = [name for name in only if name not in made]
+    kinds = (*_KINDS, *_GRAPH_KINDS)
+    made = {tool.name: tool for tool in (kind(reach=reach) for kind in kinds)}  # type: ignore[call-arg]
+    wanted = MEMORY_TOOLS if only is None else arguments.texts(only, "only")
+    unknown = [name for name in wanted if name not in made]
     if unknown:
         raise InvalidInput(f"There is no tool {unknown[0]!r}.", way_out=f"There are {', '.join(made)}.")
-    return [made[name] for name in only]
+    return [made[name] for name in wanted]

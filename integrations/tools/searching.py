@@ -14,6 +14,7 @@ from langmem_tiers.integrations.tools.saving import versions
 from langmem_tiers.knowledge.types import CategoryCount, Entry, EntryEvidence
 from langmem_tiers.palace.days import first_moment, last_moment
 from langmem_tiers.palace.pointers import find_pointers
+from langmem_tiers.recall.layers import Layer, LayerFound
 from langmem_tiers.recall.query import parse
 from langmem_tiers.types import Drawer
 
@@ -32,6 +33,8 @@ class SearchMemory(MemoryTool):
 
     def _answer(self, call: Call, given: SearchArguments) -> Answer:
         now = call.space.memory.clock()
+        if given.layer != "L1":
+            return _of_layer(call, given)
         found = call.space.knowledge.search(
             given.query,
             category=given.category,
@@ -49,6 +52,24 @@ class SearchMemory(MemoryTool):
         shown = [lines.entry_line(entry, _SHOWN, terms) for entry in entries]
         text = lines.fenced(f"{len(entries)} found, {order}{more}", shown)
         return Answer(text, {"ids": [entry.id for entry in entries], "versions": versions(entries)})
+
+
+def _of_layer(call: Call, given: SearchArguments) -> Answer:
+    """What the profile or the summaries of earlier conversations say; these have no categories and tags."""
+    now = call.space.memory.clock()
+    since, until = first_moment(given.since, now), last_moment(given.until, now)
+    layer: Layer = given.layer
+    found = call.space.search(given.query, layer=layer, since=since, until=until, limit=_MOST)
+    if not found:
+        return Answer(f"Nothing in {layer} fits. Try other words, or fewer filters.", {"ids": []})
+    shown = [_layer_line(each) for each in found]
+    text = lines.fenced(f"{len(found)} found in {layer}, {'best' if given.query else 'newest'} first", shown)
+    return Answer(text, {"ids": [each.id for each in found if each.id]})
+
+
+def _layer_line(found: LayerFound) -> str:
+    label = f"[{found.id}] " if found.id else ""
+    return lines.item(lines.cut(found.text, _SHOWN), label, f" — {lines.day(found.at)}" if found.at else "")
 
 
 class ListMemoryCategories(MemoryTool):

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from langmem_tiers.errors import (
+    AmbiguousEntity,
     AuthorityTooLow,
     EntryChanged,
     IdentityFull,
@@ -13,11 +14,17 @@ from langmem_tiers.errors import (
     SecretRefused,
     StorageError,
     TextTooLong,
+    UnknownEntity,
     UnknownEntry,
+    UnknownRelation,
 )
 from langmem_tiers.integrations.tools import lines
 
 _WITHOUT = "Go on without the memory, and tell the user that it can not be reached."
+_ASK = (
+    "The user has said so. Ask them; when they say otherwise in a message, update it with what they say, or delete it "
+    "if they want it gone."
+)
 _ONCE_MORE = f"Try once more; if that fails, too: {_WITHOUT}"
 
 
@@ -45,6 +52,14 @@ def _unclear(error: InvalidText) -> str:
     return "Write it again in plain characters." if error.way_out is InvalidText.way_out else _own(error)
 
 
+def _unknown_entity(error: UnknownEntity) -> str:
+    return "Give an id, or another name." if error.way_out == UnknownEntity.way_out else _own(error)
+
+
+def _overruled(error: AuthorityTooLow) -> str:
+    return _ASK if error.way_out == AuthorityTooLow.way_out else _own(error)
+
+
 # The ways out of the errors themselves speak to whoever writes the program.
 _WAYS_OUT: dict[type[MemoryTiersError], Callable[..., str]] = {
     MissingUser: lambda _: "Nobody said whose memory this is, and calling again does not help. " + _WITHOUT,
@@ -55,8 +70,8 @@ _WAYS_OUT: dict[type[MemoryTiersError], Callable[..., str]] = {
     TextTooLong: lambda _: "Split it into single facts, or leave out what does not matter.",
     SecretRefused: _own,
     InvalidText: _unclear,
-    AuthorityTooLow: lambda _: (
-        "The user has said so. Ask them; when they say otherwise in a message, update it with what they say, or delete "
-        "it if they want it gone."
-    ),
+    AmbiguousEntity: lambda _: "Call again with the id of the one that is meant.",
+    UnknownEntity: _unknown_entity,
+    UnknownRelation: lambda _: "Call entity_timeline to find its id.",
+    AuthorityTooLow: _overruled,
 }

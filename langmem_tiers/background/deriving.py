@@ -1,6 +1,6 @@
-"""What is derived from what was said: mining of conversations that paused, episodes of those that ended.
+"""What is derived from what was said and saved: enriched entries, mined conversations, episodes of those that ended.
 
-Both may ask a model, so they come after everything that a recall waits for.
+All may ask a model, so they come after everything that a recall waits for.
 """
 
 from __future__ import annotations
@@ -9,13 +9,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from langmem_tiers.background.archiving import ArchivingPass
+from langmem_tiers.background.enriching import EnrichingPass
+from langmem_tiers.background.expiring import ExpiringPass
+from langmem_tiers.background.graphing import GraphPass
 from langmem_tiers.background.mining import MiningPass
 from langmem_tiers.clock import Clock, to_millis
 from langmem_tiers.episodes.archivist import Archivist
 from langmem_tiers.knowledge.nearby import Embed
 from langmem_tiers.llm.asker import ModelAsker
+from langmem_tiers.llm.directives import Directives
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage.store import SpaceStore
+from langmem_tiers.writing.enriching.enricher import Enricher
 from langmem_tiers.writing.listeners import Listener
 from langmem_tiers.writing.mining.miner import Miner
 
@@ -29,17 +34,28 @@ class Deriving:
     clock: Clock
     asker: ModelAsker | None
     embed: Embed
+    directives: Directives
     listeners: Sequence[Listener] = ()
 
     def step(self, stop: Callable[[], bool]) -> bool:
         """Do what is due; False when nothing was. Between steps `stop` is asked."""
-        mined = self._mining().step(stop)
-        return (not stop() and self._archiving().step(stop)) or mined
+        worked = self._expiring().step()
+        for step in self._steps():
+            if stop():
+                break
+            worked = step(stop) or worked
+        return worked
+
+    def _steps(self) -> tuple[Callable[[Callable[[], bool]], bool], ...]:
+        steps = (self._enriching().step, self._mining().step, self._archiving().step)
+        return (*steps, self._graphing().step) if self.settings.graph.enabled else steps
 
     def seconds_to_next(self) -> float | None:
         """Seconds until something is due, 0 when it is now; None if never as things are."""
         with self.store.reading() as connection:
-            moments = [self._mining().next_due(connection), self._archiving().next_due(connection)]
+            passes = (self._expiring(), self._mining(), self._archiving())
+            moments = [each.next_due(connection) for each in passes]
+        moments.append(self._enriching().next_due())
         due = [moment for moment in moments if moment is not None]
         return max(0.0, (min(due) - to_millis(self.clock())) / 1000) if due else None
 
@@ -54,8 +70,35 @@ class Deriving:
             listeners=self.listeners,
         )
 
+    def _expiring(self) -> ExpiringPass:
+        return ExpiringPass(self.store, self.clock)
+
+    def _enriching(self) -> EnrichingPass:
+        if self.asker is None or not self.settings.knowledge.enrich:
+            return EnrichingPass(None)
+        return EnrichingPass(
+            Enricher(
+                store=self.store,
+                settings=self.settings,
+                clock=self.clock,
+                asker=self.asker,
+                directives=self.directives,
+                embed=self.embed,
+                listeners=self.listeners,
+            )
+        )
+
     def _mining(self) -> MiningPass:
         return MiningPass(self.miner())
+
+    def _graphing(self) -> GraphPass:
+        return GraphPass(
+            store=self.store,
+            settings=self.settings,
+            clock=self.clock,
+            asker=self.asker,
+            listeners=self.listeners,
+        )
 
     def _archiving(self) -> ArchivingPass:
         return ArchivingPass(

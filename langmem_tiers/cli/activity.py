@@ -9,7 +9,7 @@ import typer
 
 from langmem_tiers.cli.hanging import hanging
 from langmem_tiers.cli.target import JsonFlag, target_of
-from langmem_tiers.cli.terminal import print_json, print_text, shortened
+from langmem_tiers.cli.terminal import print_error, print_json, print_text, shortened
 
 if TYPE_CHECKING:
     from langmem_tiers.knowledge.types import Activity
@@ -37,6 +37,8 @@ def activity(
     with target.existing_memory() as memory:
         space = target.space(memory)
         done = space.knowledge.activity(session=session, limit=limit)
+        if not done and session is not None:
+            _require_session(session, space)
         if target.json:
             print_json(done)
             return
@@ -44,6 +46,13 @@ def activity(
             _print(each, space)
         if not done:
             print_text("The memory did nothing by itself yet.")
+
+
+def _require_session(session: str, space: Space) -> None:
+    """Nothing where there is such a session: then nothing was done about it yet."""
+    if all(each.session != session for each in space.sessions()):
+        print_error(f"There is no session {session} in {space.name}. `langmem-tiers palace` shows those there are.")
+        raise typer.Exit(1)
 
 
 def _print(activity: Activity, space: Space) -> None:

@@ -87,7 +87,10 @@ def undo(
     context: typer.Context,
     *,
     to: Annotated[
-        int | None, typer.Option(min=0, metavar="VERSION", help="The version to go back to. Default: the last one.")
+        int | None,
+        typer.Option(
+            min=0, max=1_000_000_000, metavar="VERSION", help="The version to go back to. Default: the last one."
+        ),
     ] = None,
     json: JsonFlag = False,
 ) -> None:

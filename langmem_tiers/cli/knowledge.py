@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -22,7 +21,7 @@ from langmem_tiers.cli.knowledge_printing import (
     print_saved,
 )
 from langmem_tiers.cli.target import JsonFlag, Target, target_of
-from langmem_tiers.cli.terminal import as_data, print_error, print_json, safe, shortened
+from langmem_tiers.cli.terminal import agreed, as_data, print_error, print_json, shortened
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -51,13 +50,8 @@ Since = Annotated[
 ]
 Until = Annotated[str | None, typer.Option(metavar="DATE", help="Not changed after this day.")]
 OfStatus = Annotated[StatusChoice, typer.Option(help="Those that hold, those put aside, or both.")]
-Most = Annotated[int, typer.Option(min=1, help="Most entries.")]
+Most = Annotated[int, typer.Option(min=1, max=1_000_000, help="Most entries.")]
 
-_STATUS: dict[StatusChoice, Literal["active", "inactive", "any"]] = {
-    StatusChoice.ACTIVE: "active",
-    StatusChoice.INACTIVE: "inactive",
-    StatusChoice.ALL: "any",
-}
 # Characters of an entry in the question whether to delete it.
 _ASKED_ABOUT = 200
 
@@ -221,7 +215,7 @@ def delete(
         entry = knowledge.get(_id(which))
         if entry is None or entry.id != _id(which):
             _leave_without(which)
-        if not yes and not _agreed(f"Delete {entry.id}, “{shortened(entry.content, _ASKED_ABOUT)}”, for good?"):
+        if not yes and not agreed(f"Delete {entry.id}, “{shortened(entry.content, _ASKED_ABOUT)}”, for good?"):
             print_error("Nothing was deleted. With --yes, it is done without a question.")
             raise typer.Exit(1)
         deleted = knowledge.delete(entry.id, origin="user")
@@ -276,7 +270,7 @@ def _find(target: Target, query: str | None, wanted: _Wanted, most: int) -> tupl
             tags=wanted.tags or (),
             since=since,
             until=until,
-            status=_STATUS[wanted.status],
+            status=wanted.status.value,
             limit=most,
         )
 
@@ -312,18 +306,12 @@ def _require_storable(text: str, category: str | None, tags: Sequence[str]) -> N
     from langmem_tiers.settings import Settings
 
     checks.content(text, Settings())
-    checks.category(category)
-    checks.tags(tags)
+    checks.category(category, Settings())
+    checks.tags(tags, Settings())
 
 
 def _id(given: str) -> str:
     return given.strip().lower()
-
-
-def _agreed(question: str) -> bool:
-    """Whether somebody says yes; the question goes where no script reads it."""
-    print(safe(question), "[y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def _leave_without(which: str) -> NoReturn:

@@ -12,7 +12,7 @@ from langmem_tiers.cli.terminal import as_data, print_error, print_json, print_r
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-    from langmem_tiers.types import Drawer, PalaceCloset, PalaceRoom, PalaceWing
+    from langmem_tiers.types import Drawer, PalaceCloset, PalaceRoom, PalaceWing, SpaceStats
 
 _TEXT_WIDTH = 70
 
@@ -37,8 +37,10 @@ def palace(
         if target.json:
             print_json(wings)
         else:
+            stats = space.stats()
             print_rich(_tree(space.name, wings, depth))
-            print_text(f"Folder: {space.stats().folder}")
+            print_text(_beside(stats))
+            print_text(f"Folder: {stats.folder}")
 
 
 def show(
@@ -59,6 +61,17 @@ def show(
             print_json(drawer)
         else:
             _print_drawer(drawer)
+
+
+def _beside(stats: SpaceStats) -> str:
+    """How much is known beside the messages."""
+    entries, episodes = _counted(stats.entries, "entry", "entries"), _counted(stats.episodes, "episode", "episodes")
+    aside = f" ({stats.inactive_entries:,} more put aside)" if stats.inactive_entries else ""
+    return f"Besides: {entries}{aside}, {episodes}, {_counted(stats.documents, 'note', 'notes')}"
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return f"{count:,} {one if count == 1 else several}"
 
 
 def _tree(name: str, wings: tuple[PalaceWing, ...], depth: int) -> Tree:

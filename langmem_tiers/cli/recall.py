@@ -9,7 +9,7 @@ import typer
 
 from langmem_tiers.cli.chat import RerankOption, reranking_model
 from langmem_tiers.cli.target import JsonFlag, Target, target_of
-from langmem_tiers.cli.terminal import console, print_json, print_rich, print_text, shortened
+from langmem_tiers.cli.terminal import console, print_json, print_rich, print_text, safe, shortened
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -30,7 +30,7 @@ def recall(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in plain words.")],
     *,
     explain: Annotated[bool, typer.Option("--explain", help="Show all candidates, their scores and verdicts.")] = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="Most items in the block.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, max=10_000, help="Most items in the block.")] = None,
     session: Annotated[
         str | None, typer.Option(help="Ask within this session: what it has before it is left out.")
     ] = None,
@@ -75,9 +75,15 @@ def _why_nothing(receipt: Receipt, target: Target, settings: Settings) -> str:
 
 
 def _explanation(receipt: Receipt, space: Space) -> Iterator[RenderableType]:
-    yield _candidates_table(receipt, space)
+    """What was looked at, in the order of the block: what is known, then messages; then what it took."""
+    if receipt.known:
+        yield f"{len(receipt.known)} known, best first"
     for known in receipt.known:
-        yield f"{known.kind} {known.ref}: {_score(known.score)}  {known.verdict.replace('_', ' ')}"
+        yield f"{known.kind} {safe(known.ref)}: {_score(known.score)}  {known.verdict.replace('_', ' ')}"
+    if receipt.candidates:
+        yield _candidates_table(receipt, space)
+    if not receipt.known and not receipt.candidates:
+        yield "No candidates: no message, entry, episode or note has these words or comes close."
     yield "ms by stage: " + "  ".join(f"{stage} {millis:.1f}" for stage, millis in receipt.timings.items())
     for source, taken in receipt.usage.items():
         yield f"{source}: " + "  ".join(f"{name} {number:,}" for name, number in taken.items())

@@ -89,6 +89,12 @@ def console() -> Console:
     return Console(width=width, markup=False, emoji=False, highlight=False)
 
 
+def agreed(question: str) -> bool:
+    """Whether somebody says yes; the question goes where no script reads it."""
+    print(safe(question), "[y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """A spinner on standard error while something takes its time; nothing when nobody watches."""

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
 from langmem_tiers.documents import excerpt, making, paths, transfer
 from langmem_tiers.documents.rendering import render
 from langmem_tiers.documents.transfer import FolderIntake
 from langmem_tiers.documents.types import Document, DocumentHit, DocumentSummary, FolderExport, FolderImport
-from langmem_tiers.errors import InvalidInput, TextChanged
+from langmem_tiers.errors import TextChanged
 from langmem_tiers.storage import change_log
 from langmem_tiers.storage import documents as rows
 from langmem_tiers.storage.documents import NewDocument
@@ -50,10 +51,10 @@ class Documents:
         Raises:
             InvalidPath: no document can be there.
             TextTooLong: the text is longer than `Settings.text.max_characters`.
-            SecretRefused: it holds a secret, and `Settings.privacy.derived` refuses these.
+            SecretRefused: it or the path holds a secret, and `Settings.privacy.derived` refuses these.
             TextChanged: another version than `version` stands.
         """
-        where = paths.clean(path)
+        where = making.path(path, self._settings)
         new = making.of_text(where, storable(text, "document", self._settings), known_origin(origin), self._settings)
         return self._change(where, lambda _: new, version)
 
@@ -66,7 +67,7 @@ class Documents:
             InvalidText: the document is no text.
             InvalidPath, TextTooLong, SecretRefused: as for `write`.
         """
-        where, added = paths.clean(path), storable(text, "document", self._settings)
+        where, added = making.path(path, self._settings), storable(text, "document", self._settings)
         by = known_origin(origin)
         return self._change(where, lambda held: making.with_more(where, held, added, by, self._settings), None)
 
@@ -76,14 +77,15 @@ class Documents:
         Raises:
             InvalidPath: none can be there.
         """
-        where = paths.clean(path)
+        where = self._held_at(path)
         with self._space.memory.use(self._space.name) as store, store.reading() as connection:
             return rows.read(connection, store.key, where)
 
     def list(self, prefix: str = "") -> tuple[DocumentSummary, ...]:
         """What there is under paths that begin with `prefix`, such as "memory/", in the order of paths."""
+        begins = arguments.text(prefix, "prefix")
         with self._space.memory.use(self._space.name) as store, store.reading() as connection:
-            return tuple(rows.summaries(connection, store.key, prefix))
+            return tuple(rows.summaries(connection, store.key, begins))
 
     def delete(self, path: str, *, version: int | None = None) -> bool:
         """Delete a document with everything that was made of it; False when there was none.
@@ -92,10 +94,10 @@ class Documents:
             InvalidPath: none can be there.
             TextChanged: another version than `version` stands.
         """
-        where = paths.clean(path)
+        where, read = self._held_at(path), arguments.optional_whole(version, "version", least=0)
         with self._space.memory.use(self._space.name) as store, store.writing() as connection:
             held = rows.read(connection, store.key, where)
-            _require(version, held, where)
+            _require(read, held, where)
             if held is not None:
                 rows.drop(connection, store.key, where, to_millis(self._space.memory.clock()))
         return held is not None
@@ -119,19 +121,17 @@ class Documents:
         """The pieces of Markdown documents that fit a query best, by words and, where it can be, by meaning.
 
         Raises:
-            InvalidInput: `query` is no text.
+            InvalidInput: `query` is no text, or `limit` below 1.
             InvalidVector: the embedder's vectors are not of the length of those stored.
         """
         from langmem_tiers.recall.query import parse
 
-        if not isinstance(query, str):
-            raise InvalidInput(f"A {type(query).__name__} is no query.", way_out="Give a text.")
-        asked = parse(query, 0)
-        vector, _ = self._space.memory.query_embedder.query(asked.text) if asked.text else (None, None)
+        asked, most = parse(arguments.any_text(query, "query"), 0), arguments.whole(limit, "limit", least=1)
+        vector, _ = self._space.memory.embedder_of(self._space.name).query(asked.text) if asked.text else (None, None)
         with self._space.memory.use(self._space.name) as store, store.reading() as connection:
             now = change_log.moment(connection, store.key)
             settings = self._settings.recall
-            hits = store.notes.search(now, asked.terms, vector, limit, {"document"}, settings=settings)
+            hits = store.notes.search(now, asked.terms, vector, most, {"document"}, settings=settings)
         return tuple(DocumentHit(path=hit.ref, ordinal=hit.ordinal, text=hit.text, score=hit.score) for hit in hits)
 
     def import_folder(self, folder: str | Path) -> FolderImport:
@@ -144,9 +144,9 @@ class Documents:
             UnreadableFile: there is no such folder.
             StorageError: the files before it are stored; importing again goes on from there.
         """
-        memory = self._space.memory
+        memory, source = self._space.memory, arguments.path(folder, "folder")
         with memory.use(self._space.name) as store:
-            report = FolderIntake(store, self._settings, memory.clock, memory=memory.path).take(Path(folder))
+            report = FolderIntake(store, self._settings, memory.clock, memory=memory.path).take(source)
         memory.wake(self._space.name)
         return report
 
@@ -158,8 +158,9 @@ class Documents:
         Raises:
             StorageError: the folder can not be written; some files may be.
         """
+        destination = arguments.path(folder, "folder")
         with self._space.memory.use(self._space.name) as store:
-            return transfer.give(store, Path(folder), memory=self._space.memory.path)
+            return transfer.give(store, destination, memory=self._space.memory.path)
 
     awrite = twin(write)
     aappend = twin(append)
@@ -176,19 +177,26 @@ class Documents:
     def _settings(self) -> Settings:
         return self._space.memory.settings
 
+    def _held_at(self, path: str) -> str:
+        """Where `write` puts what is written to a path."""
+        masked = self._settings.privacy.derived == "mask"
+        return making.path(path, self._settings) if masked else paths.clean(path)
+
     def _change(self, path: str, make: Callable[[Document | None], NewDocument], version: int | None) -> Document:
+        read = arguments.optional_whole(version, "version", least=0)
         with self._space.memory.use(self._space.name) as store, store.writing() as connection:
             held = rows.read(connection, store.key, path)
             new = make(held)
             if held is not None and making.is_same(held, new):
                 return held
-            _require(version, held, path)
+            _require(read, held, path)
             stored = rows.put(connection, store.key, new, to_millis(self._space.memory.clock()))
         self._space.memory.wake(self._space.name)
         return stored
 
     def _memory_md(self, tokens: int | None, count: Callable[[str], int]) -> str:
-        most = self._settings.documents.prompt_tokens if tokens is None else tokens
+        given = arguments.optional_whole(tokens, "tokens", least=0)
+        most = self._settings.documents.prompt_tokens if given is None else given
         with self._space.memory.use(self._space.name) as store, store.reading() as connection:
             found = [rows.read(connection, store.key, path) for path in paths.MEMORY]
         document = next((each for each in found if each is not None and each.searched), None)

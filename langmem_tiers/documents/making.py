@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from langmem_tiers.documents import form, paths
 from langmem_tiers.documents.types import Document
 from langmem_tiers.embeddings.chunking import split
@@ -10,9 +12,19 @@ from langmem_tiers.settings import Settings
 from langmem_tiers.storage.documents import NewDocument
 from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.types import Origin
-from langmem_tiers.writing.storable import require_length, storable
+from langmem_tiers.writing.storable import name_without_secrets, require_length, storable
 
 _WHAT = "document"
+
+
+def path(given: Any, settings: Settings) -> str:
+    """The path under which a document is stored, as for `paths.clean`.
+
+    Raises:
+        InvalidPath: none can be there.
+        SecretRefused: it holds a secret, and these are refused.
+    """
+    return paths.clean(name_without_secrets(paths.clean(given), "path", settings))
 
 
 def of_text(path: str, text: str, origin: Origin, settings: Settings) -> NewDocument:

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from langmem_tiers.clock import Clock, to_millis
-from langmem_tiers.documents import folder, making, paths
+from langmem_tiers.documents import folder, making
 from langmem_tiers.documents.types import Document, FolderExport, FolderImport, SkippedFile
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.settings import Settings
@@ -61,7 +61,7 @@ class FolderIntake:
             return None
 
     def _claim(self, path: str) -> str:
-        where = paths.clean(path)
+        where = making.path(path, self._settings)
         if where in self._claimed:
             raise InvalidInput("Another file has the same name, with its accents written otherwise.")
         self._claimed.add(where)

@@ -8,6 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from langmem_tiers.embeddings.base import Embedder
+from langmem_tiers.embeddings.counting import Count, CountingEmbedder
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
 
 if TYPE_CHECKING:
@@ -19,26 +20,34 @@ log = logging.getLogger(__name__)
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 300.0
 
 
+class _Health:
+    """Whether an embedder works, and how long it is left alone."""
+
+    def __init__(self) -> None:
+        self.pause, self.again_at, self.warned, self.reason = _FIRST_PAUSE, 0.0, False, ""
+        self.lock = threading.Lock()
+
+
 class GuardedEmbedder:
     """Knows whether the embedder can be used now, warns once when it can not, and waits longer after each failure."""
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Embedder, health: _Health | None = None) -> None:
         self.inner = embedder
-        self._pause = _FIRST_PAUSE
-        self._again_at = 0.0
-        self._warned = False
-        self._reason = ""
-        self._lock = threading.Lock()
+        self._health = health or _Health()
+
+    def counted(self, count: Count) -> GuardedEmbedder:
+        """The same, in the same health; what is embedded through it is told to `count`."""
+        return GuardedEmbedder(CountingEmbedder(self.inner, count), self._health)
 
     @property
     def resting(self) -> float:
         """Seconds until the next attempt makes sense, 0 when it can be used."""
-        return max(0.0, self._again_at - monotonic())
+        return max(0.0, self._health.again_at - monotonic())
 
     def query(self, text: str) -> tuple[NDArray[float32] | None, str | None]:
         """The vector of a query, or None and the reason; never downloads and never waits for a pause to end."""
         if self.resting:
-            return None, f"vectors: {self._reason}"
+            return None, f"vectors: {self._health.reason}"
         if not self.inner.available():
             return None, "vectors: the embedding model is not there yet"
         try:
@@ -49,18 +58,20 @@ class GuardedEmbedder:
 
     def failed(self, error: EmbeddingUnavailable | InvalidVector) -> None:
         """Note a failure: one warning, and a longer pause each time."""
-        with self._lock:
-            self._again_at = monotonic() + self._pause
-            self._pause = min(self._pause * 2, _LONGEST_PAUSE)
-            level = logging.DEBUG if self._warned else logging.WARNING
-            self._warned = True
-            self._reason = error.message
+        health = self._health
+        with health.lock:
+            health.again_at = monotonic() + health.pause
+            health.pause = min(health.pause * 2, _LONGEST_PAUSE)
+            level = logging.DEBUG if health.warned else logging.WARNING
+            health.warned = True
+            health.reason = error.message
         log.log(level, "embedding_unavailable recall=keywords_only reason=%s", error)
 
     def works(self) -> None:
         """Note a success: the next failure is news again."""
-        with self._lock:
-            self._pause, self._again_at, self._warned = _FIRST_PAUSE, 0.0, False
+        health = self._health
+        with health.lock:
+            health.pause, health.again_at, health.warned = _FIRST_PAUSE, 0.0, False
 
 
 class NoEmbedder:

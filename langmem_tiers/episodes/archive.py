@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from langmem_tiers.clock import require_aware, to_millis
+from langmem_tiers import arguments
+from langmem_tiers.clock import to_millis
 from langmem_tiers.episodes.archivist import Archivist
 from langmem_tiers.episodes.types import Episode, EpisodeFound
 from langmem_tiers.errors import InvalidInput
@@ -61,12 +62,13 @@ class Episodes:
             InvalidInput: the summary is blank or longer than 20,000 characters.
         """
         _require_name(session, "session")
+        count = arguments.optional_whole(compaction, "compaction", least=0)
         with self._archivist() as archivist:
             if summary is not None:
-                return archivist.keep_summary(session, _text(summary, "summary"), compaction)
+                return archivist.keep_summary(session, _text(summary, "summary"), count)
             store = archivist.store
             with store.reading() as connection:
-                known = [] if compaction is None else episodes.of_session(connection, store.key, session, compaction)
+                known = [] if count is None else episodes.of_session(connection, store.key, session, count)
                 rooms = episodes.unarchived(connection, store.key, session)
             if known or not rooms:
                 return next(iter(known), None)
@@ -79,13 +81,15 @@ class Episodes:
             InvalidInput: the name or the text is blank, or the text longer than 20,000 characters.
         """
         _require_name(task, "task")
+        said_in = arguments.optional_text(session, "session") or ""
         with self._archivist() as archivist:
-            return archivist.keep_task(task, _text(text, "text"), session or "")
+            return archivist.keep_task(task, _text(text, "text"), said_in)
 
     def get(self, episode_id: str) -> Episode | None:
         """The episode of an id, None when there is none."""
+        wanted = arguments.text(episode_id, "episode_id")
         with self._store() as store, store.reading() as connection:
-            return episodes.by_ids(connection, store.key, [episode_id]).get(episode_id)
+            return episodes.by_ids(connection, store.key, [wanted]).get(wanted)
 
     def search(
         self, query: str, *, limit: int = 5, since: datetime | None = None, until: datetime | None = None
@@ -102,18 +106,17 @@ class Episodes:
             NaiveDatetime: a time has no zone.
             InvalidInput: the limit is below 1, or the query no text.
         """
-        if not isinstance(query, str) or limit < 1:
-            raise InvalidInput(f"Nothing can be searched by {query!r} with a limit of {limit}.", way_out="Give a text.")
-        if not query.strip():
-            return tuple(EpisodeFound(episode=each) for each in self.recent(limit, since=since, until=until))
-        vector = self.space.memory.query_embedder.query(query)[0]
-        at, first, last = self._now(), _millis(since), _millis(until)
+        asked, most = arguments.any_text(query, "query"), arguments.whole(limit, "limit", least=1)
+        if not asked.strip():
+            return tuple(EpisodeFound(episode=each) for each in self.recent(most, since=since, until=until))
+        at, first, last = self._now(), _millis(since, "since"), _millis(until, "until")
+        vector = self.space.memory.embedder_of(self.space.name).query(asked)[0]
         with self._store() as store, store.reading() as connection:
             now = moment(connection, store.key)
-            hits = store.notes.search(now, terms(query), vector, _MOST, kinds={"episode"})
+            hits = store.notes.search(now, terms(asked), vector, _MOST, kinds={"episode"})
             best = {hit.ref: hit for hit in reversed(hits)}  # of several pieces the best one
             held = episodes.holding(connection, store.key, best.keys(), at=at, since=first, until=last)
-        ranked = sorted(held.values(), key=lambda each: (-best[each.id].score, -each.number))[:limit]
+        ranked = sorted(held.values(), key=lambda each: (-best[each.id].score, -each.number))[:most]
         return tuple(
             EpisodeFound(
                 episode=each,
@@ -130,31 +133,36 @@ class Episodes:
 
         Raises:
             NaiveDatetime: a time has no zone.
+            InvalidInput: the limit is below 1.
         """
-        at, first, last = self._now(), _millis(since), _millis(until)
+        most = arguments.whole(limit, "limit", least=1)
+        at, first, last = self._now(), _millis(since, "since"), _millis(until, "until")
         with self._store() as store, store.reading() as connection:
-            return tuple(episodes.latest(connection, store.key, limit, at=at, since=first, until=last))
+            return tuple(episodes.latest(connection, store.key, most, at=at, since=first, until=last))
 
     def of_session(self, session: str) -> tuple[Episode, ...]:
         """The episodes of a session, in the order they were archived."""
+        wanted = arguments.text(session, "session")
         with self._store() as store, store.reading() as connection:
-            return tuple(episodes.of_session(connection, store.key, session))
+            return tuple(episodes.of_session(connection, store.key, wanted))
 
     def keep(self, episode_id: str) -> Episode | None:
         """Let an episode never expire; the episode, None when there is none."""
+        wanted = arguments.text(episode_id, "episode_id")
         with self._store() as store, store.writing() as connection:
-            known = episodes.by_ids(connection, store.key, [episode_id]).get(episode_id)
+            known = episodes.by_ids(connection, store.key, [wanted]).get(wanted)
             if known is not None and known.expires_at is not None:
                 episodes.keep(connection, store.key, known.number)
-            return episodes.by_ids(connection, store.key, [episode_id]).get(episode_id)
+            return episodes.by_ids(connection, store.key, [wanted]).get(wanted)
 
     def delete(self, episode_id: str) -> bool:
         """Delete an episode with all that it is found by, so that it is not written again; whether there was one.
 
         What was said stays in the drawers.
         """
+        unwanted = arguments.text(episode_id, "episode_id")
         with self._store() as store, store.writing() as connection:
-            gone = list(episodes.by_ids(connection, store.key, [episode_id]).values())
+            gone = list(episodes.by_ids(connection, store.key, [unwanted]).values())
             for each in gone:
                 episodes.bury(connection, store.key, each, self._now())
             episodes.remove(connection, store.key, gone, self._now())
@@ -169,8 +177,9 @@ class Episodes:
 
     def count_recalled(self, ids: Collection[str]) -> None:
         """Note that episodes were shown to a model."""
+        shown = arguments.texts(ids, "ids")
         with self._store() as store, store.writing(durable=False) as connection:
-            episodes.count_recalled(connection, store.key, ids, self._now())
+            episodes.count_recalled(connection, store.key, shown, self._now())
 
     awrite = twin(write)
     aarchive_task = twin(archive_task)
@@ -206,8 +215,8 @@ class Episodes:
         return to_millis(self.space.memory.clock())
 
 
-def _millis(given: datetime | None) -> int | None:
-    return None if given is None else to_millis(require_aware(given, "date limit"))
+def _millis(given: datetime | None, name: str) -> int | None:
+    return None if given is None else to_millis(arguments.moment(given, name))
 
 
 def _channels(keyword: float | None, vector: float | None) -> dict[str, float]:
@@ -216,12 +225,12 @@ def _channels(keyword: float | None, vector: float | None) -> dict[str, float]:
 
 
 def _require_name(name: str, what: str) -> None:
-    if not isinstance(name, str) or not name.strip():
-        raise InvalidInput(f"{name!r} is no {what}.", way_out=f"Name the {what}.")
+    if not arguments.text(name, what).strip():
+        raise InvalidInput(f"The name of the {what} is blank.", way_out=f"Name the {what}.")
 
 
 def _text(given: str, what: str) -> str:
-    if not isinstance(given, str) or not given.strip():
+    if not arguments.text(given, what).strip():
         raise InvalidInput(f"The {what} is blank.", way_out="Say in a few sentences what was done.")
     if len(given) > _LONGEST_SUMMARY:
         raise InvalidInput(f"The {what} has {len(given):,} characters.", way_out="Keep it under 20,000 characters.")

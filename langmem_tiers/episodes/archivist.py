@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from langmem_tiers.clock import Clock, from_millis, to_millis
-from langmem_tiers.embeddings.chunking import split
 from langmem_tiers.episodes import drafting
 from langmem_tiers.episodes.drafting import Draft
+from langmem_tiers.episodes.findable import findable
 from langmem_tiers.episodes.types import Episode
+from langmem_tiers.knowledge import forgetting
 from langmem_tiers.knowledge.types import Activity
 from langmem_tiers.llm.asker import ModelAsker
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import activities, episodes, mined
 from langmem_tiers.storage.episodes import Ended, NewEpisode
-from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.storage.store import SpaceStore
 from langmem_tiers.writing.listeners import Listener, tell
 from langmem_tiers.writing.mining.windows import may_be_shown
@@ -57,6 +57,9 @@ class Archivist:
         with self.store.writing() as connection:
             if not episodes.archived_to(connection, self.store.key, room, room.drawers) or draft is None:
                 return None
+            draft = self._cleared(connection, draft)
+            if draft is None:
+                return None
             count = episodes.next_count(connection, self.store.key, room.session, task=False)
             written = self._written(connection, draft, room.session, count, said)
         return self._told(written)
@@ -67,9 +70,9 @@ class Archivist:
         Raises:
             StorageError: it is not archived.
         """
-        draft = drafting.given(summary, self.settings)
         with self.store.writing() as connection:
             key = self.store.key
+            draft = self._cleared(connection, drafting.given(summary, self.settings))
             count = compaction
             if count is None:
                 count = episodes.next_count(connection, key, session, task=False)
@@ -80,6 +83,8 @@ class Archivist:
             said = [] if room is None else self._of_room(connection, room)
             if room is not None:
                 episodes.archived_to(connection, key, room, room.drawers)
+            if draft is None:
+                return None
             written = self._written(connection, draft, session, count, said)
         return self._told(written)
 
@@ -89,6 +94,7 @@ class Archivist:
         Raises:
             StorageError: it is not archived.
         """
+        task = drafting.unsecret(task, self.settings)
         draft = drafting.given(text, self.settings)
         with self.store.writing() as connection:
             of_session = episodes.of_session(connection, self.store.key, session)
@@ -104,9 +110,20 @@ class Archivist:
             return self._of_room(connection, room)
 
     def _of_room(self, connection: Connection, room: Ended) -> list[Said]:
-        """What users and assistants said in a room since it was last archived."""
-        turns = mined.standing(connection, self.store.key, room.room, after=room.archived, upto=room.drawers)
-        return [turn for turn in turns if may_be_shown(turn)]
+        """What users and assistants said in a room since it was last archived, without what was deleted."""
+        standing = mined.standing(connection, self.store.key, room.room, after=room.archived, upto=room.drawers)
+        turns = [turn for turn in standing if may_be_shown(turn)]
+        left = forgetting.cleared(connection, self.store.key, [(turn.drawer, turn.content) for turn in turns])
+        shown = (replace(turn, content=text) for turn, text in zip(turns, left, strict=True))
+        return [turn for turn in shown if turn.content.strip()]
+
+    def _cleared(self, connection: Connection, draft: Draft) -> Draft | None:
+        """A draft without what was deleted, also while it was made; None where nothing is left."""
+        told = [(None, draft.summary), (None, draft.abstract)]
+        summary, abstract = forgetting.cleared(connection, self.store.key, told)
+        if not summary.strip():
+            return None
+        return replace(draft, summary=summary, abstract=abstract or drafting.abstract(summary, self.settings))
 
     def _written(
         self,
@@ -118,7 +135,7 @@ class Archivist:
         *,
         task: str | None = None,
     ) -> _Written:
-        at = to_millis(self.clock())
+        at, limit = to_millis(self.clock()), self.settings.text.chunk_characters
         days = self.settings.episodes.ttl_days
         new = NewEpisode(
             id=secrets.token_hex(6),
@@ -133,7 +150,9 @@ class Archivist:
             last_drawer=said[-1].drawer if said else None,
             expires_at=None if days is None else at + round(days * _DAY),
         )
-        episode = episodes.put(connection, self.store.key, new, self._texts(new), at)
+        episode = episodes.put(
+            connection, self.store.key, new, findable(new.summary, new.abstract, new.topics, new.task, limit), at
+        )
         told: dict[str, Any] = {"kind": ACTIVITY, "session": session or None, "body": _body(episode, draft)}
         number = activities.append(connection, self.store.key, at=at, **told)
         return _Written(episode, Activity(number=number, at=from_millis(at), **told))
@@ -141,15 +160,6 @@ class Archivist:
     def _told(self, written: _Written) -> Episode:
         tell(self.listeners, written.activity)
         return written.episode
-
-    def _texts(self, new: NewEpisode) -> list[NoteText]:
-        """What an episode is found by: its abstract, its summary in pieces, and its topics."""
-        limit = self.settings.text.chunk_characters
-        pieces = [new.summary[start:stop].strip() for start, stop in split(new.summary, limit)]
-        told = new.abstract.rstrip("…")
-        texts = [] if any(told in piece for piece in pieces) else [new.abstract]
-        tags = " ".join((*new.topics, *((new.task,) if new.task else ())))
-        return [NoteText(text=text, tags=tags) for text in (*texts, *pieces)]
 
 
 def _body(episode: Episode, draft: Draft) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
@@ -15,7 +16,7 @@ from langmem_tiers.palace.words import meaningful_words, stem
 from langmem_tiers.settings import Settings
 from langmem_tiers.trust import instructions, secrets
 from langmem_tiers.writing import extractive
-from langmem_tiers.writing.extractive.graphemes import cut
+from langmem_tiers.writing.extractive.graphemes import before_mask, cut
 from langmem_tiers.writing.extractive.prose import is_latin
 from langmem_tiers.writing.mining.prompt import Words, one_line, transcript
 from langmem_tiers.writing.proposals import Said
@@ -31,6 +32,7 @@ _LONGEST_TURN = 800
 _LOOKED_AT = 4000  # characters of a turn; what is longer was pasted
 _LEAST_WORDS = 20  # meaningful ones; a shorter talk is its own summary
 _CHARACTERS_A_TOKEN = 4
+_MASK = re.compile(r"\[secret: [a-z ]{1,40}\]")
 # The share of a summary's telling words that the session has to have said.
 _LEAST_SAID = 0.3
 
@@ -75,7 +77,7 @@ class Draft:
 
 def draft(said: Sequence[Said], session: str, asker: ModelAsker | None, settings: Settings) -> Draft | None:
     """The summary of some turns; None where nothing was said that could be put into words."""
-    turns = [replace(turn, content=turn.content[:_LOOKED_AT]) for turn in said]
+    turns = [replace(turn, content=_looked_at(turn.content, settings)) for turn in said]
     turns = [turn for turn in turns if instructions.suspicious(turn.content) is None]
     if not any(turn.role == "user" and any(map(str.isalnum, turn.content)) for turn in turns):
         return None
@@ -86,11 +88,11 @@ def draft(said: Sequence[Said], session: str, asker: ModelAsker | None, settings
 
 def given(summary: str, settings: Settings) -> Draft:
     """A summary that is there already, with secrets masked, as a draft."""
-    summary = _unsecret(summary.strip(), settings)
+    summary = unsecret(summary.strip(), settings)
     return Draft(
         summary=summary,
-        abstract=_abstract(summary, settings),
-        topics=extractive.key_topics([summary], _MOST_TOPICS),
+        abstract=abstract(summary, settings),
+        topics=_key_topics([summary], settings),
         path="compaction",
     )
 
@@ -113,11 +115,11 @@ def _by_model(turns: Sequence[Said], session: str, asker: ModelAsker, settings: 
     reason = answer.reason if answer.value is None else _unfit(answer.value.summary, turns)
     if answer.value is None or reason:
         return _with_cost(replace(_by_rule(turns, settings), reason=reason), answer)
-    summary = _unsecret(cut(answer.value.summary.strip(), most * _CHARACTERS_A_TOKEN), settings)
+    summary = unsecret(cut(answer.value.summary.strip(), most * _CHARACTERS_A_TOKEN), settings)
     made = Draft(
         summary=summary,
-        abstract=_abstract(summary, settings),
-        topics=_topics(answer.value) or extractive.key_topics([turn.content for turn in turns], _MOST_TOPICS),
+        abstract=abstract(summary, settings),
+        topics=_topics(answer.value, settings) or _key_topics([turn.content for turn in turns], settings),
         path="model",
     )
     return _with_cost(made, answer)
@@ -127,9 +129,9 @@ def _by_rule(turns: Sequence[Said], settings: Settings) -> Draft:
     told = [turn.content for turn in turns if turn.role == "user"]
     summary = extractive.summary(turns, _LONGEST_BY_RULE) or cut(_verbatim(turns), _LONGEST_BY_RULE)
     return Draft(
-        summary=_unsecret(summary, settings),
-        abstract=_abstract("\n".join(told), settings),
-        topics=extractive.key_topics([turn.content for turn in turns], _MOST_TOPICS),
+        summary=unsecret(summary, settings),
+        abstract=abstract("\n".join(told), settings),
+        topics=_key_topics([turn.content for turn in turns], settings),
         path="rule",
     )
 
@@ -140,9 +142,10 @@ def _verbatim(turns: Sequence[Said]) -> str:
     return "\n".join(f"{who}: {one_line(turn.content)}" for who, turn in lines)
 
 
-def _abstract(text: str, settings: Settings) -> str:
+def abstract(text: str, settings: Settings) -> str:
+    """One sentence of a text that says most of it."""
     most = settings.episodes.abstract_characters
-    return cut(_unsecret(extractive.abstract(text, most) or one_line(text), settings), most)
+    return cut(unsecret(extractive.abstract(text, most) or one_line(text), settings), most)
 
 
 def _shown(turns: Sequence[Said]) -> str:
@@ -166,13 +169,24 @@ def _unfit(summary: str, turns: Sequence[Said]) -> str:
     return ""
 
 
-def _topics(told: ToldEpisode) -> tuple[str, ...]:
+def _topics(told: ToldEpisode, settings: Settings) -> tuple[str, ...]:
     named = (one_line(topic) for topic in told.topics)
     fit = (each for each in named if 0 < len(each) <= _LONGEST_TOPIC and not instructions.suspicious(each))
-    return tuple(dict.fromkeys(secrets.mask(each) for each in fit))[:_MOST_TOPICS]
+    return tuple(dict.fromkeys(unsecret(each, settings) for each in fit))[:_MOST_TOPICS]
 
 
-def _unsecret(text: str, settings: Settings) -> str:
+def _key_topics(texts: Sequence[str], settings: Settings) -> tuple[str, ...]:
+    """Topics by rule: neither a secret is one, nor what stands in the place of one."""
+    return extractive.key_topics([_MASK.sub(" ", unsecret(text, settings)) for text in texts], _MOST_TOPICS)
+
+
+def _looked_at(content: str, settings: Settings) -> str:
+    """The beginning of a turn, with its secrets masked before they could be cut in half."""
+    shown = unsecret(content, settings)
+    return shown if len(shown) <= _LOOKED_AT else shown[: before_mask(shown, _LOOKED_AT)]
+
+
+def unsecret(text: str, settings: Settings) -> str:
     """A summary is worth keeping without the secrets that were in what it sums up."""
     return text if settings.privacy.derived == "keep" else secrets.mask(text)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from langmem_tiers import arguments
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.errors import IdentityFull, InvalidInput, TextChanged
 from langmem_tiers.identity import characters, sections
@@ -61,7 +62,7 @@ class Identity:
             TextChanged: another version than `version` stands.
             SecretRefused: it holds a secret, and `Settings.privacy.derived` refuses these.
         """
-        new = self._clean(text)
+        new = self._clean(arguments.any_text(text, "text"))
         return self._change(lambda _: new, version=version, origin=origin)
 
     def add(
@@ -73,7 +74,7 @@ class Identity:
             InvalidText: the line or the section's name is blank.
             IdentityFull, TextChanged, SecretRefused: as for `write`.
         """
-        new, title = self._clean(line), self._clean(section)
+        title, new = self._clean_section(arguments.any_text(section, "section"), arguments.any_text(line, "line"))
         return self._change(lambda held: sections.with_line(held, new, title), version=version, origin=origin)
 
     def replace(self, section: str, text: str, *, version: int | None = None, origin: Origin = "user") -> IdentityText:
@@ -83,7 +84,7 @@ class Identity:
             InvalidText: the section's name is blank, or the text holds the heading of another section.
             IdentityFull, TextChanged, SecretRefused: as for `write`.
         """
-        new, title = self._clean(text), self._clean(section)
+        title, new = self._clean_section(arguments.any_text(section, "section"), arguments.any_text(text, "text"))
         return self._change(lambda held: sections.with_section(held, title, new), version=version, origin=origin)
 
     def remove(self, what: str, *, version: int | None = None, origin: Origin = "user") -> IdentityText:
@@ -93,14 +94,18 @@ class Identity:
             InvalidText: there is no such section or line, or there are several such lines.
             TextChanged: another version than `version` stands.
         """
-        if not isinstance(what, str):
-            raise InvalidInput(f"A {type(what).__name__} is no section and no line.", way_out="Give a text.")
-        return self._change(lambda held: sections.without(held, what), version=version, origin=origin)
+        gone = arguments.text(what, "what")
+        return self._change(lambda held: sections.without(held, gone), version=version, origin=origin)
 
     def history(self, *, limit: int = 20) -> tuple[IdentityVersion, ...]:
-        """The last versions, newest first."""
+        """The last versions, newest first.
+
+        Raises:
+            InvalidInput: `limit` is below 1.
+        """
+        most = arguments.whole(limit, "limit", least=1)
         with self._space.memory.use(self._space.name) as store, store.reading() as connection:
-            return tuple(identities.latest(connection, store.key, limit))
+            return tuple(identities.latest(connection, store.key, most))
 
     def undo(self, *, to: int | None = None, origin: Origin = "user") -> IdentityText:
         """Let the version before the one that stands, or the version `to`, stand again, as a new version.
@@ -111,10 +116,11 @@ class Identity:
             InvalidInput: there is no such version (any more).
             IdentityFull: the limit was lowered since.
         """
+        wanted, by = arguments.optional_whole(to, "to"), known_origin(origin)
         with self._space.memory.use(self._space.name) as store, store.writing() as connection:
             held = identities.newest(connection, store.key)
-            text = _earlier(connection, store.key, held, to)
-            return self._put(connection, store.key, held, text, known_origin(origin))
+            text = _earlier(connection, store.key, held, wanted)
+            return self._put(connection, store.key, held, text, by)
 
     def forget_history(self) -> int:
         """Delete all versions but the one that stands; how many there were. They can not be undone to any more."""
@@ -133,10 +139,10 @@ class Identity:
     aforget_history = twin(forget_history)
 
     def _change(self, edit: Callable[[str], str], *, version: int | None, origin: Origin) -> IdentityText:
-        known = known_origin(origin)
+        read, known = arguments.optional_whole(version, "version", least=0), known_origin(origin)
         with self._space.memory.use(self._space.name) as store, store.writing() as connection:
             held = identities.newest(connection, store.key)
-            _require(version, held)
+            _require(read, held)
             new = sections.normalised(edit("" if held is None else held.text))
             return self._put(connection, store.key, held, new, known)
 
@@ -166,6 +172,12 @@ class Identity:
 
     def _clean(self, text: str) -> str:
         return sections.normalised(storable(text, "identity", self._space.memory.settings))
+
+    def _clean_section(self, title: str, text: str) -> tuple[str, str]:
+        """Both as they may be stored: what a section is called tells what stands in it."""
+        heading, body = self._clean(title), self._clean(text)
+        together = self._clean(f"## {' '.join(heading.split())}\n{body}")
+        return heading, together.partition("\n")[2]
 
     def _shown(self, held: IdentityVersion | None) -> IdentityText:
         if held is None:

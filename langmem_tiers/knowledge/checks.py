@@ -9,11 +9,13 @@ from typing import Any, get_args
 
 import orjson
 
-from langmem_tiers.clock import require_aware, to_millis
-from langmem_tiers.errors import InvalidInput, InvalidText, SecretRefused, TextTooLong
+from langmem_tiers import arguments
+from langmem_tiers.clock import to_millis
+from langmem_tiers.errors import InvalidInput, InvalidText, TextTooLong
 from langmem_tiers.naming import check_category
 from langmem_tiers.settings import Settings
 from langmem_tiers.types import Origin
+from langmem_tiers.writing import storable
 
 DEFAULT_CATEGORY = "general"
 _MOST_TAGS = 20
@@ -46,53 +48,64 @@ def content(text: str, settings: Settings) -> str:
         TextTooLong: it is longer than `settings.knowledge.max_characters`.
         SecretRefused: it holds a secret, and these are refused.
     """
-    if not isinstance(text, str) or not text.strip():
+    if not arguments.any_text(text, "content").strip():
         raise InvalidText("The entry has no text.", way_out="Say what is to be remembered in a sentence.")
-    text = _storable(text.strip(), "entry")
+    text = text.strip()
+    storable.require_unicode(text, "entry")
     most = settings.knowledge.max_characters
     if len(text) > most:
         raise TextTooLong(
             f"The entry has {len(text):,} characters; the limit is {most:,}.",
             way_out="Split it into single facts, or raise Settings.knowledge.max_characters.",
         )
-    return _without_secrets(text, settings)
+    return storable.without_secrets(text, "entry", settings)
 
 
-def category(path: str | None) -> str:
+def category(path: str | None, settings: Settings | None = None) -> str:
     """A category path in lower case, with '-' for blanks; the default one for none.
+
+    Secrets are looked for by the `settings` of what is stored; what is only searched for goes without.
 
     Raises:
         InvalidCategory: it can not be one.
+        SecretRefused: it holds a secret, and these are refused.
     """
     if path is not None and not isinstance(path, str):
         raise InvalidInput(f"A {type(path).__name__} is no category.", way_out="Give a text such as 'work/habits'.")
-    parts = (path or "").strip().lower().split("/")
+    shown = path or ""
+    if settings is not None:
+        shown = storable.name_without_secrets(shown, "category", settings)
+    parts = shown.strip().lower().split("/")
     cleaned = "/".join("-".join(part.split()) for part in parts)
     return check_category(cleaned) if cleaned else DEFAULT_CATEGORY
 
 
-def tags(given: Iterable[str]) -> tuple[str, ...]:
+def tags(given: Iterable[str], settings: Settings | None = None) -> tuple[str, ...]:
     """Tags in lower case and each once, on one line, without those that are empty.
+
+    Secrets are looked for by the `settings` of what is stored; what is only searched for goes without.
 
     Raises:
         InvalidInput: it is no list of texts, or there are more than 20.
         InvalidText: one is longer than 64 characters or holds a lone surrogate.
+        SecretRefused: one holds a secret, and these are refused.
     """
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InvalidInput("Tags are a list of texts.", way_out="Put a single tag in a list.")
-    found = dict.fromkeys(_tag(each) for each in given)
+    found = dict.fromkeys(_tag(each, settings) for each in arguments.several(given, "tags", "texts"))
     found.pop("", None)
     if len(found) > _MOST_TAGS:
         raise InvalidInput(f"There are {len(found)} tags; the limit is {_MOST_TAGS}.", way_out="Keep the telling ones.")
     return tuple(found)
 
 
-def metadata(given: Mapping[str, Any] | None) -> dict[str, Any]:
+def metadata(given: Mapping[str, Any] | None, settings: Settings) -> dict[str, Any]:
     """The caller's own values, as JSON can hold them.
 
     Raises:
         InvalidInput: they are no mapping of names to JSON values, or longer than 10,000 characters.
+        SecretRefused: a name or a value in them is a secret, and these are refused.
     """
+    if given is not None and not isinstance(given, Mapping):
+        raise arguments.refused(given, "metadata", "a dict of JSON values")
     try:
         stored = orjson.dumps(dict(given or {}))
     except (TypeError, ValueError) as error:
@@ -100,25 +113,26 @@ def metadata(given: Mapping[str, Any] | None) -> dict[str, Any]:
     if len(stored) > _LONGEST_METADATA:
         raise InvalidInput("The metadata is too long.", way_out="Keep it under 10,000 characters.")
     kept: dict[str, Any] = orjson.loads(stored)
-    return kept
+    return storable.values_without_secrets(kept, "metadata", settings)
 
 
 def name(given: str | None, what: str) -> str | None:
     """The name of a project or an agent, None for an empty one.
 
     Raises:
-        InvalidText: it holds a lone surrogate.
+        InvalidText: it is no text, or holds a lone surrogate.
     """
-    return _storable(given.strip(), what) or None if given else None
+    return None if given is None else arguments.text(given, what).strip() or None
 
 
 def moment(given: datetime | None, what: str) -> int | None:
     """A moment in milliseconds.
 
     Raises:
+        InvalidInput: it is no datetime.
         NaiveDatetime: it has no time zone.
     """
-    return None if given is None else to_millis(require_aware(given, what))
+    return None if given is None else to_millis(arguments.moment(given, what))
 
 
 def flags(text: str) -> tuple[str, ...]:
@@ -128,30 +142,13 @@ def flags(text: str) -> tuple[str, ...]:
     return ("instruction",) if suspicious(text) else ()
 
 
-def _tag(given: str) -> str:
+def _tag(given: str, settings: Settings | None) -> str:
     if not isinstance(given, str):
         raise InvalidInput(f"A {type(given).__name__} is no tag.", way_out="Give tags as texts.")
-    tag = _storable(" ".join(given.split()).lower(), "tag")
+    storable.require_unicode(given, "tag")
+    # Before it is put into small letters: keys are known by theirs.
+    shown = given if settings is None else storable.without_secrets(given, "tag", settings)
+    tag = " ".join(shown.split()).lower()
     if len(tag) > _LONGEST_TAG:
         raise InvalidText(f"The tag {tag[:40]!r}… is longer than {_LONGEST_TAG} characters.", way_out="Shorten it.")
     return tag
-
-
-def _storable(text: str, what: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidText(f"The {what} holds a lone surrogate at character {error.start}.") from None
-    return text
-
-
-def _without_secrets(text: str, settings: Settings) -> str:
-    from langmem_tiers.trust import secrets as hidden
-
-    policy = settings.privacy.derived
-    found = () if policy == "keep" else hidden.find(text)
-    if not found:
-        return text
-    if policy == "mask":
-        return hidden.mask(text)
-    raise SecretRefused(f"The entry holds what looks like a secret ({found[0].kind}).")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge import authority as ranks
-from langmem_tiers.knowledge import correcting, forgetting, landing, nearby
+from langmem_tiers.knowledge import correcting, forgetting, landing, nearby, slots
 from langmem_tiers.knowledge.landing import Landing
 from langmem_tiers.knowledge.ledger import Ledger
 from langmem_tiers.knowledge.nearby import Embed, Nearby
@@ -23,6 +23,8 @@ from langmem_tiers.storage.store import SpaceStore
 from langmem_tiers.types import Drawer, Origin
 from langmem_tiers.writing.proposals import Proposal
 
+# Active entries that are looked through for another value of what is contradicted.
+_MOST_RIVALS = 500
 # An entry that was put aside for one of these reasons does not come back because it is found once more.
 _FINAL = frozenset({"corrected", "updated", "removed"})
 
@@ -89,6 +91,8 @@ class _Intake:
 
     def take(self, sound: Sound) -> None:
         wrong = self._wrong(sound)
+        if wrong and sound.by_user:
+            sound = replace(sound, new=replace(sound.new, authority=Authority.CORRECTION))
         reason = self._reason_against(sound, wrong)
         if reason:
             self.refused.append(Refused(proposal=sound.proposal, reason=reason))
@@ -113,7 +117,12 @@ class _Intake:
         return tuple(each.entry for each in self.landings if each.outcome in outcomes)
 
     def _wrong(self, sound: Sound) -> list[Entry]:
-        """The entries that a correction makes wrong: active ones, and those removed without anything in their place."""
+        """The entries that a proposal makes wrong, by what it says that it corrects, and by what it contradicts."""
+        named = self._named_wrong(sound)
+        return [*named, *(each for each in self._rivals(sound) if each not in named)]
+
+    def _named_wrong(self, sound: Sound) -> list[Entry]:
+        """Active entries that hold what a correction names, and those removed without anything in their place."""
         said = sound.proposal.corrects
         if sound.proposal.kind != "correction" or not said:
             return []
@@ -123,6 +132,17 @@ class _Intake:
         there = [*found.values(), *(each for each in aside if each.reason == "removed" and each.successor is None)]
         before = [each for each in there if _said_before(each, sound) and each.content != sound.new.content]
         return correcting.wrong_ones(sound.new.content, said, before)
+
+    def _rivals(self, sound: Sound) -> list[Entry]:
+        """Active entries that give another value to the one thing that a proposal was said to set right."""
+        new = sound.new
+        told = slots.slot(new.content) if sound.proposal.contradicts else None
+        if told is None:
+            return []
+        holding = Filters(status="active", substring=told.clue)
+        there = entries.find(self.ledger.connection, self.ledger.space, holding, _MOST_RIVALS)
+        concerned = [each for each in there if landing.concerns(each, project=new.project, agent=new.agent)]
+        return slots.rivals(new.content, [each for each in concerned if _said_before(each, sound)])
 
     def _reason_against(self, sound: Sound, wrong: Sequence[Entry]) -> str | None:
         """Why a sound proposal does not land all the same."""

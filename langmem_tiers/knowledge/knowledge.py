@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from langmem_tiers import arguments
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.errors import InvalidInput, InvalidPointer
 from langmem_tiers.knowledge import authority, changing, checks, finding, nearby, saving
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 Cited = int | str | Evidence
 """A drawer's number, its AAAK pointer, or one of its passages."""
+
+Status = Literal["active", "inactive", "all"]
+"""Entries that hold, those put aside, or both."""
 
 _PATHS: dict[Origin, EntryPath] = {"user": "user", "assistant": "tool", "tool": "tool"}
 _LONGEST_REASON = 200
@@ -106,31 +110,37 @@ class Knowledge:
         new = NewEntry(
             id=checks.new_id(),
             content=content,
-            category=checks.category(category),
-            tags=checks.tags(tags),
+            category=checks.category(category, settings),
+            tags=checks.tags(tags, settings),
             origin="user" if by > Authority.AGENT else origin,
             path=_PATHS.get(origin, "rule"),
             authority=by,
-            pinned=pinned,
+            pinned=arguments.flag(pinned, "pinned"),
             flags=checks.flags(content),
             project=checks.name(project, "project"),
             agent=checks.name(agent, "agent"),
-            metadata=checks.metadata(metadata),
-            expires_at=checks.moment(expires_at, "expected end"),
+            metadata=checks.metadata(metadata, settings),
+            expires_at=checks.moment(expires_at, "expires_at"),
         )
+        wrong = arguments.optional_text(corrects, "corrects")
         with self.space.memory.use(self.space.name) as store:
             near = nearby.look(store, [content], nearby.by_words)
         with self._ledger() as ledger:
             least = settings.knowledge.merge_similarity
-            return saving.save(ledger, new, cited, near, corrects=corrects, least=least)
+            return saving.save(ledger, new, cited, near, corrects=wrong, least=least)
 
     def get(self, which: str) -> Entry | None:
-        """The entry of an id, or the newest one that rests on the drawer of a pointer; None when there is none."""
-        if find_pointers(which):
-            resting = self.resting_on(which)
+        """The entry of an id, or the newest one that rests on the drawer of a pointer; None when there is none.
+
+        Raises:
+            InvalidInput: `which` is no text.
+        """
+        wanted = arguments.text(which, "which")
+        if find_pointers(wanted):
+            resting = self.resting_on(wanted)
             return max(resting, key=lambda entry: (entry.active, entry.updated_at), default=None)
         with self.space.memory.use(self.space.name) as store, store.reading() as connection:
-            return entries.one(connection, store.key, which.strip().lower())
+            return entries.one(connection, store.key, wanted.strip().lower())
 
     def search(
         self,
@@ -143,7 +153,7 @@ class Knowledge:
         until: datetime | None = None,
         project: str | None = None,
         agent: str | None = None,
-        status: Literal["active", "inactive", "any"] = "active",
+        status: Status = "active",
         limit: int = 10,
     ) -> tuple[EntryFound, ...]:
         """The entries that fit a query by words and meaning, best first; without one, those changed last.
@@ -163,22 +173,24 @@ class Knowledge:
         Raises:
             InvalidInput: a filter can not be used.
         """
-        _require_query(query, status, limit)
+        asked = "" if query is None else arguments.any_text(query, "query")
+        wanted: Status = arguments.one_of(status, "status", get_args(Status))
+        most = arguments.whole(limit, "limit", least=1)
         now = to_millis(self.space.memory.clock())
         filters = Filters(
-            substring=substring,
-            category=None if not category else checks.category(category),
+            substring=arguments.optional_text(substring, "substring"),
+            category=None if category is None or category == "" else checks.category(category),
             tags=checks.tags(tags),
-            since=checks.moment(since, "first moment"),
-            until=checks.moment(until, "last moment"),
-            project=project,
-            agent=agent,
-            status=None if status == "any" else status,
-            active_at=now if status == "active" else None,
+            since=checks.moment(since, "since"),
+            until=checks.moment(until, "until"),
+            project=arguments.optional_text(project, "project"),
+            agent=arguments.optional_text(agent, "agent"),
+            status=None if wanted == "all" else wanted,
+            active_at=now if wanted == "active" else None,
         )
-        vector = self.space.memory.query_embedder.query(query)[0] if query and query.strip() else None
+        vector = self.space.memory.embedder_of(self.space.name).query(asked)[0] if asked.strip() else None
         with self.space.memory.use(self.space.name) as store:
-            return tuple(finding.find(store, query or "", vector, filters, limit))
+            return tuple(finding.find(store, asked, vector, filters, most))
 
     def update(
         self,
@@ -210,20 +222,21 @@ class Knowledge:
             values["content"] = checks.content(content, self.space.memory.settings)
             values["flags"] = checks.flags(values["content"])
         if category is not None:
-            values["category"] = checks.category(category)
+            values["category"] = checks.category(category, self.space.memory.settings)
         if tags is not None:
-            values["tags"] = checks.tags(tags)
+            values["tags"] = checks.tags(tags, self.space.memory.settings)
         if pinned is not None:
-            values["pinned"] = pinned
+            values["pinned"] = arguments.flag(pinned, "pinned")
         if metadata is not None:
-            values["metadata"] = checks.metadata(metadata)
+            values["metadata"] = checks.metadata(metadata, self.space.memory.settings)
         if not isinstance(expires_at, EllipsisType):
-            values["expires_at"] = checks.moment(expires_at, "expected end")
+            values["expires_at"] = checks.moment(expires_at, "expires_at")
+        read = arguments.optional_whole(version, "version", least=0)
         cited = self._cited(evidence)
         by = authority.of_call(checks.origin(origin), values.get("content"), self._drawers(cited), corrects=True)
         with self._ledger() as ledger:
-            entry = changing.existing(ledger, entry_id)
-            return changing.update(ledger, entry, values, by=by, version=version, evidence=cited)
+            entry = changing.existing(ledger, arguments.text(entry_id, "entry_id"))
+            return changing.update(ledger, entry, values, by=by, version=read, evidence=cited)
 
     def deactivate(
         self, entry_id: str, reason: str = "removed", *, successor: str | None = None, origin: Origin = "assistant"
@@ -234,10 +247,12 @@ class Knowledge:
             UnknownEntry: there is none of this id, or no such successor.
             AuthorityTooLow: somebody of higher authority stands behind it.
         """
-        told = " ".join(reason.split())[:_LONGEST_REASON] or "removed"
+        told = " ".join(arguments.text(reason, "reason").split())[:_LONGEST_REASON] or "removed"
+        instead = arguments.optional_text(successor, "successor")
         by = authority.of_call(checks.origin(origin), None, (), corrects=True)
         with self._ledger() as ledger:
-            return changing.deactivate(ledger, changing.existing(ledger, entry_id), told, successor, by=by)
+            entry = changing.existing(ledger, arguments.text(entry_id, "entry_id"))
+            return changing.deactivate(ledger, entry, told, instead, by=by)
 
     def reactivate(self, entry_id: str, *, origin: Origin = "assistant") -> Entry:
         """Let an entry hold again; one that was merged is taken out of the other.
@@ -249,20 +264,24 @@ class Knowledge:
         """
         by = authority.of_call(checks.origin(origin), None, (), corrects=True)
         with self._ledger() as ledger:
-            return changing.reactivate(ledger, changing.existing(ledger, entry_id), by=by)
+            entry = changing.existing(ledger, arguments.text(entry_id, "entry_id"))
+            return changing.reactivate(ledger, entry, by=by)
 
     def delete(self, entry_id: str, *, origin: Origin = "assistant") -> Deleted:
         """Delete an entry for good, with all its wordings, evidence and vectors; an unknown one is no error.
 
-        A tombstone keeps mining from bringing it back. The drawers that it rested on stay. User and agent may delete
-        whatever they name.
+        Summaries of sessions and the lines of flushes stop saying it, and tombstones keep mining, flushes and further
+        summaries from bringing it back. The drawers that it rested on stay. User and agent may delete whatever they
+        name.
 
         Raises:
             AuthorityTooLow: the memory by itself (`system`, `dream`) deletes nothing that somebody stands behind.
         """
         by = authority.of_call(checks.origin(origin), None, (), corrects=False)
         with self._ledger() as ledger:
-            return changing.delete(ledger, entry_id, by=by)
+            return changing.delete(
+                ledger, arguments.text(entry_id, "entry_id"), by=by, settings=self.space.memory.settings
+            )
 
     def unmerge(self, entry_id: str) -> Entry:
         """Take an entry out of the one that it was merged into: both are as they were before.
@@ -272,7 +291,7 @@ class Knowledge:
             InvalidInput: it was not merged.
         """
         with self._ledger() as ledger:
-            return changing.unmerge(ledger, changing.existing(ledger, entry_id))
+            return changing.unmerge(ledger, changing.existing(ledger, arguments.text(entry_id, "entry_id")))
 
     def expire(self) -> tuple[Entry, ...]:
         """Put aside what was expected to hold until now."""
@@ -287,7 +306,7 @@ class Knowledge:
 
     def evidence(self, entry_id: str) -> tuple[Drawer, ...]:
         """The drawers that an entry rests on, in the order they were stored; none for an unknown entry."""
-        entry = self.get(entry_id)
+        entry = self.get(arguments.text(entry_id, "entry_id"))
         return () if entry is None else self._drawers(entry.evidence)
 
     def resting_on(self, which: int | str) -> tuple[Entry, ...]:
@@ -304,13 +323,23 @@ class Knowledge:
 
     def history(self, entry_id: str) -> tuple[Entry, ...]:
         """The inactive entries that this one took the place of: corrected, merged, or said before; oldest first."""
+        successor = arguments.text(entry_id, "entry_id")
         with self.space.memory.use(self.space.name) as store, store.reading() as connection:
-            return tuple(entries.succeeded_by(connection, store.key, entry_id))
+            return tuple(entries.succeeded_by(connection, store.key, successor))
 
     def activity(self, *, kind: str | None = None, session: str | None = None, limit: int = 20) -> tuple[Activity, ...]:
-        """What the memory did by itself, newest first, such as `memory_mined`."""
+        """What the memory did by itself, newest first, such as `memory_mined`.
+
+        Raises:
+            InvalidInput: `limit` is below 1, or another argument no text.
+        """
+        about = {
+            "kind": arguments.optional_text(kind, "kind"),
+            "session": arguments.optional_text(session, "session"),
+        }
+        most = arguments.whole(limit, "limit", least=1)
         with self.space.memory.use(self.space.name) as store, store.reading() as connection:
-            rows = activities.latest(connection, store.key, limit, kind=kind, session=session)
+            rows = activities.latest(connection, store.key, most, **about)
         return tuple(
             Activity(number=row.number, at=from_millis(row.at), kind=row.kind, session=row.session, body=row.body)
             for row in rows
@@ -348,11 +377,15 @@ class Knowledge:
         """
         if isinstance(evidence, int | str | Evidence):
             evidence = (evidence,)
-        return tuple({each.drawer: each for each in map(self._resolved, evidence)}.values())
+        given = arguments.several(evidence, "evidence", "drawers")
+        return tuple({each.drawer: each for each in map(self._resolved, given)}.values())
 
     def _resolved(self, cited: Cited) -> Evidence:
-        quote = cited.quote if isinstance(cited, Evidence) else ""
-        drawer = self.space.drawer(cited.drawer if isinstance(cited, Evidence) else cited)
+        quote = arguments.any_text(cited.quote, "evidence.quote") if isinstance(cited, Evidence) else ""
+        which = cited.drawer if isinstance(cited, Evidence) else cited
+        if not isinstance(which, str):
+            arguments.integer(which, "evidence", "numbers or pointers of drawers, or passages of them")
+        drawer = self.space.drawer(which)
         if drawer is None:
             raise InvalidPointer(f"{str(cited)[:80]!r} is no drawer of this space.")
         if not occurs(quote, drawer.content):
@@ -366,12 +399,3 @@ class Knowledge:
         with self.space.memory.use(self.space.name) as store, store.reading() as connection:
             found = drawers.read(connection, store.key, numbers)
         return tuple(found[number] for number in sorted(found))
-
-
-def _require_query(query: str | None, status: str, limit: int) -> None:
-    if query is not None and not isinstance(query, str):
-        raise InvalidInput(f"A {type(query).__name__} is no query.", way_out="Give a text, or None for the newest.")
-    if status not in {"active", "inactive", "any"}:
-        raise InvalidInput(f"{status!r} is no status.", way_out="It is active, inactive or any.")
-    if limit < 1:
-        raise InvalidInput(f"A limit of {limit} asks for nothing.", way_out="Give 1 or more.")

@@ -22,12 +22,16 @@ _SAID_BY_ALL = frozenset({"tool", "system", "dream"})
 
 @dataclass(frozen=True, kw_only=True)
 class Sound:
-    """A proposal that may land: the entry it would be, what it rests on, and the newest drawer of that."""
+    """A proposal that may land: the entry it would be, what it rests on, and the newest drawer of that.
+
+    `by_user` says whether it rests on nothing but the user's own words.
+    """
 
     proposal: Proposal
     new: NewEntry
     evidence: tuple[Evidence, ...]
     newest: int
+    by_user: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,14 +60,15 @@ def sift(
         if reason:
             refused.append(Refused(proposal=proposal, reason=reason))
             continue
-        rank = _authority(proposal, [drawers[each.drawer] for each in evidence], authority)
+        by_user = all(is_users(drawers[each.drawer]) for each in evidence)
+        rank = _authority(proposal, authority) if by_user else Authority.SYSTEM
         try:
             new = _entry(proposal, whose, rank, origin, settings)
         except InvalidInput as error:
             refused.append(Refused(proposal=proposal, reason=error.message))
             continue
         newest = max(each.drawer for each in evidence)
-        sound.append(Sound(proposal=proposal, new=new, evidence=evidence, newest=newest))
+        sound.append(Sound(proposal=proposal, new=new, evidence=evidence, newest=newest, by_user=by_user))
     return sound, refused
 
 
@@ -99,10 +104,8 @@ def _suspicious(proposal: Proposal) -> str | None:
     return next((reason for text in texts if (reason := suspicious(text))), None)
 
 
-def _authority(proposal: Proposal, rests_on: Sequence[Drawer], given: Authority) -> Authority:
-    """What the user said has the authority given, a correction by the user the highest; all else has none."""
-    if not all(is_users(drawer) for drawer in rests_on):
-        return Authority.SYSTEM
+def _authority(proposal: Proposal, given: Authority) -> Authority:
+    """What the user said has the authority given, a correction by the user the highest."""
     return Authority.CORRECTION if proposal.kind == "correction" else given
 
 
@@ -110,12 +113,12 @@ def _entry(proposal: Proposal, whose: Whose, rank: Authority, origin: Origin, se
     return NewEntry(
         id=checks.new_id(),
         content=checks.content(proposal.content, settings),
-        category=checks.category(proposal.category),
-        tags=checks.tags(proposal.tags),
+        category=checks.category(proposal.category, settings),
+        tags=checks.tags(proposal.tags, settings),
         origin=origin,
         path=proposal.path,
         authority=rank,
         project=whose.project,
         agent=whose.agent,
-        expires_at=checks.moment(proposal.expires_at, "expected end"),
+        expires_at=checks.moment(proposal.expires_at, "expires_at"),
     )

@@ -14,7 +14,7 @@ from langmem_tiers.writing.proposals import Proposal
 EntryStatus = Literal["active", "inactive"]
 EntryPath = Literal["user", "tool", "rule", "model"]
 Outcome = Literal["saved", "merged", "known", "reactivated"]
-Reason = Literal["corrected", "merged", "expired", "removed"]
+Reason = Literal["corrected", "merged", "expired", "removed", "updated", "enriched"]
 
 
 class Authority(IntEnum):
@@ -45,8 +45,9 @@ class Entry:
     """One thing that is known: a declarative sentence, where it belongs, and what it rests on.
 
     `id` is its name, 12 characters; `number` is what the log calls it. An inactive entry says why in `reason`
-    (`corrected`, `merged`, `expired`, `removed`, or words of the caller's own), and in `successor` the id of the
-    entry that holds instead. `path` tells what made it, `authority` who stands behind it, `version` counts changes.
+    (`corrected`, `merged`, `updated`, `enriched`, `expired`, `removed`, or words of the caller's own), and in
+    `successor` the id of the entry that holds instead. `path` tells what made it, `authority` who stands behind it,
+    `version` counts changes.
     """
 
     number: int

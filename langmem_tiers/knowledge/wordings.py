@@ -113,6 +113,14 @@ def wording(text: str) -> Wording:
     )
 
 
+def in_order(text: str) -> tuple[Word, ...]:
+    """The words of a text that tell something or turn what others tell, as they stand."""
+    tokens = list(_tokens(_evened(text)))
+    turning = {place: Word(text=token.text.casefold()) for place, token in enumerate(tokens) if _turns(token)}
+    found = (turning.get(place) or _word(place, tokens) for place in range(len(tokens)))
+    return tuple(word for word in found if word is not None)
+
+
 def alike(here: Word, there: Word) -> bool:
     """Whether two words are one, inflected or not; a name is not inflected, and one thing is not several."""
     if here.text == there.text:

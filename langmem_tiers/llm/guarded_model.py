@@ -27,7 +27,7 @@ class GuardedModel:
 
     def __init__(self, model: BaseChatModel, settings: ModelSettings) -> None:
         self._model = model
-        self.name = _name(model)
+        self.name = model_name(model)
         self.breaker = Breaker(settings.failures, settings.rest_seconds)
         self._in_words: set[str] = set()
 
@@ -81,7 +81,8 @@ def guarded(model: BaseChatModel | GuardedModel, settings: ModelSettings) -> Gua
     return GuardedModel(model, settings)
 
 
-def _name(model: object) -> str:
+def model_name(model: object) -> str:
+    """What a model calls itself, else the name of its class."""
     inner = getattr(model, "bound", model)  # of a model with options bound to it
     names = (getattr(inner, name, None) for name in _NAMES)
     return next((name for name in names if isinstance(name, str) and name), type(inner).__name__)

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, func, select
 
 from langmem_tiers.background import embedding, filing
 from langmem_tiers.errors import DatabaseDamaged, ProjectionDamaged
-from langmem_tiers.maintenance import notes
+from langmem_tiers.maintenance import graph, notes
 from langmem_tiers.maintenance.vectors import unusable
 from langmem_tiers.storage import change_log, embedding_cache, keyword
 from langmem_tiers.storage.chroma_index import CURSOR, ChromaIndex
@@ -29,7 +29,7 @@ def examine(store: SpaceStore, model: str | None) -> tuple[Finding, ...]:
     findings = [_sqlite_version(), *_records(store), *_keyword(store), *_backlog(store, model)]
     if model is not None:
         findings += [*_vectors(store, model), *_chroma(store)]
-    return (*findings, *notes.examine(store, model))
+    return (*findings, *notes.examine(store, model), *graph.examine(store))
 
 
 def _sqlite_version() -> Finding:

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, delete, select
 
 from langmem_tiers.background.embedding import cursor_name
 from langmem_tiers.clock import to_millis, utc_now
-from langmem_tiers.maintenance import notes
+from langmem_tiers.maintenance import graph, notes
 from langmem_tiers.maintenance.restating import restate
 from langmem_tiers.maintenance.vectors import unusable
 from langmem_tiers.palace.words import searchable
@@ -23,7 +23,7 @@ def rebuild(store: SpaceStore, model: str | None, *, chunk_characters: int) -> t
     """Build everything anew that follows from the records; a line for each thing done."""
     # The statements first: that the index was made anew tells those who keep drawers in memory to read them again.
     lines = [f"statements: {restate(store, chunk_characters)} drawers looked at", _keyword_index(store)]
-    lines += notes.rebuild_words(store)
+    lines += [*notes.rebuild_words(store), *graph.rebuild(store)]
     if model is None or store.chroma is None:
         return (*lines, "vectors: left alone, this memory was opened for keyword search only")
     return (*lines, _vectors(store, model), _projection(store))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from sqlalchemy import Connection, func, select
 
 from langmem_tiers.background import embedding, filing
-from langmem_tiers.storage import change_log, closets, embedding_cache, receipts
+from langmem_tiers.storage import change_log, closets, embedding_cache, notes, receipts
 from langmem_tiers.storage.folder import size
-from langmem_tiers.storage.schema import drawers, rooms
+from langmem_tiers.storage.schema import documents, drawers, entries, episodes, rooms
 from langmem_tiers.storage.store import SpaceStore
 from langmem_tiers.types import SpaceStats
 
@@ -22,6 +22,8 @@ def stats(store: SpaceStore, model: str | None) -> SpaceStats:
         # Wings that no session is filed in any more, or yet, are no part of the palace.
         in_use = select(func.count(func.distinct(rooms.c.wing))).where(rooms.c.space == key)
         superseded = select(func.count()).where(drawers.c.space == key, drawers.c.superseded_by.is_not(None))
+        active = select(func.count()).where(entries.c.space == key, entries.c.status == "active")
+        holding = connection.execute(active).scalar_one()
         return SpaceStats(
             space=store.name,
             folder=str(store.folder),
@@ -30,6 +32,11 @@ def stats(store: SpaceStore, model: str | None) -> SpaceStats:
             sessions=_count(connection, rooms, key),
             wings=connection.execute(in_use).scalar_one(),
             closets=closets.count(connection, key),
+            entries=holding,
+            inactive_entries=_count(connection, entries, key) - holding,
+            episodes=_count(connection, episodes, key),
+            documents=_count(connection, documents, key),
+            notes=notes.counts(connection, key, None)[0],
             chunks=chunks,
             vectors=vectors,
             pending=waiting,

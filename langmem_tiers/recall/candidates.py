@@ -60,15 +60,16 @@ def find(
     now: datetime,
     settings: RecallSettings,
     watch: Stopwatch,
+    told: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
 ) -> list[Found]:
-    """All candidates, best first.
+    """All candidates, best first; `told` are the drawers that the graph names in each source, with how well they fit.
 
     Raises:
         InvalidVector: the query's vector is of another length than those stored.
     """
     found: list[Found] = []
     for source in sources:
-        channels = _Channels.search(source, query, vector, settings, watch)
+        channels = _Channels.search(source, query, vector, settings, watch, told.get(source.name, {}))
         with watch.stage("fuse"):
             found += _ranked(source, channels, query, now, settings)
     if len(sources) > 1:
@@ -98,10 +99,17 @@ class _Channels:
     vector: Column
     match: Column
     previous: Column
+    graph: Column
 
     @classmethod
     def search(
-        cls, source: Snapshot, query: Query, vector: Vectors | None, settings: RecallSettings, watch: Stopwatch
+        cls,
+        source: Snapshot,
+        query: Query,
+        vector: Vectors | None,
+        settings: RecallSettings,
+        watch: Stopwatch,
+        told: Mapping[int, float],
     ) -> _Channels:
         """Ask every channel; none gates another, and each then judges what the others found."""
         with watch.stage("keyword"):
@@ -111,20 +119,29 @@ class _Channels:
             near = _nearest(source, vector, settings.candidates)
         numbers = hits.keys() | {drawer for drawer, similarity in near.items() if similarity >= settings.min_similarity}
         with watch.stage("look_up"):
-            rows = source.columns.rows(source.moment, numbers)
+            rows = source.columns.rows(source.moment, numbers | told.keys())
         judged = np.concatenate([rows.numbers, rows.previous])
         with watch.stage("vector"):
             similar = _similarities(source, vector, set(judged.tolist()) - near.keys() - {0}) | near
         with watch.stage("fuse"):
-            return cls.judged(rows, _shares(covered, judged), _column(similar, judged), settings)
+            return cls.judged(rows, _shares(covered, judged), _column(similar, judged), settings, told)
 
     @classmethod
-    def judged(cls, rows: Rows, keyword: Column, vector: Column, settings: RecallSettings) -> _Channels:
+    def judged(
+        cls, rows: Rows, keyword: Column, vector: Column, settings: RecallSettings, told: Mapping[int, float]
+    ) -> _Channels:
         """From what the channels say of the candidates and, behind these, of the drawers previous to them."""
         match = np.asarray(matched(keyword, vector, settings))
         own, before = slice(len(rows.numbers)), slice(len(rows.numbers), None)
         previous = np.where(rows.previous > 0, match[before], 0.0)
-        return cls(rows=rows, keyword=keyword[own], vector=vector[own], match=match[own], previous=previous)
+        graph = _column(told, rows.numbers)
+        return cls(
+            rows=rows, keyword=keyword[own], vector=vector[own], match=match[own], previous=previous, graph=graph
+        )
+
+    def told(self) -> dict[str, Column]:
+        """What the graph says of the candidates, where it says anything."""
+        return {} if np.isnan(self.graph).all() else {"graph": self.graph}
 
 
 def _nearest(source: Snapshot, vector: Vectors | None, most: int) -> dict[int, float]:
@@ -160,7 +177,7 @@ def _ranked(
     age = (to_millis(now) - rows.said_at).astype(np.float64)
     factors = scoring.factors(own=source.own, trust=trust, age=age, settings=settings)
     score = np.asarray(scoring.score(signals, factors, settings))
-    channel = {"keyword": channels.keyword, "vector": channels.vector}
+    channel = {"keyword": channels.keyword, "vector": channels.vector, **channels.told()}
     told = zip(rows.facts(), _told(channel), _told(signals), _told(factors), score.tolist(), strict=True)
     found = [Found(source.name, source.own, *each) for each in told]
     return [found[place] for place in np.lexsort((rows.numbers, -rows.said_at, -score)).tolist()]
@@ -182,6 +199,7 @@ def _signals(channels: _Channels, query: Query, now: datetime) -> dict[str, Colu
         "asked": _asked(rows, query),
         "statement": (rows.states & TELLS > 0).astype(np.float64),
         "preference": (rows.states & PREFERS > 0) * float(asks_advice(query.text)),
+        **{name: np.nan_to_num(share) for name, share in channels.told().items()},
     }
 
 

@@ -1,4 +1,4 @@
-"""What is known, beside what was said: entries, episodes and notes that fit the message, each as one line.
+"""What is known, beside what was said: entries, episodes, notes and relations that fit the message, each as one line.
 
 They are few, so every one is looked at. What was derived from a message that stands in the block as well is left out:
 the words themselves are better.
@@ -6,14 +6,14 @@ the words themselves are better.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.episodes.history import asks_history
-from langmem_tiers.recall import rendering, scoring
+from langmem_tiers.recall import relating, rendering, scoring
 from langmem_tiers.storage import entries, episodes, notes
 from langmem_tiers.types import KnownCandidate, KnownItem, KnownKind, KnownVerdict
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from langmem_tiers.episodes.types import Episode
     from langmem_tiers.knowledge.types import Entry
     from langmem_tiers.recall.query import Query
+    from langmem_tiers.recall.relating import Related
     from langmem_tiers.recall.request import RecallRequest
     from langmem_tiers.recall.sources import Snapshot
     from langmem_tiers.storage.embedding_cache import Vectors
@@ -69,12 +70,19 @@ class Known(NamedTuple):
         )
 
 
-def find(sources: Sequence[Snapshot], query: Query, vector: Vectors | None, request: RecallRequest) -> list[Known]:
-    """What is known that fits, best first; nothing where the settings want none."""
+def find(
+    sources: Sequence[Snapshot],
+    query: Query,
+    vector: Vectors | None,
+    request: RecallRequest,
+    related: Mapping[str, Sequence[Related]],
+) -> list[Known]:
+    """What is known that fits, best first, with the relations found; nothing where the settings want none."""
     most = request.settings.knowledge * _LOOKED_AT
     if not most:
         return []
     found = [known for source in sources for known in _of_source(source, query, vector, request, most)]
+    found += [_of_graph(source, each, request) for source in sources for each in related.get(source.name, ())]
     return sorted(found, key=lambda known: (-known.score, known.key))
 
 
@@ -105,7 +113,13 @@ def again(sources: Sequence[Snapshot], keys: Sequence[tuple[Key, float, int]]) -
     by_name = {source.name: source for source in sources}
     for (space, name), score, tokens in keys:
         kind, ref, ordinal = _parts(name)
-        if space in by_name:
+        if space not in by_name:
+            continue
+        if kind == "relation":
+            text = relating.text(by_name[space], ref)
+            if text:
+                yield KnownItem(space=space, kind=kind, ref=ref, text=text, score=score, tokens=tokens)
+        else:
             for note in notes.of_ref(by_name[space].connection, by_name[space].key, kind, ref):
                 if note.ordinal == ordinal:
                     yield KnownItem(space=space, kind=kind, ref=ref, text=note.text, score=score, tokens=tokens)
@@ -142,9 +156,45 @@ def _of_source(
     hits = source.notes.search(source.moment, query.terms, vector, most, settings=request.settings)
     held = _entries(source, hits, request)
     told = _episodes(source, hits, request)
+    over = _ended(source, held, request)
     for hit in hits:
         if hit.kind == "document" or hit.ref in held or hit.ref in told:
-            yield _known(source, hit, held.get(hit.ref), told.get(hit.ref), request)
+            yield _known(source, hit, held.get(hit.ref), told.get(hit.ref), over.get(hit.ref, ()), request)
+
+
+def _ended(source: Snapshot, held: Mapping[str, Entry], request: RecallRequest) -> dict[str, list[str]]:
+    """For entries, what of them holds no longer: what they rest on says more, so the value has to be in their words."""
+    rests = {ref: {each.drawer for each in entry.evidence} for ref, entry in held.items()}
+    drawers = set().union(*rests.values())
+    ended = relating.ended(source, drawers, to_millis(request.now)) if drawers else {}
+    return {
+        ref: [
+            each.text
+            for drawer in sorted(rests[ref])
+            for each in ended.get(drawer, ())
+            if each.target.casefold() in entry.content.casefold()
+        ]
+        for ref, entry in held.items()
+    }
+
+
+def _of_graph(source: Snapshot, related: Related, request: RecallRequest) -> Known:
+    """A relation as a line; it is scored as an entry of its authority that matches as well."""
+    signals = {"match": related.share, "session": related.share, "statement": 1.0}
+    trust, age = _AUTHORITY[related.row.authority], to_millis(request.now) - related.row.created_at
+    factors = scoring.factors(own=source.own, trust=trust, age=float(age), settings=request.settings)
+    label = f"[relation {related.row.id}] {related.label}".rstrip()
+    return Known(
+        space=source.name,
+        name=f"relation:{related.row.id}#0",
+        kind="relation",
+        ref=related.row.id,
+        text=related.text,
+        line=rendering.render_known(label, related.text),
+        scores={"graph": round(related.share, 4)},
+        score=round(float(np.asarray(scoring.score(signals, factors, request.settings))), 4),
+        derived_from=frozenset(related.evidence),
+    )
 
 
 def _entries(source: Snapshot, hits: Sequence[NoteHit], request: RecallRequest) -> dict[str, Entry]:
@@ -168,7 +218,12 @@ def _holds(entry: Entry, request: RecallRequest) -> bool:
 
 
 def _known(
-    source: Snapshot, hit: NoteHit, entry: Entry | None, episode: Episode | None, request: RecallRequest
+    source: Snapshot,
+    hit: NoteHit,
+    entry: Entry | None,
+    episode: Episode | None,
+    ended: Sequence[str],
+    request: RecallRequest,
 ) -> Known:
     settings = request.settings
     signals = {"match": hit.score, "session": hit.score, "statement": float(entry is not None)}
@@ -184,7 +239,8 @@ def _known(
         ref=hit.ref,
         text=hit.text,
         line=rendering.render_known(
-            _label(hit, entry, episode), rendering.excerpt(hit.text, (), settings.item_characters)
+            _label(hit, entry, episode) + rendering.render_ended(ended),
+            rendering.excerpt(hit.text, (), settings.item_characters),
         ),
         scores={name: round(score, 4) for name, score in channels.items() if score is not None},
         score=round(float(np.asarray(scoring.score(signals, factors, settings))), 4),

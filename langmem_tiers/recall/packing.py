@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from langmem_tiers.recall import rendering
@@ -40,6 +40,8 @@ class Packer:
     budget: int
     most: int
     count: Callable[[str], int]
+    ended: Mapping[Key, Sequence[str]] = field(default_factory=dict)
+    """What drawers say that holds no longer."""
 
     def pack(self, sources: Sequence[Snapshot], chosen: Sequence[Found]) -> Packed:
         """Best first, while they fit."""
@@ -51,7 +53,8 @@ class Packer:
         for found in chosen:
             # Caches may be a moment ahead of these snapshots: what is not in them yet is for the next recall.
             drawer = whole.get(key(found))
-            line = None if drawer is None else self._line(drawer, spans.get(key(found)), left)
+            over = self.ended.get(key(found), ())
+            line = None if drawer is None else self._line(drawer, spans.get(key(found)), over, left)
             if drawer is None or line is None:
                 left_out.append(key(found))
                 continue
@@ -61,11 +64,11 @@ class Packer:
         by_time = sorted(packed, key=lambda item: (item[0].drawer.said_at, item[0].drawer.number))
         return Packed(items=[item for item, _ in packed], lines=[line for _, line in by_time], left_out=left_out)
 
-    def _line(self, drawer: Drawer, hit: Span | None, left: int) -> str | None:
+    def _line(self, drawer: Drawer, hit: Span | None, ended: Sequence[str], left: int) -> str | None:
         """The drawer as a line that fits, None if there is no room even for a short excerpt."""
         for share in _SHARES:
             shown = rendering.excerpt(drawer.content, self.terms, int(self.most * share), hit=hit)
-            line = rendering.render_item(drawer, shown)
+            line = rendering.render_item(drawer, shown, ended)
             if self.count(line + "\n") <= left:
                 return line
         return None

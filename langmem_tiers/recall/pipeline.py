@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidVector
-from langmem_tiers.recall import candidates, fallback, knowing, packing, rendering, selection
+from langmem_tiers.recall import candidates, fallback, knowing, packing, relating, rendering, selection
 from langmem_tiers.recall.candidates import Found
 from langmem_tiers.recall.knowing import Key, Known
 from langmem_tiers.recall.packing import Packer
@@ -21,6 +21,7 @@ from langmem_tiers.recall.sources import OwnSource, Snapshot, Source, snapshots
 from langmem_tiers.recall.stopwatch import Stopwatch
 from langmem_tiers.storage import drawers, receipts
 from langmem_tiers.storage.receipts import KeptRecall, Shown
+from langmem_tiers.storage.usages import Usage
 from langmem_tiers.types import (
     Candidate,
     CandidateVerdict,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from langmem_tiers.recall.rerank_guard import GuardedReranker
     from langmem_tiers.storage.embedding_cache import Vectors
 
+Related = dict[str, list[relating.Related]]
 # Of a block's tokens, what is known may take so many.
 _KNOWN_SHARE = 0.4
 
@@ -74,6 +76,7 @@ class Recall:
         count_tokens: Callable[[str], int],
         receipts_kept: int,
         reranker: GuardedReranker | None = None,
+        count_rerank: Callable[[Usage], None] | None = None,
     ) -> None:
         self._request = request
         self._own = own
@@ -82,6 +85,7 @@ class Recall:
         self._count = count_tokens
         self._receipts_kept = receipts_kept
         self._rerank = RerankStep(reranker, request)
+        self._count_rerank = count_rerank
         self._query = parse(request.query, request.settings.trivial_words)
         self._notes: list[str] = []
         self._watch = Stopwatch()
@@ -97,14 +101,15 @@ class Recall:
         vector = self._vector()
         # Embedding may have taken its time: the records are read as they are after it.
         with snapshots(self._sources) as sources:
-            ranked, known = self._find(sources, vector), self._find_known(sources, vector)
+            related = self._related(sources)
+            ranked, known = self._find(sources, vector, related), self._find_known(sources, vector, related)
             passages = self._passages(sources, ranked, vector)
             result = None if passages else self._choose(sources, ranked, known, vector)
         if result is None:
             # No transaction is held while a model is asked, so what has changed meanwhile is looked at again.
             ranked = self._reranked(ranked, passages)
             with snapshots(self._sources) as sources:
-                known = self._find_known(sources, vector)
+                known = self._find_known(sources, vector, self._related(sources))
                 result = self._choose(sources, candidates.standing(sources, ranked), known, vector)
         return self._finish(result)
 
@@ -143,24 +148,33 @@ class Recall:
             reranked = self._rerank.rank(self._query.text, ranked, passages)
         if self._rerank.note:
             self._notes.append(self._rerank.note)
+        if self._count_rerank is not None and self._rerank.took.calls:
+            self._count_rerank(self._rerank.took)
         return reranked
 
-    def _find(self, sources: Sequence[Snapshot], vector: Vectors | None) -> list[Found]:
+    def _related(self, sources: Sequence[Snapshot]) -> Related:
+        """What the graphs know of those whom the message names."""
+        most = self._request.settings.candidates
+        with self._watch.stage("graph"):
+            return {source.name: relating.find(source, self._query, self._request, most) for source in sources}
+
+    def _find(self, sources: Sequence[Snapshot], vector: Vectors | None, related: Related) -> list[Found]:
         request = self._request
+        told = {space: relating.told(found) for space, found in related.items() if found}
         try:
             return candidates.find(
-                sources, self._query, vector, now=request.now, settings=request.settings, watch=self._watch
+                sources, self._query, vector, now=request.now, settings=request.settings, watch=self._watch, told=told
             )
         except InvalidVector as error:
             self._notes.append(f"vectors: {error.message}")
-            return self._find(sources, None)
+            return self._find(sources, None, related)
 
-    def _find_known(self, sources: Sequence[Snapshot], vector: Vectors | None) -> list[Known]:
+    def _find_known(self, sources: Sequence[Snapshot], vector: Vectors | None, related: Related) -> list[Known]:
         with self._watch.stage("knowledge"):
             try:
-                return knowing.find(sources, self._query, vector, self._request)
+                return knowing.find(sources, self._query, vector, self._request, related)
             except InvalidVector:  # noted where the drawers were searched
-                return knowing.find(sources, self._query, None, self._request)
+                return knowing.find(sources, self._query, None, self._request, related)
 
     def _made_before(self) -> KeptRecall | None:
         if self._request.message_id is None or not self._request.keep_receipt:
@@ -243,10 +257,22 @@ class Recall:
             budget=self._request.token_budget - taken,
             most=self._request.settings.item_characters,
             count=self._count,
+            ended=self._ended(sources, chosen),
         )
         packed = packer.pack(sources, chosen.passed)
         chosen.verdicts.update(dict.fromkeys(packed.left_out, "over_budget"))
         return packed.items, packed.lines
+
+    def _ended(self, sources: Sequence[Snapshot], chosen: Chosen) -> dict[tuple[str, int], list[str]]:
+        """What the chosen drawers say that holds no longer, as far as the graph knows."""
+        at = to_millis(self._request.now)
+        return {
+            (source.name, number): [each.text for each in those]
+            for source in sources
+            for number, those in relating.ended(
+                source, [found.facts.number for found in chosen.passed if found.space == source.name], at
+            ).items()
+        }
 
     def _finish(self, result: _Result) -> Recalled:
         block = rendering.render(result.lines, _header(result.chosen, result.known_items))

@@ -44,9 +44,9 @@ def render(items: Sequence[str], header: str = HEADER) -> str:
     return "\n".join((OPENING, header, *items, CLOSING))
 
 
-def render_item(drawer: Drawer, text: str) -> str:
-    """One line, or more with the rest indented: pointer, date, speaker, text."""
-    speaker = escape(drawer.speaker or drawer.role).replace("\n", " ")
+def render_item(drawer: Drawer, text: str, ended: Sequence[str] = ()) -> str:
+    """One line, or more with the rest indented: pointer, date, speaker, what of it holds no longer, text."""
+    speaker = escape(drawer.speaker or drawer.role).replace("\n", " ") + render_ended(ended)
     lines = escape(text).replace("\r", "").strip("\n").split("\n")
     body = "\n  ".join(line for line in lines)
     return f"- [{drawer.pointer}] {drawer.said_at:%Y-%m-%d} {speaker}: {body}"
@@ -56,6 +56,11 @@ def render_known(label: str, text: str) -> str:
     """One line, or more with the rest indented, of something known."""
     body = "\n  ".join(escape(text).replace("\r", "").strip("\n").split("\n"))
     return f"- {escape(label)}: {body}"
+
+
+def render_ended(ended: Sequence[str]) -> str:
+    """What holds no longer, as it stands behind a label; empty where all holds."""
+    return f" (no longer: {escape('; '.join(ended))})".replace("\n", " ") if ended else ""
 
 
 def escape(text: str) -> str:

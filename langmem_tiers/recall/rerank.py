@@ -75,10 +75,12 @@ class Attempt:
 class Ranker(Protocol):
     """Something that puts passages in order of their use for a question.
 
-    `judges` says whether it names those that fit; else what it gives is an order, which always has a first.
+    `judges` says whether it names those that fit; else what it gives is an order, which always has a first. `name` is
+    what the model is called.
     """
 
     judges: bool
+    name: str
 
     def rank(self, question: Question, passages: Sequence[Passage], most: int, attempt: Attempt) -> Places | Unclear:
         """The best ones, at most `most`; whatever a provider's client raises comes through."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from langmem_tiers.llm.guarded_model import model_name
 from langmem_tiers.recall import rerank_prompt
 from langmem_tiers.recall.rerank import SOURCE, Attempt, Passage, Places, Question, Unclear
 from langmem_tiers.recall.rerank_prompt import Prompt
@@ -22,6 +23,7 @@ class ByChatModel:
 
     def __init__(self, model: BaseChatModel) -> None:
         self._model = model
+        self.name = model_name(model)
 
     def rank(self, question: Question, passages: Sequence[Passage], most: int, attempt: Attempt) -> Places | Unclear:
         """The places of the passages named; a reply that can not be read is asked for once more."""

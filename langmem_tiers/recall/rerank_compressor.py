@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from langmem_tiers.llm.guarded_model import model_name
 from langmem_tiers.recall.rerank import Attempt, Passage, Places, Question, Unclear
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ class ByCompressor:
 
     def __init__(self, compressor: BaseDocumentCompressor) -> None:
         self._compressor = compressor
+        self.name = model_name(compressor)
 
     def rank(self, question: Question, passages: Sequence[Passage], most: int, attempt: Attempt) -> Places | Unclear:
         """The places of the documents given back. No document at all says that none fits."""

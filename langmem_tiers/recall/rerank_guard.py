@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from contextvars import Context
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from langmem_tiers.errors import InvalidSettings
+from langmem_tiers.llm.threads import finished, in_thread
 from langmem_tiers.recall.rerank import Attempt, Passage, Places, Question, Ranker, Unclear
 from langmem_tiers.recall.rerank_chat import ByChatModel
 from langmem_tiers.recall.rerank_compressor import ByCompressor
+from langmem_tiers.recall.tokens import estimate
+from langmem_tiers.storage.usages import Usage
 
 if TYPE_CHECKING:
     from langchain_core.documents import BaseDocumentCompressor
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Result = TypeVar("Result")
-
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 300.0
 # Of an error's message, what goes into a note.
 _MESSAGE = 200
@@ -33,11 +32,15 @@ _MESSAGE = 200
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reranked:
-    """What came of one attempt: `places` in the passages, or None and the `reason`; and what it took."""
+    """What came of one attempt: `places` in the passages, or None and the `reason`; and what it took.
+
+    `usage` are the numbers that are known, `took` those with an estimate where the provider tells none.
+    """
 
     places: Places | None = None
     reason: str = ""
     usage: dict[str, dict[str, int]] = field(default_factory=dict)
+    took: Usage = field(default_factory=Usage)
 
 
 class GuardedReranker:
@@ -52,6 +55,11 @@ class GuardedReranker:
         self._lock = threading.Lock()
 
     @property
+    def name(self) -> str:
+        """What the model is called."""
+        return self._ranker.name
+
+    @property
     def judges(self) -> bool:
         """Whether it names the passages that fit, or else only puts them in order."""
         return self._ranker.judges
@@ -62,16 +70,17 @@ class GuardedReranker:
             return Reranked(reason=f"{self._reason}, not asked again yet")
         attempt = Attempt()
         outcome = self._attempt(question, passages, how, attempt)
+        took = _taken(attempt, question, passages, failed=isinstance(outcome, Unclear))
         if isinstance(outcome, Unclear):
-            return Reranked(reason=outcome.reason, usage=attempt.usage())
-        return Reranked(places=outcome, usage=attempt.usage())
+            return Reranked(reason=outcome.reason, usage=attempt.usage(), took=took)
+        return Reranked(places=outcome, usage=attempt.usage(), took=took)
 
     def _attempt(
         self, question: Question, passages: Sequence[Passage], how: RerankSettings, attempt: Attempt
     ) -> Places | Unclear:
         try:
-            running = _in_thread(lambda: self._ranker.rank(question, passages, how.keep, attempt))
-            outcome = _awaited(running, how.timeout_seconds)
+            running = in_thread(lambda: self._ranker.rank(question, passages, how.keep, attempt))
+            outcome = running.result() if finished(running, how.timeout_seconds) else None
         except Exception as error:  # noqa: BLE001 - each provider's client raises what it likes, with no common base
             return self._failed(f"{type(error).__name__}: {error}"[:_MESSAGE])
         if outcome is None:
@@ -117,28 +126,11 @@ def guarded(reranker: BaseDocumentCompressor | BaseChatModel | None) -> GuardedR
     )
 
 
-def _in_thread(call: Callable[[], Result]) -> Future[Result]:
-    """The call, in a thread of its own that a hanging provider may keep: nothing waits for it, not even the exit.
-
-    It begins with no context, so that what a model says here is not streamed as if the agent had said it.
-    """
-    running: Future[Result] = Future()
-
-    def work() -> None:
-        try:
-            running.set_result(call())
-        except BaseException as error:  # noqa: BLE001 - not swallowed: raised again by who waits for the result
-            running.set_exception(error)
-
-    threading.Thread(target=Context().run, args=(work,), name="langmem-tiers-rerank", daemon=True).start()
-    return running
-
-
-def _awaited(running: Future[Result], seconds: float) -> Result | None:
-    """Its result, None when the time is over; a TimeoutError of the call's own is raised like any other."""
-    try:
-        return running.result(seconds)
-    except TimeoutError:
-        if running.done():
-            raise
-        return None
+def _taken(attempt: Attempt, question: Question, passages: Sequence[Passage], *, failed: bool) -> Usage:
+    if not attempt.calls:
+        return Usage()
+    given = attempt.input_tokens
+    if given is None:
+        given = attempt.calls * sum(estimate(text) for text in (question.text, *(each.text for each in passages)))
+    made = attempt.output_tokens or 0
+    return Usage(calls=attempt.calls, failures=int(failed), input_tokens=given, output_tokens=made)

@@ -11,6 +11,7 @@ from langmem_tiers.recall.request import RecallRequest
 from langmem_tiers.recall.rerank import LONGEST_QUESTION, Passage, Places, Question
 from langmem_tiers.recall.selection import Before
 from langmem_tiers.recall.sources import Snapshot
+from langmem_tiers.storage.usages import Usage
 from langmem_tiers.types import Drawer
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class RerankStep:
-    """One use of a reranker, if there is one; `note`, `usage` and `none_fits` say what came of it."""
+    """One use of a reranker, if there is one; `note`, `usage`, `took` and `none_fits` say what came of it."""
 
     def __init__(self, reranker: GuardedReranker | None, request: RecallRequest) -> None:
         self._reranker = reranker if request.settings.rerank.enabled else None
@@ -27,6 +28,7 @@ class RerankStep:
         self._how = request.settings.rerank
         self.note: str | None = None
         self.usage: dict[str, dict[str, int]] = {}
+        self.took = Usage()
         self.none_fits = False
 
     @property
@@ -59,7 +61,7 @@ class RerankStep:
         assert self._reranker is not None
         asked = Question(text=question[:LONGEST_QUESTION], asked_at=self._request.now)
         reranked = self._reranker.rank(asked, passages, self._how)
-        self.usage = reranked.usage
+        self.usage, self.took = reranked.usage, reranked.took
         if reranked.places is None:
             self.note = f"rerank: {reranked.reason}; kept the fused order"
             return list(ranked)

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from langmem_tiers.storage.change_log import Moment, moment
 
 if TYPE_CHECKING:
+    from langmem_tiers.knowledge_graph.view import GraphView
     from langmem_tiers.matching import Held
     from langmem_tiers.settings import RecallSettings
     from langmem_tiers.storage.drawer_columns import Rows
@@ -55,6 +56,13 @@ class Notes(Protocol):
         """The best notes, best first."""
 
 
+class Graph(Protocol):
+    """The knowledge graph of a space."""
+
+    def view(self, moment: Moment) -> GraphView:
+        """The graph at a moment."""
+
+
 class Source(Protocol):
     """A space that recall reads from; `key` is what its rows are kept under."""
 
@@ -80,6 +88,10 @@ class Source(Protocol):
     def notes(self) -> Notes:
         """What is known in it."""
 
+    @property
+    def graph(self) -> Graph:
+        """Who is spoken of in it, and how they relate."""
+
 
 class OwnSource(Source, Protocol):
     """The space that a recall is made for: the only one that is written to."""
@@ -100,6 +112,7 @@ class Snapshot:
     words: Words
     vectors: Similarity | None
     notes: Notes
+    graph: Graph
 
     @property
     def connection(self) -> Connection:
@@ -121,6 +134,7 @@ def snapshots(sources: Sequence[Source]) -> Iterator[list[Snapshot]]:
                 words=source.words,
                 vectors=source.vectors,
                 notes=source.notes,
+                graph=source.graph,
             )
             for position, source in enumerate(sources)
         ]

@@ -30,8 +30,7 @@ def append(
     connection: Connection, space: str, kind: str, body: Mapping[str, Any], *, at: int, session: str | None = None
 ) -> int:
     """Note an activity in the caller's transaction; its number."""
-    newest = select(func.max(activities.c.number)).where(activities.c.space == space)
-    number = (connection.execute(newest).scalar() or 0) + 1
+    number = newest(connection, space) + 1
     row = {"number": number, "at": at, "kind": kind, "session": session, "body": orjson.dumps(body).decode()}
     connection.execute(insert(activities).values(space=space, **row))
     return number
@@ -47,6 +46,19 @@ def latest(
     if session is not None:
         wanted = wanted.where(activities.c.session == session)
     rows = connection.execute(wanted.order_by(activities.c.number.desc()).limit(most))
+    return [read for row in rows if (read := _read(row)) is not None]
+
+
+def newest(connection: Connection, space: str) -> int:
+    """The number of the last activity, 0 before the first."""
+    last = select(func.max(activities.c.number)).where(activities.c.space == space)
+    return int(connection.execute(last).scalar() or 0)
+
+
+def behind(connection: Connection, space: str, number: int, most: int) -> list[ActivityRow]:
+    """The activities after a number, oldest first."""
+    wanted = select(activities).where(activities.c.space == space, activities.c.number > number)
+    rows = connection.execute(wanted.order_by(activities.c.number).limit(most))
     return [read for row in rows if (read := _read(row)) is not None]
 
 

@@ -24,6 +24,7 @@ Kind = Literal[
     "notes.embedded",  # subject..until have their vectors of the model in detail
     "entry.changed",  # subject is an entry
     "episode.added",  # subject is an episode
+    "episode.changed",  # the same, where what was deleted is out of it
     "entities.changed",  # subject..until are entities that are new, changed, merged, parted or gone
     "relations.changed",  # subject..until are relations that are new, have a new version, or are gone
     "dream.applied",  # subject is a dream
@@ -72,6 +73,16 @@ def append(
 def head(connection: Connection, space: str) -> int:
     """Position of the newest change, 0 in an empty log."""
     return moment(connection, space).head
+
+
+def at(connection: Connection, space: str, position: int) -> str:
+    """What the log says at a position, in one line; empty where it says nothing there.
+
+    Two logs of which one was rolled back and written on say something else at the same place.
+    """
+    columns = (changes.c.kind, changes.c.subject, changes.c.until, changes.c.at)
+    row = connection.execute(select(*columns).where(changes.c.space == space, changes.c.position == position)).first()
+    return "" if row is None else " ".join(map(str, row))
 
 
 def read(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -14,6 +15,18 @@ from langmem_tiers.palace.words import LOOKED_AT
 from langmem_tiers.storage.schema import closets, drawers, rooms, wings
 
 UNNAMED = "untitled"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Closet:
+    """A closet, and those of some drawers that are in it."""
+
+    number: int
+    name: str
+    origin: str
+    drawers: tuple[int, ...]
+
+
 # SQLite takes 32,766 variables in a statement by default.
 _AT_ONCE = 10_000
 _TURN = (drawers.c.number, drawers.c.role, func.substr(drawers.c.content, 1, LOOKED_AT).label("text"))
@@ -53,6 +66,31 @@ def open_closet(connection: Connection, space: str, room: int, name: str | None)
 def rename(connection: Connection, space: str, number: int, name: str) -> None:
     """Give a closet another name, unless a model or the user has named it."""
     connection.execute(_rename(), {"of": space, "this": number, "name": name, "slug": slugify(name)})
+
+
+def name_by_model(connection: Connection, space: str, number: int, name: str) -> None:
+    """Give a closet that a rule named the name that a model has for it."""
+    this = (closets.c.space == space, closets.c.number == number, closets.c.origin == "rule")
+    connection.execute(update(closets).where(*this).values(name=name, slug=slugify(name), origin="model"))
+
+
+def name_of(connection: Connection, space: str, slug: str) -> str | None:
+    """What closets of this slug are called, None where there is none; the first name stays."""
+    found = select(closets.c.name).where(closets.c.space == space, closets.c.slug == slug)
+    return connection.execute(found.order_by(closets.c.number).limit(1)).scalar()
+
+
+def holding(connection: Connection, space: str, numbers: Collection[int]) -> list[Closet]:
+    """The closets that some drawers are in, in order."""
+    same = and_(closets.c.space == drawers.c.space, closets.c.number == drawers.c.closet)
+    columns = (drawers.c.number.label("drawer"), closets.c.number, closets.c.name, closets.c.origin)
+    wanted = select(*columns).select_from(drawers.join(closets, same)).where(drawers.c.space == space)
+    rows = connection.execute(wanted.where(drawers.c.number.in_(list(numbers))).order_by(drawers.c.number)).all()
+    held: dict[int, Closet] = {}
+    for row in rows:
+        before = held[row.number].drawers if row.number in held else ()
+        held[row.number] = Closet(number=row.number, name=row.name, origin=row.origin, drawers=(*before, row.drawer))
+    return list(held.values())
 
 
 def put(connection: Connection, space: str, number: int, filed: Sequence[int]) -> None:

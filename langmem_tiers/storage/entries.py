@@ -174,6 +174,12 @@ def expired(connection: Connection, space: str, at: int) -> list[Entry]:
     return _read(connection, space, _all(space).where(entries.c.status == "active", entries.c.expires_at <= at))
 
 
+def next_expiry(connection: Connection, space: str) -> int | None:
+    """When the first of the active entries is expected to hold no longer, None where none is."""
+    active = (entries.c.space == space, entries.c.status == "active", entries.c.expires_at.is_not(None))
+    return connection.execute(select(func.min(entries.c.expires_at)).where(*active)).scalar()
+
+
 def find(connection: Connection, space: str, filters: Filters, most: int) -> list[Entry]:
     """The entries that are meant, those changed last first."""
     wanted = select(entries).where(entries.c.space == space, *_conditions(filters))

@@ -83,6 +83,12 @@ def by_ids(connection: Connection, space: str, ids: Collection[str]) -> dict[str
     return {row.id: _episode(row) for row in found}
 
 
+def by_numbers(connection: Connection, space: str, numbers: Collection[int]) -> list[Episode]:
+    """Episodes by their number, in order; those that do not exist are left out."""
+    wanted = _every().where(episodes.c.number.in_(list(numbers))).order_by(None).order_by(episodes.c.number)
+    return [_episode(row) for row in connection.execute(wanted, {"space": space})] if numbers else []
+
+
 def of_session(connection: Connection, space: str, session: str, compaction: int | None = None) -> list[Episode]:
     """The episodes of a session, those archived first first; the one with this count where it is given."""
     wanted = _every().where(episodes.c.session == session).order_by(None).order_by(episodes.c.number)
@@ -128,6 +134,20 @@ def expired(connection: Connection, space: str, at: int) -> list[Episode]:
 def next_expiry(connection: Connection, space: str) -> int | None:
     """When the next episode expires, None if none does."""
     return connection.execute(select(func.min(episodes.c.expires_at)).where(episodes.c.space == space)).scalar()
+
+
+def of_sessions(connection: Connection, space: str) -> list[Episode]:
+    """All episodes but those of tasks."""
+    return [_episode(row) for row in connection.execute(_every().where(episodes.c.task.is_(None)), {"space": space})]
+
+
+def rewrite(connection: Connection, space: str, told: Episode, texts: Sequence[NoteText], at: int) -> None:
+    """Let an episode tell this from now on, and be found by these texts."""
+    this = (episodes.c.space == space, episodes.c.number == told.number)
+    values = {"summary": told.summary, "abstract": told.abstract, "topics": "\n".join(told.topics)}
+    connection.execute(update(episodes).where(*this).values(**values))
+    change_log.append(connection, space, "episode.changed", told.number, at=at)
+    notes.forget_vectors(connection, space, notes.put(connection, space, "episode", told.id, texts, at))
 
 
 def remove(connection: Connection, space: str, gone: Sequence[Episode], at: int) -> int:

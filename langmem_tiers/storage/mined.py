@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import orjson
-from sqlalchemy import BindParameter, Connection, Select, and_, bindparam, func, insert, select, update
+from sqlalchemy import BindParameter, ColumnElement, Connection, Select, and_, bindparam, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.clock import from_millis
@@ -52,6 +52,17 @@ class NewProposal:
     body: dict[str, str]
     drawer: int
     quote: str
+
+
+class ProposalRow(NamedTuple):
+    """An entity or a relation as mining found it; the drawer that it stands in, and in which words."""
+
+    number: int
+    kind: Literal["entity", "relation"]
+    body: dict[str, Any]
+    drawer: int
+    quote: str
+    path: Literal["rule", "model"]
 
 
 def waiting(connection: Connection, space: str, session: str | None = None) -> list[Waiting]:
@@ -124,6 +135,35 @@ def propose(
     ]
     connection.execute(insert(proposals), rows)
     change_log.append(connection, space, "proposals.added", first, until=last, at=at)
+
+
+def proposed(connection: Connection, space: str, first: int, last: int) -> list[ProposalRow]:
+    """The proposals for the graph with the numbers `first` to `last`, both included, in order."""
+    return _proposals(connection, space, proposals.c.number.between(first, last))
+
+
+def proposed_of(connection: Connection, space: str, drawer_numbers: Collection[int]) -> list[ProposalRow]:
+    """The proposals for the graph that stand in these drawers, in order."""
+    if not drawer_numbers:
+        return []
+    first, last = min(drawer_numbers), max(drawer_numbers)
+    found = _proposals(connection, space, proposals.c.drawer.between(first, last))
+    return [each for each in found if each.drawer in drawer_numbers]
+
+
+def _proposals(connection: Connection, space: str, which: ColumnElement[bool]) -> list[ProposalRow]:
+    columns = [proposals.c[name] for name in ProposalRow._fields]
+    wanted = select(*columns).where(proposals.c.space == space, which).order_by(proposals.c.number)
+    return [ProposalRow(*row)._replace(body=_body(row.body)) for row in connection.execute(wanted)]
+
+
+def _body(stored: str) -> dict[str, Any]:
+    """What a proposal says; nothing where the row can not be read."""
+    try:
+        read = orjson.loads(stored)
+    except ValueError:
+        return {}
+    return read if isinstance(read, dict) else {}
 
 
 def model_calls(connection: Connection, space: str, session: str, source: str) -> int:

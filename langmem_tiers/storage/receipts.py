@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Select, bindparam, delete, func, insert, or_,
 from sqlalchemy.sql.dml import ReturningInsert
 
 from langmem_tiers.clock import from_millis, to_millis
+from langmem_tiers.storage.notes import NoteKind
 from langmem_tiers.storage.schema import receipts
 from langmem_tiers.types import Candidate, KnownCandidate, Receipt
 
@@ -111,9 +112,9 @@ def _shown_for(*, some: bool, without: bool) -> Select[Any]:
     return wanted
 
 
-def forget(connection: Connection, space: str, names: Collection[str]) -> int:
-    """Drop the recalls whose block shows one of these entries: it holds their words; how many there were."""
-    shows = [receipts.c.shown.contains(f'"entry:{name}#', autoescape=True) for name in names]
+def forget(connection: Connection, space: str, names: Collection[str], *, kind: NoteKind = "entry") -> int:
+    """Drop the recalls whose block shows one of these: it holds their words; how many there were."""
+    shows = [receipts.c.shown.contains(f'"{kind}:{name}#', autoescape=True) for name in names]
     dropped = delete(receipts).where(receipts.c.space == space, or_(*shows))
     return int(connection.execute(dropped).rowcount) if shows else 0
 

@@ -123,13 +123,21 @@ def every_wing(connection: Connection, space: str) -> list[Wing]:
     ]
 
 
-def open_wing(connection: Connection, space: str, *, slug: str, name: str, kind: str, at: int) -> int:
-    """The number of the wing with this slug, made if it is new."""
+def wing_of(connection: Connection, space: str, number: int) -> int:
+    """The wing that a room is filed in."""
+    found = select(rooms.c.wing).where(rooms.c.space == space, rooms.c.number == number)
+    return int(connection.execute(found).scalar_one())
+
+
+def open_wing(
+    connection: Connection, space: str, *, slug: str, name: str, kind: str, at: int, origin: str = "rule"
+) -> int:
+    """The number of the wing with this slug, made if it is new by the path `origin`."""
     known = connection.execute(select(wings.c.number).where(wings.c.space == space, wings.c.slug == slug)).scalar()
     if known is not None:
         return int(known)
     number = _next(connection, space, wings)
-    row = {"number": number, "slug": slug, "name": name, "kind": kind, "origin": "rule", "created_at": at}
+    row = {"number": number, "slug": slug, "name": name, "kind": kind, "origin": origin, "created_at": at}
     connection.execute(insert(wings).values(space=space, **row))
     return number
 

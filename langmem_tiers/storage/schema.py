@@ -18,6 +18,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 HERE = "."
@@ -267,7 +268,7 @@ tombstones = Table(
     "tombstones",
     metadata,
     _space(),
-    Column("kind", Text, nullable=False, comment="What was deleted: entry, episode, document."),
+    Column("kind", Text, nullable=False, comment="What was deleted: entry, quote, episode, entity, …"),
     Column("key", LargeBinary, nullable=False, comment="BLAKE2b-128 of its normalised text."),
     Column("at", BigInteger, nullable=False),
     PrimaryKeyConstraint("space", "kind", "key"),
@@ -423,6 +424,7 @@ entities = Table(
     PrimaryKeyConstraint("space", "number"),
     UniqueConstraint("space", "id"),
     Index("entities_by_slug", "space", "slug"),
+    Index("entities_by_merge", "space", "merged_into", sqlite_where=text("merged_into IS NOT NULL")),
     comment="Who and what is spoken of: the nodes of the graph.",
 )
 
@@ -501,7 +503,7 @@ relations = Table(
     Column("created_at", BigInteger, nullable=False),
     PrimaryKeyConstraint("space", "number"),
     UniqueConstraint("space", "id"),
-    Index("relations_by_subject", "space", "subject", "predicate"),
+    Index("relations_by_subject", "space", "subject", "predicate", "object", "value"),
     Index("relations_by_object", "space", "object"),
     comment="What relates entities to each other and to values: the edges of the graph.",
 )

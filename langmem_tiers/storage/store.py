@@ -1,4 +1,4 @@
-"""One open space: its records, its vector search and its Chroma projection."""
+"""One open space: its records, its vector search, and its projections: Chroma and the graph."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
+from langmem_tiers.knowledge_graph.projection import GraphProjection
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage.chroma_index import ChromaIndex
 from langmem_tiers.storage.database import Database
@@ -19,7 +20,7 @@ from langmem_tiers.storage.vector_search import VectorSearch
 
 
 class SpaceStore:
-    """Everything that is open of a space; `close` lets go of files, threads and the projection."""
+    """Everything that is open of a space; `close` lets go of files, threads and projections."""
 
     def __init__(self, memory: Path, name: str, settings: StorageSettings, *, model: str | None) -> None:
         self.name = name
@@ -37,6 +38,7 @@ class SpaceStore:
         self.words = Postings(self.key)
         self.columns = DrawerColumns(self.key)
         self.notes = NoteSearch(self.key, model)
+        self.graph = GraphProjection(self.folder, self.database)
 
     def reading(self) -> AbstractContextManager[Connection]:
         """A snapshot of the records."""
@@ -47,7 +49,8 @@ class SpaceStore:
         return self.database.writing(durable=durable)
 
     def close(self) -> None:
-        """Let go of everything; the projection is noted as left clean."""
+        """Let go of everything; Chroma is noted as left clean, and the graph is written to its file."""
+        self.graph.close()
         if self.chroma is not None:
             self.chroma.close()
         self.database.close()

@@ -10,7 +10,7 @@ from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.storage.schema import tombstones
 
-Kind = Literal["entry", "quote", "episode", "document"]
+Kind = Literal["entry", "quote", "episode", "document", "entity", "relation"]
 
 
 def put(connection: Connection, space: str, kind: Kind, keys: Collection[bytes], at: int) -> int:
@@ -25,6 +25,12 @@ def among(connection: Connection, space: str, kind: Kind, keys: Collection[bytes
     """Those of the keys that have a tombstone."""
     held = select(tombstones.c.key).where(tombstones.c.space == space, tombstones.c.kind == kind)
     return set(connection.execute(held.where(tombstones.c.key.in_(list(keys)))).scalars())
+
+
+def there_are(connection: Connection, space: str) -> bool:
+    """Whether any entry was deleted: most spaces need not look further."""
+    of_entries = select(tombstones.c.key).where(tombstones.c.space == space, tombstones.c.kind.in_(("entry", "quote")))
+    return connection.execute(of_entries.limit(1)).first() is not None
 
 
 def lift(connection: Connection, space: str, kind: Kind, keys: Collection[bytes]) -> None:

@@ -12,6 +12,9 @@ from langmem_tiers.storage.schema import usages
 
 UsageBy = Literal["day", "session", "source", "model"]
 
+# What is taken on the way to a reply has limits of its own, and takes none of the background's budget.
+_UNBUDGETED = ("memory_embed", "memory_rerank")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UsageKey:
@@ -53,13 +56,14 @@ def add(connection: Connection, space: str, key: UsageKey, took: Usage) -> None:
 
 
 def of_day(connection: Connection, space: str, day: str) -> Usage:
-    """All of a day."""
-    return _total(connection, usages.c.space == space, usages.c.day == day)
+    """All of a day that counts against the budget."""
+    return _total(connection, usages.c.space == space, usages.c.day == day, usages.c.source.not_in(_UNBUDGETED))
 
 
 def of_session(connection: Connection, space: str, session: str) -> Usage:
-    """All of a session, on whatever day."""
-    return _total(connection, usages.c.space == space, usages.c.session == session)
+    """All of a session that counts against the budget, on whatever day."""
+    of_it = (usages.c.session == session, usages.c.source.not_in(_UNBUDGETED))
+    return _total(connection, usages.c.space == space, *of_it)
 
 
 def grouped(connection: Connection, space: str, by: UsageBy, since: str | None) -> list[tuple[str, Usage]]:

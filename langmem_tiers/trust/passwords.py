@@ -3,31 +3,73 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from langmem_tiers.palace.words import FUNCTION_WORDS, word_set
+from langmem_tiers.trust import remarks
 from langmem_tiers.trust.rules import Rule
 
 _QUOTE = "[\"'`“”„‘’«»]"
+_WIFI = r"(?:wi-?fi|wlan|wpa2?|network)[ -](?:key|pass)"
 _NAMES = (
-    r"(?:pass(?:word|wort|wd|phrase|code)|(?:(?<=[_\"'])|(?<=[/,;] )|(?<![^\n]))pass|pwd|(?<![a-z])pw(?=[:=\s])"
+    r"(?:pass(?:words?|wort|wd|phrases?|codes?)|(?:(?<=[_\"'])|(?<=[/,;] )|(?<![^\n])|(?<=\bmy\s))pass"
+    r"|pwd|(?<![a-z])pw(?![a-z])"
+    rf"|(?<![a-z]){_WIFI}"
     r"|kennwort|contrase[ñn]a|mot de passe|senha|wachtwoord|hasło|пароль|密码|密碼|パスワード|비밀번호)"
 )
 _NAME_HINTS = (
-    *("pass", "pwd", "pw:", "pw=", "pw is", "kennwort", "contrase", "senha", "wachtwoord", "hasło"),
+    *("pass", "pwd", "pw", "kennwort", "contrase", "senha", "wachtwoord", "hasło"),
+    *("wifi key", "wi-fi key", "wlan key", "wpa key", "wpa2 key", "network key", "wifi-key", "wlan-key"),
     *("пароль", "密码", "密碼", "パスワード", "비밀번호"),
 )
 _KEY_NAMES = (
-    r"(?:(?:api|secret|access|client|auth|private|encryption|signing|service|account|master|subscription|webhook"
+    r"(?:(?:licen[cs]e|product|api|secret|access|client|auth|private|encryption|signing|service|account|master|subscription|webhook"
     r"|refresh|session|bot)[ _-]?(?:key|secret|token)|(?<![a-z])(?:secret|token|credentials?))(?:[_-]\w{1,20})?"
 )
-_ASSIGNS = r"[\"'`\]]{0,2}\s{0,3}(?::=|=>|=(?!=)|[:：＝])\s{0,5}"
-_IS = (
-    r"(?:\s(?:for|to|of|on|at|für|para|pour)\s[^.\n:;!?]{1,40}?)?(?:\s{1,3}(?:is|was|ist|war|lautet|es|est|é)"
-    r"(?:\s(?:now|still|currently|again))?:?\s{1,3}|\s?(?:是|为|は|은|는)\s?)"
+_KEY_HINTS = ("key", "secret", "token", "credential")
+_FOR = r"(?:\s(?:for|to|of|on|at|as|since|from|für|para|pour)\s[^.\n:;!?]{1,40}?|\s(?:here|now|today|below))?"
+_ADVERB = (
+    r"(?:(?:now|still|currently|again|just|simply|literally|actually|probably|always|only|really|apparently|called|this"
+    r"|as\sfollows|set\sto|changed\sto|reset\sto)[,:]?\s{1,3})"
 )
-_CHANGED = rf"(?:chang|set|reset|updat)\w{{0,4}}\s(?:[\w']{{1,20}}\s){{0,4}}{_NAMES}\sto\s"
+_IT_IS = rf"(?:(?:it|that|this|which|(?:the\s)?new\sone)(?:['’]s|\sis|\swas)\s{{1,3}}{_ADVERB}{{0,2}})"
+_ASSIGNS = rf"[\"'`\]*_]{{0,2}}\s{{0,3}}(?::=|=>|->|→|=(?!=)|[:：＝])\*{{0,2}}\s{{0,5}}{_IT_IS}?"
+_IS = (
+    rf"(?:{_FOR}(?:\s{{1,3}}(?:is|are|was|ist|war|lautet|es|est|é|w(?:ill|ould)\sbe)|['’]s):?\s{{1,3}}{_ADVERB}{{0,2}}"
+    r"|\s?(?:是|为|は|은|는)\s?)"
+)
+_TO = rf"to:?\s{{1,3}}{_ADVERB}{{0,2}}"
+_CHANGES = r"(?:chang|set|reset|updat|switch|rotat)\w{0,4}"
+_CHANGED = rf"{_CHANGES}\s(?:[\w']{{1,20}}\s){{0,4}}{_NAMES}\s{_TO}"
+_WAS_CHANGED = (
+    rf"{_NAMES}{_FOR}(?:\s(?:is|was|were|got|has|have|had|will|be|been|being|just|now|recently)){{0,3}}\s{_CHANGES}"
+    rf"(?:\s(?!to\s)[\w'’]{{1,20}}){{0,3}}\s{_TO}"
+)
+# What is said behind the name at a distance: "I forgot my password. It's …", "the password - …".
+_BEHIND = (
+    rf"(?!pass\s){_NAMES}(?:(?:{_FOR}|(?:\s[\w'’]{{1,20}}){{0,4}}?)(?:[,.;?!]?\s{{1,3}}(?:[-–—]\s)?(?:and\s|so\s|but\s|now\s)?{_IT_IS}"
+    r"|\s[-–—|]\s)|[ \t]{1,3})"
+)
+# What is said before the name: "I use … as my password".
+_BEFORE = (
+    rf"(?<!\S){_QUOTE}?(?P<bare>[^\s\"'`“”()\[\]{{}}<>]{{5,100}}){_QUOTE}?\s(?:as|is|was)\s(?:my|our|the|your|a)\s"
+    rf"(?:(?!pass)[\w-]{{1,20}}\s){{0,2}}(?!pass\b){_NAMES}"
+)
+_SECOND = rf"pass(?:words|codes|phrases)(?:\sare|:)\s[^\n]{{3,60}}?(?:,|\s(?:and|or))\s{{1,3}}{_ADVERB}?"
+_CREDENTIALS = (
+    r"(?:\b(?:credentials?|creds)(?:\s(?:is|are):?|\s?[:=])|\blog(?:ged|ging)?[ -]?(?:in|on)\s(?:with|as))\s{1,3}"
+    r"[^\s/:|]{1,60}(?:\s[/|]\s|[/:|])"
+)
 _NAMED_USER = r"\b(?:user|username|login)\b[:=\s]{1,3}\S{1,60},?\s(?:and\s)?pass(?:word)?\s"
 _OPTION = r"(?:(?<=--password)|(?<=--passwd)|(?<=--pass))\s"
+_ALONE = r"(?=[ \t]*(?:\n|\Z))"
+_HEADING = (
+    r"(?:\A|(?<=\n))[ \t#>*-]{0,8}(?:(?:my|the|our|your|new|old|guest|wi-?fi|wlan|router|email|e-mail|admin|root|user"
+    rf"|account|login)[ -]){{0,3}}{_NAMES}[:*]{{0,3}}[ \t]*\r?\n\s{{0,3}}(?:[-*•]\s)?"
+)
+_LINE_ABOVE = rf"{_NAMES}[ \t]*\r?\n\s{{0,3}}(?:[-*•]\s)?"
+_SHORT = (
+    rf"(?:\A|(?<=\n))[ \t]*(?:[\w-]{{2,20}}[ \t]){{0,3}}(?<![a-z])pwd?[ \t]{{1,3}}(?P<bare>[^\W\d_]{{3,40}}){_ALONE}"
+)
 # A quoted value may hold blanks; another ends at what ends one in code, in addresses and in connection strings.
 _QUOTED = (
     r"(?P<quote>[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\n\\]|\\.){1,1000})(?P=quote)"
@@ -37,63 +79,59 @@ _BARE = (
     rf"{_QUOTE}?(?P<bare>(?![\[({{<*])(?:(?!{_QUOTE}(?!\w))[^\s<>{{}}\[\];&]|&(?!\w{{1,30}}=)){{3,1000}}(?<![.,:)]))"
 )
 _VALUE = f"(?:{_QUOTED}|{_BARE})"
+# Several words, up to the end of their clause.
+_WORD = r"(?!-)(?!(?:and|but|for|btw|or|so|because|since)\b)(?:[^\s.,;:!?\"'`()\[\]{}<>=“”]|[.!?](?=\w)){1,40}"
+_PHRASE = (
+    rf"(?P<phrase>{_WORD}(?:[ ]{_WORD}){{1,7}})"
+    r"(?=\s*(?:\Z|[\n.,;!?)“”\"]|(?:and|but|for|btw|or|so|because|since)\b))"
+)
 _KEY_VALUE = rf"{_QUOTE}?(?P<key>[\w./+=~%-]{{12,4000}})"
+_LONG_KEY_VALUE = r"(?P<key>[\w./+=~-]{20,4000})"
 _BEFORE_HOST = r"[a-z][a-z0-9+.-]{1,30}://[^\s/?#:@\"'<>]{0,100}:(?P<in_address>[^\s/?#\"'<>]{1,1000})@(?=[\w\[])"
 _AFTER_USER = rf"\bcurl\b[^\n]{{0,100}}?\s(?:-u|--user)\s{_QUOTE}?[^\s:\"']{{1,60}}:(?P<of_user>[^\s\"']{{1,100}})"
-_PIN = (
-    r"\bmy\s(?:[\w'-]{1,20}\s){0,3}pin(?:\snumber)?\s(?:is|was)\s(?P<own>\d{4,8})\b"
-    r"|\bpin(?:\s(?:code|number))?\s?[:=]\s?(?P<plain>\d{4})\b"
-    r"|\bpin(?:\s(?:code|number))?(?:\s(?:for|to|of|on)\s[^.\n]{1,30}?)?\s(?:is|was)\s(?P<told>\d{4})\b"
-)
-# The word lists of wallets hold words of three to eight letters, and no word of grammar.
-_SEED = (
-    r"\b(?:seed|recovery|mnemonic|secret|backup)\s(?:phrases?|words?|codes?)\b[^\n]{0,30}?"
-    r"\b(?P<words>[a-z]{3,8}(?:[\s,]{1,3}[a-z]{3,8}){11,23})\b"
-)
 
-_TEMPLATE = re.compile(r"[$%#]?[{(<]|\$(?:[A-Z_]+|\w*pass\w*)$|%\w+%|\[secret:|(?P<sign>[*•.xX_-])(?P=sign)*$")
-_CODE = re.compile(r"[\w.]+\(|[\w.]+\.(?:get|environ|env|getenv|password|passwd|pass|pwd|value)\b")
-_MORE_CODE = ("[", "{", "(")
-_COUNTED = re.compile(r"\s(?:char|letter|digit|sign|word|symbol|attempt|minute|hour|day|week|month|year|time)")
-_CLAUSE_ENDS = re.compile(
-    r"\s*(?:$|[\n.,;!?)\]}&\"'“”]|(?:and|but|for|btw|user|username|host|login)\b|\w{1,20}\s?[:=])"
-)
-_PERCENT = re.compile(r"\d+%")
-_PLAIN = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+){0,2}")
-_REMARK = re.compile(r".*(?:ed|ing|able|ible|ly|less|ful|ous|sensitive)")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_REMARKS = FUNCTION_WORDS | word_set(
-    """
-    new old bad big long short weak strong safe secure insecure good great better best easy hard simple difficult
-    complex common default different correct incorrect right wrong invalid valid false true fine okay dead gone known
-    unknown lost empty blank hidden secret public private random unique generic important necessary optional required
-    missing stupid dumb trivial obvious terrible horrible awful crap rubbish ancient history case char key string str
-    bool boolean int integer float bytes null nil undefined nullable secretstr optional any password passwd pass pwd
-    change reset enter type click see ask sample test placeholder redacted n/a tbd
-    """
-)
+_LETTER, _NO_LETTER = re.compile(r"[^\W\d_]"), re.compile(r"[\d!@#$%^*_+=?~-]")
+_PATH = ("/", "~", "-", "|", ".", "$", "\\")
+_SHORTEST = 5
 
 
 def _is_password(value: str, match: re.Match[str]) -> bool:
     """No code, no placeholder and no remark: a plain word without quotes counts only where it ends its clause."""
-    after = match.string[match.end() : match.end() + 30]
-    if value.lower() in _REMARKS or _TEMPLATE.match(value):
-        return False
     if match.lastgroup != "bare":
-        return True
-    if _CODE.match(value) or after.startswith(_MORE_CODE) or _COUNTED.match(after):
-        return False
-    if not _PLAIN.fullmatch(value):
-        return not _PERCENT.fullmatch(value)
-    return _CLAUSE_ENDS.match(after) is not None and not _REMARK.fullmatch(value.lower())
+        return not remarks.is_stand_in(value)
+    return not remarks.is_remark(value, match.string[match.end() : match.end() + 30])
 
 
 def _is_no_word(value: str, match: re.Match[str]) -> bool:
-    return not _PLAIN.fullmatch(value) and _is_password(value, match)
+    return not remarks.is_plain(value) and _is_password(value, match)
+
+
+def _looks_made(value: str, match: re.Match[str]) -> bool:
+    """Letters with digits or signs among them, as only passwords have them."""
+    told = value.strip("*_~`:!?")
+    made = bool(_LETTER.search(told) and _NO_LETTER.search(told)) and len(told) >= _SHORTEST
+    return made and not (remarks.is_term(told) or told.startswith(_PATH)) and _is_no_word(told, match)
+
+
+def _is_alone(value: str, match: re.Match[str]) -> bool:
+    """The only word of its line, and no name of a field or of a thing to do."""
+    return not remarks.is_topic(value.rstrip(".!?")) and _is_password(value, match)
+
+
+def _is_phrase(value: str, match: re.Match[str]) -> bool:
+    """Words that say nothing of a password; behind one that is itself a password, the clause goes on."""
+    first = value.split(" ", 1)[0]
+    return (remarks.is_plain(first) or first.isdigit()) and not remarks.is_sentence(value)
+
+
+def _is_long_phrase(value: str, match: re.Match[str]) -> bool:
+    """Behind "to", two words are what it was done for."""
+    return value.count(" ") > 1 and _is_phrase(value, match)
 
 
 def _in_address(value: str, match: re.Match[str]) -> bool:
-    return not _TEMPLATE.match(value)
+    return not remarks.is_template(value)
 
 
 def _is_key(value: str, match: re.Match[str]) -> bool:
@@ -102,29 +140,36 @@ def _is_key(value: str, match: re.Match[str]) -> bool:
     return drawn and not _DATE.match(value) and not match.string.startswith("://", match.end())
 
 
-def _said(kind: str, pattern: str, *hints: str) -> Rule:
-    return Rule(kind=kind, hints=hints, pattern=re.compile(pattern), holds=_is_password, folded=True)
+def _told(
+    kind: str,
+    pattern: str,
+    hints: tuple[str, ...],
+    holds: Callable[[str, re.Match[str]], bool] = _is_password,
+) -> Rule:
+    return Rule(kind=kind, hints=hints, pattern=re.compile(pattern), holds=holds, folded=True)
 
 
 PASSWORDS = (
-    Rule(kind="password", hints=("://",), pattern=re.compile(_BEFORE_HOST), holds=_in_address, folded=True),
-    Rule(kind="password", hints=("curl",), pattern=re.compile(_AFTER_USER), holds=_in_address, folded=True),
-    _said("password", _NAMES + f"(?:{_ASSIGNS}|{_IS}|{_OPTION})" + _VALUE, *_NAME_HINTS),
-    _said("password", _CHANGED + _VALUE, "password to ", "passcode to ", "passphrase to "),
-    Rule(
-        kind="password",
-        hints=("user", "login"),
-        pattern=re.compile(_NAMED_USER + _VALUE),
-        holds=_is_no_word,
-        folded=True,
+    _told("password", _BEFORE_HOST, ("://",), _in_address),
+    _told("password", _AFTER_USER, ("curl",), _in_address),
+    _told("password", f"{_NAMES}(?:{_FOR}{_ASSIGNS}|{_IS}|{_OPTION}){_VALUE}", _NAME_HINTS),
+    _told("password", f"{_NAMES}(?:{_FOR}{_ASSIGNS}|{_IS}){_PHRASE}", _NAME_HINTS, _is_phrase),
+    _told("password", f"(?:{_CHANGED}|{_WAS_CHANGED}){_VALUE}", _NAME_HINTS),
+    _told("password", f"(?:{_CHANGED}|{_WAS_CHANGED}){_PHRASE}", _NAME_HINTS, _is_long_phrase),
+    _told("password", _BEHIND + _VALUE, _NAME_HINTS, _looks_made),
+    _told("password", _SECOND + _BARE, ("words", "codes", "phrases"), _looks_made),
+    _told(
+        "password",
+        _CREDENTIALS + _BARE,
+        ("credential", "creds", "log in", "log-in", "login", "logged", "logging"),
+        _looks_made,
     ),
-    Rule(
-        kind="api key",
-        hints=("key", "secret", "token", "credential"),
-        pattern=re.compile(f"{_KEY_NAMES}(?:{_ASSIGNS}|{_IS}){_KEY_VALUE}"),
-        holds=_is_key,
-        folded=True,
-    ),
-    Rule(kind="pin", hints=("pin",), pattern=re.compile(_PIN, re.ASCII), folded=True),
-    Rule(kind="seed phrase", hints=("phrase", "words", "mnemonic"), pattern=re.compile(_SEED), folded=True),
+    _told("password", _BEFORE, _NAME_HINTS, _looks_made),
+    _told("password", _LINE_ABOVE + _BARE + _ALONE, _NAME_HINTS, _looks_made),
+    _told("password", _HEADING + _BARE + _ALONE, _NAME_HINTS, _is_alone),
+    _told("password", _HEADING + _PHRASE + _ALONE, _NAME_HINTS, _is_phrase),
+    _told("password", _SHORT, ("pw",), _is_alone),
+    _told("password", _NAMED_USER + _VALUE, ("user", "login"), _is_no_word),
+    _told("api key", f"{_KEY_NAMES}(?:{_FOR}{_ASSIGNS}|{_IS}){_KEY_VALUE}", _KEY_HINTS, _is_key),
+    _told("api key", rf"{_KEY_NAMES}[ \t]{{1,3}}{_LONG_KEY_VALUE}", _KEY_HINTS, _is_key),
 )

@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from langmem_tiers.trust.cards import CARDS
+from langmem_tiers.trust.codes import CODES
 from langmem_tiers.trust.passwords import PASSWORDS
 from langmem_tiers.trust.rules import Rule
 from langmem_tiers.trust.tokens import TOKENS
 
 # Where two rules see the same secret, the one named first names it.
-_RULES = (*TOKENS, *PASSWORDS, *CARDS)
+_RULES = (*TOKENS, *PASSWORDS, *CODES, *CARDS)
 
 
 def _by_hint(*, folded: bool) -> tuple[tuple[str, tuple[int, ...]], ...]:

@@ -20,7 +20,16 @@ def _scrambled(kind: str, pattern: str, *hints: str) -> Rule:
 
 
 def _has_body(value: str, match: re.Match[str]) -> bool:
-    return _BODY.search(value) is not None
+    """Is there a key, be it a short one, and not only talk of its first and last line?"""
+    return any(map(_drawn, _PIECES.split(_FRAME.sub(" ", value))))
+
+
+def _drawn(piece: str) -> bool:
+    return bool(_LONG_PIECE.fullmatch(piece) or (_PIECE.fullmatch(piece) and _MIXED.search(piece)))
+
+
+def _is_no_hash(value: str, match: re.Match[str]) -> bool:
+    return not _HASH.fullmatch(value)
 
 
 def _in_header(value: str, match: re.Match[str]) -> bool:
@@ -32,10 +41,13 @@ _PEM = (
     r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
     r"(?:(?:(?!-----)[\s\S])*-----END [A-Z0-9 ]{1,60}-----"
     r"|(?:(?:[\s>]|\\[nr]|(?:Proc-Type|DEK-Info|Version|Comment):[^\n]*\n)*[A-Za-z0-9+/=]{16,})*"
-    r"(?:(?:[\s>]|\\[nr])*[A-Za-z0-9+/]+={1,2})?)"
+    r"(?:(?:[\s>]|\\[nr])*[A-Za-z0-9+/]+={1,2}|(?:[ \t>]*\r?\n|\\n)[ \t>]*[A-Za-z0-9+/]{6,}(?=[ \t]*(?:\r?\n|\Z)))?)"
 )
-# What tells a key from talk of its first and last line.
-_BODY = re.compile("[A-Za-z0-9+/=]{24}")
+_FRAME = re.compile("-----(?:BEGIN|END) [A-Z0-9 ]{1,60}-----")
+_PIECES = re.compile(r"(?:[\s>\"',]|\\[nr])+")
+_PIECE, _LONG_PIECE = re.compile("[A-Za-z0-9+/]{6,}={0,2}"), re.compile("[A-Za-z0-9+/=]{24,}")
+_MIXED = re.compile("[0-9+/=]|[a-z][A-Z]")
+_HASH = re.compile("[0-9a-f]{40}")
 
 TOKENS = (
     Rule(kind="private key", hints=("PRIVATE KEY",), pattern=re.compile(_PEM), holds=_has_body),
@@ -51,7 +63,22 @@ TOKENS = (
     # Many services copied the prefix of OpenAI.
     _scrambled("api key", rf"(?<!{_WORD})sk-{_URL_SAFE}{{20,}}", "sk-"),
     _prefixed("aws key", "(?:AKIA|ASIA|ABIA|ACCA)", "[A-Z0-9]{16}(?![A-Z0-9])", "AKIA", "ASIA", "ABIA", "ACCA"),
-    _scrambled("aws key", "(?<![A-Za-z0-9/+])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])", "AKIA", "ASIA", "AWS", "aws"),
+    Rule(
+        kind="aws key",
+        hints=("AKIA", "ASIA", "AWS", "aws"),
+        pattern=re.compile("(?<![A-Za-z0-9/+])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])"),
+        holds=lambda value, match: scrambled(value, match) and _is_no_hash(value, match),
+    ),
+    Rule(
+        kind="aws key",
+        hints=("secret",),
+        pattern=re.compile(
+            r"\b(?:aws|amazon)\b[^\n]{0,40}?\bsecret\b[^\n]{0,25}?(?<![\w/+])(?P<secret>[a-z0-9/+]{40})(?![\w/+=])",
+            re.ASCII,
+        ),
+        holds=_is_no_hash,
+        folded=True,
+    ),
     _prefixed("github token", "gh[pousr]_", _WORD + "{30,}", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
     _prefixed("github token", "github_pat_", r"\w{22,}"),
     _prefixed("gitlab token", "gl[a-z]{2,5}-", _URL_SAFE + "{20,}", "glpat-", "gldt-", "glrt-", "glptt-", "glcbt-"),

@@ -135,7 +135,7 @@ class _Flush:
         asker, settings = memory.asker(store), memory.settings
         calls, seconds = settings.flush.steps, settings.flush.timeout_seconds
         rationed = None if asker is None else RationedAsker(asker, calls=calls, seconds=seconds)
-        embed = _while_time(embed_with(memory.query_embedder), seconds)
+        embed = _while_time(embed_with(memory.embedder_of(store.name)), seconds)
         miner = Miner(store=store, settings=settings, clock=memory.clock, asker=rationed, embed=embed)
         return cls(store=store, settings=settings, miner=miner, tracked=tracked)
 

@@ -38,7 +38,8 @@ class Proposal:
     """Something that may be worth keeping, not checked yet.
 
     `content` is a declarative sentence ("The user prefers tea."); `corrects` is the wrong value as it was said, where
-    this is a correction.
+    this is a correction. `contradicts` says that it was said against something that it does not name ("No, I live in
+    Braga"): what is known of the same thing with another value is wrong then.
     """
 
     kind: ProposalKind
@@ -47,5 +48,6 @@ class Proposal:
     evidence: tuple[Evidence, ...]
     tags: tuple[str, ...] = ()
     corrects: str | None = None
+    contradicts: bool = False
     expires_at: datetime | None = None
     path: MiningPath = "rule"

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.palace.wings import KnownWing, decide_wing
@@ -50,7 +51,8 @@ def track(
     """
     if isinstance(turns, Turn):
         raise InvalidInput("A single turn is no list of turns.", way_out="Put it in a list: track([turn]).")
-    accepted, rejected = wording.read(turns, settings.text, now, masked=settings.privacy.drawers == "mask")
+    given = arguments.several(turns, "turns", "langmem_tiers.Turn")
+    accepted, rejected = wording.read(given, settings.text, now, masked=settings.privacy.drawers == "mask")
     with database.reading() as connection:
         looked_at = _Intake(connection, database.space, conversation, to_millis(now), settings)
         plan = looked_at.plan(accepted)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import get_args
 
+from langmem_tiers import arguments
 from langmem_tiers.clock import require_aware, to_millis
 from langmem_tiers.content import content_hash
 from langmem_tiers.embeddings.chunking import split
@@ -16,7 +17,7 @@ from langmem_tiers.palace.tags import tags
 from langmem_tiers.settings import TextSettings
 from langmem_tiers.storage.drawers import NewDrawer
 from langmem_tiers.trust import secrets
-from langmem_tiers.types import RejectedTurn, Role, Turn
+from langmem_tiers.types import Origin, RejectedTurn, Role, Turn
 from langmem_tiers.writing import pieces
 
 
@@ -37,9 +38,8 @@ def read(
     accepted: list[Wording] = []
     rejected: list[RejectedTurn] = []
     seen: Counter[bytes] = Counter()
-    for turn in turns:
-        if not isinstance(turn, Turn):
-            raise InvalidInput(f"A {type(turn).__name__} is no turn.", way_out="Give a list of langmem_tiers.Turn.")
+    for place, turn in enumerate(turns):
+        arguments.instance(turn, f"turns[{place}]", Turn, "a langmem_tiers.Turn")
         try:
             accepted.append(_wording(turn, settings, now, seen, masked))
         except InvalidInput as error:
@@ -70,9 +70,11 @@ def new_drawer(wording: Wording, settings: TextSettings) -> NewDrawer:
 def _wording(turn: Turn, settings: TextSettings, now: datetime, seen: Counter[bytes], masked: bool) -> Wording:
     if turn.role not in get_args(Role):
         raise InvalidInput(f"{turn.role!r} is no role.", way_out=f"A role is one of {', '.join(get_args(Role))}.")
+    if turn.origin is not None and turn.origin not in get_args(Origin):
+        raise InvalidInput(f"{turn.origin!r} is no origin.", way_out=f"It is one of {', '.join(get_args(Origin))}.")
     _require_storable(turn.content, settings.max_characters)
     for given, what in ((turn.message_id, "message id"), (turn.speaker, "speaker")):
-        _require_unicode(given or "", what)
+        _require_name(given, what)
     if masked:
         # Before anything is derived from it: the hash of a text with a short secret in it would give that away.
         turn = replace(turn, content=secrets.mask(turn.content))
@@ -83,7 +85,7 @@ def _wording(turn: Turn, settings: TextSettings, now: datetime, seen: Counter[by
         # Without an id from the caller, who said what and how often it came stand in for one.
         message_id=turn.message_id or f"~{who_said_what.hex()}-{seen[who_said_what]}",
         content_hash=content_hash(turn.content),
-        said_at=require_aware(turn.said_at, "time of the turn") if turn.said_at else now,
+        said_at=now if turn.said_at is None else require_aware(turn.said_at, "time of the turn"),
     )
 
 
@@ -93,6 +95,12 @@ def _require_storable(text: str, most: int) -> None:
     if len(text) > most:
         raise TextTooLong(f"The turn has {len(text):,} characters; the limit is {most:,}.")
     _require_unicode(text, "text")
+
+
+def _require_name(given: str | None, what: str) -> None:
+    if given is not None and not isinstance(given, str):
+        raise InvalidInput(f"A {type(given).__name__} is no {what}.", way_out="Give a text, or None.")
+    _require_unicode(given or "", what)
 
 
 def _require_unicode(text: str, what: str) -> None:

@@ -6,5 +6,6 @@ English is understood; a text in another script gives no proposals, and abstract
 from langmem_tiers.writing.extractive.facts import proposals
 from langmem_tiers.writing.extractive.gist import abstract, summary
 from langmem_tiers.writing.extractive.topics import key_topics
+from langmem_tiers.writing.extractive.turn import LONGEST, is_cut
 
-__all__ = ["abstract", "key_topics", "proposals", "summary"]
+__all__ = ["LONGEST", "abstract", "is_cut", "key_topics", "proposals", "summary"]

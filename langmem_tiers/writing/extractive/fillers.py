@@ -14,7 +14,8 @@ _AFTER_SUBJECT = re.compile(
 _IN_A_ROW = re.compile(r"\b(and|or) (?:even|also|finally|just)\b(?= [a-z])")
 _FIRST = re.compile(rf"^(?:(?:{_FILLERS}|lately)\b,? )+(?=\w)", re.IGNORECASE)
 _LAST = re.compile(
-    r"(?:,? (?:too|as well|also|still|even|recently|lately|just|(?<!\bno )(?<!\bany )(?<!\bonce )more))+$",
+    r"(?:,? (?:too|as well|(?:just )?like me|also|still|even|recently|lately|just"
+    r"|(?<!\bno )(?<!\bany )(?<!\bonce )more))+$",
     re.IGNORECASE,
 )
 _RESTS = re.compile(

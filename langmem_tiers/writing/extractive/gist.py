@@ -18,7 +18,6 @@ from langmem_tiers.writing.extractive import sifting
 from langmem_tiers.writing.extractive.clauses import trimmed
 from langmem_tiers.writing.extractive.graphemes import cut
 from langmem_tiers.writing.extractive.prose import sentences
-from langmem_tiers.writing.extractive.rewriting import capitalised
 from langmem_tiers.writing.proposals import Said
 
 _MOST_SENTENCES = 3000
@@ -86,17 +85,16 @@ def _candidates(said: Sequence[Said]) -> list[_Candidate]:
 
 
 def _candidate(place: int, text: str, *, label: str, weight: float) -> _Candidate:
-    shown = capitalised(trimmed(text)) if text.isascii() else text
-    shown = shown if shown.endswith(tuple(".!?…。！？؟।\"'”’)")) or not shown else f"{shown}{_sign(text)}"
+    shown = _without_opening(" ".join(text.split()))
     asked = _ASKED if sifting.is_question(text) else 1.0
     stems = Counter(stem(word) for word in meaningful_words(shown) if word not in FILLER)
     return _Candidate(place=place, text=shown, label=label, stems=stems, weight=weight * asked)
 
 
-def _sign(text: str) -> str:
-    """The mark that a sentence ends with."""
-    last = text.rstrip(" \"')”’")[-1:]
-    return last if last in {"!", "?", "…"} else "."
+def _without_opening(text: str) -> str:
+    """The sentence without what opens it ("By the way, Anna,"), and else as it was said: it may be a command."""
+    told = trimmed(text) if text.isascii() else text
+    return text[max(0, text.find(told)) :] if told else ""
 
 
 def _line(candidate: _Candidate) -> str:

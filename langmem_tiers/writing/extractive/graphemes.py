@@ -1,11 +1,14 @@
-"""Cutting text where a reader sees it end: never inside a character made of several code points."""
+"""Cutting text where a reader sees it end: never inside a character of several code points, nor inside a mask."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 _JOINER = "\u200d"
 _BLANKS = " \t\n\r\u00a0\u3000"
+_MASK = re.compile(r"\[secret: [a-z ]{1,40}\]")
+_LONGEST_MASK = 60
 
 
 def cut(text: str, most: int) -> str:
@@ -16,8 +19,14 @@ def cut(text: str, most: int) -> str:
         return ""
     end = _boundary(text, most - 1)
     blank = max(text.rfind(char, 0, end + 1) for char in _BLANKS)
-    end = blank if blank > most // 2 else end
+    end = before_mask(text, blank if blank > most // 2 else end)
     return text[:end].rstrip(_BLANKS + ",;:-–—") + "…" if end > 0 else ""
+
+
+def before_mask(text: str, place: int) -> int:
+    """This place, or the beginning of the mask that it stands in."""
+    around = _MASK.finditer(text, max(0, place - _LONGEST_MASK), place + _LONGEST_MASK)
+    return next((mask.start() for mask in around if mask.start() < place < mask.end()), place)
 
 
 def _boundary(text: str, place: int) -> int:

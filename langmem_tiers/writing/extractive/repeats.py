@@ -48,7 +48,7 @@ def _told(proposal: Proposal) -> frozenset[str]:
 
 
 def _repeats(one: Proposal, told: frozenset[str], other: Proposal, known: frozenset[str]) -> bool:
-    if {one.kind, other.kind} & {"correction", "action"} or one.corrects != other.corrects:
+    if {one.kind, other.kind} & {"correction", "action"} or one.contradicts or other.contradicts:
         return False
     fewer, more = sorted((told, known), key=len)
     same = (fewer <= more and len(fewer) >= _LEAST_SHARED) or len(told & known) >= _SHARE * len(told | known)

@@ -23,7 +23,11 @@ _SHORT = (
     (re.compile(r"\b(I|[Ww]e)ve\b"), r"\1've"),
     (re.compile(r"(?<=\w)'s (?=(?:one of )?(?:my|our) )"), " is "),
 )
-_ADVERB = "(?:" + "|".join(sorted(grammar.ADVERBS)) + r"|[a-z]{3,}ly(?<!only)(?<!family)(?<!fly)(?<!reply)(?<!rely))"
+_ADVERB = (
+    "(?:no longer|"
+    + "|".join(sorted(grammar.ADVERBS))
+    + r"|[a-z]{3,}ly(?<!only)(?<!family)(?<!fly)(?<!reply)(?<!rely))"
+)
 _FOLLOWING = rf"(?P<adverbs>(?: {_ADVERB}\b)*)(?: (?P<verb>[a-z]+(?:'t)?))?"
 _I = re.compile(rf"\bI(?:'(?P<clitic>m|ve|ll|d))?(?![\w'-]){_FOLLOWING}")
 _WE = re.compile(rf"\b[Ww]e(?:'(?P<clitic>re|ve|ll|d))?(?![\w'-]){_FOLLOWING}")

@@ -16,6 +16,7 @@ from langmem_tiers.writing.extractive.telling import (
     is_fresh,
     is_liking,
     is_told_of,
+    is_under_way,
     rest_says_something,
 )
 
@@ -53,7 +54,7 @@ EVENTS = (
             rf"|visit|adopt|buy|build|study|run a|launch|volunteer|get (?:a"
             rf"|an|my|married)|go to|create|teach)|(?:I'm|I am|[Ww]e're|[Ww]e are){SOME_ADVERBS} (?:saving (?:up )?"
             rf"for|planning to|hoping to (?!get|find|hear|see|have|learn)"
-            rf"|applying|training for|preparing for|researching|expecting a) )"
+            rf"|applying|training for|preparing for|expecting a) )"
         ),
         accept=rest_says_something,
         ahead=True,
@@ -120,9 +121,7 @@ PURSUITS = (
             rf"|at|with|as|new))*+ (?!it\b|to\b|this|that|on\b|how|out|up\b"
             rf"|so|break|hard|lots?\b|ton\b|care|notes|photos|pictures|steps|time\b)"
         ),
-        accept=lambda match: (
-            rest_says_something(match) and not is_faint(match.string) and len(match.string.split()) > 4
-        ),
+        accept=is_under_way,
     ),
     Rule(
         kind="fact",

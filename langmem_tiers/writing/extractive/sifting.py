@@ -153,6 +153,11 @@ def is_question(sentence: str) -> bool:
     return sentence.rstrip(" \"')”’!").endswith(("?", "？"))
 
 
+def is_stated(sentence: str) -> bool:
+    """Whether the sentence says that something is so, and is no question, supposition or joke."""
+    return not (is_question(sentence) or is_unreal(sentence) or is_joking(sentence))
+
+
 def is_reported(before: str) -> bool:
     """Whether the words before a clause make it somebody else's: "Anna told me that", an open quotation mark."""
     return _REPORTED.search(_I_SAID.sub("", before)) is not None

@@ -6,14 +6,15 @@ import re
 
 from langmem_tiers.palace.names import CALENDAR
 from langmem_tiers.palace.phrases import FILLER
-from langmem_tiers.palace.tag_people import FIRST_NAMES
-from langmem_tiers.palace.words import STOPWORDS, words
+from langmem_tiers.palace.tag_people import FIRST_NAMES, KIN
+from langmem_tiers.palace.words import STOPWORDS, word_set, words
 from langmem_tiers.writing.extractive import vocabulary as lists
 from langmem_tiers.writing.extractive.dating import SPOKEN
 from langmem_tiers.writing.extractive.grammar import is_past
 
 _LEAST_OF_NEWS = 2  # telling words
 _LEAST_OF_DEEDS = 3
+_LEAST_OF_LOOKING = 5
 
 
 def says_something(text: str) -> bool:
@@ -40,6 +41,38 @@ _BESIDE = re.compile(
     r"\b(?:(?:[a-z]+ )?(?:day|night|evening) out"
     r"|on (?:my|our|the) way(?: home| back)?|at (?:work|home)|(?:regular |normal )?work(?:ing)? hours)\b"
 )
+
+
+def is_everyday(clause: str) -> bool:
+    """Whether the clause tells of nothing but what anybody does on a free day: a picnic, games, dinner with kids."""
+    if re.search(r"(?<=.)\b(?!I\b)[A-Z]|\d", SPOKEN.sub("", clause)):
+        return False
+    told = [word for word in words(SPOKEN.sub(" ", clause)) if _count(word) and word not in _COMPANY]
+    return bool(told) and all(word in lists.EVERYDAY for word in told)
+
+
+def without_vague_end(clause: str) -> str:
+    """The clause without a last part that leaves open what was done, or what for.
+
+    Example:
+        >>> without_vague_end("I visited a hospital and met some amazing people")
+        'I visited a hospital'
+    """
+    told = _VAGUE_PURPOSE.sub("", clause)
+    joints = [joint for joint in _AND.finditer(told) if is_past(joint["verb"]) and joint["verb"] not in _LIKED]
+    if not joints or tells(_ADVICE.sub("", told[joints[-1].end("and") :])):
+        return told
+    time = SPOKEN.search(told, joints[-1].start())
+    return f"{told[: joints[-1].start()]} {time.group()}" if time else told[: joints[-1].start()]
+
+
+_VAGUE_PURPOSE = re.compile(
+    r",? (?:to raise (?:money|funds|awareness)(?: and (?:money|funds|awareness))? )?for (?:an?|the) (?:\w+ )?cause$"
+)
+_AND = re.compile(r"(?P<and>,? and) (?P<verb>[a-z]+)\b")
+_LIKED = word_set("loved liked enjoyed hated disliked")
+_ADVICE = re.compile(r"\b(?:advice|help|tips|insights?)\b")
+_COMPANY = KIN | word_set("friends fam folks gang crew everyone guys kiddos")
 
 
 def rest_says_something(match: re.Match[str]) -> bool:
@@ -74,7 +107,9 @@ _UNLIKED = (
     r"|getting|giving|making|sharing|helping|supporting|every (?:minute"
     r"|second|bit|moment)|all|everything|each|both|so|to$|learning"
     r"|what's|talking|chatting|the$|watching (?:them|him|her)"
-    r"|my (?:job|life|family|kids|work|new)$|(?:for|and|more|even|about|as|at|of|on|in|with|by|him|us|me)\b)"
+    r"|to (?:just )?(?:take a look|look|relax|chill)\b"
+    r"|my (?:new |own )?(?:job|life|family|kids|work|new|place|home)$"
+    r"|(?:for|and|more|even|about|as|at|of|on|in|with|by|him|us|me)\b)"
 )
 
 
@@ -105,16 +140,27 @@ def is_fresh(match: re.Match[str]) -> bool:
 
 
 def is_told_of(match: re.Match[str]) -> bool:
-    """Whether it is told what was done; of where somebody went, when or in some detail."""
+    """Whether it is told what was done; of where somebody went and whom they met, when or in some detail."""
     rest = match.string[match.end() :]
-    went = re.match(r"went to (?:the|my)$", match["verb"]) is not None
-    return tells(rest) and (not went or _count(rest) >= _LEAST_OF_NEWS or SPOKEN.search(rest) is not None)
+    open_to_all = re.match(r"went to (?:the|my)$|met some$", match["verb"]) is not None
+    return tells(rest) and (not open_to_all or _count(rest) >= _LEAST_OF_NEWS or SPOKEN.search(rest) is not None)
 
 
 def is_detailed(match: re.Match[str]) -> bool:
     """Whether what stands behind the match tells by name or in some detail."""
     rest = match.string[match.end() :]
-    return _count(rest) >= _LEAST_OF_NEWS or (tells(rest) and re.search(r"[A-Z]\w|\d", rest) is not None)
+    return _count(rest) >= _LEAST_OF_NEWS or (tells(rest) and _NAMED.search(rest) is not None)
+
+
+def is_under_way(match: re.Match[str]) -> bool:
+    """Something being done, told in some detail; looking around passes, and is told at length where it matters."""
+    rest = match.string[match.end() :]
+    looks = re.search(r"\b(?:looking into|researching|trying out)\b", match.group()) is not None
+    told = _count(rest) >= _LEAST_OF_LOOKING or (is_detailed(match) and _NAMED.search(rest)) if looks else tells(rest)
+    return bool(told) and not is_faint(match.string) and len(match.string.split()) > 4
+
+
+_NAMED = re.compile(r"[A-Z]\w|\d")
 
 
 def is_deed(match: re.Match[str]) -> bool:
@@ -125,7 +171,11 @@ def is_deed(match: re.Match[str]) -> bool:
 
 def has_object(match: re.Match[str]) -> bool:
     """Whether the verb has an object worth a word."""
-    return tells(match.string[match.start("verb") :].partition(" ")[2]) and not is_faint(match.string)
+    done = _AFTER_THAT.split(match.string[match.start("verb") :])[0]
+    return tells(done.partition(" ")[2]) and not is_faint(match.string)
+
+
+_AFTER_THAT = re.compile(r" (?:after|before|when|while|because) (?=I\b|we\b|my\b)")
 
 
 def is_faint(clause: str) -> bool:

@@ -209,6 +209,7 @@ FAINT = FELT | word_set(
     going doing making getting having hit met meeting went looks looking seems stay track end start rest back nice
     supported caring confidence strategies building conversation conversations involved action actions
     notes photos pictures pics ones couple weekend week month year morning evening night
+    thoughts ideas opportunities options routines regime regimes tips
     """
 )
 FAINT_ADJECTIVES = word_set(
@@ -217,6 +218,19 @@ FAINT_ADJECTIVES = word_set(
     wicked unexpected wild crazy weird strange odd unique new young old regular pretty lovely interesting exciting
     different various certain whole entire usual normal huge big small little comfy cozy tough hard rough busy fresh
     cute great good nice amazing awesome cool fun special wonderful fantastic incredible beautiful perfect super
-    really very few some other important main recent long short quick same similar many several
+    really very few some other important main recent long short quick same similar many several bad quiet calm lazy
+    community
+    """
+)
+# What people do on any free day: that they did so is nothing to know them by, unless somebody or something is named.
+EVERYDAY = word_set(
+    """
+    breakfast brunch lunch dinner supper meal meals food snack snacks dessert barbecue bbq picnic cake pizza drinks
+    walk walks stroll hike park playground yard backyard garden nature woods trees campfire fire bonfire marshmallows
+    s'mores stories story jokes game games cards movie movies film tv show music song songs sunset stars sun fresh
+    air table couch
+    ate eat eating made cooked cooking baked grilled roasted roasting prepared shared sharing told chilled chilling
+    relaxed relaxing rested sat walked walking strolled played playing watched watching listened danced sang explored
+    exploring enjoyed went gone took brought hung hanging spent yummy delicious tasty outside outdoors together
     """
 )

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from langmem_tiers.knowledge_graph import rules
 from langmem_tiers.llm.answers import Answer
 from langmem_tiers.llm.asker import ModelAsker
 from langmem_tiers.palace.words import meaningful_words
 from langmem_tiers.settings import Settings
+from langmem_tiers.storage.mined import NewProposal
 from langmem_tiers.trust import secrets
 from langmem_tiers.writing import extractive
 from langmem_tiers.writing.mining import reading
@@ -45,11 +47,18 @@ def by_rule(window: Window, settings: Settings, now: datetime, *, reason: str = 
     return Found(
         path="rule",
         proposals=kept,
-        refused=(*quoting, *over),
+        for_graph=_for_graph(window, settings, now),
+        refused=(*quoting, *over, *_cut(window)),
         topics=extractive.key_topics([turn.content for turn in window.turns], _MOST_TOPICS),
         reason=reason,
         temporary=temporary,
     )
+
+
+def _for_graph(window: Window, settings: Settings, now: datetime) -> tuple[NewProposal, ...]:
+    """What the rules find for the graph, without what stands beside a secret."""
+    found = rules.proposals(window.turns, now)
+    return tuple(each for each in found if settings.privacy.derived == "keep" or not secrets.find(each.quote))
 
 
 def says_enough(window: Window) -> bool:
@@ -79,6 +88,14 @@ def _of_window(proposals: Sequence[Proposal], window: Window) -> list[Proposal]:
 
 def _inside(evidence: Sequence[Evidence], drawers: set[int]) -> tuple[Evidence, ...]:
     return tuple(each for each in evidence if each.drawer in drawers)
+
+
+def _cut(window: Window) -> list[RefusedProposal]:
+    """What was not looked at: of long turns, that are pasted for the most part, all but the first part."""
+    reason = f"longer than {extractive.LONGEST:,} characters: the rest was not looked at"
+    return [
+        reading.refusal(turn.content[extractive.LONGEST :], reason) for turn in window.told if extractive.is_cut(turn)
+    ]
 
 
 def _without_secrets(

@@ -24,7 +24,7 @@ from langmem_tiers.storage.store import SpaceStore
 from langmem_tiers.trust.taint import derived_trust
 from langmem_tiers.types import Origin
 from langmem_tiers.writing.listeners import Listener, tell
-from langmem_tiers.writing.mining import edits, looking, reading, windows
+from langmem_tiers.writing.mining import edits, looking, placing, reading, windows
 from langmem_tiers.writing.mining.types import Found, MiningReport, RefusedProposal, Window
 
 ACTIVITY = "memory_mined"
@@ -129,6 +129,7 @@ class Miner:
             if not note(connection, at):
                 return None
             mined.propose(connection, self.store.key, found.for_graph, path=found.path, at=at)
+            placing.place(connection, self.store.key, window, found, kind=ACTIVITY, at=at)
             number = activities.append(connection, self.store.key, ACTIVITY, body, at=at, session=window.session)
         activity = Activity(number=number, at=from_millis(at), kind=ACTIVITY, session=window.session, body=body)
         tell(self.listeners, activity)

@@ -26,6 +26,7 @@ from langmem_tiers.writing.mining.types import RefusedProposal, Window
 from langmem_tiers.writing.proposals import Evidence, Proposal, ProposalKind, Said
 
 _LONGEST_NAME = 80
+_LONGEST_WHEN = 40
 _LONGEST_SHOWN = 200
 # Of what was refused, so much is looked at for secrets.
 _MOST_READ = 4000
@@ -142,12 +143,21 @@ def _take_named(checked: Checked, told: Sequence[ToldEntity] | Sequence[ToldRela
 
 def _for_graph(each: ToldEntity | ToldRelation, window: Window) -> NewProposal:
     fields = ("name", "type") if isinstance(each, ToldEntity) else ("subject", "predicate", "object")
+    body = {name: one_line(getattr(each, name)) for name in fields}
+    if isinstance(each, ToldRelation):
+        body |= _when(each)
     return NewProposal(
         kind="entity" if isinstance(each, ToldEntity) else "relation",
-        body={name: one_line(getattr(each, name)) for name in fields},
+        body=body,
         drawer=window.turns[each.turn - 1].drawer,
         quote=each.quote.strip(),
     )
+
+
+def _when(each: ToldRelation) -> dict[str, str]:
+    """Since and until when it holds, in the words of the reply, as far as that may be a date."""
+    said = {name: one_line(getattr(each, name)) for name in ("since", "until")}
+    return {name: words for name, words in said.items() if 0 < len(words) <= _LONGEST_WHEN}
 
 
 def _unfit(each: ToldEntity | ToldRelation, window: Window) -> str | None:

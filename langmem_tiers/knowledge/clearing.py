@@ -1,0 +1,69 @@
+"""Clearing: what was made of messages by itself stops saying what is deleted.
+
+Summaries of sessions and the lines of flushes are cleared. What somebody wrote on purpose stays as it was written:
+notes, the identity, the archived text of a task.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from langmem_tiers.documents import making
+from langmem_tiers.episodes.findable import findable
+from langmem_tiers.episodes.types import Episode
+from langmem_tiers.knowledge.forgetting import Unsaid, meaning
+from langmem_tiers.knowledge.ledger import Ledger
+from langmem_tiers.knowledge.passages import passages, without
+from langmem_tiers.settings import Settings
+from langmem_tiers.storage import documents, episodes, receipts
+from langmem_tiers.writing.extractive.gist import abstract
+
+_DAY = re.compile(r"memory/\d{4}-\d\d-\d\d\.md")
+_LINE = re.compile(r"- \d{4}-\d\d-\d\d: (?P<told>.*) \[§[^\]\n]+\]\s*")
+
+
+def clear(ledger: Ledger, said: Unsaid, settings: Settings) -> None:
+    """Take what is deleted out of the episodes of sessions and out of the notes of the days."""
+    for episode in episodes.of_sessions(ledger.connection, ledger.space):
+        _clear_episode(ledger, episode, said, settings)
+    for path in filter(_DAY.fullmatch, documents.paths(ledger.connection, ledger.space)):
+        _clear_note(ledger, path, said, settings)
+
+
+def _clear_episode(ledger: Ledger, episode: Episode, said: Unsaid, settings: Settings) -> None:
+    summary, gist = without(episode.summary, said.holds), without(episode.abstract, said.holds)
+    if (summary, gist) == (episode.summary, episode.abstract):
+        return
+    receipts.forget(ledger.connection, ledger.space, [episode.id], kind="episode")
+    if not summary.strip():
+        episodes.remove(ledger.connection, ledger.space, [episode], ledger.now)
+        return
+    gist = gist or abstract("\n".join(passages(summary)), settings.episodes.abstract_characters)
+    left = replace(episode, summary=summary, abstract=gist or summary[: settings.episodes.abstract_characters])
+    left = replace(left, topics=tuple(topic for topic in episode.topics if _stays(topic, summary, said)))
+    texts = findable(left.summary, left.abstract, left.topics, left.task, settings.text.chunk_characters)
+    episodes.rewrite(ledger.connection, ledger.space, left, texts, ledger.now)
+
+
+def _stays(topic: str, summary: str, said: Unsaid) -> bool:
+    """Whether a topic is none of what is deleted, or the summary speaks of it all the same."""
+    telling = meaning(topic).telling
+    gone = frozenset[str]().union(*(each.telling for each in said.meanings))
+    return not telling & gone or telling <= meaning(summary).telling
+
+
+def _clear_note(ledger: Ledger, path: str, said: Unsaid, settings: Settings) -> None:
+    held = documents.read(ledger.connection, ledger.space, path)
+    if held is None or held.encoding != "utf-8":
+        return
+    lines = held.content.splitlines(keepends=True)
+    left = [line for line in lines if not ((known := _LINE.fullmatch(line)) and said.holds(known["told"]))]
+    if left == lines:
+        return
+    receipts.forget(ledger.connection, ledger.space, [path], kind="document")
+    if not "".join(left).strip():
+        documents.drop(ledger.connection, ledger.space, path, ledger.now)
+        return
+    new = making.of_text(path, "".join(left), held.origin, settings)
+    documents.put(ledger.connection, ledger.space, new, ledger.now)
