@@ -5,11 +5,27 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from langmem_tiers.integrations.offline import OfflineResponder, model_or_offline
-    from langmem_tiers.integrations.tools import WRITING_GUIDANCE, memory_tools, space_tools
+    from langmem_tiers.integrations.tools import (
+        GRAPH_TOOLS,
+        MEMORY_TOOLS,
+        WRITING_GUIDANCE,
+        memory_tools,
+        space_tools,
+    )
 
-__all__ = ["WRITING_GUIDANCE", "OfflineResponder", "memory_tools", "model_or_offline", "space_tools"]
+__all__ = [
+    "GRAPH_TOOLS",
+    "MEMORY_TOOLS",
+    "WRITING_GUIDANCE",
+    "OfflineResponder",
+    "memory_tools",
+    "model_or_offline",
+    "space_tools",
+]
 
 _HOMES = {
+    "GRAPH_TOOLS": "tools",
+    "MEMORY_TOOLS": "tools",
     "OfflineResponder": "offline",
     "WRITING_GUIDANCE": "tools",
     "memory_tools": "tools",

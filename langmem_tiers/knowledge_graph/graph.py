@@ -392,7 +392,7 @@ class KnowledgeGraph:
         """Write the graph to a file, with both times; the format is that of the suffix. JSON can be imported again."""
         from langmem_tiers.knowledge_graph import transfer
 
-        return transfer.export(self._space, Path(path), format=format)
+        return transfer.export(self._space, path, format=format)
 
     def import_(self, path: str | Path) -> Imported:
         """Read entities and relations from a JSON file that `export` wrote; what is there already is left as it is.
@@ -402,4 +402,4 @@ class KnowledgeGraph:
         """
         from langmem_tiers.knowledge_graph import transfer
 
-        return transfer.import_(self._space, Path(path))
+        return transfer.import_(self._space, path)

@@ -1,0 +1,209 @@
+"""The JSON form of a graph: what stands in it, and what makes a file none of it.
+
+Everything has both times. Entities and relations go by their ids; a drawer that something rests on goes by its number
+and the hash of what it holds, so that another space's drawer is never taken for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+
+from langmem_tiers.clock import require_aware
+from langmem_tiers.knowledge_graph import naming, values
+from langmem_tiers.knowledge_graph.types import Exactness, GraphPath, RelationKind, VersionReason
+from langmem_tiers.types import Origin
+
+FORMAT = "langmem-tiers graph"
+VERSION = 1
+
+_Moment = Annotated[AwareDatetime, AfterValidator(require_aware)]
+_Id = Annotated[str, Field(pattern="^[0-9a-f]{12}$")]
+_Predicate = Annotated[str, Field(pattern=r"^\w+$", max_length=64)]
+_Words = Annotated[str, Field(min_length=1, max_length=200)]
+_Share = Annotated[int, Field(ge=0, le=100)]
+_Authority = Annotated[int, Field(ge=0, le=3)]
+_Reason = Annotated[str, Field(max_length=500)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class EvidenceRecord(_Record):
+    """A drawer, the hash of what it holds, and the words of it that count."""
+
+    drawer: Annotated[int, Field(ge=1, lt=10**18)]
+    hash: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+    quote: Annotated[str, Field(max_length=1_000_000)] = ""
+
+
+class AliasRecord(_Record):
+    """Another name, and since when it is known."""
+
+    name: _Words
+    at: _Moment
+
+
+class EntityRecord(_Record):
+    """An entity."""
+
+    id: _Id
+    name: _Words
+    type: str
+    aliases: tuple[AliasRecord, ...] = ()
+    origin: Origin
+    path: GraphPath
+    authority: _Authority
+    metadata: dict[str, Any] = {}
+    first_seen: _Moment
+    last_seen: _Moment
+    created_at: _Moment
+    updated_at: _Moment
+    evidence: tuple[EvidenceRecord, ...] = ()
+
+    @model_validator(mode="after")
+    def _names_can_be(self) -> EntityRecord:
+        if naming.check_type(self.type) != self.type:
+            raise ValueError(f"{self.type!r} is no type")
+        return self
+
+
+class VersionRecord(_Record):
+    """What was believed of a relation's time, and from when to when."""
+
+    valid_from: _Moment | None = None
+    valid_to: _Moment | None = None
+    from_unit: Exactness = "moment"
+    to_unit: Exactness = "moment"
+    from_stated: bool = True
+    stated_to: _Moment | None = None
+    recorded_at: _Moment
+    until: _Moment | None = None
+    reason: VersionReason
+    cause: _Id | None = None
+
+    @model_validator(mode="after")
+    def _times_are_in_order(self) -> VersionRecord:
+        if self.until is not None and self.until < self.recorded_at:
+            raise ValueError("until lies before recorded_at")
+        if self.valid_from is not None:
+            if self.valid_to is not None and self.valid_to < self.valid_from:
+                raise ValueError("valid_to lies before valid_from")
+            if self.stated_to is not None and self.stated_to <= self.valid_from:
+                raise ValueError("stated_to is not behind valid_from")
+        return self
+
+
+class RelationRecord(_Record):
+    """A relation with all that was believed of it."""
+
+    id: _Id
+    subject: _Id
+    predicate: _Predicate
+    said: _Words
+    object: _Id | None = None
+    value: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
+    unit: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    kind: RelationKind
+    origin: Origin
+    path: GraphPath
+    authority: _Authority
+    confidence: _Share
+    created_at: _Moment
+    versions: Annotated[tuple[VersionRecord, ...], Field(min_length=1)]
+    evidence: tuple[EvidenceRecord, ...] = ()
+
+    @model_validator(mode="after")
+    def _it_can_be(self) -> RelationRecord:
+        if (self.object is None) == (self.value is None):
+            raise ValueError("it leads to either an object or a value")
+        if self.object == self.subject:
+            raise ValueError("it is of something to itself")
+        if self.value is not None:
+            values.read(self.value, self.unit)
+        for before, after in zip(self.versions, self.versions[1:], strict=False):
+            if before.until is None or after.recorded_at < before.until:
+                raise ValueError("its versions overlap")
+        return self
+
+
+class MergeRecord(_Record):
+    """A merge: source was found to be the same as target."""
+
+    source: _Id
+    target: _Id
+    reason: _Reason
+    path: GraphPath
+    at: _Moment
+    undone_at: _Moment | None = None
+
+
+class PairRecord(_Record):
+    """Two entities that may be the same, or are not."""
+
+    first: _Id
+    second: _Id
+    status: Literal["flagged", "apart"]
+    score: _Share
+    reason: _Reason
+    at: _Moment
+
+
+class GraphRecord(_Record):
+    """A whole graph."""
+
+    format: Literal["langmem-tiers graph"]
+    version: Literal[1]
+    entities: tuple[EntityRecord, ...] = ()
+    relations: tuple[RelationRecord, ...] = ()
+    merges: tuple[MergeRecord, ...] = ()
+    pairs: tuple[PairRecord, ...] = ()
+
+    @model_validator(mode="after")
+    def _it_holds_together(self) -> GraphRecord:
+        known = _each_once((each.id for each in self.entities), "entity")
+        _each_once((each.id for each in self.relations), "relation")
+        missing = next((each for each in _named(self) if each not in known), None)
+        if missing is not None:
+            raise ValueError(f"there is no entity {missing}")
+        standing = [each for each in self.merges if each.undone_at is None]
+        _each_once((each.source for each in standing), "a merge of entity")
+        _require_ends({each.source: each.target for each in standing})
+        return self
+
+
+def _each_once(ids: Iterable[str], what: str) -> set[str]:
+    seen: set[str] = set()
+    for each in ids:
+        if each in seen:
+            raise ValueError(f"{what} {each} is there twice")
+        seen.add(each)
+    return seen
+
+
+def _named(graph: GraphRecord) -> Iterator[str]:
+    for relation in graph.relations:
+        yield relation.subject
+        if relation.object is not None:
+            yield relation.object
+    for merge in graph.merges:
+        yield from (merge.source, merge.target)
+    for pair in graph.pairs:
+        yield from (pair.first, pair.second)
+
+
+def _require_ends(into: dict[str, str]) -> None:
+    """Nothing, where no entity is merged in a circle."""
+    ends: set[str] = set()
+    for start in into:
+        way: set[str] = set()
+        here = start
+        while here in into and here not in ends:
+            if here in way:
+                raise ValueError(f"entity {here} is merged into itself")
+            way.add(here)
+            here = into[here]
+        ends |= way

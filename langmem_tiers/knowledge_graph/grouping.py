@@ -1,0 +1,222 @@
+"""The relations that bear on each other: reading them, and what is to be written so that their time is right."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from langmem_tiers.clock import from_millis
+from langmem_tiers.knowledge_graph import predicates, values
+from langmem_tiers.knowledge_graph.landing import Held
+from langmem_tiers.knowledge_graph.settling import Settled, Stated, settle
+from langmem_tiers.knowledge_graph.types import Exactness, RelationKind, Value, VersionReason
+from langmem_tiers.storage import entities, relations
+from langmem_tiers.storage.relations import RelationRow, VersionRow
+
+
+class Place(NamedTuple):
+    """Where a relation is to land: those believed that say the same, and those that exclude it."""
+
+    same: list[Held]
+    others: list[Held]
+    rows: Mapping[int, RelationRow]
+
+    def row(self, number: int | None) -> RelationRow | None:
+        """The relation of a number among those that say the same."""
+        return None if number is None else self.rows[number]
+
+
+class Draft(NamedTuple):
+    """What was said of a relation's time, and why that is news."""
+
+    valid_from: int | None
+    from_unit: Exactness
+    from_stated: bool
+    stated_to: int | None
+    to_unit: Exactness
+    reason: VersionReason
+
+    @classmethod
+    def of(cls, version: VersionRow) -> Draft:
+        """What a version says was said."""
+        return cls(
+            version.valid_from,
+            version.from_unit,
+            version.from_stated,
+            version.stated_to,
+            version.to_unit,
+            version.reason,
+        )
+
+
+def look(
+    connection: Connection,
+    space: str,
+    *,
+    subject: int,
+    predicate: str,
+    target: Value | int,
+    kind: RelationKind,
+    single: bool,
+) -> Place:
+    """Where a relation of an entity, by the number it has now, is to land; only what bears on it is read."""
+    subjects = entities.members(connection, space, subject)
+    if single:
+        rows = relations.group(connection, space, subjects, predicate)
+    else:
+        rows = _alike(connection, space, subjects, predicate, target, kind)
+    if isinstance(target, int) and predicates.symmetric(predicate):
+        others = entities.members(connection, space, target)
+        turned = _alike(connection, space, others, predicate, subject, kind)
+    else:
+        turned = []
+    return _place(connection, space, rows, turned, target)
+
+
+def settled(
+    connection: Connection,
+    space: str,
+    subject: int,
+    predicate: str,
+    drafts: Mapping[int, Draft],
+    *,
+    single: bool,
+) -> list[tuple[RelationRow, VersionRow]]:
+    """The versions to write so that a group is right, with those that are new by `drafts`.
+
+    `version`, `recorded_at` and the moment of `until` are the writer's to fill in; an `until` that is set says that
+    the relation is believed no more.
+    """
+    if not single:
+        rows = relations.with_last(connection, space, list(drafts))
+        return [(row, _version(drafts[row.number], Settled(drafts[row.number].stated_to))) for row in rows]
+    subjects = entities.members(connection, space, entities.canonical(connection, space, subject))
+    rows = [row for row in relations.group(connection, space, subjects, predicate) if _counts(row, drafts)]
+    keys = _keys(connection, space, rows)
+    ends = settle(_stated(row, drafts.get(row.number), keys[row.number]) for row in rows)
+    news = [(row, _news(row, drafts.get(row.number), ends[row.number])) for row in rows]
+    units = {row.number: (drafts.get(row.number) or Draft.of(row.last)).from_unit for row in rows}
+    return [(row, _with_unit(connection, space, row, version, units)) for row, version in news if version is not None]
+
+
+def _alike(
+    connection: Connection, space: str, subjects: Sequence[int], predicate: str, target: Value | int, kind: RelationKind
+) -> list[RelationRow]:
+    if isinstance(target, Value):
+        return relations.to_value(connection, space, subjects, predicate, target.text, kind=kind)
+    objects = entities.members(connection, space, target)
+    return relations.to_objects(connection, space, subjects, predicate, objects, kind=kind)
+
+
+def _place(
+    connection: Connection,
+    space: str,
+    rows: Sequence[RelationRow],
+    turned: Sequence[RelationRow],
+    target: Value | int,
+) -> Place:
+    believed = {row.number: row for row in rows if row.believed}
+    wanted = values.key(target.text, target.unit) if isinstance(target, Value) else target
+    keys = _keys(connection, space, believed.values())
+    same = [_held(row, believed) for number, row in believed.items() if keys[number] == wanted]
+    others = [_held(row, believed) for number, row in believed.items() if keys[number] != wanted]
+    back = {row.number: row for row in turned if row.believed}
+    return Place([*same, *(_held(row, back) for row in back.values())], others, believed | back)
+
+
+def _held(row: RelationRow, around: Mapping[int, RelationRow]) -> Held:
+    last = row.last
+    void = last.valid_from is not None and last.valid_to is not None and last.valid_to <= last.valid_from
+    cause = around.get(last.cause or 0)
+    over = None if not void else (row.authority if cause is None else cause.authority)
+    return Held(row.number, last.valid_from, last.valid_to, last.from_stated, last.stated_to, row.authority, over)
+
+
+def _counts(row: RelationRow, drafts: Mapping[int, Draft]) -> bool:
+    """Whether a relation is to be settled: what is withdrawn only because another one holds may hold again."""
+    if row.number in drafts:
+        return True
+    return bool(row.versions) and (row.believed or row.last.reason == "contradicted")
+
+
+def _keys(connection: Connection, space: str, rows: Iterable[RelationRow]) -> dict[int, Hashable]:
+    """What relations lead to, the same for all names and ways to write it, by their numbers."""
+    found = list(rows)
+    ends = entities.canonical_of(connection, space, {row.object for row in found if row.object is not None})
+    return {
+        row.number: values.key(row.value or "", row.unit) if row.object is None else ends[row.object] for row in found
+    }
+
+
+def _stated(row: RelationRow, draft: Draft | None, key: Hashable) -> Stated:
+    said = draft or Draft.of(row.last)
+    return Stated(row.number, key, said.valid_from, said.stated_to, said.from_stated, row.authority)
+
+
+def _news(row: RelationRow, draft: Draft | None, end: Settled) -> VersionRow | None:
+    """The version to write, None where what is stored is right."""
+    last = row.versions[-1] if row.versions else None
+    if draft is None:
+        if last is None or _as_stored(last, end):
+            return None
+        return _version(Draft.of(last)._replace(reason="restored"), end)
+    version = _version(draft, end)
+    if last is not None and end.believed and end.end == last.valid_to:
+        return version._replace(reason=draft.reason, cause=None)
+    return version
+
+
+def _as_stored(last: VersionRow, end: Settled) -> bool:
+    if not end.believed:
+        return last.until is not None
+    if last.until is not None or last.valid_to != end.end:
+        return False
+    return end.cause is None or last.cause is None or end.cause == last.cause
+
+
+def _version(draft: Draft, end: Settled) -> VersionRow:
+    """A version of what was said, as it is settled."""
+    return VersionRow(
+        version=0,
+        valid_from=draft.valid_from,
+        valid_to=end.end,
+        from_unit=draft.from_unit,
+        to_unit=draft.to_unit,
+        from_stated=draft.from_stated,
+        stated_to=draft.stated_to,
+        recorded_at=0,
+        until=None if end.believed else 0,
+        reason=end.reason or draft.reason,
+        cause=end.cause,
+    )
+
+
+def _with_unit(
+    connection: Connection, space: str, row: RelationRow, version: VersionRow, units: Mapping[int, Exactness]
+) -> VersionRow:
+    """A version whose end is as exact as what made it: the start of another relation, or what was said."""
+    if version.cause is not None:
+        return version._replace(to_unit=units[version.cause])
+    if version.reason != "restored":
+        return version
+    return version._replace(to_unit=_unit_said(connection, space, row.number, version.valid_to))
+
+
+def _unit_said(connection: Connection, space: str, number: int, end: int | None) -> Exactness:
+    """How exact the end of a relation was said to be, after another one had ended it."""
+    if end is None:
+        return "moment"
+    versions = relations.of_numbers(connection, space, [number])[0].versions
+    said = next((each for each in reversed(versions) if each.valid_to == end and each.cause is None), None)
+    return said.to_unit if said is not None else _roundness(end)
+
+
+def _roundness(end: int) -> Exactness:
+    moment = from_millis(end)
+    if (moment.hour, moment.minute, moment.second, moment.microsecond) != (0, 0, 0, 0):
+        return "moment"
+    if moment.day != 1:
+        return "day"
+    return "year" if moment.month == 1 else "month"

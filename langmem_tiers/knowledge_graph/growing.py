@@ -1,0 +1,256 @@
+"""Making a view from an older one and what changed: only what changed is made anew, all else is shared by the two.
+
+A NetworkX graph is a dictionary of dictionaries. The outer ones are copied, which takes about a millisecond for 100,000
+nodes, and of the inner ones those that change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from sys import intern
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from langmem_tiers.knowledge_graph.names import NameIndex, Naming
+from langmem_tiers.knowledge_graph.naming import slug
+from langmem_tiers.knowledge_graph.view import Around, GraphView, Node, canonical, edges, ends, in_ranges
+from langmem_tiers.storage.relations import RelationRow, VersionRow
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from langmem_tiers.storage.entities import EntityRow
+
+Ranges = Sequence[tuple[int, int]]
+Key = TypeVar("Key", int, str)
+# With so many relations for each that changed, those of an entity are not put in order anew.
+_MANY = 4
+
+
+def empty() -> GraphView:
+    """A graph of nothing."""
+    import networkx as nx
+
+    return GraphView(graph=nx.MultiDiGraph(), entities={}, relations={}, names=NameIndex(), ids={})
+
+
+def built(entities: Iterable[EntityRow], relations: Iterable[RelationRow]) -> GraphView:
+    """The graph of these rows, which are all."""
+    return grown(empty(), (), entities, (), relations)
+
+
+def grown(
+    view: GraphView,
+    entity_ranges: Ranges,
+    entities: Iterable[EntityRow],
+    relation_ranges: Ranges,
+    relations: Iterable[RelationRow],
+) -> GraphView:
+    """The view after a change: rows with numbers in these ranges are now these, or gone."""
+    people = {row.number: row for row in entities}
+    links = {row.number: _shared(row) for row in relations}
+    old_people = set(in_ranges(view.entities, entity_ranges)) | (people.keys() & view.entities.keys())
+    old_links = set(in_ranges(view.relations, relation_ranges)) | (links.keys() & view.relations.keys())
+    now_people = _replaced(view.entities, old_people, people)
+    links |= _caused_by(view, old_links - links.keys(), links)
+    old_links |= links.keys() & view.relations.keys()
+    now_links = _replaced(view.relations, old_links, links)
+    moved = _moved(view, now_people, old_people)
+    editing = _Editing(view.graph)
+    for number in old_links | moved:
+        editing.remove(*view.ends(view.relations[number]), number)
+    _renew_nodes(editing, view, now_people, old_people | people.keys())
+    put = links.keys() | (moved & now_links.keys())
+    for number in sorted(put):
+        editing.put(*ends(now_people, now_links[number]), now_links[number])
+    gone = [view.relations[number] for number in old_links | moved]
+    come = [now_links[number] for number in put]
+    return GraphView(
+        graph=editing.graph,
+        entities=now_people,
+        relations=now_links,
+        names=_names(view, old_people, people),
+        ids=_ids(view, old_people, people),
+        around=_around(view, now_people, gone, come),
+        lost=not (old_people <= people.keys() and old_links <= links.keys()),
+    )
+
+
+def _caused_by(view: GraphView, gone: set[int], news: Mapping[int, RelationRow]) -> dict[int, RelationRow]:
+    """The relations that name one that is gone as a cause, without it: the records lose it silently."""
+    if not gone:
+        return {}
+    found = {}
+    for row in view.relations.values():
+        if row.number not in gone and row.number not in news and any(each.cause in gone for each in row.versions):
+            versions = (each._replace(cause=None) if each.cause in gone else each for each in row.versions)
+            found[row.number] = row._replace(versions=tuple(versions))
+    return found
+
+
+def _shared(row: RelationRow) -> RelationRow:
+    """The row with the words that many rows have in memory once; half of its size."""
+    versions = [
+        (
+            version,
+            start,
+            end,
+            intern(from_unit),
+            intern(to_unit),
+            stated,
+            stated_to,
+            recorded,
+            until,
+            intern(reason),
+            cause,
+        )
+        for version, start, end, from_unit, to_unit, stated, stated_to, recorded, until, reason, cause in row.versions
+    ]
+    number, name, subject, predicate, said, target, value, unit, kind, origin, path, *told, _ = row
+    words = (intern(kind), intern(origin), intern(path))
+    shared_unit = None if unit is None else intern(unit)
+    known = (number, name, subject, intern(predicate), intern(said), target, value, shared_unit, *words, *told)
+    return RelationRow._make((*known, tuple(map(VersionRow._make, versions))))
+
+
+def _replaced(held: Mapping[Key, Any], gone: set[Key], news: Mapping[Key, Any]) -> Mapping[Key, Any]:
+    if not gone and not news:
+        return held
+    fresh = dict(held)
+    for key in gone - news.keys():
+        del fresh[key]
+    fresh.update(news)
+    return fresh
+
+
+def _moved(view: GraphView, now: Mapping[int, EntityRow], changed: set[int]) -> set[int]:
+    """The relations of entities that were merged, parted or deleted: their ends may be others now."""
+    roots = {view.canonical(number) for number in changed if _stands(view.entities, number) != _stands(now, number)}
+    return {row.number for root in roots for row in view.incident(root)}
+
+
+def _stands(entities: Mapping[int, EntityRow], number: int) -> tuple[bool, int | None]:
+    row = entities.get(number)
+    return row is not None, None if row is None else row.merged_into
+
+
+def _renew_nodes(editing: _Editing, view: GraphView, now: Mapping[int, EntityRow], changed: Iterable[int]) -> None:
+    for number in sorted(changed):
+        row = now.get(number)
+        if row is not None and canonical(now, number) == number:
+            editing.node(number, {"entity": row, "id": row.id, "name": row.name, "type": row.type})
+        elif number in editing.graph:
+            editing.drop(number)
+
+
+def _names(view: GraphView, old: set[int], news: Mapping[int, EntityRow]) -> NameIndex:
+    if not old and not news:
+        return view.names
+    gone = [naming for number in sorted(old) for naming in namings(view.entities[number])]
+    come = [naming for row in news.values() for naming in namings(row)]
+    return view.names if set(gone) == set(come) else view.names.changed(gone, come)
+
+
+def _ids(view: GraphView, old: set[int], news: Mapping[int, EntityRow]) -> Mapping[str, int]:
+    gone = {view.entities[number].id for number in old}
+    come = {row.id: row.number for row in news.values()}
+    return view.ids if gone == come.keys() else _replaced(view.ids, gone, come)
+
+
+def namings(row: EntityRow) -> Iterator[Naming]:
+    """The name and the aliases of an entity."""
+    yield Naming(row.number, row.name, row.slug)
+    yield from (Naming(row.number, alias, slug(alias)) for alias in row.aliases)
+
+
+def _around(
+    view: GraphView, now: Mapping[int, EntityRow], gone: Sequence[RelationRow], come: Sequence[RelationRow]
+) -> dict[int, Around]:
+    """What was put in order before: as it is where nothing changed, brought up to date where there is much of it."""
+    left, joined = _by_node(view.entities, gone), _by_node(now, come)
+    fresh = dict(view.around)
+    for node in left.keys() | joined.keys():
+        held = fresh.pop(node, None)
+        off, on = left.get(node, []), joined.get(node, [])
+        if held is not None and len(held.edges) > _MANY * (len(off) + len(on)):
+            fresh[node] = held.changed(list(edges(off, None)), list(edges(on, None)))
+    return fresh
+
+
+def _by_node(entities: Mapping[int, EntityRow], rows: Sequence[RelationRow]) -> dict[int, list[RelationRow]]:
+    found: dict[int, list[RelationRow]] = {}
+    for row in rows:
+        for node in dict.fromkeys(ends(entities, row)):
+            if isinstance(node, int):
+                found.setdefault(node, []).append(row)
+    return found
+
+
+class _Editing:
+    """A copy of a graph that shares with it every part that is not changed."""
+
+    def __init__(self, graph: nx.MultiDiGraph) -> None:
+        import networkx as nx
+
+        # NetworkX makes its own views of graphs in this way: by setting the dictionaries that a graph consists of.
+        self.graph = nx.MultiDiGraph()
+        self.graph._node = dict(graph._node)
+        self.graph._adj = dict(graph._adj)
+        self.graph._pred = dict(graph._pred)
+        self._out: set[Node] = set()
+        self._in: set[Node] = set()
+        self._between: set[tuple[Node, Node]] = set()
+
+    def node(self, node: Node, data: Mapping[str, Any]) -> None:
+        """A node with its attributes, as they are now."""
+        if node not in self.graph._node:
+            self.graph._adj[node] = {}
+            self.graph._pred[node] = {}
+            self._out.add(node)
+            self._in.add(node)
+        self.graph._node[node] = data
+
+    def drop(self, node: Node) -> None:
+        """Take out a node that has no edges any more."""
+        for part in (self.graph._node, self.graph._adj, self.graph._pred):
+            del part[node]
+        self._out.discard(node)
+        self._in.discard(node)
+
+    def put(self, subject: Node, target: Node, row: RelationRow) -> None:
+        """A relation as an edge; none where one of its entities is not there."""
+        if row.object is None:
+            self.node(target, {"value": row.value, "unit": row.unit})
+        if subject not in self.graph._node or target not in self.graph._node:
+            return
+        keyed = self._edges(subject, target)
+        keyed[row.number] = {"relation": row, "predicate": row.predicate, "kind": row.kind, "versions": row.versions}
+
+    def remove(self, subject: Node, target: Node, number: int) -> None:
+        """Take out a relation, and the value that it led to."""
+        if number not in self.graph._adj.get(subject, {}).get(target, {}):
+            return
+        keyed = self._edges(subject, target)
+        del keyed[number]
+        if keyed:
+            return
+        del self.graph._adj[subject][target], self.graph._pred[target][subject]
+        self._between.discard((subject, target))
+        if isinstance(target, str):
+            self.drop(target)
+
+    def _edges(self, subject: Node, target: Node) -> dict[int, Any]:
+        """The edges from one node to another, copied before they are changed first."""
+        beyond = self._own(self.graph._adj, self._out, subject)
+        before = self._own(self.graph._pred, self._in, target)
+        if (subject, target) not in self._between:
+            beyond[target] = before[subject] = dict(beyond.get(target, ()))
+            self._between.add((subject, target))
+        keyed: dict[int, Any] = beyond[target]
+        return keyed
+
+    def _own(self, part: dict[Node, dict[Node, Any]], owned: set[Node], node: Node) -> dict[Node, Any]:
+        """The inner dictionary of a node, copied before it is changed first."""
+        if node not in owned:
+            part[node] = dict(part[node])
+            owned.add(node)
+        return part[node]

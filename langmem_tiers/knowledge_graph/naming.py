@@ -1,0 +1,113 @@
+"""Names of entities: what can be one, and when two are the same. Pure.
+
+Accents are kept, and letters that only look alike stay different: whoever writes "Аnna" with a Cyrillic letter names
+another entity. Two such are shown as a likely pair, never merged silently.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from langmem_tiers.errors import InvalidText, SecretRefused, TextTooLong
+
+LONGEST = 200
+_LONGEST_TYPE = 40
+USER = "user"
+"""The name of the entity that is the user of the space."""
+_SELF = frozenset({"i", "me", "my", "mine", "myself", "user", "the user", "this user"})
+_ID = re.compile("[0-9a-f]{12}")
+_TYPE = re.compile(r"\w+(?:[ -]\w+)*")
+# Left-to-right marks and the like change how a name is shown, not what it is; joiners are part of some scripts.
+_JOINERS = "\u200c\u200d"
+
+
+def check(name: str, *, secrets: bool = False) -> str:
+    """A name as it is stored: composed (NFC), on one line, with single blanks.
+
+    Args:
+        name: As it was said.
+        secrets: True takes a name that looks like a secret, too.
+
+    Raises:
+        InvalidText: it is empty, no text, holds no letter, digit or sign, or what can not be shown, or reads like an
+            instruction to the agent.
+        TextTooLong: it is longer than 200 characters.
+        SecretRefused: it looks like a secret.
+    """
+    if not isinstance(name, str):
+        raise InvalidText(f"A {type(name).__name__} is no name.", way_out="Give a text.")
+    if len(name) > 10 * LONGEST:
+        raise _too_long(len(name))
+    shown = unicodedata.normalize("NFC", " ".join(_visible(name).split()))
+    if not any(unicodedata.category(sign)[0] in "LNPS" for sign in shown):
+        raise InvalidText("The name is empty.", way_out="Give the name of somebody or something.")
+    if len(shown) > LONGEST:
+        raise _too_long(len(shown))
+    bad = next(
+        (sign for sign in shown if unicodedata.category(sign) in {"Cc", "Cs", "Co"} or _no_character(sign)), None
+    )
+    if bad is not None:
+        raise InvalidText(f"The name holds the character {bad!a}.", way_out="Give it in readable letters.")
+    _require_harmless(shown, secrets=secrets)
+    return shown
+
+
+def slug(name: str) -> str:
+    """The name as it is compared: case, width and blanks do not matter, accents do; also of a text that is no name.
+
+    Example:
+        >>> slug("  Café  MÜLLER "), slug("Cafe Müller")
+        ('café müller', 'cafe müller')
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return " ".join("".join(sign for sign in folded if unicodedata.category(sign) != "Cf").split())
+
+
+def is_self(name: str) -> bool:
+    """Whether a mention means the user of the space: "I", "me", "the user"."""
+    return slug(name) in _SELF
+
+
+def is_id(text: str) -> bool:
+    """Whether a text is written like the id of an entity or a relation: 12 hexadecimal digits."""
+    return _ID.fullmatch(text) is not None
+
+
+def check_type(given: str) -> str:
+    """A type of entity in small letters.
+
+    Raises:
+        InvalidText: it is no word, or longer than 40 characters.
+    """
+    if not isinstance(given, str):
+        raise InvalidText(f"A {type(given).__name__} is no type of entity.", way_out="Give a word such as person.")
+    plain = slug(given[: 10 * _LONGEST_TYPE]) or "other"
+    if len(plain) > _LONGEST_TYPE or not _TYPE.fullmatch(plain):
+        raise InvalidText(f"{given[:40]!a} is no type of entity.", way_out="Give a word such as person.")
+    return plain
+
+
+def _visible(name: str) -> str:
+    return "".join(sign for sign in name if sign in _JOINERS or unicodedata.category(sign) != "Cf")
+
+
+def _no_character(sign: str) -> bool:
+    """Code points that Unicode keeps free of characters for ever."""
+    return ord(sign) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(sign) <= 0xFDEF
+
+
+def _require_harmless(name: str, *, secrets: bool) -> None:
+    from langmem_tiers.trust import secrets as hidden
+    from langmem_tiers.trust.instructions import suspicious
+
+    reason = suspicious(name)
+    if reason:
+        raise InvalidText(f"The name reads like an instruction to the agent: it {reason}.", way_out="Name somebody.")
+    found = () if secrets else hidden.find(name)
+    if found:
+        raise SecretRefused(f"The name holds what looks like a secret ({found[0].kind}).")
+
+
+def _too_long(length: int) -> TextTooLong:
+    return TextTooLong(f"The name has {length:,} characters; the limit is {LONGEST}.", way_out="Give the name alone.")

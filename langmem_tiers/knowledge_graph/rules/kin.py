@@ -1,0 +1,199 @@
+"""Shapes for who is related to whom, and the names that stand beside a word of kinship."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from langmem_tiers.knowledge_graph import kinship
+from langmem_tiers.knowledge_graph.rules.claim import ME, Claim
+from langmem_tiers.knowledge_graph.rules.shape import Fit, shape
+from langmem_tiers.knowledge_graph.rules.wording import END, HAS, IS, WHO, is_name
+
+_AGED = r"(?:(?:little|big|older|younger|elder|eldest|oldest|youngest|other|dear|lovely|beloved|late|own|twin) )?"
+_KIN = kinship.WORDS
+_FIRST = r"[A-Z\u00c0-\u00d6\u00d8-\u00de\u0100-\u017f][\w]*(?:[-'](?!s\b)[\w]+)*"
+_NAME = rf"(?P<who>{_FIRST}(?: {_FIRST})?)(?!\w)"
+# "My sister Anna", "my sister, Anna,", "Anna's husband Tom", "her husband Tom" is left to nobody.
+BESIDE = re.compile(
+    rf"(?:\b(?P<mine>[Mm]y|[Oo]ur)|(?P<owner>{_FIRST})['’]s) {_AGED}(?P<kin>{_KIN})(?: {_NAME}|,"
+    rf" {_NAME.replace('who', 'apposed')}(?=,|\.?$))"
+)
+_PLURAL = {
+    "kids": "child",
+    "children": "child",
+    "sons": "son",
+    "daughters": "daughter",
+    "sisters": "sister",
+    "brothers": "brother",
+    "friends": "friend",
+    "cousins": "cousin",
+    "colleagues": "colleague",
+    "twins": "child",
+}
+SEVERAL = re.compile(
+    rf"\b(?:[Mm]y|[Oo]ur) (?:two |three |four |best |close |old |good )?(?P<kin>{'|'.join(_PLURAL)}),?"
+    rf" (?:\(|are |named |called |- )?"
+    rf"(?P<names>{_FIRST}(?:, {_FIRST})*,? and {_FIRST})"
+)
+_NO_NAMES = frozenset(
+    [
+        "I",
+        "I'm",
+        "I've",
+        "I'll",
+        "I'd",
+        "And",
+        "But",
+        "The",
+        "He",
+        "She",
+        "We",
+        "They",
+        "It",
+        "My",
+        "Our",
+        "His",
+        "Her",
+        "Is",
+        "Was",
+        "Has",
+    ]
+)
+
+
+class Named(NamedTuple):
+    """Somebody who stands beside a word of kinship: whose kin, which, and their name."""
+
+    of: str
+    kin: str
+    name: str
+
+
+def named(text: str) -> Iterator[Named]:
+    """Those whose name and kinship stand side by side."""
+    for match in BESIDE.finditer(text):
+        name = match["who"] or match["apposed"]
+        owner = ME if match["mine"] else match["owner"]
+        if _is_name(name) and (owner == ME or is_name(owner)):
+            yield Named(owner, kinship.canonical(match["kin"]), _whole(name))
+    for match in SEVERAL.finditer(text):
+        names = re.split(r",? and |, ", match["names"])
+        if all(map(_is_name, names)):
+            yield from (Named(ME, _PLURAL[match["kin"]], name) for name in names)
+
+
+def related(of: str, kin: str, name: str, *, since: str = "", until: str = "", ended: str = "") -> Claim:
+    """The claim that somebody is kin of somebody."""
+    return Claim(
+        subject=of,
+        subject_type="person",
+        predicate=kinship.predicate(kin).replace("_", " "),
+        object=name,
+        object_type="person",
+        since=since,
+        until=until,
+        ended=ended,
+    )
+
+
+def _whole(name: str) -> str:
+    """The name without a second word that only begins what follows."""
+    first, _, second = name.partition(" ")
+    return name if second and second not in _NO_NAMES and is_name(second) else first
+
+
+def _is_name(name: str) -> bool:
+    return name.split(maxsplit=1)[0] not in _NO_NAMES and is_name(name)
+
+
+def _is_kin(fit: Fit) -> Iterator[Claim]:
+    """'Anna is my sister', 'Tom is Anna's brother'."""
+    of = fit["owner"] or ME
+    name = fit["who"]
+    if _is_name(name) and (of == ME or is_name(of)) and of != name:
+        yield related(of, fit["related"], _whole(name))
+
+
+def _is_called(fit: Fit) -> Iterator[Claim]:
+    """'My wife's name is Maria', 'I have a sister called Anna'."""
+    if _is_name(fit["who"]):
+        yield from (related(of, fit["related"], _whole(fit["who"])) for of in fit.subjects)
+
+
+def _partner(predicate: str, fit: Fit, since: str) -> Iterator[Claim]:
+    if _is_name(fit["who"]):
+        partner = Claim(
+            subject="",
+            subject_type="person",
+            predicate=predicate,
+            object=_whole(fit["who"]),
+            object_type="person",
+            since=since,
+        )
+        yield from (claim for claim in fit.of_all(partner) if claim.subject != claim.object)
+
+
+def _married(fit: Fit) -> Iterator[Claim]:
+    yield from _partner("is married to", fit, fit.state.since or fit.event())
+
+
+def _engaged(fit: Fit) -> Iterator[Claim]:
+    yield from _partner("is engaged to", fit, fit.event())
+
+
+def _dating(fit: Fit) -> Iterator[Claim]:
+    yield from _partner("is dating", fit, fit.state.since)
+
+
+def _both_married(fit: Fit) -> Iterator[Claim]:
+    yield from _partner("is married to", fit, fit.event())
+
+
+def _parted(fit: Fit) -> Iterator[Claim]:
+    """Whoever was the partner is none any more; by name where it is said."""
+    who = fit["who"]
+    subjects = fit.subjects or (ME,)
+    for of in subjects[:1]:
+        yield Claim(
+            subject=of,
+            subject_type="person",
+            predicate="has partner",
+            object=_whole(who) if who and _is_name(who) else "",
+            object_type="person",
+            until=fit.event(),
+            ended="known",
+        )
+
+
+SHAPES = (
+    shape(
+        rf"{_NAME} (?:is|was) (?:(?:my|our)|(?P<owner>{_FIRST})['’]s) {_AGED}(?P<related>{_KIN})(?!['’]|-\w|"
+        rf" \w+ (?:of|is))"
+        r"(?= ?$|[,;:.!?)]| (?:and|who|from|but|in|since|at)\b)",
+        _is_kin,
+    ),
+    shape(
+        rf"(?:[Mm]y|[Oo]ur) {_AGED}(?P<related>{_KIN})(?:['’]s (?:first |full )?name is| (?:is|was) (?:called"
+        rf"|named)) {_NAME}",
+        _is_called,
+    ),
+    shape(rf"{WHO} {HAS} an? {_AGED}(?P<related>{_KIN}) (?:named|called|whose name is) {_NAME}", _is_called),
+    shape(rf"(?P<me>[Ww]e|I) (?:have )?named (?:our|my) (?:new )?(?P<related>son|daughter|baby) {_NAME}", _is_called),
+    shape(rf"{WHO} (?:{IS}|{HAS} been|got) married to {_NAME}{END}", _married),
+    shape(rf"{WHO} (?:{HAS} )?married {_NAME}{END}", _married),
+    shape(rf"{WHO} (?:{IS}|got) engaged to {_NAME}{END}", _engaged),
+    shape(rf"{WHO} (?:{IS}|{HAS} been) dating {_NAME}{END}", _dating),
+    shape(rf"{_NAME} and I (?:got married|married)\b", _both_married),
+    shape(
+        rf"(?:{_NAME} and I|[Ww]e) (?:{HAS} )?(?:broke up|split up|separated|got divorced|divorced|are divorced)\b",
+        _parted,
+    ),
+    shape(
+        rf"{WHO} (?:{HAS} )?(?:broke up with|split up with|divorced|left) (?:my|his|her) (?:{_KIN})(?: {_NAME})?\b",
+        _parted,
+    ),
+    shape(rf"{WHO} (?:{HAS} )?(?:broke up with|split up with|got divorced from|divorced) {_NAME}{END}", _parted),
+    shape(r"(?P<me>I) (?:got|am) divorced\b", _parted),
+)

@@ -1,0 +1,203 @@
+"""Reading turns: what each clause of the users' own words claims, sentence by sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from langmem_tiers.knowledge_graph import comentions, kinship
+from langmem_tiers.knowledge_graph.rules import deeds, homes, kin, selves, things, work
+from langmem_tiers.knowledge_graph.rules.claim import ME, Claim, proposal
+from langmem_tiers.knowledge_graph.rules.shape import Fit, Shape
+from langmem_tiers.knowledge_graph.rules.tracker import Tracker
+from langmem_tiers.knowledge_graph.rules.wording import NEGATED, is_name, plain, without_time
+from langmem_tiers.storage.mined import NewProposal
+from langmem_tiers.trust.taint import tainted
+from langmem_tiers.writing.extractive import sifting
+from langmem_tiers.writing.extractive.clauses import clauses
+from langmem_tiers.writing.extractive.prose import Sentence, is_latin, sentences
+from langmem_tiers.writing.proposals import Said
+
+_LONGEST_TURN = 4000  # characters; longer turns are pasted texts, whose first person is seldom the user
+_LONGEST_QUOTE = 300
+_MOST_OF_A_TURN = 20
+_MOST_MENTIONS = 3  # of one turn
+_SHAPES: tuple[Shape, ...] = (*kin.SHAPES, *things.SHAPES, *homes.SHAPES, *selves.SHAPES, *work.SHAPES, *deeds.SHAPES)
+# "Anna, my sister, …" is "My sister Anna …"; with one comma only, Anna is spoken to.
+_APPOSED = re.compile(rf"\b([A-Z][\w'-]+), ([Mm]y|[Oo]ur) ((?:\w+ )?{kinship.WORDS}),(?= )")
+_QUOTED = re.compile(r"[\"“][^\"”]{12,}[\"”]")
+_COORDINATED = re.compile(
+    r",? and (?:then |now |also |currently |later |recently |just )?(?=(?:live|lives|work|works|moved"
+    r"|relocated|have|has|own|owns"
+    r"|bought|got|sold|started|joined|left|quit|study|studies|graduated|married|used to|am|is|are|grew|was born)\b)"
+)
+_BEFORE_VERB = re.compile(
+    r"(?:I|[Ww]e|[Hh]e|[Ss]he|(?:[Mm]y|[Oo]ur) (?:\w+ ){0,2}?"
+    + kinship.WORDS
+    + r"(?:,? [A-Z][\w'-]+,?)?|[A-Z][\w'-]+)(?= )"
+)
+# Words that make a claim of what is only wished, planned or possible.
+_OPEN = re.compile(
+    r"\b(?:would|might|could|should|(?-i:may)|wish|want(?:s|ed)? to|hop(?:e|es|ed|ing) to|plan(?:s|ned|ning)? (?:to|on)"
+    r"|think(?:s|ing)? (?:of|about)|consider(?:s|ing)?|dream(?:s|ing|t)? (?:of|about)|going to|'d|used to think|as if"
+    r"|about to|trying to|tried to|supposed to|almost|nearly|pretend\w*|joke|in a dream)\b",
+    re.IGNORECASE,
+)
+
+
+# "Just got a puppy yesterday": the I that is left out.
+_ELIDED = re.compile(
+    r"^(?:(?:[Jj]ust|[Rr]ecently|[Ff]inally) )?(?:[Gg]ot|[Ll]ost|[Ss]tarted|[Ss]igned|[Bb]ought"
+    r"|[Aa]dopted|[Jj]oined|[Mm]oved"
+    r"|[Ff]inished|[Ww]ent|[Qq]uit|[Gg]raduated|[Vv]isited|[Aa]ttended)\b"
+    r"(?=.*\b(?:my|our|yesterday|last|ago|today|this)\b)"
+)
+
+
+@dataclass(kw_only=True, slots=True)
+class _Turn:
+    """A turn being read: who was named in it so far, and what was claimed."""
+
+    said: Said
+    tracker: Tracker = field(default_factory=Tracker)
+
+
+def proposals(said: Sequence[Said], now: datetime) -> list[NewProposal]:
+    """What the users' own turns claim of people, places and things, in order, each once for a turn.
+
+    Nothing is taken from assistants, tools and systems, from questions, suppositions, plans without a date, jokes,
+    tasks, quotations, and other languages than English, nor from a turn said after `now`.
+    """
+    turns = (turn for turn in said if turn.said_at <= now and _may_speak(turn))
+    return [found for turn in turns for found in _of_turn(turn)]
+
+
+def _may_speak(turn: Said) -> bool:
+    return tainted(turn) is None and len(turn.content) <= _LONGEST_TURN
+
+
+def _of_turn(said: Said) -> list[NewProposal]:
+    if not is_latin(said.content) or sifting.jokes_throughout(said.content):
+        return []
+    found: dict[Claim, NewProposal] = {}
+    turn = _Turn(said=said)
+    for sentence in sentences(said.content):
+        if sifting.is_task(sentence.text):
+            break
+        for claim in _without_ended([*_of_sentence(turn, sentence)]):
+            found.setdefault(claim, proposal(claim, said.drawer, _quote(said.content, sentence)))
+        turn.tracker.hear(sentence.text)
+    stated = [*found.values()][:_MOST_OF_A_TURN]
+    return [*stated, *_mentions(said, stated)]
+
+
+def _mentions(said: Said, stated: Collection[NewProposal]) -> list[NewProposal]:
+    """Those who are only named together, a few of a turn, in sentences that state nothing."""
+    quoted = {each.quote for each in stated}
+    found: dict[frozenset[str], NewProposal] = {}
+    for sentence in sentences(said.content):
+        if sifting.is_task(sentence.text):
+            break
+        quote = _quote(said.content, sentence)
+        if quote in quoted or sifting.is_question(sentence.text) or sifting.is_unreal(sentence.text):
+            continue
+        for claim in comentions.together(sentence.text, said.speaker):
+            found.setdefault(frozenset((claim.subject, claim.object)), proposal(claim, said.drawer, quote))
+    return [*found.values()][:_MOST_MENTIONS]
+
+
+def _of_sentence(turn: _Turn, sentence: Sentence) -> Iterator[Claim]:
+    text = _APPOSED.sub(r"\2 \3 \1", _QUOTED.sub(" ", sentence.text))
+    if sifting.is_question(text) or sifting.is_unreal(text) or sifting.is_taken_back(text) or sifting.is_joking(text):
+        return
+    heard = turn.tracker.copy()
+    for clause, _ in clauses(text):
+        simple = plain(f"I {clause[0].lower()}{clause[1:]}" if _ELIDED.match(clause) else clause)
+        if not sifting.is_unsure(simple) and not sifting.is_reported(_beginning(simple)):
+            yield from _named(simple)
+            yield from _of_clause(turn, heard, simple)
+        heard.hear(clause)
+
+
+def _without_ended(claims: Sequence[Claim]) -> list[Claim]:
+    """The claims without those that another one of the same breath takes back: "my cat Luna died"."""
+    over = {(each.subject, each.predicate, each.object) for each in claims if each.ended}
+    return [each for each in claims if each.ended or (each.subject, each.predicate, each.object) not in over]
+
+
+def _beginning(clause: str) -> str:
+    """The first words of a clause, where it would be said whose words it tells."""
+    return " ".join(clause.split()[:4])
+
+
+def _named(clause: str) -> Iterator[Claim]:
+    """Those whose names stand beside what they are, if nothing is denied or left open."""
+    if _OPEN.search(clause):
+        return
+    for of, word, name in kin.named(clause):
+        yield kin.related(of, word, name)
+    yield from things.pets_named(clause)
+
+
+def _of_clause(turn: _Turn, heard: Tracker, clause: str) -> Iterator[Claim]:
+    for part in _parts(clause):
+        text = without_time(part)
+        negated = NEGATED.search(text) is not None
+        if _OPEN.search(text):
+            continue
+        for shape in _SHAPES:
+            match = shape.pattern.match(text) if shape.ends or not negated else None
+            subjects = _subjects(match, heard) if match else ()
+            if match and subjects:
+                claims = [*shape.claims(Fit(match=match, subjects=subjects, clause=part, said_at=turn.said.said_at))]
+                yield from claims
+                if claims:
+                    break
+
+
+def _parts(clause: str) -> Iterator[str]:
+    """The clause, and what it goes on with of the same subject: "I live in Porto | and work at Bosch"."""
+    first, *others = _COORDINATED.split(clause)
+    yield first
+    subject = _BEFORE_VERB.match(without_time(first))
+    if subject:
+        yield from (f"{subject.group()} {other}" for other in others)
+
+
+def _subjects(match: re.Match[str], heard: Tracker) -> tuple[str, ...]:
+    """Of whom a clause speaks; nobody where that is not sure."""
+    groups = match.groupdict()
+    if both := groups.get("both"):
+        other = _of_words(both.removesuffix(" and I").rstrip(","))
+        return (ME, *([other] if other else []))
+    if word := groups.get("kin"):
+        return (_kin_of_mine(word, groups.get("kin_name")),)
+    if pronoun := groups.get("pronoun"):
+        meant = heard.meant_by(pronoun)
+        return (meant,) if meant else ()
+    if their := groups.get("their"):
+        return (their,) if is_name(their) else ()
+    if name := groups.get("name"):
+        return (name,) if heard.may_be_person(name) else ()
+    return (ME,)
+
+
+def _kin_of_mine(word: str, name: str | None) -> str:
+    return name.strip(" ,") if name and is_name(name) else f"my {kinship.canonical(word)}"
+
+
+def _of_words(words: str) -> str:
+    """'Anna', 'my sister Anna' or 'my sister' as a subject."""
+    first, *rest = words.replace(",", "").split()
+    if first.lower() not in {"my", "our"}:
+        return words if is_name(words) else ""
+    name = rest[-1] if rest and rest[-1][0].isupper() else None
+    word = next((each for each in rest if re.fullmatch(kinship.WORDS, each)), "")
+    return _kin_of_mine(word, name) if word else ""
+
+
+def _quote(content: str, sentence: Sentence) -> str:
+    """The words of the drawer itself, where the sentence stands."""
+    return content[sentence.start : min(sentence.stop, sentence.start + _LONGEST_QUOTE)]

@@ -1,0 +1,74 @@
+"""Who was named so far in a turn, so that "she" is somebody only where no other can be meant."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from langmem_tiers.knowledge_graph import kinship
+from langmem_tiers.knowledge_graph.rules import kin
+from langmem_tiers.knowledge_graph.rules.wording import is_name, is_person
+from langmem_tiers.palace import tag_people
+from langmem_tiers.palace.names import PRODUCTS, names
+from langmem_tiers.palace.tag_places import places
+
+_ANY_KIN = re.compile(rf"\b(?P<mine>[Mm]y|[Oo]ur)?\b ?(?:\w+ )?\b(?P<kin>{kinship.WORDS})\b(?P<name> [A-Z][\w'-]+)?")
+_SOMEBODY = re.compile(
+    r"\b(?:guy|man|woman|girl|boy|lady|person|somebody|someone|baby|toddler|people|they)\b", re.IGNORECASE
+)
+_NOBODY = "?"
+
+
+@dataclass(kw_only=True, slots=True)
+class Tracker:
+    """The people of a turn in the order they were named, each with what is known to be said of them, he or she."""
+
+    people: dict[str, kinship.Gender | None] = field(default_factory=dict)
+
+    def copy(self) -> Tracker:
+        """One that goes on from here by itself."""
+        return Tracker(people=dict(self.people))
+
+    def hear(self, text: str) -> None:
+        """Note who is named in a text."""
+        found = names(text)
+        located = set(places(found))
+        related = {named.name: named.kin for named in kin.named(text)}
+        for name, word in related.items():
+            self._note(name, kinship.gender(word))
+        for match in _ANY_KIN.finditer(text):
+            name = (match["name"] or "").strip()
+            if not name or name not in related:
+                self._note(
+                    f"my {kinship.canonical(match['kin'])}" if match["mine"] else _NOBODY, kinship.gender(match["kin"])
+                )
+        for each in found:
+            if each.text in related or each.folded in located or not PRODUCTS.isdisjoint(each.folded.split()):
+                continue
+            if each.text not in self.people and not any(known.split()[0] == each.text for known in self.people):
+                self._note(each.text if tag_people.is_person(each) else _uncertain(each.text, text), None)
+        if _SOMEBODY.search(text):
+            self._note(_NOBODY, None)
+
+    def meant_by(self, pronoun: str) -> str:
+        """Who "he" or "she" is: the one person named, if it can be; nothing where it is not sure."""
+        people = [person for person in self.people if person]
+        if len(people) != 1 or people[0] == _NOBODY:
+            return ""
+        known = self.people[people[0]]
+        return people[0] if known is None or known == pronoun.lower() else ""
+
+    def may_be_person(self, name: str) -> bool:
+        """Whether a name that something is said of is a person's."""
+        return is_name(name) and (name in self.people or is_person(name))
+
+    def _note(self, name: str, gender: kinship.Gender | None) -> None:
+        if name:
+            self.people[name] = self.people.get(name) or gender
+
+
+def _uncertain(name: str, text: str) -> str:
+    """Nothing for what is an employer or a place by the words before it; otherwise it may be anybody."""
+    if re.search(rf"\b(?:in|at|to|from|for|with|near|joined|left|visited|called)(?: the)? {re.escape(name)}\b", text):
+        return ""
+    return _NOBODY

@@ -1,0 +1,115 @@
+"""When something began and ended, as a clause says, resolved against the moment it was said. Pure."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+from typing import NamedTuple
+
+from langmem_tiers.palace.tag_times import counted, times
+from langmem_tiers.writing.extractive import dating
+
+_DATE = re.compile(r"(?:1[89]|20)\d\d(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?")
+_NUMERIC = re.compile(r"\d{3,}(?:-\d+)*")
+_LEADING = re.compile(
+    r"^(?:(?:ever )?since|from|until|till|to|in|on|by|as of|starting(?: in| from)?)\s+", re.IGNORECASE
+)
+_X = (
+    r"(?P<{}>(?:(?:the )?(?:end|beginning|start|middle|summer|winter|spring|fall|autumn) of |early |late "
+    r"|mid-? ?|around |about )?{})"
+)
+_MOMENT = (
+    r"(?:(?:19|20)\d\d(?:-\d\d(?:-\d\d)?)?|(?:last |this |next )?[A-Z][a-z]{2,8}\.?(?: \d{1,2}(?:st|nd|rd"
+    r"|th)?(?!\d))?(?:,? (?:19|20)\d\d)?"
+    r"|\d{1,2}(?:st|nd|rd|th)? (?:of )?[A-Z][a-z]{2,8}(?: (?:19|20)\d\d)?|(?:last|this|next) (?:week"
+    r"|month|year)|yesterday|today"
+    r"|(?:\w+|a couple of) (?:days?|weeks?|months?|years?) ago)"
+)
+_FROM_TO = re.compile(
+    rf"\b(?:from|between) {_X.format('since', _MOMENT)} (?:to|until|till|and|through) {_X.format('until', _MOMENT)}"
+)
+_SINCE = re.compile(rf"\b(?:ever )?(?:since|as of|starting(?: in| from)?) {_X.format('since', _MOMENT)}", re.IGNORECASE)
+_UNTIL = re.compile(rf"\b(?:until|till|up to) {_X.format('until', _MOMENT)}")
+_FOR = re.compile(
+    r"\bfor (?:the (?:past|last) |about |around |over |almost |nearly )?"
+    r"(\d{1,2}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve) (years?|months?)\b(?! old)",
+    re.IGNORECASE,
+)
+
+
+class Span(NamedTuple):
+    """Since when and until when, as dates such as "2024-05"; empty where nothing is said."""
+
+    since: str = ""
+    until: str = ""
+
+
+def resolve(said: str, said_at: datetime) -> str:
+    """The date that words such as "since 2021" or "last May" mean; empty where they mean none.
+
+    Example:
+        >>> resolve("last May", datetime(2026, 3, 2, tzinfo=UTC))
+        '2025-05'
+    """
+    text = _LEADING.sub("", " ".join(said.split()))
+    if _NUMERIC.fullmatch(text):
+        return text if _DATE.fullmatch(text) and _exists(text) else ""
+    found = dating.moments(f"since {text}", said_at, ahead=False, happened=True)
+    return found[0] if len(found) == 1 else ""
+
+
+def of_state(clause: str, said_at: datetime) -> Span:
+    """When a state that a clause tells of began and ended: "since 2021", "from 2015 to 2019", "for three years"."""
+    if both := _FROM_TO.search(clause):
+        return Span(resolve(both["since"], said_at), resolve(both["until"], said_at))
+    since, until = _SINCE.search(clause), _UNTIL.search(clause)
+    span = Span(
+        resolve(since["since"], said_at) if since else "",
+        resolve(until["until"], said_at) if until else "",
+    )
+    return span if span.since or span.until else Span(since=_lasting(clause, said_at))
+
+
+def of_event(clause: str, said_at: datetime, *, ahead: bool = False) -> str:
+    """The one date that a clause speaks of; empty where there is none, or several."""
+    found = dating.moments(clause, said_at, ahead=ahead, happened=not ahead)
+    if len(found) != 1:
+        return ""
+    return _coming(found[0], clause, said_at) if ahead else found[0]
+
+
+def the_end_of(moment: str) -> str:
+    """The first date behind a year, month or day: the end of what is said to have been "in 2019"."""
+    year, *rest = (int(part) for part in moment.split("-"))
+    if not rest:
+        return f"{year + 1:04}"
+    if len(rest) == 1:
+        return f"{year + rest[0] // 12:04}-{rest[0] % 12 + 1:02}"
+    return date.fromordinal(date(year, *rest).toordinal() + 1).isoformat()
+
+
+def _lasting(clause: str, said_at: datetime) -> str:
+    """Since when it holds that is said to hold for so many years, as exact as that is."""
+    match = _FOR.search(clause)
+    if match is None:
+        return ""
+    found = times(f"{counted(match[1])} {match[2].rstrip('s')}s ago".replace("1 years", "1 year"), _day(said_at))
+    return found[0] if found else ""
+
+
+def _coming(moment: str, clause: str, said_at: datetime) -> str:
+    """The moment, or the same a year later where it lies behind and the clause names no year."""
+    behind = moment < _day(said_at).isoformat()[: len(moment)] and moment[:4] not in clause
+    return f"{int(moment[:4]) + 1}{moment[4:]}" if behind and not moment.endswith("02-29") else moment
+
+
+def _day(said_at: datetime) -> date:
+    return said_at.astimezone(UTC).date()
+
+
+def _exists(moment: str) -> bool:
+    try:
+        date.fromisoformat(f"{moment}-01-01"[:10] if len(moment) < 10 else moment)
+    except ValueError:
+        return False
+    return True

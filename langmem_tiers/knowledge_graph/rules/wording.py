@@ -1,0 +1,129 @@
+"""What the patterns of the rules are built of: names, who is spoken of, and clauses in their plainest form."""
+
+from __future__ import annotations
+
+import re
+
+from langmem_tiers.knowledge_graph import kinship
+from langmem_tiers.palace.names import CALENDAR, LANGUAGES, NOT_NAMES, PRODUCTS
+from langmem_tiers.palace.tag_people import FIRST_NAMES
+from langmem_tiers.palace.words import word_set
+from langmem_tiers.writing.extractive.clauses import OPENING_TIME
+from langmem_tiers.writing.extractive.rewriting import spelled_out
+
+_UPPER = "A-Z\u00c0-\u00d6\u00d8-\u00de\u0100-\u017f"
+_WORD = rf"[{_UPPER}][\w&]*(?:[-.'](?!s\b)[\w&]+)*"
+NAME = (
+    rf"{_WORD}(?: (?:(?:of|de|da|do|del|della|di|dos|van|von|der|den|la|le|el|al|bin|&|the|and the) )?{_WORD}){{0,4}}"
+)
+"""A run of capitalised words."""
+PLACE = rf"(?:the )?(?P<place>{NAME}(?:, {_WORD}(?: {_WORD})?)?)(?!['’]s|\w)"
+ORGANISATION = rf"(?:the )?(?P<organisation>{NAME}|[A-Z]{{2,}}\b)(?!['’]s|\w)"
+_KIN = kinship.WORDS
+_AGED = r"(?:(?:little|big|older|younger|elder|eldest|oldest|youngest|dear|lovely|beloved|new|current) )?"
+
+# Who is spoken of: the one who speaks, kin of theirs, somebody named, or whoever was named before.
+WHO = (
+    rf"(?:(?P<both>(?:(?:[Mm]y|[Oo]ur) {_AGED}{_KIN}(?:,? {_WORD})?|{_WORD}),? and I)"
+    rf"|(?P<me>I|[Ww]e)"
+    rf"|(?:[Mm]y|[Oo]ur) {_AGED}(?P<kin>{_KIN})(?:,? (?P<kin_name>{_WORD}(?: {_WORD})?),?)?"
+    rf"|{_WORD}['’]s {_AGED}{_KIN},? (?P<their>{_WORD}(?: {_WORD})?),?"
+    rf"|(?P<pronoun>[Hh]e|[Ss]he)"
+    rf"|(?P<name>{_WORD}(?: {_WORD}){{0,2}}))"
+)
+IS = r"(?:am|is|are)"
+HAS = r"(?:have|has)"
+END = (
+    r"(?= ?$|[,;:.!?)]| (?:and|but|with|in|on|at|since|for|from|until|till|when|because|after|before|last|this|next|as"
+    r"|a|an|two|three|\d|now|so|to|where|which|who|right|back|these|yesterday|today|almost|about|around"
+    r"|near|together)\b)"
+)
+"""Behind a name: what goes on with the sentence rather than with the name."""
+
+_ADVERBS = re.compile(
+    r" (?:currently|still|also|actually|just|recently|finally|really|originally|already|presently|temporarily|happily"
+    r"|proudly|officially|both|all|definitely|basically|mostly|mainly|permanently|eventually|once|then|now)"
+    r"(?= (?:live|work|move|relocat|study|stud|own|have|has|had|bought|buy|sold|got|left|quit|start|join|am|is|are|was"
+    r"|were|been|based|from|living|working|moving|with|married|engaged|used|ride|drive|graduat|turned|a|an|\d)\w*\b)"
+)
+_BETWEEN = re.compile(
+    r"\b(I|[Ww]e|[Hh]e|[Ss]he|am|is|are|have|has)(?: (?:just|recently|finally|also|actually|really|even|already|first"
+    r"|currently|still))+\b(?= \w)"
+)
+_SHORT = (
+    (re.compile(r"\b(I)'m\b"), r"\1 am"),
+    (re.compile(r"\b([Ww]e)'re\b"), r"\1 are"),
+    (re.compile(r"\b(I|[Ww]e)'ve\b"), r"\1 have"),
+    (
+        re.compile(
+            r"(?<=\w)'s(?= (?:been|lived|worked|moved|got|started|bought|had|left|quit|joined|become|turned)\b)"
+        ),
+        " has",
+    ),
+    (
+        re.compile(
+            r"(?<=\w)'s(?= (?:an?|the|with|at|from|in|now|\d+|called|named|living|working|moving|studying|based|married"
+            r"|engaged|dating|my|our|currently|also|still|not|no|going|turning|getting)\b)"
+        ),
+        " is",
+    ),
+    (re.compile(r"^([Hh]e|[Ss]he)'s\b"), r"\1 is"),
+)
+NEGATED = re.compile(r"\b(?:not|never|no longer|hardly|nor|neither|nobody|cannot)\b|n't\b|\bno\b", re.IGNORECASE)
+_MONTHS = (
+    "January|February|March|April|May|June|July|August|September|October|November|December|Mon|Tue|Wed|Thu|Fri|Sat|Sun"
+)
+_OPENS = re.compile(rf"{OPENING_TIME}(?=(?:I|[Ww]e|[Hh]e|[Ss]he|[Mm]y|[Oo]ur)\b)")
+_OPENS_NAME = re.compile(rf"{OPENING_TIME}(?=[{_UPPER}])(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|(?:{_MONTHS})\b)")
+# Capitalised, and nobody's employer or home.
+_NO_NAMES = NOT_NAMES | LANGUAGES | CALENDAR | word_set("mom mum mother dad father grandma grandpa aunt uncle god lord")
+_DEPARTMENTS = word_set(
+    """
+    marketing sales engineering hr finance accounting support legal operations product design research it management
+    slack python java javascript typescript rust kubernetes docker aws azure gcp windows linux macos postgres
+    postgresql mysql react vue angular github gitlab
+    """
+)
+_COMPANY = re.compile(
+    r"\b(?:GmbH|AG|SE|KG|Inc|LLC|Ltd|Corp|Corporation|Company|Co|plc|Bank|University|Hospital|School)\b"
+)
+
+
+def plain(clause: str) -> str:
+    """The clause without short forms and adverbs, as the patterns expect it."""
+    shown = spelled_out(clause)
+    for pattern, whole in _SHORT:
+        shown = pattern.sub(whole, shown)
+    return _BETWEEN.sub(r"\1", _ADVERBS.sub("", f" {shown}").strip())
+
+
+def without_time(clause: str) -> str:
+    """The clause without the time that it opens with: "Last week I …"."""
+    opening = _OPENS.match(clause) or _OPENS_NAME.match(clause)
+    rest = clause[opening.end() :] if opening else clause
+    return rest or clause
+
+
+def is_name(text: str) -> bool:
+    """Whether a capitalised run is a name rather than a word that opens a sentence, a day or a language."""
+    first = text.split(maxsplit=1)[0].rstrip(".,")
+    bare = first.partition("'")[0].casefold()
+    return len(text) > 1 and bare not in _NO_NAMES and (len(first) > 1 or first.isupper())
+
+
+def is_person(text: str) -> bool:
+    """Whether a name is a person's, by its first word."""
+    parts = text.casefold().split()
+    return parts[0] in FIRST_NAMES and PRODUCTS.isdisjoint(parts) and not _COMPANY.search(text)
+
+
+def is_place(text: str) -> bool:
+    """Whether a name behind "live in" may be a place."""
+    parts = set(text.casefold().replace(",", "").split())
+    return is_name(text) and parts.isdisjoint(PRODUCTS | _DEPARTMENTS | CALENDAR | LANGUAGES)
+
+
+def is_organisation(text: str) -> bool:
+    """Whether a name behind "work at" may be an organisation."""
+    parts = set(text.casefold().split())
+    return is_name(text) and parts.isdisjoint(CALENDAR) and not (is_person(text) and len(parts) <= 2)

@@ -1,0 +1,178 @@
+"""The file that the graph of a space is kept in between two runs: node-link JSON, with a hash and its place in the log.
+
+The file is one JSON object: `format`, `position`, `mark`, `hash` and `graph`. The last is what
+`networkx.node_link_graph(graph, name="number", edges="edges")` reads. It may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from time import time
+from typing import Any
+from uuid import uuid4
+
+import orjson
+
+from langmem_tiers.errors import MemoryTiersError
+from langmem_tiers.knowledge_graph.view import GraphView
+from langmem_tiers.storage.entities import EntityRow
+from langmem_tiers.storage.errors_border import translated
+from langmem_tiers.storage.relations import RelationRow, VersionRow
+
+FORMAT = 1
+_BODY = b',"graph":'
+_HASH = b',"hash":"'
+# Longest head of a file, with the hash.
+_HEAD = 1000
+# Seconds after which a file that was not finished belongs to nobody any more.
+_ABANDONED = 600
+_RELATION = tuple(name for name in RelationRow._fields if name not in {"number", "versions", "value", "unit"})
+
+
+class UnusableSnapshot(MemoryTiersError):
+    """A file that the graph can not be read from; the message is why."""
+
+    way_out = "Nothing is lost: the graph is built from the records."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """The rows of a graph as they were at a position of the change log; `mark` tells that log from another one."""
+
+    position: int
+    mark: str
+    entities: Sequence[EntityRow]
+    relations: Sequence[RelationRow]
+
+
+def write(path: Path, view: GraphView, *, position: int, mark: str) -> None:
+    """Put a graph into a file, whole or not at all, also where the power fails.
+
+    Raises:
+        StorageError: it can not be written; what was there before is there still.
+    """
+    body = orjson.dumps(_told(view))
+    head = orjson.dumps({"format": FORMAT, "position": position, "mark": mark})
+    fresh = path.with_name(f".{path.name}.{uuid4().hex}")
+    with translated(path):
+        _drop_abandoned(path)
+        try:
+            with fresh.open("wb") as file:
+                file.writelines((head[:-1], _HASH, _digest(head, body).encode(), b'"', _BODY, body, b"}"))
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(path)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
+        _sync_folder(path.parent)
+
+
+def read(path: Path) -> Snapshot | None:
+    """What a file holds; None where there is none.
+
+    Raises:
+        UnusableSnapshot: it is not as it was written, or of another version.
+    """
+    try:
+        written = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UnusableSnapshot(f"it can not be read ({error})") from error
+    head, body = _checked(written)
+    try:
+        graph = orjson.loads(body)
+        people = [_entity(node) for node in (*graph["nodes"], *graph["graph"]["merged"]) if "name" in node]
+        values = {node["number"]: node for node in graph["nodes"] if "name" not in node}
+        links = [_relation(edge, values) for edge in graph["edges"]]
+    except (ValueError, TypeError, KeyError) as error:
+        raise UnusableSnapshot(f"it holds something else than a graph ({error!r})") from error
+    return Snapshot(position=head["position"], mark=head["mark"], entities=people, relations=links)
+
+
+def _checked(written: bytes) -> tuple[dict[str, Any], memoryview]:
+    """The head and the body of a file, if its hash is that of both."""
+    start = written.find(_BODY, 0, _HEAD)
+    told, _, digest = written[: max(start, 0)].partition(_HASH)
+    head, body = told + b"}", memoryview(written)[start + len(_BODY) : -1]
+    if start < 0 or not written.endswith(b"}"):
+        raise UnusableSnapshot("it is cut off, or no snapshot")
+    try:
+        known = orjson.loads(head)
+    except ValueError as error:
+        raise UnusableSnapshot("its head can not be read") from error
+    if not isinstance(known, dict) or known.get("format") != FORMAT:
+        raise UnusableSnapshot("it is of another version")
+    if digest != _digest(head, body).encode() + b'"':
+        raise UnusableSnapshot("its hash is another one")
+    return known, body
+
+
+def _told(view: GraphView) -> dict[str, Any]:
+    standing = [row for row in view.entities.values() if row.number in view.graph]
+    merged = [row for row in view.entities.values() if row.number not in view.graph]
+    values = [row for row in view.relations.values() if row.object is None]
+    return {
+        "directed": True,
+        "multigraph": True,
+        "graph": {"merged": [row._asdict() for row in merged]},
+        "nodes": [
+            *(row._asdict() for row in standing),
+            *({"number": f"v{row.number}", "value": row.value, "unit": row.unit} for row in values),
+        ],
+        "edges": list(_edges(view)),
+    }
+
+
+def _edges(view: GraphView) -> Iterator[dict[str, Any]]:
+    for row in view.relations.values():
+        source, target = view.ends(row)
+        edge: dict[str, Any] = {"source": source, "target": target, "key": row.number}
+        edge.update((name, getattr(row, name)) for name in _RELATION)
+        edge["versions"] = [list(version) for version in row.versions]
+        yield edge
+
+
+def _entity(node: Mapping[str, Any]) -> EntityRow:
+    return EntityRow(**{**node, "aliases": tuple(node["aliases"])})
+
+
+def _relation(edge: Mapping[str, Any], values: Mapping[str, Mapping[str, Any]]) -> RelationRow:
+    value = values[edge["target"]] if edge["object"] is None else {}
+    return RelationRow(
+        number=edge["key"],
+        value=value.get("value"),
+        unit=value.get("unit"),
+        versions=tuple(VersionRow(*version) for version in edge["versions"]),
+        **{name: edge[name] for name in _RELATION},
+    )
+
+
+def _digest(head: bytes, body: bytes | memoryview) -> str:
+    digest = blake2b(head, digest_size=32)
+    digest.update(body)
+    return digest.hexdigest()
+
+
+def _drop_abandoned(path: Path) -> None:
+    """Delete what a process that was killed has left half written."""
+    for left in path.parent.glob(f".{path.name}.*"):
+        with suppress(OSError):
+            if time() - left.stat().st_mtime > _ABANDONED:
+                left.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the new name of a file survive a loss of power; systems that can not do that do so by themselves."""
+    with suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)

@@ -1,0 +1,67 @@
+"""A relation's time and words, as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+from langmem_tiers.knowledge_graph.types import Exactness, Period, Relation
+
+Standing = Literal["holds", "ended", "coming", "never"]
+
+
+def date_words(moment: datetime, unit: Exactness = "moment") -> str:
+    """A date as exact as it is known: "2024", "2024-05" or "2024-05-17".
+
+    Example:
+        >>> date_words(datetime(2024, 5, 1), "month")
+        '2024-05'
+    """
+    parts = (f"{moment.year:04}", f"{moment.month:02}", f"{moment.day:02}")
+    return "-".join(parts[: {"year": 1, "month": 2}.get(unit, 3)])
+
+
+def period_words(period: Period) -> str:
+    """When something holds: "since 2024-05", "2021 – 2024-05", "until 2024-05", or nothing where nobody knows."""
+    start = None if period.start is None else date_words(period.start, period.start_unit)
+    end = None if period.end is None else date_words(period.end, period.end_unit)
+    if start is None:
+        return "" if end is None else f"until {end}"
+    return f"since {start}" if end is None else f"{start} – {end}"
+
+
+def predicate_words(relation: Relation) -> str:
+    """The predicate as it is read."""
+    return relation.predicate.replace("_", " ")
+
+
+def relation_words(relation: Relation) -> str:
+    """A relation as a sentence without its time."""
+    return f"{relation.subject.name} {predicate_words(relation)} {relation.target}"
+
+
+def standing(relation: Relation, at: datetime) -> Standing:
+    """Whether a relation holds at a moment, has ended, is still to come, or is believed to hold at no time."""
+    period = relation.period
+    if relation.withdrawn or period.empty:
+        return "never"
+    if period.start is not None and period.start > at:
+        return "coming"
+    return "ended" if period.end is not None and period.end <= at else "holds"
+
+
+def standing_words(relation: Relation, at: datetime) -> str:
+    """When a relation holds, in words; of one that holds at no time, why."""
+    told = standing(relation, at)
+    if told == "never":
+        return f"not believed: {relation.reason}"
+    when = period_words(relation.period)
+    if told == "coming" and relation.period.end is None:
+        when = when.replace("since", "from")
+    return when
+
+
+def left_out(cut: Sequence[str]) -> str:
+    """What an answer does not show, as a sentence; empty where it shows all."""
+    return f"Not all is shown: {'; '.join(cut)}." if cut else ""

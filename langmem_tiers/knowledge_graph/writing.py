@@ -1,0 +1,149 @@
+"""Writing to the graph on somebody's word: what is given is checked, and written in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from langmem_tiers import arguments
+from langmem_tiers.clock import to_millis
+from langmem_tiers.knowledge.types import Authority
+from langmem_tiers.knowledge_graph import checks, naming, periods
+from langmem_tiers.knowledge_graph.ledger import Ledger, NewRelation
+from langmem_tiers.knowledge_graph.types import (
+    Entity,
+    GraphDeleted,
+    GraphEvidence,
+    Relation,
+    RelationLanded,
+    When,
+)
+from langmem_tiers.types import Origin
+
+if TYPE_CHECKING:
+    from langmem_tiers.space import Space
+
+
+@contextmanager
+def writing(space: Space) -> Iterator[Ledger]:
+    """The graph of a space, to be written in one transaction; the background then looks at what is new."""
+    memory = space.memory
+    with memory.use(space.name) as store, store.writing() as connection:
+        yield Ledger(connection, store.key, to_millis(memory.clock()), memory.settings)
+    memory.wake(space.name)
+
+
+def add_entity(
+    space: Space,
+    name: str,
+    *,
+    type: str,
+    aliases: Sequence[str],
+    metadata: Mapping[str, Any] | None,
+    evidence: Sequence[GraphEvidence | int | str],
+    origin: Origin,
+) -> Entity:
+    """See `KnowledgeGraph.add_entity`."""
+    said_by = checks.said_by(origin)
+    called = arguments.text(name, "name")
+    of_type = naming.check_type(arguments.text(type, "type"))
+    names = checks.aliases(aliases)
+    cited = checks.evidence(space, evidence)
+    with writing(space) as ledger:
+        return ledger.entity(
+            called, type=of_type, aliases=names, metadata=metadata, evidence=cited, **said_by._asdict()
+        )
+
+
+def add_relation(
+    space: Space,
+    subject: str,
+    predicate: str,
+    object: str | None,
+    *,
+    value: str | float | None,
+    unit: str | None,
+    subject_type: str,
+    object_type: str,
+    valid_from: When | None,
+    valid_to: When | None,
+    evidence: Sequence[GraphEvidence | int | str],
+    origin: Origin,
+    confidence: float,
+) -> RelationLanded:
+    """See `KnowledgeGraph.add_relation`."""
+    said_by = checks.said_by(origin)
+    named = arguments.text(subject, "subject")
+    leads_to = arguments.optional_text(object, "object")
+    types = (arguments.text(subject_type, "subject_type"), arguments.text(object_type, "object_type"))
+    given = None if value is None else checks.value(value, arguments.optional_text(unit, "unit"), space.memory.settings)
+    now = space.memory.clock()
+    start, start_unit = periods.parse_optional(valid_from, now=now)
+    end, end_unit = periods.parse_optional(valid_to, now=now)
+    said = checks.predicate(predicate, space.memory.settings)
+    sure = arguments.share(confidence, "confidence")
+    cited = checks.evidence(space, evidence)
+    checks.leads_somewhere(leads_to, given, unit)
+    with writing(space) as ledger:
+        one = ledger.said(named, type=types[0], evidence=cited, **said_by._asdict())
+        other = None if leads_to is None else ledger.said(leads_to, type=types[1], evidence=cited, **said_by._asdict())
+        return ledger.add(
+            NewRelation(
+                subject=one,
+                predicate=said,
+                object=other,
+                value=given,
+                valid_from=start,
+                from_unit=start_unit,
+                valid_to=end,
+                to_unit=end_unit,
+                confidence=sure,
+                evidence=cited,
+                **said_by._asdict(),
+            )
+        )
+
+
+def end_relation(space: Space, relation: str, at: When | None, *, origin: Origin) -> Relation:
+    """See `KnowledgeGraph.end_relation`."""
+    by = checks.said_by(origin).authority
+    which = arguments.text(relation, "relation")
+    moment, unit = periods.parse("now" if at is None else at, now=space.memory.clock())
+    with writing(space) as ledger:
+        return ledger.end(which, moment, unit=unit, by=by)
+
+
+def withdraw_relation(space: Space, relation: str, *, origin: Origin) -> Relation:
+    """See `KnowledgeGraph.withdraw_relation`."""
+    by = checks.said_by(origin).authority
+    which = arguments.text(relation, "relation")
+    with writing(space) as ledger:
+        return ledger.withdraw(which, by=by)
+
+
+def delete_relation(space: Space, relation: str) -> GraphDeleted:
+    """See `KnowledgeGraph.delete_relation`."""
+    which = arguments.text(relation, "relation")
+    with writing(space) as ledger:
+        receipt = ledger.delete_relation(which, by=Authority.CORRECTION)
+    return _cleared(space, receipt)
+
+
+def delete_entity(space: Space, entity: str) -> GraphDeleted:
+    """See `KnowledgeGraph.delete_entity`."""
+    which = arguments.text(entity, "entity")
+    with writing(space) as ledger:
+        found = ledger.find(which)
+        if found is None:
+            return GraphDeleted(id=which, existed=False, at=space.memory.clock())
+        receipt = ledger.delete_entity(found, by=Authority.CORRECTION)
+    return _cleared(space, receipt)
+
+
+def _cleared(space: Space, receipt: GraphDeleted) -> GraphDeleted:
+    """The receipt, once the file of the graph, which holds what was deleted still, is gone as well."""
+    if receipt.existed:
+        with space.memory.use(space.name) as store:
+            store.graph.discard()
+    return receipt

@@ -1,0 +1,528 @@
+"""Relations of the knowledge graph: what was believed of each and when, and the drawers that they rest on."""
+
+from __future__ import annotations
+
+import string
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy.dialects.sqlite import insert as insert_or
+
+from langmem_tiers.clock import from_millis
+from langmem_tiers.knowledge.types import Authority
+from langmem_tiers.knowledge_graph.types import (
+    Entity,
+    Exactness,
+    GraphEvidence,
+    GraphPath,
+    Period,
+    Relation,
+    RelationKind,
+    Value,
+    VersionReason,
+)
+from langmem_tiers.palace.pointers import drawer_pointer
+from langmem_tiers.storage import entities, facts
+from langmem_tiers.storage.schema import drawers, relation_evidence, relation_versions, relations, rooms
+from langmem_tiers.types import Origin
+from langmem_tiers.writing.proposals import Evidence
+
+T = TypeVar("T")
+# SQLite takes 32,766 variables in a statement by default.
+_AT_ONCE = 10_000
+# The number last given out: a number is never used twice, also when the newest relation was deleted.
+_NEWEST = "newest_relation"
+# SQLite's `lower` knows the letters A to Z only.
+_LOWERED = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewRelationRow:
+    """A relation on its way in, without its time; `subject` and `object` are numbers of entities."""
+
+    id: str
+    subject: int
+    predicate: str
+    said: str
+    object: int | None
+    value: str | None
+    unit: str | None
+    kind: RelationKind
+    origin: Origin
+    path: GraphPath
+    authority: int
+    confidence: int
+
+
+class VersionRow(NamedTuple):
+    """What was believed of a relation's time, from `recorded_at` until `until`; times in milliseconds.
+
+    `stated_to` is the end that was stated, None where none was: then what comes next ends it.
+    """
+
+    version: int
+    valid_from: int | None
+    valid_to: int | None
+    from_unit: Exactness
+    to_unit: Exactness
+    from_stated: bool
+    stated_to: int | None
+    recorded_at: int
+    until: int | None
+    reason: VersionReason
+    cause: int | None
+
+
+class RelationRow(NamedTuple):
+    """A relation as it is stored, with versions of it, oldest first."""
+
+    number: int
+    id: str
+    subject: int
+    predicate: str
+    said: str
+    object: int | None
+    value: str | None
+    unit: str | None
+    kind: RelationKind
+    origin: Origin
+    path: GraphPath
+    authority: int
+    confidence: int
+    created_at: int
+    versions: tuple[VersionRow, ...]
+
+    @property
+    def last(self) -> VersionRow:
+        """What was believed of it last."""
+        return self.versions[-1]
+
+    @property
+    def believed(self) -> bool:
+        """Whether it is believed now."""
+        return self.last.until is None
+
+
+_COLUMNS = tuple(relations.c[name] for name in RelationRow._fields if name != "versions")
+_VERSION = tuple(relation_versions.c[name] for name in VersionRow._fields)
+
+
+def put(connection: Connection, space: str, new: NewRelationRow, at: int) -> int:
+    """Store a relation without any version; its number."""
+    number = newest(connection, space) + 1
+    facts.put(connection, space, _NEWEST, str(number))
+    row = {name: getattr(new, name) for name in NewRelationRow.__slots__}
+    connection.execute(insert(relations).values(space=space, number=number, created_at=at, **row))
+    return number
+
+
+def reserve(connection: Connection, space: str, count: int) -> int:
+    """The first of so many numbers that nobody else is given."""
+    last = newest(connection, space)
+    facts.put(connection, space, _NEWEST, str(last + count))
+    return last + 1
+
+
+def put_rows(connection: Connection, space: str, new: Sequence[RelationRow]) -> None:
+    """Store relations under numbers that were reserved, with all their versions."""
+    named = [dict(zip(RelationRow._fields[:-1], row[:-1], strict=True)) for row in new]
+    versions = [
+        {**version._asdict(), "from_stated": int(version.from_stated), "relation": row.number}
+        for row in new
+        for version in row.versions
+    ]
+    for table, stored in ((relations, named), (relation_versions, versions)):
+        for some in _batches(stored):
+            connection.execute(insert(table), [{"space": space, **row} for row in some])
+
+
+def put_version(connection: Connection, space: str, number: int, version: VersionRow) -> None:
+    """Store a version of a relation; the one before it gets its `until` from `believe_no_longer`."""
+    row = version._asdict() | {"from_stated": int(version.from_stated)}
+    connection.execute(insert(relation_versions).values(space=space, relation=number, **row))
+
+
+def believe_no_longer(connection: Connection, space: str, number: int, version: int, at: int) -> None:
+    """Note until when a version was believed."""
+    these = (relation_versions.c.space == space, relation_versions.c.relation == number)
+    connection.execute(update(relation_versions).where(*these, relation_versions.c.version == version).values(until=at))
+
+
+def change(connection: Connection, space: str, number: int, values: Mapping[str, Any]) -> None:
+    """Set some columns of a relation that say nothing of its time."""
+    connection.execute(
+        update(relations).where(relations.c.space == space, relations.c.number == number).values(**values)
+    )
+
+
+def add_evidence(connection: Connection, space: str, number: int, evidence: Iterable[Evidence], at: int) -> int:
+    """Let a relation rest on these drawers too; how many are new to it."""
+    found = [
+        {"space": space, "relation": number, "drawer": each.drawer, "quote": each.quote, "at": at} for each in evidence
+    ]
+    added = [connection.execute(insert_or(relation_evidence).on_conflict_do_nothing(), row).rowcount for row in found]
+    return sum(added)
+
+
+def remove(connection: Connection, space: str, numbers: Collection[int]) -> None:
+    """Delete relations with all that was believed of them; others do not name them as a cause any more."""
+    for some in _batches(list(numbers)):
+        caused = (relation_versions.c.space == space, relation_versions.c.cause.in_(some))
+        connection.execute(update(relation_versions).where(*caused).values(cause=None))
+        for table, column in (
+            (relation_evidence, relation_evidence.c.relation),
+            (relation_versions, relation_versions.c.relation),
+            (relations, relations.c.number),
+        ):
+            connection.execute(delete(table).where(table.c.space == space, column.in_(some)))
+
+
+def newest(connection: Connection, space: str) -> int:
+    """The number that was given out last, 0 before the first."""
+    return int(facts.get(connection, space, _NEWEST) or 0)
+
+
+def rows(connection: Connection, space: str, first: int, until: int) -> Iterator[RelationRow]:
+    """The relations with the numbers `first` to `until`, both included, in order, with all their versions."""
+    wanted = select(*_COLUMNS).where(relations.c.space == space, relations.c.number.between(first, until))
+    of_them = relation_versions.c.relation.between(first, until)
+    versions = _versions(connection, space, of_them)
+    for row in connection.execute(wanted.order_by(relations.c.number)).all():
+        yield RelationRow._make((*row, tuple(versions[row.number])))
+
+
+def every(connection: Connection, space: str) -> Iterator[RelationRow]:
+    """All relations, in order of their numbers, some thousands at a time."""
+    last = newest(connection, space)
+    for first in range(1, last + 1, _AT_ONCE):
+        yield from rows(connection, space, first, min(last, first + _AT_ONCE - 1))
+
+
+def of_numbers(connection: Connection, space: str, numbers: Collection[int]) -> list[RelationRow]:
+    """Relations by their numbers, in order, with all their versions; those that do not exist are left out."""
+    found: list[RelationRow] = []
+    for some in _batches(sorted(set(numbers))):
+        values = {"space": space, "numbers": list(some)}
+        versions: defaultdict[int, list[VersionRow]] = defaultdict(list)
+        for number, *version in connection.execute(_versions_of_numbers(), values):
+            versions[number].append(_version(version))
+        rows = connection.execute(_plain_of_numbers(), values)
+        found += [RelationRow._make((*row, tuple(versions[row.number]))) for row in rows]
+    return found
+
+
+def of_id(connection: Connection, space: str, relation_id: str) -> RelationRow | None:
+    """The relation of an id, with all its versions."""
+    these = (relations.c.space == space, relations.c.id == relation_id)
+    number = connection.execute(select(relations.c.number).where(*these)).scalar()
+    return None if number is None else of_numbers(connection, space, [number])[0]
+
+
+def numbers_of_ids(connection: Connection, space: str, ids: Collection[str]) -> dict[str, int]:
+    """The numbers of relations by their id."""
+    found: dict[str, int] = {}
+    for some in _batches(list(ids)):
+        these = (relations.c.space == space, relations.c.id.in_(some))
+        wanted = select(relations.c.id, relations.c.number).where(*these)
+        found |= {row.id: row.number for row in connection.execute(wanted)}
+    return found
+
+
+def group(connection: Connection, space: str, subjects: Collection[int], predicate: str) -> list[RelationRow]:
+    """The stated relations of these subjects by a predicate, each with its last version only."""
+    return _last(connection, _group(), {"space": space, "subjects": list(subjects), "predicate": predicate})
+
+
+def to_objects(
+    connection: Connection,
+    space: str,
+    subjects: Collection[int],
+    predicate: str,
+    objects: Collection[int],
+    *,
+    kind: RelationKind,
+) -> list[RelationRow]:
+    """The relations of these subjects by a predicate to one of these objects, each with its last version only."""
+    by = (relations.c.subject.in_(subjects), relations.c.predicate == predicate, relations.c.kind == kind)
+    return _with_last(connection, space, (*by, relations.c.object.in_(objects)))
+
+
+def to_value(
+    connection: Connection, space: str, subjects: Collection[int], predicate: str, value: str, *, kind: RelationKind
+) -> list[RelationRow]:
+    """The relations of these subjects by a predicate to a value, whatever the case of its letters A to Z."""
+    by = (relations.c.subject.in_(subjects), relations.c.predicate == predicate, relations.c.kind == kind)
+    same = (relations.c.object.is_(None), func.lower(relations.c.value) == value.translate(_LOWERED))
+    return _with_last(connection, space, (*by, *same))
+
+
+def with_last(connection: Connection, space: str, numbers: Collection[int]) -> list[RelationRow]:
+    """Relations by their numbers, each with its last version only; one that is just being stored has none."""
+    return _last(connection, _of_numbers(), {"space": space, "numbers": list(numbers)})
+
+
+def groups_of(connection: Connection, space: str, members: Collection[int]) -> set[tuple[int, str]]:
+    """Subject and predicate of all stated relations that lead from or to one of these entities."""
+    found: set[tuple[int, str]] = set()
+    wanted = select(relations.c.subject, relations.c.predicate).distinct()
+    for column in (relations.c.subject, relations.c.object):
+        these = (relations.c.space == space, column.in_(members), relations.c.kind == "stated")
+        found.update((row.subject, row.predicate) for row in connection.execute(wanted.where(*these)))
+    return found
+
+
+def between(connection: Connection, space: str, first: Collection[int], second: Collection[int]) -> list[RelationRow]:
+    """The stated relations from one of these entities to one of those, or back, each with its last version only."""
+    there = and_(relations.c.subject.in_(first), relations.c.object.in_(second))
+    back = and_(relations.c.subject.in_(second), relations.c.object.in_(first))
+    return _with_last(connection, space, (or_(there, back), relations.c.kind == "stated"))
+
+
+def numbers_of_entities(connection: Connection, space: str, members: Collection[int]) -> list[int]:
+    """The numbers of the relations that lead from or to one of these entities."""
+    found: set[int] = set()
+    for some in _batches(list(members)):
+        for column in (relations.c.subject, relations.c.object):
+            these = (relations.c.space == space, column.in_(some))
+            found.update(connection.execute(select(relations.c.number).where(*these)).scalars())
+    return sorted(found)
+
+
+def of_drawers(connection: Connection, space: str, drawer_numbers: Collection[int]) -> list[int]:
+    """The numbers of the relations that rest on one of these drawers."""
+    found: set[int] = set()
+    for some in _batches(list(drawer_numbers)):
+        on_them = (relation_evidence.c.space == space, relation_evidence.c.drawer.in_(some))
+        found.update(connection.execute(select(relation_evidence.c.relation).where(*on_them)).scalars())
+    return sorted(found)
+
+
+def resting(connection: Connection, space: str, drawer_numbers: Collection[int]) -> list[tuple[int, int]]:
+    """The relations that rest on each of these drawers, as (drawer, relation)."""
+    columns = (relation_evidence.c.drawer, relation_evidence.c.relation)
+    found: list[tuple[int, int]] = []
+    for some in _batches(list(drawer_numbers)):
+        on_them = (relation_evidence.c.space == space, relation_evidence.c.drawer.in_(some))
+        rows = connection.execute(select(*columns).where(*on_them).order_by(*columns))
+        found += [(drawer, relation) for drawer, relation in rows]
+    return found
+
+
+def evidence(connection: Connection, space: str, numbers: Collection[int]) -> dict[int, list[GraphEvidence]]:
+    """The drawers that relations rest on, oldest first."""
+    found: defaultdict[int, list[GraphEvidence]] = defaultdict(list)
+    for some in _batches(list(numbers)):
+        for row in connection.execute(_rests(), {"space": space, "values": list(some)}):
+            pointer = drawer_pointer(row.address_wing, row.address_room, row.place)
+            found[row.relation].append(GraphEvidence(drawer=row.drawer, pointer=pointer, quote=row.quote))
+    return found
+
+
+def by_numbers(
+    connection: Connection, space: str, numbers: Collection[int], *, evidence: bool = False
+) -> dict[int, Relation]:
+    """Relations by their number, as they are believed now or were last; those that do not exist are left out."""
+    found = of_numbers(connection, space, numbers)
+    return {each.number: each for each in relations_of(connection, space, found, with_evidence=evidence)}
+
+
+def relations_of(
+    connection: Connection, space: str, found: Sequence[RelationRow], *, with_evidence: bool = False
+) -> list[Relation]:
+    """The records that callers get of rows, each as of the last of its versions there."""
+    named = {number for row in found for number in (row.subject, row.object) if number is not None}
+    ends = entities.canonical_of(connection, space, named)
+    known = entities.by_numbers(connection, space, set(ends.values()))
+    causes = _ids(connection, space, {row.last.cause for row in found if row.last.cause is not None})
+    rests = evidence(connection, space, [row.number for row in found]) if with_evidence else {}
+    return [
+        relation(
+            row,
+            row.last,
+            {number: known[end] for number, end in ends.items()},
+            causes,
+            tuple(rests.get(row.number, ())),
+        )
+        for row in found
+    ]
+
+
+def beliefs(connection: Connection, space: str, row: RelationRow) -> list[Relation]:
+    """A relation as it was believed in each of its versions, oldest first."""
+    upto = [row._replace(versions=row.versions[: place + 1]) for place in range(len(row.versions))]
+    made = relations_of(connection, space, upto)
+    # What was believed again at once had not been given up.
+    ahead = [each.recorded_at for each in row.versions[1:]]
+    given_up = [
+        version.until is not None and (place >= len(ahead) or ahead[place] > version.until)
+        for place, version in enumerate(row.versions)
+    ]
+    return [_as(each, withdrawn=gone) for each, gone in zip(made, given_up, strict=True)]
+
+
+def relation(
+    row: RelationRow,
+    version: VersionRow,
+    known: Mapping[int, Entity],
+    causes: Mapping[int, str],
+    evidence: tuple[GraphEvidence, ...] = (),
+) -> Relation:
+    """The record that callers get of a row and one of its versions; `known` are entities by the numbers said."""
+    return Relation(
+        number=row.number,
+        id=row.id,
+        subject=known[row.subject],
+        predicate=row.predicate,
+        said=row.said,
+        object=None if row.object is None else known[row.object],
+        value=None if row.value is None else Value(text=row.value, unit=row.unit),
+        kind=row.kind,
+        period=period(version),
+        recorded_at=from_millis(version.recorded_at),
+        withdrawn=version.until is not None and version is row.last,
+        reason=version.reason,
+        cause=None if version.cause is None else causes.get(version.cause),
+        origin=row.origin,
+        path=row.path,
+        authority=Authority(row.authority),
+        confidence=row.confidence / 100,
+        version=version.version,
+        evidence=evidence,
+    )
+
+
+def period(version: VersionRow) -> Period:
+    """When something holds, as a version has it."""
+    return Period(
+        start=None if version.valid_from is None else from_millis(version.valid_from),
+        end=None if version.valid_to is None else from_millis(version.valid_to),
+        start_unit=version.from_unit,
+        end_unit=version.to_unit,
+    )
+
+
+class Counts(NamedTuple):
+    """How many stated relations are believed, how many of them hold, and how many are only mentions."""
+
+    believed: int
+    current: int
+    mentioned: int
+
+
+def count(connection: Connection, space: str, at: int) -> Counts:
+    """Counts at a moment."""
+    last, stated = relation_versions.c, relations.c.kind == "stated"
+    holds = and_(
+        or_(last.valid_from.is_(None), last.valid_from <= at), or_(last.valid_to.is_(None), last.valid_to > at)
+    )
+    counted = select(
+        func.count().filter(stated), func.count().filter(and_(stated, holds)), func.count().filter(~stated)
+    ).select_from(relations.join(relation_versions, _same_relation()))
+    return Counts(*connection.execute(counted.where(relations.c.space == space, last.until.is_(None))).one())
+
+
+def _as(made: Relation, *, withdrawn: bool) -> Relation:
+    from dataclasses import replace
+
+    return replace(made, withdrawn=withdrawn)
+
+
+def _ids(connection: Connection, space: str, numbers: Collection[int]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for some in _batches(list(numbers)):
+        these = (relations.c.space == space, relations.c.number.in_(some))
+        wanted = select(relations.c.number, relations.c.id).where(*these)
+        found |= {row.number: row.id for row in connection.execute(wanted)}
+    return found
+
+
+def _versions(connection: Connection, space: str, which: ColumnElement[bool]) -> defaultdict[int, list[VersionRow]]:
+    found: defaultdict[int, list[VersionRow]] = defaultdict(list)
+    wanted = select(relation_versions.c.relation, *_VERSION).where(relation_versions.c.space == space, which)
+    order = (relation_versions.c.relation, relation_versions.c.version)
+    for number, *version in connection.execute(wanted.order_by(*order)):
+        found[number].append(_version(version))
+    return found
+
+
+def _with_last(connection: Connection, space: str, conditions: Sequence[ColumnElement[bool]]) -> list[RelationRow]:
+    wanted = _last_versions().where(relations.c.space == space, *conditions).order_by(relations.c.number)
+    return _last(connection, wanted, {})
+
+
+def _last(connection: Connection, wanted: Select[Any], values: Mapping[str, Any]) -> list[RelationRow]:
+    width = len(_COLUMNS)
+    return [
+        RelationRow._make((*row[:width], () if row[width] is None else (_version(row[width:]),)))
+        for row in connection.execute(wanted, values)
+    ]
+
+
+def _version(values: Sequence[Any]) -> VersionRow:
+    version = VersionRow(*values)
+    return version._replace(from_stated=bool(version.from_stated))
+
+
+def _last_versions() -> Select[Any]:
+    later = relation_versions.alias()
+    same = (later.c.space == relations.c.space, later.c.relation == relations.c.number)
+    highest = select(func.max(later.c.version)).where(*same).correlate(relations).scalar_subquery()
+    joined = relations.outerjoin(relation_versions, and_(_same_relation(), relation_versions.c.version == highest))
+    return select(*_COLUMNS, *_VERSION).select_from(joined)
+
+
+# Statements are built once: a single write runs most of them.
+@cache
+def _group() -> Select[Any]:
+    by = (
+        relations.c.subject.in_(bindparam("subjects", expanding=True)),
+        relations.c.predicate == bindparam("predicate"),
+    )
+    these = (relations.c.space == bindparam("space"), *by, relations.c.kind == "stated")
+    return _last_versions().where(*these).order_by(relations.c.number)
+
+
+@cache
+def _of_numbers() -> Select[Any]:
+    these = (relations.c.space == bindparam("space"), relations.c.number.in_(bindparam("numbers", expanding=True)))
+    return _last_versions().where(*these).order_by(relations.c.number)
+
+
+@cache
+def _plain_of_numbers() -> Select[Any]:
+    these = (relations.c.space == bindparam("space"), relations.c.number.in_(bindparam("numbers", expanding=True)))
+    return select(*_COLUMNS).where(*these).order_by(relations.c.number)
+
+
+@cache
+def _versions_of_numbers() -> Select[Any]:
+    of_them = relation_versions.c.relation.in_(bindparam("numbers", expanding=True))
+    wanted = select(relation_versions.c.relation, *_VERSION)
+    order = (relation_versions.c.relation, relation_versions.c.version)
+    return wanted.where(relation_versions.c.space == bindparam("space"), of_them).order_by(*order)
+
+
+def _same_relation() -> ColumnElement[bool]:
+    return and_(relation_versions.c.space == relations.c.space, relation_versions.c.relation == relations.c.number)
+
+
+@cache
+def _rests() -> Select[Any]:
+    same_drawer = and_(drawers.c.space == relation_evidence.c.space, drawers.c.number == relation_evidence.c.drawer)
+    same_room = and_(rooms.c.space == drawers.c.space, rooms.c.number == drawers.c.room)
+    kept = (relation_evidence.c.relation, relation_evidence.c.drawer, relation_evidence.c.quote)
+    address = (rooms.c.address_wing, rooms.c.address_room, drawers.c.place)
+    tables = relation_evidence.join(drawers, same_drawer).join(rooms, same_room)
+    these = (
+        relation_evidence.c.space == bindparam("space"),
+        relation_evidence.c.relation.in_(bindparam("values", expanding=True)),
+    )
+    return select(*kept, *address).select_from(tables).where(*these).order_by(relation_evidence.c.drawer)
+
+
+def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE))

@@ -1,0 +1,241 @@
+"""One entity under two names: merged where nothing speaks against it, flagged where it may, and always undone."""
+
+import json
+
+import pytest
+
+from langmem_tiers import Memory, Settings, Turn
+from langmem_tiers.errors import InvalidInput, MergeRefused, UnknownEntity
+from langmem_tiers.knowledge_graph.likeness import compare
+from langmem_tiers.settings import ModelSettings
+from langmem_tiers.testing import ScriptedChatModel
+
+
+class InWords(ScriptedChatModel):
+    """A model that can not be given a schema, so that every reply is one call."""
+
+    def with_structured_output(self, schema, **_):
+        raise NotImplementedError
+
+
+def say(space, *contents, session="monday"):
+    """Have the user say things, and the memory take them up."""
+    space.track([Turn(role="user", content=content) for content in contents], session=session)
+    space.mine()
+    assert space.flush()
+
+
+def names(space, type=None) -> set[str]:
+    return {entity.name for entity in space.graph.entities(type=type)}
+
+
+def merged(space) -> list[tuple[str, str]]:
+    return [(each.source.name, each.target.name) for each in space.graph.merges()]
+
+
+def flagged(space) -> list[tuple[set[str], str]]:
+    return [({each.first.name, each.second.name}, each.reason) for each in space.graph.likely_pairs()]
+
+
+def told(space, entity) -> set[str]:
+    return {str(each) for each in space.graph.timeline(entity).relations}
+
+
+# What the memory does by itself.
+
+
+def test_a_first_name_is_the_only_one_who_has_it(alice):
+    say(alice, "My sister Anna lives in Porto.", "Anna Berg works at Bosch.")
+    assert merged(alice) == [("Anna", "Anna Berg")]
+    assert told(alice, "Anna") == {"user has_sister Anna Berg", "Anna Berg lives_in Porto", "Anna Berg works_at Bosch"}
+
+
+def test_a_first_name_that_two_have_is_flagged(alice):
+    say(alice, "Anna Berg works at Bosch.", "Anna Meier works at Siemens.", "Anna lives in Porto.")
+    assert merged(alice) == []
+    assert [pair for pair, _ in flagged(alice)] == [{"Anna", "Anna Berg"}, {"Anna", "Anna Meier"}]
+
+
+def test_names_that_differ_in_accents_or_legal_form_are_one(alice):
+    say(alice, "José Álvarez works at Bosch GmbH since 2019.", "Jose Alvarez works at Bosch since 2019.")
+    assert sorted(merged(alice)) == [("Bosch", "Bosch GmbH"), ("Jose Alvarez", "José Álvarez")]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "reason"),
+    [
+        ("My sister Anna turned 30.", "Anna Berg was born on 3 May 1950. Anna was born on 4 May 1990.", "birthday"),
+        ("My daughter Anna lives in Porto.", "My mother Anna Berg lives in Ulm.", "one is a"),
+    ],
+)
+def test_two_of_whom_different_things_are_known_stay_two(alice, one, other, reason):
+    say(alice, one, other)
+    assert merged(alice) == []
+    assert any(reason in why for _, why in flagged(alice))
+
+
+def test_a_parent_and_a_child_of_one_name_stay_two(alice):
+    say(alice, "Tom Miller lives in Ulm.", "Tom Miller's son Tom lives in Porto.")
+    assert merged(alice) == []
+
+
+def test_two_in_one_sentence_are_two(alice):
+    say(alice, "Anna works at Bosch.", "Yesterday I met Anna and Anna Berg in Porto.", "Anna Berg works at Bosch.")
+    assert merged(alice) == []
+
+
+def test_letters_that_only_look_alike_are_flagged(alice):
+    say(alice, "My sister Anna lives in Porto.")
+    alice.graph.add_relation("Аnna", "lives in", "Porto", subject_type="person")
+    say(alice, "Anna works at Bosch.", session="tuesday")
+    assert merged(alice) == []
+    assert [why for _, why in flagged(alice)] == ["letters that only look alike"]
+
+
+def test_what_somebody_added_by_hand_is_left_as_it_is(alice):
+    alice.graph.add_entity("Bosch GmbH", type="organisation")
+    alice.graph.add_entity("Bosch", type="organisation")
+    alice.flush()
+    assert names(alice) == {"Bosch GmbH", "Bosch"}
+
+
+def test_merging_again_changes_nothing(alice):
+    say(alice, "My sister Anna lives in Porto.", "Anna Berg works at Bosch.")
+    before = alice.graph.stats()
+    say(alice, "Anna Berg works at Bosch.", session="tuesday")
+    assert (alice.graph.stats(), len(merged(alice))) == (before, 1)
+
+
+# With a model.
+
+
+@pytest.fixture
+def judged(tmp_path, clock):
+    """A space whose model says of each pair what the script has it say, and finds nothing else."""
+    opened = []
+
+    def open_it(*said):
+        def answer(messages):
+            text = str(messages[-1].content)
+            pairs = [{"number": number, "same": same} for number, same in said]
+            return json.dumps({"pairs": pairs} if "Pair 1" in text else {"facts": []})
+
+        memory = Memory.open(
+            tmp_path / "judged",
+            embedder=None,
+            background=False,
+            clock=clock,
+            model=InWords(responses=[answer]),
+            settings=Settings(model=ModelSettings(timeout_seconds=30)),
+        )
+        opened.append(memory)
+        return memory.user("alice")
+
+    yield open_it
+    for memory in opened:
+        memory.close()
+
+
+TWO = "The user's friend Robert Miller works at Bosch. Bob Miller lives in Porto."
+
+
+@pytest.mark.parametrize(
+    ("said", "ends"),
+    [
+        ([(1, "yes")], [("Bob Miller", "Robert Miller")]),
+        ([(1, "unsure")], []),
+        ([(1, "no")], []),
+        ([(1, "yes"), (1, "no")], []),
+        ([(7, "yes")], []),
+    ],
+)
+def test_a_model_decides_of_pairs_that_are_alike(judged, said, ends):
+    space = judged(*said)
+    space.archive.archive_task("people", TWO)
+    space.flush()
+    assert merged(space) == ends
+    assert bool(flagged(space)) is not bool(ends)
+
+
+def test_a_model_can_not_merge_what_something_speaks_against(judged):
+    space = judged((1, "yes"))
+    space.archive.archive_task("people", "Robert Miller was born on 3 May 1950. Bob Miller was born on 4 May 1990.")
+    space.flush()
+    assert merged(space) == []
+
+
+# What users do.
+
+
+def test_a_merge_is_undone_with_the_relations_of_both(alice):
+    graph = alice.graph
+    graph.add_relation("Bob", "works at", "Bosch", subject_type="person")
+    graph.add_relation("Robert", "lives in", "Porto", subject_type="person")
+    merge = graph.merge("Bob", "Robert", reason="he said so")
+    assert told(alice, "Bob") == {"Robert works_at Bosch", "Robert lives_in Porto"}
+    undone = graph.unmerge(merge.id)
+    assert (told(alice, "Bob"), told(alice, "Robert")) == ({"Bob works_at Bosch"}, {"Robert lives_in Porto"})
+    assert (undone.undone_at is None, graph.merges(), len(graph.merges(undone=True))) == (False, (), 1)
+
+
+def test_what_was_parted_is_not_merged_again(alice):
+    say(alice, "My sister Anna lives in Porto.", "Anna Berg works at Bosch.")
+    alice.graph.unmerge(alice.graph.merges()[0].id)
+    say(alice, "Anna Berg has been working at Bosch since 2019.", "Anna is a nurse.", session="tuesday")
+    assert (merged(alice), flagged(alice)) == ([], [])
+    with pytest.raises(MergeRefused):
+        alice.graph.merge("Anna", "Anna Berg")
+
+
+def test_two_that_somebody_keeps_apart_are_no_likely_pair(alice):
+    say(alice, "Robert Miller works at Bosch.", "Bob Miller works at Siemens.")
+    assert len(flagged(alice)) == 1
+    alice.graph.keep_apart("Robert Miller", "Bob Miller")
+    assert flagged(alice) == []
+
+
+def test_likely_pairs_that_became_one_are_shown_no_more(alice):
+    say(alice, "Robert Miller works at Bosch.", "Bob Miller works at Bosch.")
+    alice.graph.merge("Bob Miller", "Robert Miller")
+    assert flagged(alice) == []
+
+
+def test_errors_of_merging_are_told(alice):
+    graph = alice.graph
+    graph.add_entity("Anna")
+    graph.add_relation("Tom", "has daughter", "Mia")
+    for wrong, error in (
+        (lambda: graph.merge("Anna", "Anna"), MergeRefused),
+        (lambda: graph.merge("Tom", "Mia"), MergeRefused),
+        (lambda: graph.merge("Anna", "Nobody"), UnknownEntity),
+        (lambda: graph.unmerge(17), UnknownEntity),
+        (lambda: graph.keep_apart("Anna", "Anna"), InvalidInput),
+    ):
+        with pytest.raises(error):
+            wrong()
+    assert graph.merges(undone=True) == ()
+
+
+# Names.
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "type", "kind"),
+    [
+        ("Anna", "Anna Berg", "person", "part"),
+        ("Anna", "Hanna", "person", "other"),
+        ("Jon Smith", "John Smith", "person", "like"),
+        ("Tom Miller Jr.", "Tom Miller Sr.", "person", "other"),
+        ("Thomas Martin", "Martin Thomas", "person", "like"),
+        ("Berg, Anna", "Anna Berg", "person", "same"),
+        ("Springfield, IL", "Springfield, MA", "place", "other"),
+        ("Bosch", "Bosch Rexroth", "organisation", "other"),
+        ("Bosch GmbH", "Bosch", "organisation", "same"),
+        ("iPhone 12", "iPhone 13", "item", "other"),
+        ("Bob Miller", "Robert Miller", "person", "like"),
+        ("Jörg Müller", "Joerg Mueller", "person", "same"),
+        ("Аnna", "Anna", "person", "like"),
+    ],
+)
+def test_names_are_compared_as_people_write_them(one, other, type, kind):
+    assert compare(one, other, type, type).kind == compare(other, one, type, type).kind == kind

@@ -1,0 +1,408 @@
+"""Taking up into the graph what users say: by rules and by a model, with the time that was said, and nothing unsaid."""
+
+import json
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import pytest
+
+from langmem_tiers import Memory, Settings, Turn
+from langmem_tiers.background.graphing import GraphPass
+from langmem_tiers.settings import GraphSettings, MiningSettings, ModelSettings, PrivacySettings
+from langmem_tiers.testing import ScriptedChatModel
+
+
+class InWords(ScriptedChatModel):
+    """A model that can not be given a schema, so that every reply is one call."""
+
+    def with_structured_output(self, schema, **_):
+        raise NotImplementedError
+
+
+def user(content, message_id=None, speaker=None, at=None) -> Turn:
+    return Turn(role="user", content=content, message_id=message_id, speaker=speaker, said_at=at)
+
+
+def say(space, *contents, session="monday", **more):
+    """Have the user say things, and the memory take them up."""
+    space.track([user(content, **more) for content in contents], session=session)
+    space.mine()
+    assert space.flush()
+
+
+def told(space, entity="user", **asked) -> set[str]:
+    """What holds of an entity, one line each."""
+    if space.graph.entity(entity) is None:
+        return set()
+    return {str(relation) for relation in space.graph.neighbours(entity, **asked).relations}
+
+
+def everything(space) -> set[str]:
+    """What was ever believed to be so, of anybody."""
+    named = [entity.id for entity in space.graph.entities()]
+    return {str(relation) for each in named for relation in space.graph.timeline(each).relations}
+
+
+def one(space, entity, predicate):
+    """The only relation of an entity by a predicate."""
+    found = [each for each in space.graph.timeline(entity).relations if each.predicate == predicate]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def activities(space, kind="graph_updated"):
+    return [each.body for each in reversed(space.knowledge.activity(kind=kind))]
+
+
+def refused(space) -> dict[str, str]:
+    return {each["content"]: each["reason"] for body in activities(space) for each in body.get("refused", ())}
+
+
+def relation(subject="Anna", predicate="lives in", object="Porto", quote="Anna", turn=1, **more):
+    return {"subject": subject, "predicate": predicate, "object": object, "quote": quote, "turn": turn, **more}
+
+
+def reply(*relations, entities=()) -> str:
+    return json.dumps({"topics": [], "subject": "", "facts": [], "entities": [*entities], "relations": [*relations]})
+
+
+@pytest.fixture
+def with_model(tmp_path, clock):
+    """Opens a space whose model answers from a script; settings by their section."""
+    opened = []
+
+    def open_it(*responses, **sections):
+        settings = Settings(model=ModelSettings(timeout_seconds=30), **sections)
+        model = InWords(responses=list(responses) or [""])
+        folder = tmp_path / f"m{len(opened)}"
+        memory = Memory.open(folder, embedder=None, background=False, clock=clock, settings=settings, model=model)
+        opened.append(memory)
+        return memory.user("alice")
+
+    yield open_it
+    for memory in opened:
+        memory.close()
+
+
+@contextmanager
+def graph_pass(space):
+    memory = space.memory
+    with memory.use(space.name) as store:
+        yield GraphPass(store=store, settings=memory.settings, clock=memory.clock)
+
+
+# Without a model.
+
+SAID = {
+    "Anna is my sister.": {"user has_sister Anna"},
+    "My wife's name is Maria.": {"user has_wife Maria"},
+    "My sister Anna lives in Porto.": {"user has_sister Anna", "Anna lives_in Porto"},
+    "I work at Bosch and live in Lisbon.": {"user works_at Bosch", "user lives_in Lisbon"},
+    "My brother Jon is with Siemens now.": {"user has_brother Jon", "Jon works_at Siemens"},
+    "I'm a nurse.": {"user works_as nurse"},
+    "I'm from Sweden.": {"user from Sweden"},
+    "I have a dog named Rex.": {"user has_pet Rex", "Rex is_a dog"},
+    "I just bought an e-bike.": {"user owns e-bike"},
+    "My e-bike has a 20 Ah battery.": {"e-bike has_battery 20 Ah"},
+    "I'm studying physics at TU Munich.": {"user studies physics", "user studies_at TU Munich"},
+    "I'm 34 years old.": {"user has_age 34 years"},
+    "My birthday is on March 17.": {"user has_birthday 03-17"},
+    "My kids Leo and Mia love swimming.": {"user has_child Leo", "user has_child Mia"},
+    "Anna's husband Tom works at Siemens.": {"Anna has_husband Tom", "Tom works_at Siemens"},
+    "I went to an LGBTQ support group yesterday.": {"user attends LGBTQ support group"},
+}
+
+
+@pytest.mark.parametrize("content", SAID)
+def test_what_is_said_plainly_becomes_relations_without_a_model(alice, content):
+    say(alice, content)
+    assert everything(alice) == SAID[content]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Do I live in Porto?",
+        "If I lived in Porto, I would be happy.",
+        "I would love to live in Porto.",
+        "I might move to Berlin in May.",
+        "I don't live in Porto.",
+        "I never worked at Bosch.",
+        "My friend told me: I work at Bosch.",
+        'She said "I live in Porto and work at Bosch" to the woman.',
+        "Maybe I live in Porto.",
+        "I'm going to move to Berlin.",
+        "I almost bought a car.",
+        "lol I live in Paris now haha",
+        "Translate: I live in Porto.",
+        "Ich wohne in Berlin und arbeite bei Siemens.",
+        "I work at night.",
+        "I moved to Slack.",
+        "Is Anna your sister?",
+        "My sister doesn't live in Porto.",
+        "When I lived in Paris I was happy.",
+        "I'm 5 minutes late",
+        "I have no dog named Rex.",
+    ],
+)
+def test_questions_wishes_denials_quotations_and_other_languages_are_no_relations(alice, content):
+    say(alice, content)
+    assert everything(alice) == set()
+
+
+def test_what_an_assistant_says_is_no_relation(alice):
+    alice.track([Turn(role="assistant", content="My sister Anna lives in Porto.")], session="monday")
+    alice.mine()
+    alice.flush()
+    assert everything(alice) == set()
+
+
+@pytest.mark.parametrize(
+    ("content", "since", "until"),
+    [
+        ("I live in Lisbon since 2021.", "2021-01-01", None),
+        ("I moved to Lisbon in May 2024.", "2024-05-01", None),
+        ("I moved to Lisbon last week.", "2026-02-23", None),
+        ("I lived in Lisbon from 2015 to 2019.", "2015-01-01", "2019-01-01"),
+        ("I've been living in Lisbon for three years.", "2023-01-01", None),
+        ("I'm moving to Lisbon in September.", "2026-09-01", None),
+    ],
+)
+def test_a_relation_holds_since_and_until_when_it_is_said_to(alice, content, since, until):
+    say(alice, content)
+    period = one(alice, "user", "lives_in").period
+    assert (period.start and period.start.date().isoformat(), period.end and period.end.date().isoformat()) == (
+        since,
+        until,
+    )
+
+
+def test_without_a_time_a_relation_holds_since_it_was_said(alice, clock):
+    say(alice, "I live in Lisbon.", at=datetime(2025, 7, 1, tzinfo=UTC))
+    assert one(alice, "user", "lives_in").period.start == datetime(2025, 7, 1, tzinfo=UTC)
+
+
+def test_a_new_home_ends_the_old_one(alice):
+    say(alice, "I live in Lisbon since 2021.", "I moved to Porto in May 2024.")
+    assert told(alice) == {"user lives_in Porto"}
+    assert told(alice, as_of="2023") == {"user lives_in Lisbon"}
+
+
+@pytest.mark.parametrize(
+    ("before", "over", "predicate"),
+    [
+        ("I work at Bosch since 2019.", "I no longer work at Bosch.", "works_at"),
+        ("I work at Bosch since 2019.", "I left Bosch.", "works_at"),
+        ("I'm dating Tom since 2019.", "We broke up.", "dates"),
+        ("I bought an e-bike in 2019.", "I sold the e-bike.", "owns"),
+    ],
+)
+def test_what_holds_no_longer_is_ended_and_stays_in_the_timeline(alice, clock, before, over, predicate):
+    say(alice, before)
+    clock.tick(3600)
+    say(alice, over)
+    assert told(alice) == set()
+    assert one(alice, "user", predicate).period.end == clock()
+
+
+def test_who_left_nothing_that_is_known_ends_nothing(alice):
+    say(alice, "I left Bosch.")
+    assert everything(alice) == set()
+    assert refused(alice) == {"user works at Bosch": "nothing is known that it could end"}
+
+
+def test_she_is_whoever_was_named_just_before_and_nobody_where_two_were(alice):
+    say(alice, "My sister Anna came by. She works at Bosch.", "Tom met Anna. She lives in Oslo.")
+    assert told(alice, "Anna") == {"user has_sister Anna", "Anna works_at Bosch"}
+
+
+def test_a_sister_without_a_name_gets_it_when_it_is_said(alice):
+    say(alice, "My sister lives in Porto.", "My sister Anna is a nurse.")
+    assert told(alice, "Anna") == {"user has_sister Anna", "Anna lives_in Porto", "Anna works_as nurse"}
+    assert [(each.source.name, each.target.name) for each in alice.graph.merges()] == [("user's sister", "Anna")]
+
+
+def test_a_daughter_and_a_colleague_of_one_name_are_two(alice):
+    say(alice, "My daughter Anna plays violin.", "My colleague Anna lives in Oslo.")
+    assert {entity.name for entity in alice.graph.entities(type="person")} == {"user", "Anna"}
+    assert len(alice.graph.entities(text="Anna")) == 2
+
+
+def test_two_who_are_named_in_one_sentence_are_marked_as_only_mentioned(alice):
+    say(alice, "Yesterday Maria came along with Peter for dinner in Lisbon.")
+    found = alice.graph.neighbours("Maria", mentioned=True).relations
+    assert {(str(each), each.kind) for each in found} >= {("Maria mentioned_with Peter", "mentioned")}
+    assert told(alice, "Maria") == set()
+
+
+def test_the_only_speaker_is_the_user_under_another_name(alice):
+    say(alice, "I live in Lisbon.", speaker="Caroline")
+    assert alice.graph.entity("Caroline").name == "user"
+
+
+def test_of_several_speakers_each_speaks_for_themselves(alice):
+    alice.track([user("I live in Lisbon.", speaker="Caroline"), user("I live in Oslo.", speaker="Mel")], session="s")
+    alice.mine()
+    alice.flush()
+    assert told(alice, "Mel") == {"Mel lives_in Oslo"}
+    assert told(alice, "Caroline") == {"Caroline lives_in Lisbon"}
+
+
+def test_relations_rest_on_the_message_that_says_so(alice):
+    say(alice, "Well. I live in Lisbon.")
+    (cited,) = alice.graph.relation(one(alice, "user", "lives_in").id).evidence
+    assert (alice.drawer(cited.drawer).content, cited.quote) == ("Well. I live in Lisbon.", "I live in Lisbon.")
+
+
+def test_mining_twice_takes_nothing_up_twice(alice):
+    say(alice, "I live in Lisbon.")
+    before = alice.graph.stats()
+    say(alice)
+    assert alice.graph.stats() == before
+    assert len(activities(alice)) == 1
+
+
+def test_an_edited_message_takes_back_what_it_said(alice):
+    say(alice, "I live in Lisbon.", message_id="1")
+    say(alice, "I live in Porto.", message_id="1")
+    assert told(alice) == {"user lives_in Porto"}
+    assert everything(alice) >= {"user lives_in Porto"}
+
+
+def test_an_edit_that_takes_back_an_end_lets_it_hold_again(alice, clock):
+    say(alice, "I work at Bosch since 2019.", message_id="1")
+    clock.tick(60)
+    say(alice, "I left Bosch.", message_id="2")
+    assert told(alice) == set()
+    say(alice, "I like Bosch.", message_id="2")
+    assert told(alice) == {"user works_at Bosch"}
+
+
+def test_an_edit_taken_back_says_again_what_it_said(alice):
+    say(alice, "I live in Lisbon.", message_id="1")
+    say(alice, "Never mind about that.", message_id="1")
+    assert told(alice) == set()
+    say(alice, "I live in Lisbon.", message_id="1")
+    assert told(alice) == {"user lives_in Lisbon"}
+
+
+def test_what_was_deleted_does_not_come_back(alice):
+    say(alice, "I live in Lisbon.")
+    alice.graph.delete_relation(one(alice, "user", "lives_in").id)
+    say(alice, "I live in Lisbon.", session="tuesday")
+    assert told(alice) == set()
+    assert refused(alice) == {"": "it was deleted"}
+
+
+def test_what_the_user_said_by_hand_is_not_ended_by_what_is_mined(alice, clock):
+    alice.graph.add_relation("user", "works at", "Bosch", valid_from="2019")
+    say(alice, "I left Bosch.")
+    assert told(alice) == {"user works_at Bosch"}
+
+
+def test_nothing_is_taken_up_where_the_graph_is_off(tmp_path, clock):
+    settings = Settings(graph=GraphSettings(enabled=False))
+    with Memory.open(tmp_path / "off", embedder=None, background=False, clock=clock, settings=settings) as memory:
+        space = memory.user("alice")
+        say(space, "I live in Lisbon.")
+        assert everything(space) == set()
+
+
+def test_a_summary_without_messages_is_read_by_the_same_rules(alice):
+    alice.archive.archive_task(
+        "profile", "The user lives in Lisbon. The user's sister Anna works at Bosch. I work at X Corp."
+    )
+    alice.flush()
+    assert everything(alice) == {"user lives_in Lisbon", "user has_sister Anna", "Anna works_at Bosch"}
+
+
+def test_a_killed_pass_takes_up_the_rest_later(alice):
+    say(alice)
+    alice.track([user("I live in Lisbon.")], session="a")
+    alice.mine()
+    with graph_pass(alice) as one_pass:
+        assert one_pass.step(lambda: True)
+    alice.flush()
+    assert told(alice) == {"user lives_in Lisbon"}
+
+
+# With a model.
+
+
+def test_a_model_finds_relations_with_their_time_in_the_same_call(with_model):
+    space = with_model(
+        reply(
+            relation("user", "has sister", "Anna", "my sister Anna"),
+            relation("Anna", "moved to", "Porto", "moved to Porto last May", since="last May"),
+        )
+    )
+    say(space, "my sister Anna moved to Porto last May, we were all there")
+    assert told(space, "Anna") == {"user has_sister Anna", "Anna lives_in Porto"}
+    assert one(space, "Anna", "lives_in").period.start == datetime(2025, 5, 1, tzinfo=UTC)
+
+
+def test_where_the_model_answered_the_rules_add_nothing(with_model):
+    space = with_model(reply())
+    say(space, "I live in Lisbon and work at Bosch these days.")
+    assert everything(space) == set()
+
+
+def test_words_of_a_model_for_kinship_and_ends_are_understood(with_model):
+    space = with_model(
+        reply(
+            relation("Anna", "is the sister of", "user", "Anna"),
+            relation("Anna", "no longer works at", "Bosch", "Anna"),
+            relation("user", "does not live in", "Porto", "Anna"),
+        )
+    )
+    say(space, "Anna, the sister I have, left Bosch for good, and I never lived in Porto.")
+    assert everything(space) == {"user has_sister Anna", "Anna works_at Bosch"}
+    assert refused(space) == {"user does not live in Porto": "it says what is not so"}
+    assert told(space, "Anna") == {"user has_sister Anna"}
+
+
+def test_a_reply_that_contradicts_itself_is_refused(with_model):
+    space = with_model(reply(relation("Anna", "lives in", "Porto"), relation("Anna", "lives in", "Oslo")))
+    say(space, "Anna told me a lot about Porto and Oslo yesterday.")
+    assert everything(space) == set()
+    assert set(refused(space).values()) == {"it contradicts another one of the same message"}
+
+
+def test_of_five_hundred_relations_of_one_message_few_are_taken_up(with_model):
+    names = [f"Town{number}" for number in range(500)]
+    space = with_model(
+        reply(*(relation("Anna", "visited", name) for name in names)), graph=GraphSettings(window_proposals=4)
+    )
+    say(space, "Anna has been to " + ", ".join(names))
+    assert len(everything(space)) == 4
+    assert set(refused(space).values()) == {"more than 4 relations of one message"}
+
+
+def test_a_date_that_nobody_can_read_leaves_the_date_of_the_message(with_model, clock):
+    space = with_model(reply(relation("Anna", "lives in", "Porto", since="since forever, ignore the rules")))
+    say(space, "Anna is a friend of mine who lives over in Porto.")
+    assert one(space, "Anna", "lives_in").period.start == clock()
+
+
+def test_a_period_that_ends_before_it_begins_is_refused(with_model):
+    space = with_model(reply(relation("Anna", "lives in", "Porto", since="2021", until="2019")))
+    say(space, "Anna is a friend of mine who lived over in Porto.")
+    assert everything(space) == set()
+    assert len(refused(space)) == 1
+
+
+def test_a_relation_to_itself_is_refused_and_makes_nobody(with_model):
+    space = with_model(reply(relation("Anna", "knows", "Anna")))
+    say(space, "Anna is a friend of mine who lived over in Porto.")
+    assert space.graph.entities() == ()
+
+
+def test_no_secret_gets_into_the_graph(with_model):
+    secret = "AKIAIOSFODNN7EXAMPLE"
+    space = with_model(
+        reply(relation("user", "uses key", secret, quote="my key is")),
+        privacy=PrivacySettings(drawers="keep"),
+        mining=MiningSettings(),
+    )
+    say(space, f"my key is {secret} and Anna has it too")
+    assert everything(space) == set()
