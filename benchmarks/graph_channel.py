@@ -2,15 +2,16 @@
 
 Both speakers of a conversation are read as users, each by name. For each question of `--category` (2: those of time),
 the graph channel takes the entities that the question names and the drawers that their relations rest on, those
-whose words are like the question's first. It is counted how often a drawer with the evidence is among them that the
-first `--top` of recall do not hold. `--sheet` writes a seeded, shuffled sample of relations with their evidence and an
-empty column for the verdict: "right", "wrong" or "junk". The texts of LoCoMo may not be passed on: the sheet belongs
-beside the data.
+whose words are like the question's first. It is counted how often a drawer with the evidence is among as many of them
+as of recall (`--top`), where recall does not hold any. `--sheet` writes a seeded, shuffled sample of relations with
+their evidence and an empty column for the verdict: "right", "wrong" or "junk". The texts of LoCoMo may not be passed
+on: the sheet belongs beside the data.
 """
 
 from __future__ import annotations
 
 import csv
+import math
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -42,10 +43,8 @@ class Measured:
     turns: int = 0
     questions: int = 0
     named: int = 0
-    by_recall: int = 0
-    by_graph: int = 0
-    added: int = 0
-    drawers: list[int] = field(default_factory=list)
+    ranks: list[tuple[float, float]] = field(default_factory=list)
+    """Of each question, where the first drawer with evidence stands in recall and in the graph; infinity: nowhere."""
     relations: list[tuple[Relation, str, str]] = field(default_factory=list)
     mentioned: int = 0
 
@@ -55,16 +54,20 @@ def main() -> None:
     arguments.add_argument("--data", type=Path, required=True, help="the LoCoMo file")
     arguments.add_argument("--conversations", nargs="*", default=[], help="only these, by their sample ids")
     arguments.add_argument("--category", type=int, default=2)
-    arguments.add_argument("--top", type=int, default=10, help="drawers of recall, and of the graph")
+    arguments.add_argument(
+        "--top", type=int, nargs="*", default=[10, 1, 3, 5], help="drawers of recall, and of the graph"
+    )
     arguments.add_argument("--embedder", choices=("minilm", "hash"), default="minilm")
     arguments.add_argument("--sheet", type=Path, help="write a sample of relations to judge here")
     arguments.add_argument("--sample", type=int, default=60)
     given = arguments.parse_args()
     embedder = prepared("minilm") if given.embedder == "minilm" else HashEmbedder()
     measured = [
-        measure(sample, embedder, given.category, given.top) for sample in samples(given.data, given.conversations)
+        measure(sample, embedder, given.category, max(given.top)) for sample in samples(given.data, given.conversations)
     ]
-    report(f"What the graph adds to recall, category {given.category}", [*rows(measured)], given.out)
+    found = [row for top in given.top for row in rows(measured, top)]
+    report(f"What the graph adds to recall, category {given.category}", found, given.out)
+    report("Relations without a model", [*counts(measured)], given.out.with_stem(f"{given.out.stem}_relations"))
     if given.sheet:
         write_sheet(given.sheet, measured, given.sample, given.seed)
 
@@ -73,16 +76,18 @@ def measure(sample: LocomoSample, embedder: object, category: int, top: int) -> 
     """Store a conversation in a temporary memory, and ask its questions."""
     say(f"storing {sample.sample_id}")
     measured = Measured(name=sample.sample_id)
-    with tempfile.TemporaryDirectory() as folder:
-        with Memory.open(folder, embedder=embedder, background=False) as memory:
-            space = memory.user("locomo")
-            where = store(space, sample, measured)
-            space.mine()
-            space.flush()
-            gather(space, measured)
-            for question in sample.questions:
-                if question.get("category") == category:
-                    ask(space, str(question["question"]), evidence(question.get("evidence"), where), top, measured)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Memory.open(folder, embedder=embedder, background=False) as memory,
+    ):
+        space = memory.user("locomo")
+        where = store(space, sample, measured)
+        space.mine()
+        space.flush()
+        gather(space, measured)
+        for question in sample.questions:
+            if question.get("category") == category:
+                ask(space, str(question["question"]), evidence(question.get("evidence"), where), top, measured)
     return measured
 
 
@@ -101,7 +106,8 @@ def store(space: Space, sample: LocomoSample, measured: Measured) -> dict[str, i
 
 def evidence(told: object, where: dict[str, int]) -> frozenset[int]:
     """The drawers that hold the answer; malformed ones are left out."""
-    cited = [part.strip() for each in told if isinstance(each, str) for part in each.split(";")] if isinstance(told, list) else []
+    said = [each for each in told if isinstance(each, str)] if isinstance(told, list) else []
+    cited = [part.strip() for each in said for part in each.split(";")]
     return frozenset(where[each] for each in cited if each in where)
 
 
@@ -124,17 +130,16 @@ def ask(space: Space, question: str, gold: frozenset[int], top: int, measured: M
     if not gold:
         return
     measured.questions += 1
-    recalled = space.recall(
-        question, threshold=0, limit=top, token_budget=100_000, fallback=False, keep_receipt=False
-    )
-    first = {item.drawer.number for item in recalled.items if item.drawer is not None}
-    named = list(by_graph(space, question))
-    found = set(named[:top])
+    recalled = space.recall(question, threshold=0, limit=top, token_budget=100_000, fallback=False, keep_receipt=False)
+    first = [item.drawer.number for item in recalled.items if item.drawer is not None]
+    named = list(dict.fromkeys(by_graph(space, question)))
     measured.named += bool(named)
-    measured.drawers.append(len(found))
-    measured.by_recall += bool(gold & first)
-    measured.by_graph += bool(gold & found)
-    measured.added += bool((gold & found) - first) and not gold & first
+    measured.ranks.append((rank(first, gold), rank(named, gold)))
+
+
+def rank(numbers: Sequence[int], gold: frozenset[int]) -> float:
+    """The place of the first that holds evidence, from 1; infinity where none does."""
+    return next((place for place, number in enumerate(numbers, 1) if number in gold), math.inf)
 
 
 def by_graph(space: Space, question: str) -> Iterator[int]:
@@ -160,33 +165,35 @@ def _overlap(relation: Relation, wanted: set[str]) -> int:
     return len({stem(word) for word in meaningful_words(said)} & wanted)
 
 
-def rows(measured: Sequence[Measured]) -> Iterator[Row]:
-    for one in measured:
-        yield row(one.name, [one])
-    yield row("all", measured)
+def rows(measured: Sequence[Measured], top: int) -> Iterator[Row]:
+    for name, of in [*((one.name, [one]) for one in measured), ("all", measured)]:
+        ranks = [each for one in of for each in one.ranks]
+        yield {
+            "conversation": name,
+            "top": top,
+            "questions": len(ranks),
+            "found by recall %": _share([recall <= top for recall, _ in ranks]),
+            "found by graph %": _share([graph <= top for _, graph in ranks]),
+            "added by graph %": _share([graph <= top < recall for recall, graph in ranks]),
+        }
 
 
-def row(name: str, of: Sequence[Measured]) -> Row:
-    questions = sum(one.questions for one in of)
-    turns = sum(one.turns for one in of)
-    stated = sum(sum(relation.kind == "stated" for relation, _, _ in one.relations) for one in of)
+def counts(measured: Sequence[Measured]) -> Iterator[Row]:
+    for name, of in [*((one.name, [one]) for one in measured), ("all", measured)]:
+        turns = sum(one.turns for one in of)
+        stated = sum(sum(relation.kind == "stated" for relation, _, _ in one.relations) for one in of)
+        yield {
+            "conversation": name,
+            "turns": turns,
+            "relations": stated,
+            "per 100 turns": 100 * stated / max(1, turns),
+            "mentioned": sum(one.mentioned for one in of),
+            "questions that name somebody": sum(one.named for one in of),
+        }
 
-    def share(count: int) -> float:
-        return 100 * count / questions if questions else 0.0
 
-    return {
-        "conversation": name,
-        "questions": questions,
-        "names somebody %": share(sum(one.named for one in of)),
-        "found by recall %": share(sum(one.by_recall for one in of)),
-        "found by graph %": share(sum(one.by_graph for one in of)),
-        "added by graph %": share(sum(one.added for one in of)),
-        "drawers of graph": sum(sum(one.drawers) for one in of) / max(1, questions),
-        "turns": turns,
-        "relations": stated,
-        "per 100 turns": 100 * stated / max(1, turns),
-        "mentioned": sum(one.mentioned for one in of),
-    }
+def _share(found: Sequence[bool]) -> float:
+    return 100 * sum(found) / len(found) if found else 0.0
 
 
 def write_sheet(path: Path, measured: Sequence[Measured], most: int, seed: int) -> None:

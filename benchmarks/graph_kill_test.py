@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from threading import Timer
 from time import perf_counter
 
-from graph_writer import SPACE
+from graph_writer import SPACE, told
 from reporting import Row, parser, report, say
 
 from langmem_tiers import Memory
@@ -27,7 +27,7 @@ WRITER = Path(__file__).with_name("graph_writer.py")
 
 @dataclass
 class Counts:
-    """What all rounds together came to; what was acknowledged is subject, target and year by relation id."""
+    """What all rounds together came to; what was acknowledged is subject, target and start by relation id."""
 
     kills: int = 0
     before_ready: int = 0
@@ -94,12 +94,8 @@ def examine(folder: str, counts: Counts) -> None:
             rows = list(relations.every(connection, store.key))
             found = {made.id: made for made in relations.relations_of(connection, store.key, rows)}
     counts.lost = len(counts.acknowledged.keys() - found.keys())
-    said = {each: [made.subject.name, made.target, _year(made.period.start)] for each, made in found.items()}
-    counts.altered = sum(said[each] != told for each, told in counts.acknowledged.items() if each in said)
-
-
-def _year(start: object) -> str:
-    return "" if start is None else str(start)[:4]
+    kept = {each: told(made) for each, made in found.items()}
+    counts.altered = sum(kept[each] != said for each, said in counts.acknowledged.items() if each in kept)
 
 
 def failures(counts: Counts) -> int:

@@ -12,6 +12,7 @@ import sys
 
 from langmem_tiers import Memory, Space
 from langmem_tiers.errors import MemoryTiersError
+from langmem_tiers.knowledge_graph.types import Relation
 
 SPACE = "users/bench"
 PLACES = 40
@@ -49,14 +50,19 @@ def step(rng: random.Random, space: Space, person: str) -> None:
     """Somebody moves somewhere, and in some cases on; some meet."""
     graph, year = space.graph, rng.randrange(1950, 2020)
     for moved in range(rng.choice((1, 1, 2))):
-        place, since = f"Place {rng.randrange(PLACES)}", f"{year + moved}"
-        tell(graph.add_relation(person, "lives in", place, valid_from=since).relation.id, person, place, since)
+        place = f"Place {rng.randrange(PLACES)}"
+        tell(graph.add_relation(person, "lives in", place, valid_from=f"{year + moved}").relation)
     if rng.random() < 0.2:
-        tell(graph.add_relation(person, "has age", value=year).relation.id, person, str(year), "")
+        tell(graph.add_relation(person, "has age", value=year).relation)
 
 
-def tell(*parts: str) -> None:
-    say("\t".join(parts))
+def tell(made: Relation) -> None:
+    say("\t".join((made.id, *told(made))))
+
+
+def told(made: Relation) -> list[str]:
+    """What is compared later: of whom, what, and since when."""
+    return [made.subject.name, made.target, "" if made.period.start is None else made.period.start.isoformat()]
 
 
 def say(line: str) -> None:

@@ -7,6 +7,7 @@ graph with tools. Values in the state are plain JSON and the message history sta
 
 from langmem_tiers.graphs.agent import AgentGraph, memory_agent
 from langmem_tiers.graphs.chatting import chat, converse
+from langmem_tiers.graphs.dream import DreamGraph, DreamInput, DreamOutput, dream_graph
 from langmem_tiers.graphs.flush import FlushNode, flush_before_compaction, flush_node
 from langmem_tiers.graphs.identity import Scope, SpaceChoice, resolve_scope
 from langmem_tiers.graphs.models import chat_model
@@ -20,6 +21,9 @@ from langmem_tiers.graphs.window import window_start
 __all__ = [
     "DEFAULT_SYSTEM_PROMPT",
     "AgentGraph",
+    "DreamGraph",
+    "DreamInput",
+    "DreamOutput",
     "FlushNode",
     "MemoryContext",
     "MemoryInput",
@@ -35,6 +39,7 @@ __all__ = [
     "chat",
     "chat_model",
     "converse",
+    "dream_graph",
     "flush_before_compaction",
     "flush_node",
     "memory_agent",

@@ -60,6 +60,11 @@ def resolve_scope(
     )
 
 
+def authenticated_user(config: RunnableConfig | None, runtime: Runtime[Any] | None) -> str | None:
+    """Who the server knows the run to be of; None where it runs without authentication."""
+    return _Run(config, runtime).authenticated()
+
+
 def current_runtime() -> Runtime[Any] | None:
     """The runtime of the node that is running; None outside of a graph."""
     try:
@@ -76,8 +81,13 @@ class _Run:
         self.runtime = runtime
         self._configurable: Mapping[str, Any] = self.config.get("configurable") or {}
 
+    def authenticated(self) -> str | None:
+        server = getattr(self.runtime, "server_info", None)
+        identity = _text(getattr(getattr(server, "user", None), "identity", None))
+        return identity or _text(self._configurable.get("langgraph_auth_user_id"))
+
     def user(self) -> str | None:
-        return self._authenticated() or self.said("user_id") or _text(self._configurable.get("langgraph_user_id"))
+        return self.authenticated() or self.said("user_id") or _text(self._configurable.get("langgraph_user_id"))
 
     def thread(self) -> str | None:
         execution = getattr(self.runtime, "execution_info", None)
@@ -86,11 +96,6 @@ class _Run:
     def said(self, key: str) -> str | None:
         """What the context says, else the configurable."""
         return _text(peek(getattr(self.runtime, "context", None), key)) or _text(self._configurable.get(key))
-
-    def _authenticated(self) -> str | None:
-        server = getattr(self.runtime, "server_info", None)
-        identity = _text(getattr(getattr(server, "user", None), "identity", None))
-        return identity or _text(self._configurable.get("langgraph_auth_user_id"))
 
 
 def _space_of(run: _Run, space: SpaceChoice | None) -> str | None:

@@ -13,8 +13,17 @@
     │   ├── InvalidSettings
     │   ├── InvalidDirective      a file in place of a built-in prompt that can not be used
     │   ├── NaiveDatetime         a time without a zone
+    │   ├── InvalidRelation       a relation that can not be, such as of something to itself
+    │   ├── InvalidPeriod         a time that ends before it begins, or is none
+    │   ├── AmbiguousEntity       a name that several entities have
+    │   ├── MergeRefused          two entities that can not be one
     │   └── InvalidVector         NaN, infinite or wrong-sized vectors from an embedder
     ├── MissingUser (ValueError)  nobody said whose memory it is
+    ├── UnknownEntity (LookupError)   no entity of the graph has this id or name
+    ├── UnknownRelation (LookupError) no relation has this id
+    ├── UnknownDream (LookupError)    no dream has this id
+    ├── DreamConflict (RuntimeError)  later changes touched what a dream is to be undone of
+    ├── LeaseLost (RuntimeError)      somebody else took over what only one may do
     ├── UnknownEntry (LookupError)    no entry of the knowledge has this id
     ├── EntryChanged (RuntimeError)   somebody else changed the entry first
     ├── AuthorityTooLow (RuntimeError)   a higher authority stands behind the entry

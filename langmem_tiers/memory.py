@@ -8,6 +8,7 @@ import os
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
@@ -38,6 +39,7 @@ from langmem_tiers.storage.folder import open_memory_folder, space_names, unread
 from langmem_tiers.storage.open_spaces import OpenSpaces
 from langmem_tiers.storage.store import SpaceStore
 from langmem_tiers.storage.usages import Usage, UsageKey
+from langmem_tiers.twins import twin
 from langmem_tiers.writing.listeners import Listener
 from langmem_tiers.writing.mining.vectors import embed_with
 
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
     from langchain_core.language_models import BaseChatModel
 
+    from langmem_tiers.dream.types import DreamReport, Trigger
     from langmem_tiers.embeddings.base import Embedder
 
 log = logging.getLogger(__name__)
@@ -182,6 +185,16 @@ class Memory:
         """
         return self.finish(None, arguments.seconds(timeout, "timeout"))
 
+    def dream(self, *, dry_run: bool = False) -> tuple[DreamReport, ...]:
+        """Consolidate every space, one after the other; see `Space.dream`.
+
+        Raises:
+            StorageError: the spaces before this one are done.
+        """
+        return tuple(self.space(name).dream(dry_run=dry_run) for name in self.spaces())
+
+    adream = twin(dream)
+
     def on_activity(self, listener: Listener) -> Callable[[], None]:
         """Have a function called after each thing that the memory does by itself; call the result to end that.
 
@@ -261,6 +274,7 @@ class Memory:
             embed=embed_with(self.embedder_of(store.name)),
             directives=Directives(self.path),
             listeners=self.listeners,
+            dream=partial(self._dream, store.name),
         )
 
     def use(self, name: str) -> AbstractContextManager[SpaceStore]:
@@ -312,6 +326,11 @@ class Memory:
         if self._worker is not None and later is not None:
             self._worker.wake_later(name, max(later, _SOONEST))
         return outcome
+
+    def _dream(self, name: str, trigger: Trigger) -> DreamReport:
+        from langmem_tiers.dream import flow
+
+        return flow.dream(self, name, trigger=trigger, dry_run=False)
 
     def _usage_key(self, source: str, model: str, session: str = "") -> UsageKey:
         return UsageKey(day=f"{self.clock():%Y-%m-%d}", session=session, source=source, model=model)

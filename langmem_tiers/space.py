@@ -28,6 +28,8 @@ from langmem_tiers.types import (
 
 if TYPE_CHECKING:
     from langmem_tiers.documents.documents import Documents
+    from langmem_tiers.dream.golden import Golden
+    from langmem_tiers.dream.types import DreamReport
     from langmem_tiers.episodes.archive import Episodes
     from langmem_tiers.identity.identity import Identity
     from langmem_tiers.knowledge.knowledge import Knowledge
@@ -85,6 +87,13 @@ class Space:
         from langmem_tiers.documents.documents import Documents
 
         return Documents(self)
+
+    @property
+    def golden(self) -> Golden:
+        """Questions that a dream must not make worse."""
+        from langmem_tiers.dream.golden import Golden
+
+        return Golden(self)
 
     def track(
         self,
@@ -326,6 +335,63 @@ class Space:
             reports = mine(self.memory.deriving(store).miner(), wanted)
         self.memory.wake(self.name)
         return reports
+
+    def dream(self, *, dry_run: bool = False) -> DreamReport:
+        """Consolidate the space now: merge and retire entries, infer preferences, take up episodes, tend the graph.
+
+        What a model or rules propose is judged, capped and applied in one transaction, unless recall would become
+        worse by it. Only one dream is under way in a space at a time: another one is `skipped`. With a model this
+        waits for it.
+
+        Args:
+            dry_run: Change nothing, and report what would change (`previewed`).
+
+        Raises:
+            LeaseLost: it took so long that another dream began; nothing was written.
+            StorageError: nothing was written.
+        """
+        from langmem_tiers.dream import dreams
+
+        return dreams.dream(self, dry_run=dry_run)
+
+    def dreams(self, *, limit: int = 20) -> tuple[DreamReport, ...]:
+        """What became of the last dreams, newest first: what each decided, refused and why, and what it cost.
+
+        Raises:
+            InvalidInput: `limit` is below 1.
+        """
+        from langmem_tiers.dream import dreams
+
+        return dreams.latest(self, limit=limit)
+
+    def undo_dream(self, dream_id: str) -> DreamReport:
+        """Put back what a dream changed, byte for byte, in one transaction; what recalls have counted since stays.
+
+        Raises:
+            UnknownDream: there is none of this id.
+            InvalidInput: it was undone already, or changed nothing.
+            DreamConflict: later changes touched the same records; it names them, and nothing was put back.
+        """
+        from langmem_tiers.dream import dreams
+
+        return dreams.undo(self, dream_id)
+
+    def redo_dream(self, dream_id: str) -> DreamReport:
+        """Let a dream that was undone hold again, with the same ids and words; no model is asked.
+
+        Raises:
+            UnknownDream: there is none of this id.
+            InvalidInput: it was not undone.
+            DreamConflict: later changes touched the same records; it names them, and nothing was changed.
+        """
+        from langmem_tiers.dream import dreams
+
+        return dreams.redo(self, dream_id)
+
+    adream = twin(dream)
+    adreams = twin(dreams)
+    aundo_dream = twin(undo_dream)
+    aredo_dream = twin(redo_dream)
 
     def usage(self, *, days: int | None = None, by: UsageBy = "source") -> tuple[UsageLine, ...]:
         """What models took for this space, in the last `days` days or ever, by source, day, session or model.

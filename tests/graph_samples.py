@@ -105,7 +105,8 @@ def hub(leaves):
     sample.entity("Marta Fernández", "person")
     for n, name in enumerate(names):
         sample.entity(name, types[n % 8])
+    for n, name in enumerate(names):
         sample.relate("Marta Fernández", "knows_of", name, f"{2000 + n % 25}", "2025" if n % 3 == 0 else None)
         if n % 4 == 0:
-            sample.relate(name, "works_with", names[n * 7 % leaves if n else 1], "2020-05")
+            sample.relate(name, "works_with", names[(n * 7 + 1) % leaves], "2020-05")
     return sample

@@ -33,6 +33,15 @@ def test_two_killed_writers_lose_nothing(run):
     assert (row["kills"], row["lost"], row["doubled"], row["problems found"]) == (2, 0, 0, "none")
 
 
+def test_two_killed_writers_of_the_graph_lose_nothing(run):
+    row = run("graph_kill_test.py", "--kills", 2, "--longest", 0.5)
+    assert (row["kills"], row["lost"], row["altered"], row["problems found"]) == (2, 0, 0, "none")
+
+
+def test_the_graph_is_timed(run):
+    assert run("graph_latency.py", "--relations", 200, "--questions", 2)["p50 ms"] > 0
+
+
 def test_two_writers_at_once_lose_nothing(run):
     row = run("two_writers.py", "--turns", 40)
     assert (row["acknowledged"], row["errors"], row["lost"], row["not found by search"]) == (80, 0, 0, 0)

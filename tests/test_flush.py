@@ -380,11 +380,11 @@ def test_a_model_that_hangs_holds_up_a_flush_no_longer_than_its_time(opened):
     released = threading.Event()
 
     def hang(_):
-        released.wait(4)  # beyond the time of the flush: the reply must not be waited for
+        released.wait(20)  # beyond the time of the flush: the reply must not be waited for
         return reply()
 
     model = InWords(responses=[hang])
-    memory = opened(model=model, flush=FlushSettings(messages=2, timeout_seconds=0.2))
+    memory = opened(model=model, flush=FlushSettings(messages=2, timeout_seconds=1))
     report = flushed(memory, talk(40, human(LISBON)))
     released.set()
     assert len(model.requests) == 1

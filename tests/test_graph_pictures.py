@@ -11,6 +11,7 @@ import pytest
 
 from langmem_tiers.errors import InvalidInput, MissingExtra, StorageError
 from langmem_tiers.knowledge_graph.pictures import draw, draw_timeline
+from langmem_tiers.knowledge_graph.pictures.fonts import Lettering
 from langmem_tiers.knowledge_graph.types import Subgraph, Timeline
 from tests.graph_samples import NOW, Sample, family, hub
 
@@ -21,7 +22,7 @@ NAMES = (
     "مرحبا بالعالم",
     "नमस्ते",
     "😀🧑‍🚀",
-    "$x^2$ \\frac",
+    "$x^2$ $\\nosuch$",
     "𒀀𒀁",
     "a\x00b\u202ec\ud800d",
     HOSTILE,
@@ -121,6 +122,11 @@ def test_any_name_in_any_script_is_drawn_without_a_word(tmp_path, suffix, capfd,
     if suffix != "html":
         draw_timeline(sample.timeline("Anna"), tmp_path / f"names.{suffix}", at=NOW, title=HOSTILE)
     assert (capfd.readouterr(), caplog.text) == (("", ""), "")
+
+
+def test_what_no_font_of_this_machine_has_is_a_dot_in_a_png():
+    text = "Anna \U00010ffe\U00010fff!"
+    assert Lettering([text]).drawable(text) == "Anna ·!"
 
 
 def test_a_png_is_one_and_is_fine_enough_to_be_read(tmp_path):

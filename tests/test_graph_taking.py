@@ -119,41 +119,41 @@ def test_what_is_said_plainly_becomes_relations_without_a_model(alice, content):
     assert everything(alice) == SAID[content]
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "Do I live in Porto?",
-        "If I lived in Porto, I would be happy.",
-        "I would love to live in Porto.",
-        "I might move to Berlin in May.",
-        "I don't live in Porto.",
-        "I never worked at Bosch.",
-        "My friend told me: I work at Bosch.",
-        'She said "I live in Porto and work at Bosch" to the woman.',
-        "Maybe I live in Porto.",
-        "I'm going to move to Berlin.",
-        "I almost bought a car.",
-        "lol I live in Paris now haha",
-        "Translate: I live in Porto.",
-        "Ich wohne in Berlin und arbeite bei Siemens.",
-        "I work at night.",
-        "I moved to Slack.",
-        "Is Anna your sister?",
-        "My sister doesn't live in Porto.",
-        "When I lived in Paris I was happy.",
-        "I'm 5 minutes late",
-        "I have no dog named Rex.",
-    ],
-)
-def test_questions_wishes_denials_quotations_and_other_languages_are_no_relations(alice, content):
-    say(alice, content)
+UNSAID = [
+    "Do I live in Porto?",
+    "If I lived in Porto, I would be happy.",
+    "I would love to live in Porto.",
+    "I might move to Berlin in May.",
+    "I don't live in Porto.",
+    "I never worked at Bosch.",
+    "I live in Porto no more.",
+    "My friend told me: I work at Bosch.",
+    'She said "I live in Porto and work at Bosch" to the woman.',
+    "Maybe I live in Porto.",
+    "I'm going to move to Berlin.",
+    "I'm moving to Berlin in May, or at least I hope to.",
+    "I almost bought a car.",
+    "lol I live in Paris now haha",
+    "Translate: I live in Porto.",
+    "Ich wohne in Berlin und arbeite bei Siemens.",
+    "I work at night.",
+    "I moved to Slack.",
+    "Is Anna your sister?",
+    "My sister doesn't live in Porto.",
+    "When I lived in Paris I was happy.",
+    "I'm 5 minutes late",
+    "I have no dog named Rex.",
+]
+
+
+def test_questions_wishes_denials_quotations_and_other_languages_are_no_relations(alice):
+    say(alice, *UNSAID)
     assert everything(alice) == set()
 
 
 def test_what_an_assistant_says_is_no_relation(alice):
     alice.track([Turn(role="assistant", content="My sister Anna lives in Porto.")], session="monday")
-    alice.mine()
-    alice.flush()
+    say(alice, "Good to know, thanks for telling me.")
     assert everything(alice) == set()
 
 
@@ -229,7 +229,7 @@ def test_a_daughter_and_a_colleague_of_one_name_are_two(alice):
 
 
 def test_two_who_are_named_in_one_sentence_are_marked_as_only_mentioned(alice):
-    say(alice, "Yesterday Maria came along with Peter for dinner in Lisbon.")
+    say(alice, "Yesterday we were with Maria and Peter for dinner in Lisbon.")
     found = alice.graph.neighbours("Maria", mentioned=True).relations
     assert {(str(each), each.kind) for each in found} >= {("Maria mentioned_with Peter", "mentioned")}
     assert told(alice, "Maria") == set()
@@ -368,6 +368,18 @@ def test_a_reply_that_contradicts_itself_is_refused(with_model):
     assert set(refused(space).values()) == {"it contradicts another one of the same message"}
 
 
+def test_several_whom_one_employs_do_not_contradict_each_other(with_model):
+    space = with_model(reply(relation("Bosch", "employs", "Anna"), relation("Bosch", "employs", "Tom", "Tom")))
+    say(space, "Anna and Tom both have a job with Bosch these days.")
+    assert everything(space) == {"Anna works_at Bosch", "Tom works_at Bosch"}
+
+
+def test_what_is_only_named_is_known_too(with_model):
+    space = with_model(reply(entities=[{"name": "Rex", "type": "animal", "quote": "Rex", "turn": 1}]))
+    say(space, "Yesterday Rex slept on the couch all day.")
+    assert [(each.name, each.type) for each in space.graph.entities()] == [("Rex", "pet")]
+
+
 def test_of_five_hundred_relations_of_one_message_few_are_taken_up(with_model):
     names = [f"Town{number}" for number in range(500)]
     space = with_model(
@@ -389,6 +401,29 @@ def test_a_period_that_ends_before_it_begins_is_refused(with_model):
     say(space, "Anna is a friend of mine who lived over in Porto.")
     assert everything(space) == set()
     assert len(refused(space)) == 1
+
+
+def test_what_looks_like_an_id_or_an_instruction_is_refused_and_the_rest_is_taken_up(with_model):
+    space = with_model(
+        reply(
+            relation("user", "knows", "deadbeef1234", "deadbeef1234"),
+            relation("user", "lives in", "Porto", "Porto"),
+        )
+    )
+    say(space, "My contact deadbeef1234 is somebody whom I met in Porto.")
+    assert everything(space) == {"user lives_in Porto"}
+    assert list(refused(space)) == ["user knows deadbeef1234"]
+
+
+def test_the_users_sister_of_a_model_is_the_sister_that_is_known(with_model):
+    space = with_model(
+        reply(
+            relation("user", "has sister", "Anna", "my sister Anna"),
+            relation("user's sister", "lives in", "Porto", "Porto"),
+        )
+    )
+    say(space, "You know my sister Anna, who lives in Porto, and the user's sister is what you call her.")
+    assert everything(space) == {"user has_sister Anna", "Anna lives_in Porto"}
 
 
 def test_a_relation_to_itself_is_refused_and_makes_nobody(with_model):

@@ -707,18 +707,19 @@ def test_a_prompt_is_the_built_in_one_until_the_memory_has_its_own(overrides):
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        (b"", "is empty"),
-        (b" \n", "is empty"),
-        (b"caf\xe9", "is no UTF-8 text"),
-        (b"a\x00b", "is no text"),
-        (b"x" * 20_001, "has more than 20,000 characters"),
+        (b"", " is empty"),
+        (b" \n", " is empty"),
+        (b"one\ncaf\xe9", ", line 2, is no UTF-8 text"),
+        (b"one\n\na\x00b", ", line 3, is no text"),
+        (b"x" * 20_001, ", line 1, has more than 20,000 characters"),
+        (b"line\n" * 5_000, ", line 4001, has more than 20,000 characters"),
     ],
 )
-def test_a_bad_prompt_is_an_error_that_names_its_file(overrides, content, what):
+def test_a_bad_prompt_is_an_error_that_names_its_file_and_line(overrides, content, what):
     overrides.write_bytes(content)
     with pytest.raises(InvalidDirective) as error:
         Directives(overrides.parent.parent).text("memory-rules")
-    assert error.value.message == f"The prompt {overrides} {what}."
+    assert error.value.message == f"The prompt {overrides}{what}."
 
 
 def test_so_is_one_that_is_no_file_or_leads_nowhere(overrides):

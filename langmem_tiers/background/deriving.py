@@ -1,4 +1,4 @@
-"""What is derived from what was said and saved: enriched entries, mined conversations, episodes of those that ended.
+"""What is derived from what was said and saved: entries, episodes, the graph, and dreams of all that.
 
 All may ask a model, so they come after everything that a recall waits for.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from langmem_tiers.background.archiving import ArchivingPass
+from langmem_tiers.background.dreaming import Dream, DreamingPass
 from langmem_tiers.background.enriching import EnrichingPass
 from langmem_tiers.background.expiring import ExpiringPass
 from langmem_tiers.background.graphing import GraphPass
@@ -36,6 +37,7 @@ class Deriving:
     embed: Embed
     directives: Directives
     listeners: Sequence[Listener] = ()
+    dream: Dream | None = None
 
     def step(self, stop: Callable[[], bool]) -> bool:
         """Do what is due; False when nothing was. Between steps `stop` is asked."""
@@ -48,16 +50,21 @@ class Deriving:
 
     def _steps(self) -> tuple[Callable[[Callable[[], bool]], bool], ...]:
         steps = (self._enriching().step, self._mining().step, self._archiving().step)
-        return (*steps, self._graphing().step) if self.settings.graph.enabled else steps
+        graphing = (self._graphing().step,) if self.settings.graph.enabled else ()
+        return (*steps, *graphing, self._dreaming().step)
 
     def seconds_to_next(self) -> float | None:
-        """Seconds until something is due, 0 when it is now; None if never as things are."""
+        """Seconds until something is due, 0 when it is now; None if never as things are.
+
+        What waits for a moment is looked at every `prune_hours` at the latest: machines sleep, and clocks are set.
+        """
         with self.store.reading() as connection:
-            passes = (self._expiring(), self._mining(), self._archiving())
+            passes = (self._expiring(), self._mining(), self._archiving(), self._dreaming())
             moments = [each.next_due(connection) for each in passes]
         moments.append(self._enriching().next_due())
         due = [moment for moment in moments if moment is not None]
-        return max(0.0, (min(due) - to_millis(self.clock())) / 1000) if due else None
+        latest = self.settings.dream.prune_hours * 3600
+        return min(max(0.0, (min(due) - to_millis(self.clock())) / 1000), latest) if due else None
 
     def miner(self) -> Miner:
         """What mines this space."""
@@ -99,6 +106,9 @@ class Deriving:
             asker=self.asker,
             listeners=self.listeners,
         )
+
+    def _dreaming(self) -> DreamingPass:
+        return DreamingPass(store=self.store, settings=self.settings.dream, clock=self.clock, dream=self.dream)
 
     def _archiving(self) -> ArchivingPass:
         return ArchivingPass(

@@ -21,10 +21,12 @@ from langmem_tiers.palace.words import word_set
 
 # What begins a phrase that says more of what stands before it, so that this holds without it as well.
 _LINKS = """
-    in on at as with for from by to of near since until during about into over under through between against along
+    in on at as with for from by of near since until during about into over under through between against along
     among behind beyond before after named called who whom whose which that where because and or
 """
-_BREAK = re.compile(rf"(?:[,;]\s*|\s+)(?=(?P<link>{'|'.join(_LINKS.split())})\s)|[,;]\s+|[.:!?]\s+(?=\S)", re.IGNORECASE)
+_BREAK = re.compile(
+    rf"(?:[,;]\s*|\s+)(?=(?P<link>{'|'.join(_LINKS.split())})\s)|[,;]\s+|[.:!?]\s+(?=\S)", re.IGNORECASE
+)
 _LISTING = word_set(", and or")
 # Words that say who, where and when. All others that turn a meaning have to be the same in both: all, never, may, only.
 _LOOSE = word_set(
@@ -49,7 +51,7 @@ def blended(content: str, sources: Sequence[str]) -> str | None:
     """Why a sentence can not stand for others; None where it tells all that they tell, and no more.
 
     Example:
-        >>> blended("The user works at Bosch as an engineer.", ["The user works at Bosch.", "The user works as an engineer."])
+        >>> blended("Ann works at Bosch as a cook.", ["Ann works at Bosch.", "Ann works as a cook."])
         >>> blended("The user has cats.", ["The user has two cats.", "The user has three cats."])
         'they give one thing different values'
     """
@@ -127,7 +129,7 @@ def _of_words(here: Wording, there: Wording) -> str | None:
 
 
 def _of_loose(here: Wording, there: Wording, more_here: bool, more_there: bool) -> str | None:
-    """"Before noon" is not "after noon": only who tells more may have a preposition more."""
+    """What small words turn: noon is before and after; only who tells more may have a preposition more."""
     first, second = Counter(here.turning), Counter(there.turning)
     if (first - second and not more_here) or (second - first and not more_there):
         return f"turned by: {', '.join(sorted((first - second) + (second - first)))}"

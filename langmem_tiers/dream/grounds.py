@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from functools import reduce
 
 from langmem_tiers.dream.blending import says
 from langmem_tiers.dream.types import EntrySeen
@@ -40,7 +39,7 @@ class ByWord:
         """The entries that hold every telling word of a text, in their order."""
         words = wording(text).words
         held = sorted((self._holding(word.text) for word in words), key=len)
-        return [self.entries[place] for place in sorted(reduce(set.__and__, held))] if held else []
+        return [self.entries[place] for place in sorted(set.intersection(*held))] if held else []
 
     def _holding(self, word: str) -> set[int]:
         return set().union(*(self._places.get(form, set()) for form in forms(word)))
@@ -69,9 +68,7 @@ def says_nothing(entry: EntrySeen) -> bool:
     """Whether it is small talk that was taken for a fact; what the user saved is what they wanted to keep."""
     if entry.authority >= Authority.USER:
         return False
-    said = wording(entry.content)
-    telling = set(meaningful_words(entry.content)) - _NO_NEWS
-    return not telling and not any(word.name or word.number for word in said.words if word.text not in _NO_NEWS)
+    return not set(meaningful_words(entry.content)) - _NO_NEWS
 
 
 def alike_kept(here: EntrySeen, there: EntrySeen) -> str | None:
@@ -83,12 +80,8 @@ def alike_kept(here: EntrySeen, there: EntrySeen) -> str | None:
         return "they hold for different times"
     if dict(here.metadata) != dict(there.metadata):
         return "their metadata differ"
-    return "one of them is an anti-pattern" if is_special(here) != is_special(there) else None
-
-
-def is_special(entry: EntrySeen) -> bool:
-    """Whether its category says how it is to be used: what is filed there binds the agent, or was only inferred."""
-    return special(entry.category) is not None
+    same_use = special(here.category) == special(there.category)
+    return None if same_use else f"{special(here.category) or special(there.category)} is a category of its own"
 
 
 def special(category: str) -> str | None:

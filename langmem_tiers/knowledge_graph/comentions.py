@@ -9,7 +9,7 @@ from langmem_tiers.knowledge_graph.rules.claim import Claim
 from langmem_tiers.palace import tag_people
 from langmem_tiers.palace.names import Name, addressed, names
 from langmem_tiers.palace.tag_places import places
-from langmem_tiers.palace.words import FUNCTION_WORDS, word_set, words
+from langmem_tiers.palace.words import FIRST_PERSON, FUNCTION_WORDS, word_set, words
 
 PREDICATE = "mentioned with"
 # A sentence that names more is a list.
@@ -21,7 +21,7 @@ _NO_NAMES = word_set("congrats woohoo yay omg haha gosh wow btw lol fyi pics pho
 
 def together(sentence: str, speaker: str | None = None) -> Iterator[Claim]:
     """A claim for each two that a sentence names, people before places; whoever speaks or is spoken to is neither."""
-    if not _is_english(sentence):
+    if not _is_told(sentence):
         return
     found = _named(sentence, speaker)
     if len(found) > _MOST_NAMED:
@@ -54,9 +54,11 @@ def _type(name: Name) -> str:
     return "other" if name.before[-1:] in {("at",), ("for",), ("with",)} else "place"
 
 
-def _is_english(sentence: str) -> bool:
-    """Whether a sentence has enough of the little words that English is made of."""
+def _is_told(sentence: str) -> bool:
+    """Whether a sentence is English, by its little words, and tells of the one who speaks: no story, no list."""
     said = words(sentence)
+    if FIRST_PERSON.isdisjoint(said):
+        return False
     little = {word for word in said if word in FUNCTION_WORDS}
     return len(little) >= _LEAST_LITTLE and len(little) * 8 >= len(set(said))
 

@@ -41,7 +41,7 @@ class Named:
 
 
 class Entered(NamedTuple):
-    """The entity that was named, with its evidence, and whether anything of it was written."""
+    """The entity that was named, and whether anything of it was written."""
 
     entity: Entity
     changed: bool
@@ -73,10 +73,10 @@ class Entering:
         if news:
             entities.change(self._connection, self._space, here.number, {**news, "updated_at": self._now})
         changed = self._add(here, aliases, named.evidence) or bool(news)
-        return Entered(self._read(here.number, evidence=True) if changed else here, changed or found is None)
+        return Entered(self._read(here.number) if changed else here, changed or found is None)
 
-    def _read(self, number: int, *, evidence: bool = False) -> Entity:
-        return entities.by_numbers(self._connection, self._space, [number], evidence=evidence)[number]
+    def _read(self, number: int) -> Entity:
+        return entities.by_numbers(self._connection, self._space, [number])[number]
 
     def _made(self, named: Named, of_type: str) -> int:
         """A new entity."""
@@ -100,7 +100,8 @@ class Entering:
             news["type"] = of_type
         if named.authority > known.authority:
             news["authority"] = int(named.authority)
-        both = checks.metadata({**known.metadata, **(named.metadata or {})}, self._settings)
+        own = checks.metadata(named.metadata, self._settings) if named.metadata else {}
+        both = checks.metadata({**known.metadata, **own}, self._settings) if own else known.metadata
         if both != known.metadata:
             news["metadata"] = entities.stored_metadata(both)
         first, last = to_millis(known.first_seen), to_millis(known.last_seen)

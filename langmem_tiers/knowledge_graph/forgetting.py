@@ -59,11 +59,11 @@ def unearth_entity(connection: Connection, space: str, names: Iterable[str]) -> 
     tombstones.lift(connection, space, "entity", {entity_key(name) for name in names})
 
 
-def bury_relation(
-    connection: Connection, space: str, subject: Entity, predicate: str, target: Entity | Value, at: int
+def bury_relations(
+    connection: Connection, space: str, said: Iterable[tuple[Entity, str, Entity | Value]], at: int
 ) -> None:
-    """Set up the tombstone of a statement."""
-    tombstones.put(connection, space, "relation", relation_keys(subject, predicate, target), at)
+    """Set up the tombstones of statements: subject, predicate and what it leads to."""
+    tombstones.put(connection, space, "relation", {key for each in said for key in relation_keys(*each)}, at)
 
 
 def unearth_relation(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -17,15 +17,24 @@ from langmem_tiers.storage.relations import RelationRow, VersionRow
 
 
 class Place(NamedTuple):
-    """Where a relation is to land: those believed that say the same, and those that exclude it."""
+    """Where a relation is to land: those believed that say the same, and those that exclude it.
+
+    `group` are all rows that were read of its group, so that they are read once.
+    """
 
     same: list[Held]
     others: list[Held]
     rows: Mapping[int, RelationRow]
+    group: Sequence[RelationRow]
+    turned: Collection[int]
 
     def row(self, number: int | None) -> RelationRow | None:
         """The relation of a number among those that say the same."""
         return None if number is None else self.rows[number]
+
+    def group_of(self, number: int) -> Sequence[RelationRow] | None:
+        """The rows of the group of the relation that something landed with; None where it is another group."""
+        return None if number in self.turned else self.group
 
 
 class Draft(NamedTuple):
@@ -82,23 +91,27 @@ def settled(
     predicate: str,
     drafts: Mapping[int, Draft],
     *,
-    single: bool,
+    group: Sequence[RelationRow] | None = None,
 ) -> list[tuple[RelationRow, VersionRow]]:
     """The versions to write so that a group is right, with those that are new by `drafts`.
 
     `version`, `recorded_at` and the moment of `until` are the writer's to fill in; an `until` that is set says that
-    the relation is believed no more.
+    the relation is believed no more. `group` are the rows of it, where they were read already.
     """
-    if not single:
-        rows = relations.with_last(connection, space, list(drafts))
-        return [(row, _version(drafts[row.number], Settled(drafts[row.number].stated_to))) for row in rows]
-    subjects = entities.members(connection, space, entities.canonical(connection, space, subject))
-    rows = [row for row in relations.group(connection, space, subjects, predicate) if _counts(row, drafts)]
+    if group is None:
+        subjects = entities.members(connection, space, entities.canonical(connection, space, subject))
+        group = relations.group(connection, space, subjects, predicate)
+    rows = [row for row in group if _counts(row, drafts)]
     keys = _keys(connection, space, rows)
     ends = settle(_stated(row, drafts.get(row.number), keys[row.number]) for row in rows)
     news = [(row, _news(row, drafts.get(row.number), ends[row.number])) for row in rows]
     units = {row.number: (drafts.get(row.number) or Draft.of(row.last)).from_unit for row in rows}
     return [(row, _with_unit(connection, space, row, version, units)) for row, version in news if version is not None]
+
+
+def alone(draft: Draft) -> VersionRow:
+    """The version to write of a relation that no other one excludes."""
+    return _version(draft, Settled(draft.stated_to))
 
 
 def _alike(
@@ -123,7 +136,7 @@ def _place(
     same = [_held(row, believed) for number, row in believed.items() if keys[number] == wanted]
     others = [_held(row, believed) for number, row in believed.items() if keys[number] != wanted]
     back = {row.number: row for row in turned if row.believed}
-    return Place([*same, *(_held(row, back) for row in back.values())], others, believed | back)
+    return Place([*same, *(_held(row, back) for row in back.values())], others, believed | back, rows, back.keys())
 
 
 def _held(row: RelationRow, around: Mapping[int, RelationRow]) -> Held:

@@ -96,7 +96,7 @@ FORMER = frozenset(word for word in _CANONICAL.values() if word.startswith("form
 _ONLY_ONE = frozenset(["mother", "father", "wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance"])
 _ALL = sorted({*FAMILY, *COMPANY, *FORMER, *_CANONICAL}, key=lambda word: (-len(word), word))
 
-WORDS = "(?:" + "|".join(re.escape(word) for word in _ALL) + ")"
+WORDS = "(?:" + "|".join(re.escape(word).replace(r"\-", "[- ]") for word in _ALL) + ")"
 """A pattern for one of the words."""
 
 _MINE = re.compile(
@@ -124,7 +124,7 @@ def canonical(word: str) -> str:
         >>> canonical("Mum")
         'mother'
     """
-    plain = " ".join(word.casefold().replace("_", " ").split())
+    plain = " ".join(word.casefold().replace("_", " ").split()).replace(" in law", "-in-law")
     return _CANONICAL.get(plain, plain)
 
 

@@ -94,7 +94,8 @@ class Ledger:
     ) -> Entity:
         """The entity of an id, name or alias, made where no entity has the name; where it was merged, the other one.
 
-        Aliases, metadata, evidence and when it was seen are added to the one that was named.
+        Aliases, metadata, evidence and when it was seen are added to the one that was named. What it rests on is not
+        read with it; see `read_entity`.
 
         Raises:
             InvalidText, TextTooLong, SecretRefused: it can be no name.
@@ -172,7 +173,9 @@ class Ledger:
     def canonical(self, entity: Entity) -> Entity:
         """The entity that one is now."""
         number = entities.canonical(self.connection, self.space, entity.number)
-        return entity if number == entity.number else self.read_entity(number)
+        if number == entity.number:
+            return entity
+        return entities.by_numbers(self.connection, self.space, [number])[number]
 
     def read_entity(self, number: int) -> Entity:
         """The entity of a number, with its evidence."""
@@ -198,7 +201,7 @@ class Ledger:
             predicate=new.predicate,
             target=target if isinstance(target, Value) else target.number,
             kind=new.kind,
-            single=new.kind == "stated" and predicates.single_valued(new.predicate, self.settings.graph),
+            single=self._single(new.predicate, new.kind),
         )
         start_said = new.from_stated and new.valid_from is not None
         said = Said(_millis(new.valid_from), _millis(new.valid_to), start_said, int(new.authority))
@@ -206,7 +209,8 @@ class Ledger:
         number = self._landed(new, said_as, landing, place.row(landing.number))
         if new.authority >= Authority.AGENT:
             forgetting.unearth_relation(self.connection, self.space, subject, new.predicate, target)
-        changed = [each for each in self._settled(number, self._draft(new, landing, number)) if each != number]
+        written = self._settled(number, self._draft(new, landing, number), place.group_of(number))
+        changed = [each for each in written if each != number]
         found = relations.by_numbers(self.connection, self.space, [number, *changed], evidence=True)
         return RelationLanded(
             relation=found[number], outcome=landing.outcome, changed=tuple(found[each] for each in changed)
@@ -254,7 +258,7 @@ class Ledger:
         self.log_relations(row.number)
         if by >= Authority.AGENT:
             self._bury(row)
-        self._settle_group(row.subject, row.predicate, row.kind)
+        self._resettled(row)
         return self.relation(row.number)
 
     def row(self, which: str | int) -> RelationRow:
@@ -356,7 +360,7 @@ class Ledger:
         self._bury(row)
         relations.remove(self.connection, self.space, [row.number])
         self.log_relations(row.number)
-        self._settle_group(row.subject, row.predicate, row.kind)
+        self._resettled(row)
         return GraphDeleted(id=row.id, existed=True, at=at, relations=1)
 
     def delete_entity(self, entity: Entity, *, by: Authority = Authority.USER) -> GraphDeleted:
@@ -374,8 +378,7 @@ class Ledger:
         if by is Authority.SYSTEM and max(behind) > by:
             raise AuthorityTooLow(f"Entity {standing.id} can not be deleted: somebody else stands behind it.")
         around = relations.groups_of(self.connection, self.space, members)
-        for row in rows:
-            self._bury(row)
+        self._bury(*rows)
         forgetting.bury_entities(self.connection, self.space, gone, self.now)
         relations.remove(self.connection, self.space, numbers)
         merges.remove(self.connection, self.space, members)
@@ -461,22 +464,43 @@ class Ledger:
             draft = draft._replace(valid_from=landing.start, from_unit=new.from_unit, from_stated=landing.start_said)
         return draft
 
-    def _settled(self, number: int, draft: Draft | None) -> list[int]:
-        """Write a relation's next version, and those of others that it makes so; the numbers of all."""
-        row = next(iter(relations.with_last(self.connection, self.space, [number])))
-        return self._settle_group(row.subject, row.predicate, row.kind, {number: draft} if draft else {})
+    def _settled(self, number: int, draft: Draft | None, group: Sequence[RelationRow] | None = None) -> list[int]:
+        """Write a relation's next version, and those of others that it makes so; the numbers of all.
+
+        `group` are the relations that bear on it as they were read before, itself among them or not.
+        """
+        row = relations.with_last(self.connection, self.space, [number])[0]
+        drafts = {} if draft is None else {number: draft}
+        known = None if group is None else [*(each for each in group if each.number != number), row]
+        if self._single(row.predicate, row.kind):
+            return self._settle_group(row.subject, row.predicate, drafts, known)
+        if draft is None:
+            return []
+        self._write(row, grouping.alone(draft))
+        return [number]
+
+    def _resettled(self, row: RelationRow) -> None:
+        """Let time be right around a relation that is gone."""
+        if row.kind == "stated":
+            self._settle_group(row.subject, row.predicate)
 
     def _settle_group(
-        self, subject: int, predicate: str, kind: RelationKind = "stated", drafts: Mapping[int, Draft] | None = None
+        self,
+        subject: int,
+        predicate: str,
+        drafts: Mapping[int, Draft] | None = None,
+        group: Sequence[RelationRow] | None = None,
     ) -> list[int]:
-        pending = drafts or {}
-        single = kind == "stated" and predicates.single_valued(predicate, self.settings.graph)
-        if not single and not pending:
+        """Let time be right in the group of a subject and a predicate; the numbers of what changed by it."""
+        if not self._single(predicate, "stated"):
             return []
-        settled = grouping.settled(self.connection, self.space, subject, predicate, pending, single=single)
+        settled = grouping.settled(self.connection, self.space, subject, predicate, drafts or {}, group=group)
         for row, version in settled:
             self._write(row, version)
         return [row.number for row, _ in settled]
+
+    def _single(self, predicate: str, kind: RelationKind) -> bool:
+        return kind == "stated" and predicates.single_valued(predicate, self.settings.graph)
 
     def _write(self, row: RelationRow, version: VersionRow) -> None:
         """Let a version be what is believed of a relation now."""
@@ -495,11 +519,19 @@ class Ledger:
             at = max(self.now, last.recorded_at)
             relations.believe_no_longer(self.connection, self.space, row.number, last.version, at)
 
-    def _bury(self, row: RelationRow) -> None:
-        named = [number for number in (row.subject, row.object) if number is not None]
+    def _bury(self, *rows: RelationRow) -> None:
+        """Set up the tombstones of what relations say."""
+        named = {number for row in rows for number in (row.subject, row.object) if number is not None}
         found = entities.by_numbers(self.connection, self.space, named)
-        target = Value(text=row.value or "", unit=row.unit) if row.object is None else found[row.object]
-        forgetting.bury_relation(self.connection, self.space, found[row.subject], row.predicate, target, self.now)
+        said = [
+            (
+                found[row.subject],
+                row.predicate,
+                Value(text=row.value or "", unit=row.unit) if row.object is None else found[row.object],
+            )
+            for row in rows
+        ]
+        forgetting.bury_relations(self.connection, self.space, said, self.now)
 
     def _require(self, row: RelationRow, by: Authority) -> None:
         if by < row.authority:

@@ -150,7 +150,7 @@ class GraphProjection:
         try:
             kept = self.require_usable(moment)
         except UnusableSnapshot as error:
-            log.warning("graph_rebuilt file=%s reason=%s", str(self.path), error.message)
+            log.warning("graph_rebuilt file=%s reason=%s", str(self.path), str(error))
             return self._built(moment)
         if kept is None:
             return self._first(moment)

@@ -18,7 +18,6 @@ from uuid import uuid4
 
 import orjson
 
-from langmem_tiers.errors import MemoryTiersError
 from langmem_tiers.knowledge_graph.view import GraphView
 from langmem_tiers.storage.entities import EntityRow
 from langmem_tiers.storage.errors_border import translated
@@ -34,10 +33,8 @@ _ABANDONED = 600
 _RELATION = tuple(name for name in RelationRow._fields if name not in {"number", "versions", "value", "unit"})
 
 
-class UnusableSnapshot(MemoryTiersError):
-    """A file that the graph can not be read from; the message is why."""
-
-    way_out = "Nothing is lost: the graph is built from the records."
+class UnusableSnapshot(ValueError):
+    """A file that the graph can not be read from; the message is why. The graph is built from the records then."""
 
 
 @dataclass(frozen=True, kw_only=True)

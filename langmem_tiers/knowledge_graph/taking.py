@@ -6,14 +6,14 @@ Everything is decided within one transaction of the caller. What a claim would w
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlalchemy import Connection
 
 from langmem_tiers.clock import from_millis, to_millis
-from langmem_tiers.errors import AuthorityTooLow, InvalidInput, InvalidPeriod, InvalidRelation, MergeRefused
+from langmem_tiers.errors import InvalidRelation, MemoryTiersError, StorageError
 from langmem_tiers.knowledge.types import Authority
 from langmem_tiers.knowledge_graph import checks, forgetting, kinship, naming, periods, predicates, told
 from langmem_tiers.knowledge_graph.ending import Ending
@@ -105,6 +105,8 @@ class _Taking:
                 self._take_or_refuse(row, claim)
             else:
                 self._refuse(claim, f"more than {most} relations of one message")
+        for row in [row for row in self._message.proposals if row.kind == "entity"][:most]:
+            self._name_or_refuse(row)
 
     def _read(self) -> list[tuple[ProposalRow, Claim]]:
         known = told.types(self._message.proposals)
@@ -125,7 +127,7 @@ class _Taking:
         values: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
         for _, claim in found:
             if key := self._exclusive(claim):
-                values[key].add(naming.slug(f"{claim.object}{claim.value} {claim.unit}"))
+                values[key].add(_led_to(claim))
         kept = []
         for row, claim in found:
             key = self._exclusive(claim)
@@ -136,28 +138,38 @@ class _Taking:
         return kept
 
     def _exclusive(self, claim: Claim) -> tuple[str, str, str] | None:
-        predicate = predicates.normalise(claim.predicate)
-        if claim.ended or claim.until or not predicates.single_valued(predicate, self._settings.graph):
+        read = predicates.reading(claim.predicate)
+        if claim.ended or claim.until or not predicates.single_valued(read.predicate, self._settings.graph):
             return None
-        return naming.slug(claim.subject), predicate, claim.since
+        return naming.slug(claim.object if read.turned else claim.subject), read.predicate, claim.since
 
     def _take_or_refuse(self, row: ProposalRow, claim: Claim) -> None:
-        """Take up a claim; what it wrote before it was refused is undone."""
+        """Take up a claim, or note why not."""
+        self._do_or_refuse(claim, lambda ledger: self._take(ledger, row, claim))
+
+    def _name_or_refuse(self, row: ProposalRow) -> None:
+        """Note that somebody or something is spoken of, also where nothing is said of it."""
+        name, kind = (str(row.body.get(part) or "") for part in ("name", "type"))
+        claim = Claim(subject=name, predicate="")
+        self._do_or_refuse(claim, lambda ledger: self._name(ledger, row, claim, told.type_of(kind)))
+
+    def _name(self, ledger: Ledger, row: ProposalRow, claim: Claim, kind: str) -> None:
+        self._require_harmless(row, claim)
+        if not claim.subject.strip():
+            raise _Refused("a part of it is missing")
+        self._mentions(ledger, row).meant(claim.subject, kind)
+
+    def _do_or_refuse(self, claim: Claim, do: Callable[[Ledger], None]) -> None:
+        """Do what a claim asks for; what it wrote before it was refused is undone."""
         part = self._connection.begin_nested()
         # A ledger remembers what it has logged, so none outlives what is undone.
         ledger = Ledger(self._connection, self._space, self._now, self._settings)
         same = dict(self._same)
         try:
-            self._take(ledger, row, claim)
-        except (
-            _Refused,
-            NotMeant,
-            InvalidInput,
-            InvalidRelation,
-            InvalidPeriod,
-            AuthorityTooLow,
-            MergeRefused,
-        ) as error:
+            do(ledger)
+        except StorageError:
+            raise
+        except (MemoryTiersError, _Refused, NotMeant) as error:
             part.rollback()
             self._same = same
             self._refuse(claim, getattr(error, "message", "") or str(error))
@@ -310,6 +322,13 @@ class _Taking:
 
 
 _NOTHING = "nobody would miss it"
+
+
+def _led_to(claim: Claim) -> str:
+    """What a claim leads to, the same for all ways to write it."""
+    if predicates.reading(claim.predicate).turned:
+        return naming.slug(claim.subject)
+    return naming.slug(f"{claim.object}{claim.value} {claim.unit}")
 
 
 def _order(claim: Claim) -> tuple[bool, bool, bool]:

@@ -30,6 +30,7 @@ _LEFT = re.compile(
     r"(?:has |have )?(?:left|quit|resigned from|was (?:fired|laid off) from|retired from)", re.IGNORECASE
 )
 _NOT = re.compile(r"\b(?:not|never|no|nor|neither|cannot)\b|n['’]t\b", re.IGNORECASE)
+_OF_THE_USER = re.compile(r"^(?:the )?user['’]s (?=[a-z-]+$)", re.IGNORECASE)
 # What these lead to is a literal value, not somebody or something.
 _VALUES = word_set(
     """
@@ -84,7 +85,7 @@ def _ended(told: Claim) -> Claim:
 
 def _plain(told: Claim) -> Claim:
     """Kinship as a relation to the kin, and "the user" as whoever speaks."""
-    subject, target = (ME if is_self(each) else each for each in (told.subject, told.object))
+    subject, target = (ME if is_self(each) else _OF_THE_USER.sub("my ", each) for each in (told.subject, told.object))
     kin = kinship.read(told.predicate)
     if kin is None:
         return replace(told, subject=subject, object=target)
@@ -93,7 +94,7 @@ def _plain(told: Claim) -> Claim:
         told,
         subject=ends[0],
         object=ends[1],
-        predicate=kinship.predicate(kin.word).replace("_", " "),
+        predicate=f"has {kin.word}",
         subject_type="person",
         object_type="person",
     )

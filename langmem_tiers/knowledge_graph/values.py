@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from functools import lru_cache
 
 from langmem_tiers.errors import InvalidRelation
 from langmem_tiers.knowledge_graph.types import Value
@@ -39,6 +40,7 @@ def read(value: str | float, unit: str | None = None) -> Value:
     return Value(text=measured[1], unit=measured[2]) if measured else Value(text=text, unit=given)
 
 
+@lru_cache(maxsize=4096)
 def key(text: str, unit: str | None) -> tuple[str, str]:
     """What all ways to write a value have in common: 20, 20.0 and "20" are one, and so are "Red" and "red".
 

@@ -51,9 +51,10 @@ def add_entity(
     names = checks.aliases(aliases)
     cited = checks.evidence(space, evidence)
     with writing(space) as ledger:
-        return ledger.entity(
+        entered = ledger.entity(
             called, type=of_type, aliases=names, metadata=metadata, evidence=cited, **said_by._asdict()
         )
+        return ledger.read_entity(entered.number)
 
 
 def add_relation(

@@ -25,7 +25,7 @@ def examine(store: SpaceStore) -> Iterator[Finding]:
         try:
             store.graph.require_usable(now)
         except UnusableSnapshot as error:
-            yield _problem(f"Its file can not be used: {error.message}", _REBUILD)
+            yield _problem(f"Its file can not be used: {error}", _REBUILD)
         held = store.graph.view(now)
         wanted = growing.built(entities.every(connection, store.key), relations.every(connection, store.key))
     lost = sum(not wanted.drawn(row) for row in wanted.relations.values())

@@ -85,6 +85,12 @@ def at(connection: Connection, space: str, position: int) -> str:
     return "" if row is None else " ".join(map(str, row))
 
 
+def first_at(connection: Connection, space: str) -> int | None:
+    """When the first change was made, in UTC milliseconds; None in an empty log."""
+    oldest = select(changes.c.at).where(changes.c.space == space).order_by(changes.c.position).limit(1)
+    return connection.execute(oldest).scalar()
+
+
 def read(
     connection: Connection, space: str, *, after: int, kinds: Collection[Kind], most: int = 10_000
 ) -> list[Change]:

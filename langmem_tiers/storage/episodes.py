@@ -181,6 +181,14 @@ def next_count(connection: Connection, space: str, session: str, *, task: bool) 
     return count
 
 
+def promote(connection: Connection, space: str, taken_up: Sequence[Episode], at: int) -> None:
+    """Note that a dream took episodes up."""
+    for each in taken_up:
+        this = (episodes.c.space == space, episodes.c.number == each.number)
+        connection.execute(update(episodes).where(*this).values(promoted_at=at))
+        change_log.append(connection, space, "episode.changed", each.number, at=at)
+
+
 def count_recalled(connection: Connection, space: str, ids: Collection[str], at: int) -> None:
     """Note that episodes were shown to a model."""
     if ids:

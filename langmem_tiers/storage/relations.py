@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delete, func, insert, or_, select, update
@@ -450,21 +451,21 @@ def _versions(connection: Connection, space: str, which: ColumnElement[bool]) ->
 
 
 def _with_last(connection: Connection, space: str, conditions: Sequence[ColumnElement[bool]]) -> list[RelationRow]:
-    wanted = _last_versions().where(relations.c.space == space, *conditions).order_by(relations.c.number)
-    return _last(connection, wanted, {})
+    return _last(connection, _last_versions().where(relations.c.space == space, *conditions), {})
 
 
 def _last(connection: Connection, wanted: Select[Any], values: Mapping[str, Any]) -> list[RelationRow]:
     width = len(_COLUMNS)
-    return [
+    found = [
         RelationRow._make((*row[:width], () if row[width] is None else (_version(row[width:]),)))
         for row in connection.execute(wanted, values)
     ]
+    # Not in SQL: to be spared the sorting, SQLite would read all relations in their order instead of an index.
+    return sorted(found, key=attrgetter("number"))
 
 
 def _version(values: Sequence[Any]) -> VersionRow:
-    version = VersionRow(*values)
-    return version._replace(from_stated=bool(version.from_stated))
+    return VersionRow._make((*values[:5], bool(values[5]), *values[6:]))
 
 
 def _last_versions() -> Select[Any]:
@@ -483,13 +484,13 @@ def _group() -> Select[Any]:
         relations.c.predicate == bindparam("predicate"),
     )
     these = (relations.c.space == bindparam("space"), *by, relations.c.kind == "stated")
-    return _last_versions().where(*these).order_by(relations.c.number)
+    return _last_versions().where(*these)
 
 
 @cache
 def _of_numbers() -> Select[Any]:
     these = (relations.c.space == bindparam("space"), relations.c.number.in_(bindparam("numbers", expanding=True)))
-    return _last_versions().where(*these).order_by(relations.c.number)
+    return _last_versions().where(*these)
 
 
 @cache

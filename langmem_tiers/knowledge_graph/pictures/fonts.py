@@ -13,6 +13,8 @@ _FIRST = "DejaVu Sans"
 # Looked into before all others: they hold most scripts, and are drawn well at small sizes.
 _LIKELY = ("Noto Sans", "Arial Unicode", "Segoe UI", "Hiragino", "Microsoft YaHei", "Malgun", "PingFang", "Nirmala")
 _MISSING = "\u00b7"
+# Comes with matplotlib, and has a box for every character there is.
+_OF_BOXES = "Last Resort High-Efficiency"
 
 
 class Lettering:
@@ -51,7 +53,7 @@ def _families() -> tuple[str, ...]:
     """The names of the fonts there are, the likely ones first."""
     from matplotlib import font_manager
 
-    names = sorted({font.name for font in font_manager.fontManager.ttflist} - {_FIRST})
+    names = sorted({font.name for font in font_manager.fontManager.ttflist} - {_FIRST, _OF_BOXES})
     likely = [name for prefix in _LIKELY for name in names if name.startswith(prefix)]
     return tuple(dict.fromkeys([*likely, *names]))
 

@@ -166,7 +166,13 @@ def _dated(claims: Callable[[Fit], Iterator[Claim]]) -> Callable[[Fit], Iterator
 def _made(fit: Fit) -> Iterator[Claim]:
     """What was done to a thing on some day."""
     what, since = _name(fit["thing"]), fit.event()
-    if not since or not tells(what) or is_faint(what) or not _ABSTRACT.isdisjoint(what.lower().split()):
+    if (
+        not since
+        or _FOR_THEN.search(fit.clause)
+        or not tells(what)
+        or is_faint(what)
+        or not _ABSTRACT.isdisjoint(what.lower().split())
+    ):
         return
     yield from fit.of_all(
         Claim(
@@ -192,6 +198,8 @@ def _died(fit: Fit) -> Iterator[Claim]:
         yield from fit.of_all(Claim(subject="", subject_type="person", predicate="died on", value=since, since=since))
 
 
+# What is booked for a day is not booked on it.
+_FOR_THEN = re.compile(r"\bfor (?:the )?(?:\d|next|this|tomorrow|[A-Z][a-z]+ \d)")
 _VERBS = (
     "launched|opened|created|made|built|painted|drew|wrote|published|finished|completed|started|bought|received|planted"
     "|renovated|designed|recorded|set up|knitted|sewed|crocheted|baked|restored|repaired|fixed|ordered|booked|rented"
@@ -204,6 +212,7 @@ _ABSTRACT = word_set(
     break friend friends fun memories memory wish wishes mess sense sure offer
     change
     changes day week life most news idea ideas thought thoughts conversation business it this that them
+    online extra more others
     """
 )
 _THING_NP = rf"{_THE} {_PRAISE}(?P<thing>(?:{_PART} ){{0,3}}?{_PART})"

@@ -14,10 +14,11 @@ from langmem_tiers.knowledge_graph.rules.wording import END, HAS, IS, WHO, is_na
 _AGED = r"(?:(?:little|big|older|younger|elder|eldest|oldest|youngest|other|dear|lovely|beloved|late|own|twin) )?"
 _KIN = kinship.WORDS
 _FIRST = r"[A-Z\u00c0-\u00d6\u00d8-\u00de\u0100-\u017f][\w]*(?:[-'](?!s\b)[\w]+)*"
+_FULL = rf"{_FIRST}(?: {_FIRST}){{0,2}}"
 _NAME = rf"(?P<who>{_FIRST}(?: {_FIRST})?)(?!\w)"
 # "My sister Anna", "my sister, Anna,", "Anna's husband Tom", "her husband Tom" is left to nobody.
 BESIDE = re.compile(
-    rf"(?:\b(?P<mine>[Mm]y|[Oo]ur)|(?P<owner>{_FIRST})['’]s) {_AGED}(?P<kin>{_KIN})(?: {_NAME}|,"
+    rf"(?:\b(?P<mine>[Mm]y|[Oo]ur)|(?P<owner>{_FULL})['’]s) {_AGED}(?P<kin>{_KIN})(?: {_NAME}|,"
     rf" {_NAME.replace('who', 'apposed')}(?=,|\.?$))"
 )
 _PLURAL = {
@@ -89,7 +90,7 @@ def related(of: str, kin: str, name: str, *, since: str = "", until: str = "", e
     return Claim(
         subject=of,
         subject_type="person",
-        predicate=kinship.predicate(kin).replace("_", " "),
+        predicate=f"has {kinship.canonical(kin)}",
         object=name,
         object_type="person",
         since=since,
@@ -154,6 +155,9 @@ def _both_married(fit: Fit) -> Iterator[Claim]:
 def _parted(fit: Fit) -> Iterator[Claim]:
     """Whoever was the partner is none any more; by name where it is said."""
     who = fit["who"]
+    if fit["former"] and who and _is_name(who):
+        yield from (related(of, fit["former"], _whole(who), until=fit.event(), ended="said") for of in fit.subjects)
+        return
     subjects = fit.subjects or (ME,)
     for of in subjects[:1]:
         yield Claim(
@@ -169,7 +173,7 @@ def _parted(fit: Fit) -> Iterator[Claim]:
 
 SHAPES = (
     shape(
-        rf"{_NAME} (?:is|was) (?:(?:my|our)|(?P<owner>{_FIRST})['’]s) {_AGED}(?P<related>{_KIN})(?!['’]|-\w|"
+        rf"{_NAME} (?:is|was) (?:(?:my|our)|(?P<owner>{_FULL})['’]s) {_AGED}(?P<related>{_KIN})(?!['’]|-\w|"
         rf" \w+ (?:of|is))"
         r"(?= ?$|[,;:.!?)]| (?:and|who|from|but|in|since|at)\b)",
         _is_kin,
@@ -191,7 +195,8 @@ SHAPES = (
         _parted,
     ),
     shape(
-        rf"{WHO} (?:{HAS} )?(?:broke up with|split up with|divorced|left) (?:my|his|her) (?:{_KIN})(?: {_NAME})?\b",
+        rf"{WHO} (?:{HAS} )?(?:broke up with|split up with|divorced|left) (?:my|his|her) (?P<former>{_KIN})(?:"
+        rf" {_NAME})?\b",
         _parted,
     ),
     shape(rf"{WHO} (?:{HAS} )?(?:broke up with|split up with|got divorced from|divorced) {_NAME}{END}", _parted),

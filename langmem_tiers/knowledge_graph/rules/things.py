@@ -30,7 +30,7 @@ _LOOKS = (
     r"|gray|silver|yellow|brand-?new|brand new|little|nice|first|second|own) )*"
 )
 _NOUN = rf"(?P<noun>(?:(?:{_KIND}) )?(?:{_THING}))"
-_BRAND = r"(?P<brand>[A-Z][\w-]+(?: (?:[A-Z0-9][\w-]*)){0,3})"
+_BRAND = r"(?P<brand>i?[A-Z][\w-]+(?: (?:[A-Z0-9][\w-]*)){0,3})"
 _FIRST = r"[A-Z\u00c0-\u00d6\u00d8-\u00de\u0100-\u017f][\w'-]*"
 _CALLED = rf"(?P<called>{_FIRST})(?!\w)"
 _UNIT = (

@@ -75,7 +75,9 @@ def of_event(clause: str, said_at: datetime, *, ahead: bool = False) -> str:
     found = dating.moments(clause, said_at, ahead=ahead, happened=not ahead)
     if len(found) != 1:
         return ""
-    return _coming(found[0], clause, said_at) if ahead else found[0]
+    if ahead:
+        return _coming(found[0], clause, said_at)
+    return found[0] if found[0] <= _day(said_at).isoformat()[: len(found[0])] else ""
 
 
 def the_end_of(moment: str) -> str:

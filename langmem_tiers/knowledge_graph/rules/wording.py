@@ -14,7 +14,8 @@ from langmem_tiers.writing.extractive.rewriting import spelled_out
 _UPPER = "A-Z\u00c0-\u00d6\u00d8-\u00de\u0100-\u017f"
 _WORD = rf"[{_UPPER}][\w&]*(?:[-.'](?!s\b)[\w&]+)*"
 NAME = (
-    rf"{_WORD}(?: (?:(?:of|de|da|do|del|della|di|dos|van|von|der|den|la|le|el|al|bin|&|the|and the) )?{_WORD}){{0,4}}"
+    rf"(?:(?:St|Mt|Ft)\. )?{_WORD}(?: (?:(?:of|de|da|do|del|della|di|dos|van|von|der|den|la|le|el|al|bin|&"
+    rf"|the|and the) )?{_WORD}){{0,4}}"
 )
 """A run of capitalised words."""
 PLACE = rf"(?:the )?(?P<place>{NAME}(?:, {_WORD}(?: {_WORD})?)?)(?!['’]s|\w)"
@@ -27,7 +28,7 @@ WHO = (
     rf"(?:(?P<both>(?:(?:[Mm]y|[Oo]ur) {_AGED}{_KIN}(?:,? {_WORD})?|{_WORD}),? and I)"
     rf"|(?P<me>I|[Ww]e)"
     rf"|(?:[Mm]y|[Oo]ur) {_AGED}(?P<kin>{_KIN})(?:,? (?P<kin_name>{_WORD}(?: {_WORD})?),?)?"
-    rf"|{_WORD}['’]s {_AGED}{_KIN},? (?P<their>{_WORD}(?: {_WORD})?),?"
+    rf"|{_WORD}(?: {_WORD}){{0,2}}['’]s {_AGED}{_KIN},? (?P<their>{_WORD}(?: {_WORD})?),?"
     rf"|(?P<pronoun>[Hh]e|[Ss]he)"
     rf"|(?P<name>{_WORD}(?: {_WORD}){{0,2}}))"
 )

@@ -139,7 +139,7 @@ SHAPES = (
     shape(rf"{WHO} {IS} with {ORGANISATION} (?:now|these days|since)\b", _is_with),
     shape(rf"{WHO} {IS} now with {ORGANISATION}{END}", _is_with),
     shape(
-        rf"{WHO} (?:{HAS} )?(?:(?:started|began) (?:working |{_JOB_AT} )?|(?:got|took|accepted|landed|found)"
+        rf"{WHO} (?:{HAS} )?(?:(?:started|began) (?:working |{_JOB_AT} )|(?:got|took|accepted|landed|found)"
         rf" {_JOB_AT} )"
         rf"(?:as an? {ROLE} )?{_AT} {ORGANISATION}{END}",
         _started,
@@ -166,10 +166,10 @@ SHAPES = (
         rf"{WHO} (?:worked|was working|were working|was employed) (?:as an? {ROLE} )?{_AT} {ORGANISATION}{END}", _worked
     ),
     shape(
-        rf"{WHO} (?:{HAS} )?(?:quit|(?:quit|left|lost) (?:my|his|her|the) job at|resigned from|retired from"
+        rf"{WHO} (?:{HAS} )?(?:(?:quit|left|lost) (?:my|his|her|the) job at|resigned from|retired from"
         rf"|(?:was|were|got) (?:fired|laid off|let go) (?:from|by)) {ORGANISATION}{END}",
         _left_a_job,
     ),
-    shape(rf"{WHO} (?:{HAS} )?left {ORGANISATION}{END}", _left),
+    shape(rf"{WHO} (?:{HAS} )?(?:left|quit) {ORGANISATION}{END}", _left),
     shape(rf"{WHO} (?:{HAS} )?(?:lost|quit|left) (?:my|his|her) job as an? {ROLE}{END}", _left_role),
 )

@@ -1,0 +1,281 @@
+"""The dream as a graph: a memory consolidates itself in steps that a checkpointer can keep."""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import ensure_config
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.errors import GraphBubbleUp
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+
+from langmem_tiers.dream import flow
+from langmem_tiers.dream.flow import STEPS, Dreaming, DreamState
+from langmem_tiers.dream.types import DreamReport
+from langmem_tiers.errors import InvalidSpace, MemoryTiersError, MissingUser, StorageError
+from langmem_tiers.graphs.identity import SpaceChoice, authenticated_user, current_runtime, resolve_scope
+from langmem_tiers.graphs.messages import peek
+from langmem_tiers.graphs.node import OnError
+from langmem_tiers.graphs.state import MemoryContext
+from langmem_tiers.naming import check_space, user_space
+
+if TYPE_CHECKING:
+    from langmem_tiers.memory import Memory
+    from langmem_tiers.storage.store import SpaceStore
+
+EVENT = "dream"
+"""The type of what is told on the custom stream."""
+
+_FIRST, *_, _LAST = STEPS
+# A space takes seven steps, and there may be thousands of spaces.
+_MOST_STEPS = 1_000_000
+
+logger = logging.getLogger(__name__)
+
+
+class DreamInput(TypedDict, total=False):
+    """Whose memory dreams: a space, a user, or all; where nothing is said here, the user of the run.
+
+    With `dry_run`, nothing is changed: the report says what would be.
+    """
+
+    space: str | None
+    user_id: str | None
+    all: bool
+    dry_run: bool
+
+
+class DreamOutput(TypedDict, total=False):
+    """The report of the dream as JSON (`DreamReport`), a list of reports where `all` were asked for."""
+
+    dream_report: dict[str, Any] | list[dict[str, Any]]
+
+
+class _State(DreamInput, DreamOutput):
+    """What the steps hand on: the run, and the dream that is under way with what it saw."""
+
+    dream_run: NotRequired[dict[str, Any]]
+    dream_state: NotRequired[dict[str, Any] | None]
+    dream_material: NotRequired[dict[str, Any] | None]
+
+
+DreamGraph = CompiledStateGraph[Any, MemoryContext, DreamInput, DreamOutput]
+
+
+def dream_graph(
+    memory: "Memory",
+    *,
+    space: SpaceChoice | None = None,
+    checkpointer: "BaseCheckpointSaver[Any] | bool | None" = None,
+    on_error: OnError = "log",
+    name: str = "dream",
+) -> DreamGraph:
+    """A compiled graph that consolidates a memory: gather, consolidate, preferences, synthesize, graph, gate, commit.
+
+    It does what `Space.dream` does, for `invoke`, `stream` and their async twins, for a cron of a LangGraph server, and
+    as a node of another graph, whose state may take up `dream_report`. Whose memory it is: the input says it (`space`,
+    `user_id`, or `all` for every space in the folder, one after the other), else context or config, as for the other
+    nodes. On a server with authentication nobody can name another one's.
+
+    With a checkpointer a run that was killed goes on with `invoke(None, config)` where it was, also in another process:
+    a dream is committed in one transaction and once. What it saw of the memory is in its checkpoints until then. On the
+    custom stream it says `{"type": "dream", "step": "consolidate", "space": "users/alice", "dream": "0a1b…",
+    "proposals": 3}` after each step, and `{…, "asked": 2}` after each answer of a model.
+
+    Args:
+        memory: the open memory; the graph does not close it.
+        space: a space, or a function of config and runtime that names one; then the input is not asked.
+        checkpointer: keeps the steps; None takes that of the graph it is a node of.
+        on_error: "log" reports a dream that the memory failed as `failed` and goes on, "raise" ends the run.
+        name: the graph's name in traces.
+
+    Example:
+        >>> dream_graph(memory).invoke({"user_id": "alice"})["dream_report"]["status"]  # doctest: +SKIP
+        'applied'
+    """
+    builder = StateGraph(_State, context_schema=MemoryContext, input_schema=DreamInput, output_schema=DreamOutput)
+    builder.add_node("spaces", _Spaces(memory, space, on_error))
+    steps = list(STEPS)
+    for step in steps:
+        builder.add_node(step, _Step(memory, step, on_error))
+    builder.add_edge(START, "spaces")
+    for here, there in pairwise(steps):
+        builder.add_edge(here, there)
+    for place in ("spaces", steps[-1]):
+        builder.add_conditional_edges(place, _next, {"more": steps[0], "done": END})
+    return builder.compile(checkpointer=checkpointer, name=name).with_config(recursion_limit=_MOST_STEPS)
+
+
+class _Node(Runnable[Any, dict[str, Any]]):
+    """A node that works in a thread where the graph is asynchronous."""
+
+    def __init__(self, memory: "Memory", name: str, on_error: OnError) -> None:
+        self.memory = memory
+        self.name = name
+        self.on_error = on_error
+
+    def _log(self, space: str, error: Exception) -> None:
+        """Log what went wrong; a fault that nobody foresaw with where it happened."""
+        if isinstance(error, MemoryTiersError):
+            logger.error("dream_failed step=%s space=%s error=%s: %s", self.name, space, type(error).__name__, error)
+        else:
+            logger.error("dream_failed step=%s space=%s", self.name, space, exc_info=error)
+
+
+class _Spaces(_Node):
+    """Finds out who is to dream, and lets go of what an earlier run of the thread left."""
+
+    def __init__(self, memory: "Memory", space: SpaceChoice | None, on_error: OnError) -> None:
+        super().__init__(memory, "spaces", on_error)
+        self._space = space
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
+        """The update to the state."""
+        return self._update(input, ensure_config(config), current_runtime())
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
+        """`invoke` without holding up the event loop."""
+        return await asyncio.to_thread(self._update, input, ensure_config(config), current_runtime())
+
+    def _update(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> dict[str, Any]:
+        try:
+            waiting = self._wanted(state, config, runtime)
+        except (MissingUser, InvalidSpace) as error:
+            if self.on_error == "raise":
+                raise
+            self._log("", error)
+            waiting = []
+        several = bool(peek(state, "all")) and self._space is None
+        run = {"waiting": waiting, "several": several, "dry_run": bool(peek(state, "dry_run")), "reports": []}
+        asked = {"space": None, "user_id": None, "all": False, "dry_run": False}
+        empty: list[Any] | dict[str, Any] = [] if several else {}
+        return {**asked, "dream_run": run, "dream_state": None, "dream_material": None, "dream_report": empty}
+
+    def _wanted(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> list[str]:
+        """The spaces that are to dream.
+
+        Raises:
+            MissingUser: nobody says whose memory it is.
+            InvalidSpace: what was said can not name a space, or names that of somebody else.
+        """
+        if self._space is not None:
+            return [resolve_scope(config, runtime, remembered=None, space=self._space).space]
+        named = _named(state)
+        mine = authenticated_user(config, runtime)
+        if mine is not None and (peek(state, "all") or named not in {None, user_space(mine)}):
+            raise InvalidSpace(f"{mine!r} may have their own memory dream, and no other.")
+        if peek(state, "all") and mine is None:
+            return list(self.memory.spaces())
+        return [named or resolve_scope(config, runtime, remembered=None).space]
+
+
+class _Step(_Node):
+    """A step of a dream; the first takes up the next space, the last reports."""
+
+    def __init__(self, memory: "Memory", step: str, on_error: OnError) -> None:
+        super().__init__(memory, step, on_error)
+        self.step = step
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
+        """The update to the state."""
+        runtime = current_runtime()
+        given = self._given(input, runtime)
+        try:
+            with self.memory.use(given.space) as store:
+                state = self._dreaming(store, runtime).step(self.step, given)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:
+            if self.on_error == "raise":
+                raise
+            # Whatever goes wrong here, a broken disk or a custom embedder: the report tells of it.
+            state = self._failed(given, error)
+        return self._update(input, state)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
+        """`invoke` without holding up the event loop."""
+        runtime = current_runtime()
+        given = await asyncio.to_thread(self._given, input, runtime)
+        try:
+            async with flow.opened(self.memory, given.space) as store:
+                state = await self._dreaming(store, runtime).astep(self.step, given)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:
+            if self.on_error == "raise":
+                raise
+            state = await asyncio.to_thread(self._failed, given, error)
+        return await asyncio.to_thread(self._update, input, state)
+
+    def _given(self, state: Any, runtime: Runtime[Any] | None) -> DreamState:
+        """The dream as the step before left it; a new one for the first step."""
+        if self.step != _FIRST:
+            return DreamState.model_validate({**state["dream_state"], "material": state["dream_material"]})
+        run = state["dream_run"]
+        return flow.begun(self.memory, run["waiting"][0], dry_run=run["dry_run"], dream_id=_id(runtime))
+
+    def _dreaming(self, store: "SpaceStore", runtime: Runtime[Any] | None) -> Dreaming:
+        def told(progress: Mapping[str, Any]) -> None:
+            if runtime is not None:
+                runtime.stream_writer({"type": EVENT, **progress})
+
+        return Dreaming(self.memory, store, told)
+
+    def _failed(self, given: DreamState, error: Exception) -> DreamState:
+        """A dream that ends here; others may dream of the space."""
+        with suppress(StorageError), self.memory.use(given.space) as store:
+            Dreaming(self.memory, store).release(given)
+        self._log(given.space, error)
+        report = DreamReport(
+            id=given.id,
+            space=given.space,
+            status="failed",
+            started_at=given.started_at,
+            finished_at=self.memory.clock(),
+            notes=(*given.notes, f"{type(error).__name__}: {error}"),
+        )
+        return given.but(report=report)
+
+    def _update(self, before: Any, state: DreamState) -> dict[str, Any]:
+        """What the step leaves to the next one."""
+        if self.step == _LAST:
+            return _reported(before["dream_run"], flow.report_of(state))
+        update: dict[str, Any] = {"dream_state": state.model_dump(mode="json", exclude={"material"})}
+        if self.step == _FIRST:
+            material = None if state.material is None else state.material.model_dump(mode="json")
+            update["dream_material"] = material
+        return update
+
+
+def _reported(run: Mapping[str, Any], report: DreamReport) -> dict[str, Any]:
+    """The update to the state once a dream is over: what it saw goes, what became of it stays."""
+    reports = [*run["reports"], report.model_dump(mode="json")]
+    left = {**run, "waiting": run["waiting"][1:], "reports": reports if run["several"] else []}
+    told = reports if run["several"] else reports[0]
+    return {"dream_run": left, "dream_state": None, "dream_material": None, "dream_report": told}
+
+
+def _next(state: Any) -> str:
+    return "more" if state["dream_run"]["waiting"] else "done"
+
+
+def _named(state: Any) -> str | None:
+    """The space that the input names, None where it names none."""
+    space, user = peek(state, "space"), peek(state, "user_id")
+    if space:
+        return check_space(space)
+    return user_space(user) if user else None
+
+
+def _id(runtime: Runtime[Any] | None) -> str | None:
+    """The id of a dream that begins in this task: killed in it and taken up again, it is the same dream."""
+    execution = getattr(runtime, "execution_info", None)
+    task = getattr(execution, "task_id", None) if getattr(execution, "thread_id", None) else None
+    return None if task is None else hashlib.sha256(task.encode()).hexdigest()[:12]

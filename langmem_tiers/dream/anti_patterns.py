@@ -1,0 +1,292 @@
+"""Anti-patterns: what the agent should not do again, in the form "Don't X because Y; instead Z".
+
+They come of corrections alone, and rest on the words of these. By rule only where the user says both what was wrong and
+what to do instead; what a model makes of the others is judged by the decider. A mistake that is corrected once more
+after it was written down is told as the same anti-pattern with more evidence: so it is known how often it came back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import Field
+
+from langmem_tiers.dream import wishes
+from langmem_tiers.dream.asking import Question
+from langmem_tiers.dream.replies import Numbers, Objects, Told, Words
+from langmem_tiers.dream.types import AntiPattern, Cited, EntrySeen, Material, Proposal, Signal
+from langmem_tiers.llm.answers import Answer
+from langmem_tiers.llm.directives import Directives
+from langmem_tiers.palace.words import meaningful_words, stem, word_set
+from langmem_tiers.settings import Settings
+from langmem_tiers.writing.extractive.prose import straight
+
+DIRECTIVE = "anti-patterns"
+CATEGORY = "anti-patterns"
+CAME_BACK = "came_back"
+"""In the metadata of an entry: how often the mistake was corrected again after it was written down."""
+
+_MOST_ASKED = 20  # corrections of one question
+_LONGEST_PART = 160
+_FORM = re.compile(r"^Don't (?P<do_not>.+) because (?P<because>.+); instead (?P<instead>.+?)\.?$")
+_NO_DOMAIN = re.compile(r"[^a-z0-9]+")
+_CORRECTED = "the user corrected it"
+
+_START = (
+    r"^(?:(?:no|nope|ugh|hey|oh|ok(?:ay)?|come on|seriously|but|and|again|please|also|well)\b[,.!:;-]* *)*"
+    r"(?:(?:can|could|would|will) you (?:please |just |finally )*)?"
+)
+_BECAUSE = r"(?:,? (?:because|since|as) (?P<because>[^.;!?]{3,120}?))?"
+_AGAIN = r"(?:,? (?:again|any ?more|please|ever|all the time|at once|already))*"
+_JOINT = r"(?:\s*[,;.!–—-]+\s*|\s+)(?:(?:but|and|please|just|always|rather|instead),? )*"
+_DONE = (
+    r"(?:use|write|send|show|call|give|make|put|run|keep|ask|answer|reply|say|take|search|read|open|add|format|check"
+    r"|wait|leave|let|create|save|quote|cite|round|list|name|start|stick|go|work|look|try|tell|respond|explain|convert)"
+)
+_INSTEAD = rf"(?P<instead>{_DONE} [^.;!?]{{2,120}}?)(?:,? (?:instead|please|first please))*[.!]*$"
+_TOLD = r"I(?:'ve| have)? (?:(?:already|just|explicitly|clearly) )*(?:told|asked) you"
+_NOT_X = (
+    re.compile(
+        rf"{_START}(?:stop|quit|avoid) (?P<gerund>[a-z]+ing) (?P<object>[^.;!?]{{2,80}}?)"
+        rf"{_AGAIN}{_BECAUSE}{_JOINT}{_INSTEAD}",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"{_START}(?:don't|do not|never) (?:ever )?(?P<verb>[a-z]+) (?P<object>[^.;!?]{{2,80}}?)"
+        rf"{_AGAIN}{_BECAUSE}{_JOINT}{_INSTEAD}",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"{_START}{_TOLD} (?:not to|never to) (?P<verb>[a-z]+) (?P<object>[^.;!?]{{2,80}}?)"
+        rf"{_AGAIN}{_BECAUSE}{_JOINT}{_INSTEAD}",
+        re.IGNORECASE,
+    ),
+)
+# "Use pnpm, not npm": one verb for both.
+_RATHER = re.compile(
+    rf"{_START}(?:{_TOLD} to )?(?:always )?(?P<verb>{_DONE}) "
+    rf"(?P<wanted>[^.;!?,]{{2,60}}?)(?:, not| instead of| rather than|,? and not) (?P<object>[^.;!?]{{2,60}}?)"
+    rf"{_AGAIN}{_BECAUSE}[.!]*$",
+    re.IGNORECASE,
+)
+# What is understood only where it was said.
+_POINTS = re.compile(
+    r"\b(?:this|that|these|those|it|its|them|they|here|there|now|today|he|she|him|her|one|ones|above|below|same|other)\b",
+    re.IGNORECASE,
+)
+_FIRST_PERSON = re.compile(r"\b(?:I|I'm|me|my|we|our|us)\b")
+_DOMAINS: Mapping[str, frozenset[str]] = {
+    "email": word_set("mail mails email emails e-mail inbox recipient newsletter"),
+    "calendar": word_set("calendar meeting meetings appointment appointments invite schedule event events"),
+    "files": word_set("file files folder folders directory path paths document documents"),
+    "code": word_set(
+        """
+        code tabs spaces indentation npm pnpm yarn pip function functions variable variables test tests commit commits
+        branch git python javascript typescript library comments docstrings script sql api
+        """
+    ),
+    "search": word_set("search searching grep search_files google browse lookup query"),
+    "units": word_set("metric imperial celsius fahrenheit kilometres kilometers miles units pounds"),
+    "dates": word_set("date dates time times timezone format hours clock"),
+    "answers": word_set(
+        """
+        answer answers reply replies response responses emoji emojis bullet bullets explanation explanations apologise
+        apologize jargon words sentences language tone greeting summary
+        """
+    ),
+}
+
+
+class ToldAntiPattern(Told):
+    """What is not to be done again."""
+
+    domain: Words = ""
+    do_not: Words = ""
+    because: Words = ""
+    instead: Words = ""
+    signals: Numbers = Field(default_factory=list, description="numbers of the corrections that show it")
+
+
+class ToldAntiPatterns(Told):
+    """The mistakes that some corrections show."""
+
+    anti_patterns: Objects[ToldAntiPattern] = Field(alias="antiPatterns")
+
+
+def flow(
+    material: Material, settings: Settings, directives: Directives | None = None
+) -> Generator[Question, Answer[Any], list[Proposal]]:
+    """Ask about the corrections of which the rules make nothing; what the rules and the model propose.
+
+    Raises:
+        InvalidDirective: the memory's own text in place of the prompt can not be used.
+    """
+    proposals: list[Proposal] = list(by_rule(material))
+    left = _unanswered(material, proposals)
+    if left:
+        user = "\n".join(f"[{number}] {_shown(signal)}" for number, signal in enumerate(left, 1))
+        prompt = (directives or Directives(None)).prompt(DIRECTIVE, ToldAntiPatterns, user)
+        answer = yield Question(schema=ToldAntiPatterns, prompt=prompt)
+        if answer.value is not None:
+            proposals += (_told(each, left) for each in answer.value.anti_patterns)
+    return proposals
+
+
+def by_rule(material: Material) -> list[AntiPattern]:
+    """What the user's own words say: mistakes that came back, and corrections that tell what not and what instead."""
+    known = [entry for entry in material.entries if _is_anti_pattern(entry)]
+    back = [found for entry in known if (found := _again(entry, material.signals)) is not None]
+    heard = {cited.drawer for found in back for cited in found.evidence} | {
+        each for entry in known for each in entry.evidence
+    }
+    new = (read(signal) for signal in corrections(material) if signal.drawer not in heard)
+    return [*back, *(found for found in new if found is not None)]
+
+
+def read(signal: Signal) -> AntiPattern | None:
+    """The anti-pattern that a correction tells outright; None where it does not say both what not and what instead.
+
+    Example:
+        >>> from datetime import UTC, datetime
+        >>> signal = Signal(
+        ...     drawer=7,
+        ...     session="s",
+        ...     kind="correction",
+        ...     sentiment="mildly_frustrated",
+        ...     quote="Stop using tabs, use four spaces instead!",
+        ...     at=datetime(2026, 3, 2, tzinfo=UTC),
+        ... )
+        >>> read(signal).content
+        "Don't use tabs because the user corrected it; instead use four spaces."
+    """
+    said = straight(" ".join(signal.quote.split()))
+    parts = _not_this(said) or _rather(said, signal)
+    if parts is None or any(_POINTS.search(part) or len(part) > _LONGEST_PART for part in parts[::2]):
+        return None
+    do_not, instead = _of_the_user(parts[0]), _of_the_user(parts[2])
+    return AntiPattern(
+        domain=domain(f"{do_not} {instead}"),
+        content=f"Don't {do_not} because {_reason(parts[1])}; instead {instead}.",
+        evidence=(Cited(drawer=signal.drawer, quote=signal.quote),),
+        why="the user said so",
+        path="rule",
+    )
+
+
+def corrections(material: Material) -> list[Signal]:
+    """The signals that say what was wrong."""
+    return [signal for signal in material.signals if signal.kind == "correction"]
+
+
+def domain(text: str) -> str:
+    """What something is about, by its words; `general` where they do not tell."""
+    said = {word.strip(".,'\"") for word in text.casefold().split()}
+    return next((name for name, words in _DOMAINS.items() if not words.isdisjoint(said)), "general")
+
+
+def came_back(metadata: Mapping[str, Any], times: int) -> dict[str, Any]:
+    """The metadata of an anti-pattern after its mistake was corrected so many times more."""
+    held = metadata.get(CAME_BACK, 0)
+    return {**metadata, CAME_BACK: (held if isinstance(held, int) else 0) + times}
+
+
+def _not_this(said: str) -> tuple[str, str, str] | None:
+    found = next((match for pattern in _NOT_X if (match := pattern.match(said))), None)
+    if found is None:
+        return None
+    parts = found.groupdict()
+    verb = wishes.base(parts["gerund"]) if parts.get("gerund") else parts["verb"].lower()
+    return f"{verb} {parts['object']}", parts["because"] or "", _uncapitalised(parts["instead"])
+
+
+def _rather(said: str, signal: Signal) -> tuple[str, str, str] | None:
+    """'Use pnpm, not npm', where it was npm that the assistant had used, or the user says it for the second time."""
+    found = _RATHER.match(said)
+    if found is None or not (signal.sentiment != "casual" or _stems(found["object"]) <= _stems(signal.before)):
+        return None
+    verb = found["verb"].lower()
+    return f"{verb} {found['object']}", found["because"] or "", f"{verb} {found['wanted']}"
+
+
+def _again(entry: EntrySeen, signals: Sequence[Signal]) -> AntiPattern | None:
+    """The same anti-pattern with the corrections that came after it, None where there are none."""
+    parts = _FORM.match(entry.content)
+    if parts is None:
+        return None
+    later = [each for each in signals if each.kind == "correction" and _is_later(each, entry)]
+    cited = tuple(Cited(drawer=each.drawer, quote=each.quote) for each in later if _is_about(each, parts))
+    if not cited:
+        return None
+    where = entry.category.removeprefix(f"{CATEGORY}/")
+    return AntiPattern(domain=where, content=entry.content, evidence=cited, why="it came back", path="rule")
+
+
+def _is_later(signal: Signal, entry: EntrySeen) -> bool:
+    return signal.drawer not in entry.evidence and signal.at > entry.created_at
+
+
+def _is_about(signal: Signal, parts: re.Match[str]) -> bool:
+    """Whether a correction tells the same: all of what not to do, and some of what is to be done, or says so itself."""
+    wrong, right = _stems(parts["do_not"]), _stems(parts["instead"])
+    quoted, told = _stems(signal.quote), _stems(f"{signal.before} {signal.quote}")
+    return bool(wrong) and wrong <= told and (wrong <= quoted or not right.isdisjoint(quoted - wrong))
+
+
+def _unanswered(material: Material, proposals: Iterable[Proposal]) -> list[Signal]:
+    """The corrections that nothing rests on yet, the last ones."""
+    taken = {cited.drawer for each in proposals if isinstance(each, AntiPattern) for cited in each.evidence}
+    taken |= {drawer for entry in material.entries if _is_anti_pattern(entry) for drawer in entry.evidence}
+    return [signal for signal in corrections(material) if signal.drawer not in taken][-_MOST_ASKED:]
+
+
+def _told(told: ToldAntiPattern, heard: Sequence[Signal]) -> AntiPattern:
+    """What a model says, in its form; it rests on nothing where it names corrections that it was not shown."""
+    shown = all(1 <= number <= len(heard) for number in told.signals)
+    cited = (heard[number - 1] for number in told.signals) if shown else ()
+    do_not, because, instead = (
+        _part(said, opening)
+        for said, opening in ((told.do_not, "don't|do not|never"), (told.because, "because"), (told.instead, "instead"))
+    )
+    return AntiPattern(
+        domain=_NO_DOMAIN.sub("-", told.domain.lower()).strip("-")[:64],
+        content=f"Don't {do_not} because {because}; instead {instead}.",
+        evidence=tuple(Cited(drawer=each.drawer, quote=each.quote) for each in cited),
+    )
+
+
+def _part(said: str, opening: str) -> str:
+    return re.sub(rf"^(?:{opening})\b[\s,:]*", "", straight(said), flags=re.IGNORECASE).rstrip(".!; ")
+
+
+def _shown(signal: Signal) -> str:
+    before = f'the assistant said "{_line(signal.before)}", ' if signal.before else ""
+    return f'{before}the user said "{_line(signal.quote)}"'
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split()).replace('"', "'")
+
+
+def _of_the_user(part: str) -> str:
+    """What the user said, as it is told to the agent."""
+    told = re.sub(r"\bmy\b", "the user's", part.strip(" ,"))
+    return re.sub(r"\b(?:me|I)\b", "the user", told)
+
+
+def _reason(said: str) -> str:
+    """Why, as it is told to the agent: in the user's own words where they speak of themselves."""
+    return f'the user said "{said}"' if _FIRST_PERSON.search(said) else said or _CORRECTED
+
+
+def _uncapitalised(text: str) -> str:
+    return f"{text[:1].lower()}{text[1:]}"
+
+
+def _is_anti_pattern(entry: EntrySeen) -> bool:
+    return f"{entry.category}/".startswith(f"{CATEGORY}/")
+
+
+def _stems(text: str) -> set[str]:
+    return {stem(word) for word in meaningful_words(text)}

@@ -1,0 +1,104 @@
+"""What a dream asks a model, and the two ways to have a step answered: waiting, and while the event loop goes on.
+
+A step is a generator: it yields questions and takes answers, so that it is written once and tested without a model.
+Everything that a dream asks is booked under `memory_dream`, in a session of its own, whose budget is the dream's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from langmem_tiers.llm.answers import Answer, Prompt
+from langmem_tiers.llm.asker import ModelAsker
+
+SOURCE = "memory_dream"
+Given = TypeVar("Given")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """What a model is asked; `timeout` and `output_tokens` take the place of the settings where they are given."""
+
+    schema: type[BaseModel]
+    prompt: Prompt
+    source: str = SOURCE
+    timeout: float | None = None
+    output_tokens: int | None = None
+
+
+Step = Generator[Question, Answer[Any], Given]
+"""A step of a dream on its way to what it gives."""
+
+NO_MODEL: Answer[Any] = Answer(failure="resting", reason="there is no model")
+"""The answer where nobody can be asked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DreamAsker:
+    """Answers the questions of one dream: by the memory's model, or by saying why there is no answer.
+
+    `answered` is called after each answer, in the thread that a step works in: a dream whose model takes its time
+    says there that it lives.
+    """
+
+    asker: ModelAsker | None
+    session: str
+    answered: Callable[[], None]
+
+    def ask(self, question: Question) -> Answer[Any]:
+        """The answer to a question; its `value` is None where there is none."""
+        if self.asker is None:
+            return NO_MODEL
+        return self.asker.ask(question.schema, question.prompt, **self._options(question))
+
+    async def aask(self, question: Question) -> Answer[Any]:
+        """`ask`, while the event loop goes on."""
+        if self.asker is None:
+            return NO_MODEL
+        return await self.asker.aask(question.schema, question.prompt, **self._options(question))
+
+    def _options(self, question: Question) -> dict[str, Any]:
+        return {
+            "source": question.source,
+            "session": self.session,
+            "timeout": question.timeout,
+            "output_tokens": question.output_tokens,
+        }
+
+
+def run(step: Step[Given], asker: DreamAsker) -> Given:
+    """What a step gives, its questions asked one after the other."""
+    moved = _moved(step, None, asker)
+    while isinstance(moved, Question):
+        moved = _moved(step, asker.ask(moved), asker)
+    return moved.given
+
+
+async def arun(step: Step[Given], asker: DreamAsker) -> Given:
+    """`run`, while the event loop goes on: between its questions, a step works in a thread."""
+    moved = await asyncio.to_thread(_moved, step, None, asker)
+    while isinstance(moved, Question):
+        moved = await asyncio.to_thread(_moved, step, await asker.aask(moved), asker)
+    return moved.given
+
+
+@dataclass(frozen=True)
+class _Done(Generic[Given]):
+    given: Given
+
+
+def _moved(step: Step[Given], answer: Answer[Any] | None, asker: DreamAsker) -> Question | _Done[Given]:
+    """The next question of a step, or what it gives: StopIteration does not pass through a thread."""
+    try:
+        if answer is None:
+            return next(step)
+        if answer is not NO_MODEL:
+            asker.answered()
+        return step.send(answer)
+    except StopIteration as done:
+        return _Done(done.value)

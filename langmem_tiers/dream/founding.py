@@ -1,0 +1,170 @@
+"""What a dream may add: anti-patterns, inferred preferences, a synthesis. Each rests on words that were said. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from langmem_tiers.dream import grounds, sensitive
+from langmem_tiers.dream.types import (
+    AntiPattern,
+    Cited,
+    EntrySeen,
+    InferredPreference,
+    Material,
+    Sentiment,
+    Signal,
+    Synthesis,
+)
+from langmem_tiers.errors import InvalidInput
+from langmem_tiers.knowledge import checks
+from langmem_tiers.knowledge.authority import supports
+from langmem_tiers.knowledge.merging import same_fact
+from langmem_tiers.knowledge.quotes import occurs
+from langmem_tiers.palace.words import meaningful_words
+from langmem_tiers.settings import Settings
+from langmem_tiers.trust import secrets
+from langmem_tiers.trust.instructions import suspicious
+
+THRESHOLDS: Mapping[Sentiment, int] = MappingProxyType({"very_irritated": 1, "mildly_frustrated": 2, "casual": 3})
+"""In how many different turns a preference has to show, by how the user felt (RockBot)."""
+
+_FORM = re.compile(r"Don't (?P<do_not>.+) because (?P<because>.+); instead (?P<instead>.+)")
+_DOMAIN = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_PREFERENCES = "user-preferences/"
+_NUMBER = re.compile(r"\d+")
+_CHARACTERS_A_TOKEN = 6  # of the longest words there are: a text of more is longer in any count
+
+
+def unfit(text: str, what: str, settings: Settings) -> str | None:
+    """Why a text of a dream's own is not to be kept; None where it may be."""
+    if not text.strip():
+        return f"the {what} says nothing"
+    if settings.privacy.derived != "keep" and (found := secrets.find(text)):
+        return f"the {what} holds what looks like a secret ({found[0].kind})"
+    if reason := suspicious(text):
+        return f"the {what} reads like an instruction to the agent: it {reason}"
+    return None
+
+
+def content(text: str, settings: Settings) -> str | None:
+    """Why a text can not be what an entry says; None where it can."""
+    if reason := unfit(text, "content", settings):
+        return reason
+    try:
+        checks.content(text, settings)
+    except InvalidInput as error:
+        return error.message
+    return None
+
+
+def anti_pattern(proposal: AntiPattern, material: Material, settings: Settings) -> str | None:
+    """Why an anti-pattern is not written; None where corrections bear it out."""
+    signals = {signal.drawer: signal for signal in material.signals if signal.kind == "correction"}
+    reason = _no_correction(proposal.evidence, signals) or content(proposal.content, settings)
+    if reason:
+        return reason
+    found = _FORM.match(proposal.content)
+    if found is None or not all(map(meaningful_words, found.groups())):
+        return 'it is not of the form "Don\'t X because Y; instead Z"'
+    if not _DOMAIN.fullmatch(proposal.domain):
+        return f"{proposal.domain[:40]!r} is no domain"
+    known = _known(proposal, material.entries)
+    drawers = {cited.drawer for cited in proposal.evidence}
+    if known is not None:  # the mistake came back
+        return f"entry {known.id} says it already" if drawers <= set(known.evidence) else None
+    said = [text for cited in proposal.evidence for text in _words(signals[cited.drawer])]
+    unsaid = next((name for name, part in found.groupdict().items() if _beyond(part, said, name)), None)
+    return f"nobody said {found[unsaid][:80]!r}" if unsaid else None
+
+
+def preference(proposal: InferredPreference, material: Material, settings: Settings) -> str | None:
+    """Why a preference is not inferred; None where it shows in as many turns as its sentiment takes."""
+    said = _said_by_user(material)
+    reason = _no_words(proposal.evidence, said) or content(proposal.content, settings)
+    if reason:
+        return reason
+    category = proposal.category.strip("/").casefold()
+    if not f"{category}/".startswith(_PREFERENCES):
+        return f"{proposal.category[:40]!r} is no category of preferences"
+    if not proposal.sensitive and sensitive.touches(proposal.content):
+        return "it touches security, credentials or money, and would not have the user asked"
+    needed, shown = THRESHOLDS[proposal.sentiment], _showing(proposal, material)
+    if len(shown) < needed:
+        felt = proposal.sentiment.replace("_", " ")
+        return f"it shows in {len(shown)} turns as {felt}, and needs {needed}"
+    return _new_numbers(proposal.content, [said[each.drawer] for each in proposal.evidence])
+
+
+def synthesis(proposal: Synthesis, material: Material, settings: Settings) -> str | None:
+    """Why a synthesis is not written; None where it rests on episodes of this dream."""
+    episodes = {episode.id: episode for episode in material.episodes}
+    unknown = [each for each in proposal.episodes if each not in episodes]
+    if unknown or not proposal.episodes:
+        return f"there is no episode {unknown[0][:40]!r} to take up" if unknown else "it rests on no episode"
+    if len(set(proposal.episodes)) < len(proposal.episodes) or len(proposal.episodes) > settings.dream.promoted:
+        return f"it takes up an episode twice, or more than {settings.dream.promoted}"
+    if reason := unfit(proposal.text, "synthesis", settings):
+        return reason
+    if len(proposal.text) > settings.dream.synthesis_tokens * _CHARACTERS_A_TOKEN:
+        return f"it is longer than {settings.dream.synthesis_tokens:,} tokens"
+    told = [episodes[each] for each in proposal.episodes]
+    dates = [f"{each.created_at:%Y-%m-%d} {material.at:%Y-%m-%d} {len(told)}" for each in told]
+    return _new_numbers(proposal.text, [*(f"{each.summary} {each.abstract} {each.topics}" for each in told), *dates])
+
+
+def _no_correction(evidence: Sequence[Cited], signals: Mapping[int, Signal]) -> str | None:
+    unknown = next((each for each in evidence if each.drawer not in signals), None)
+    if unknown is not None or not evidence:
+        return "it rests on nothing" if unknown is None else f"drawer {unknown.drawer} is no correction by the user"
+    return next((_misquoted(each) for each in evidence if not occurs(each.quote, signals[each.drawer].quote)), None)
+
+
+def _no_words(evidence: Sequence[Cited], said: Mapping[int, str]) -> str | None:
+    unknown = next((each for each in evidence if each.drawer not in said), None)
+    if unknown is not None or not evidence:
+        return "it rests on nothing" if unknown is None else f"drawer {unknown.drawer} is no turn of the user"
+    return next((_misquoted(each) for each in evidence if not occurs(each.quote, said[each.drawer])), None)
+
+
+def _misquoted(cited: Cited) -> str:
+    return f"its quote does not occur in drawer {cited.drawer}"
+
+
+def _said_by_user(material: Material) -> dict[int, str]:
+    """What the user said, by drawer: in the turns since the last dream, and in the signals."""
+    said = {signal.drawer: signal.quote for signal in material.signals}
+    return said | {turn.drawer: turn.content for turn in material.turns if turn.role == "user"}
+
+
+def _showing(proposal: InferredPreference, material: Material) -> set[int]:
+    """The turns that show a preference as strongly as it says; what is casual shows in any."""
+    cited = {each.drawer for each in proposal.evidence}
+    if proposal.sentiment == "casual":
+        return cited
+    strong = {each.drawer for each in material.signals if THRESHOLDS[each.sentiment] <= THRESHOLDS[proposal.sentiment]}
+    return cited & strong
+
+
+def _words(signal: Signal) -> tuple[str, str]:
+    return signal.quote, signal.before
+
+
+def _beyond(part: str, said: Sequence[str], name: str) -> bool:
+    """Whether a part tells what no signal does; a reason may be the model's own, but for its numbers."""
+    return bool(_new_numbers(part, said)) if name == "because" else not supports(said, part)
+
+
+def _new_numbers(text: str, said: Iterable[str]) -> str | None:
+    known = {number.lstrip("0") for each in said for number in _NUMBER.findall(each)}
+    new = [number for number in _NUMBER.findall(text) if number.lstrip("0") not in known]
+    return f"nobody said {new[0][:40]}" if new else None
+
+
+def _known(proposal: AntiPattern, entries: Iterable[EntrySeen]) -> EntrySeen | None:
+    """The entry that holds it already, in these words or from the same corrections."""
+    there = [entry for entry in entries if grounds.special(entry.category) == grounds.ANTI_PATTERNS]
+    drawers = {cited.drawer for cited in proposal.evidence}
+    same = (each for each in there if same_fact(each.content, proposal.content, None).same)
+    return next(same, None) or next((each for each in there if drawers <= set(each.evidence)), None)

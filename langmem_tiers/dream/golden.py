@@ -1,0 +1,212 @@
+"""Golden questions: what recall answers today and has to answer after a dream, too.
+
+Some the user keeps; others are made of what the space holds, without a model: the words of an entry, or of a sentence
+that somebody said, without the fact among them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain, islice, zip_longest
+from typing import TYPE_CHECKING
+
+from langmem_tiers import arguments
+from langmem_tiers.clock import from_millis, to_millis
+from langmem_tiers.errors import InvalidInput
+from langmem_tiers.palace.names import names
+from langmem_tiers.palace.words import is_trivial, meaningful_words, stem, words
+from langmem_tiers.storage import drawers, entries, golden
+from langmem_tiers.storage.entries import Filters
+from langmem_tiers.storage.golden import GoldenRow
+from langmem_tiers.twins import twin
+from langmem_tiers.writing.extractive.prose import sentences
+from langmem_tiers.writing.extractive.sifting import is_question
+from langmem_tiers.writing.storable import storable
+
+if TYPE_CHECKING:
+    from langmem_tiers.knowledge.types import Entry
+    from langmem_tiers.settings import Settings
+    from langmem_tiers.space import Space
+    from langmem_tiers.storage.store import SpaceStore
+
+MOST_KEPT = 100
+"""Questions that a user may keep: each of them is asked in every dream."""
+
+_MOST_WORDS = 6  # of a made question
+_LOOKED_AT = 10  # drawers for each question wanted
+_WITH_DIGIT = re.compile(r"(?<![\w.,:-])[\w.,:/-]*\d[\w.,:/-]*(?<![.,:/-])")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GoldenQuestion:
+    """A question, and what the block recalled for it has to hold: all of these words, each a run of them, and drawers.
+
+    `number` is that of one the user keeps; `about` names what another one was made of, such as `entry a1b2c3d4e5f6`.
+    """
+
+    question: str
+    words: tuple[str, ...] = ()
+    drawers: tuple[int, ...] = ()
+    number: int | None = None
+    about: str = ""
+    kept_at: datetime | None = None
+
+
+class Golden:
+    """The questions of a space that a dream must not make worse; each method has a twin named `a…`.
+
+    Before a dream is applied, recall is asked each of them as the space is and as it would be. Where one is answered
+    before and not after, what touches it is left out of the dream, or the whole dream is.
+
+    Example:
+        >>> golden.add("Where does my sister live?", expects="Lisbon").number
+        1
+    """
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+
+    def __repr__(self) -> str:
+        return f"Golden({self._space.name!r})"
+
+    def add(self, question: str, *, expects: str | int | Sequence[str | int]) -> GoldenQuestion:
+        """Keep a question.
+
+        Args:
+            question: As a user would ask it.
+            expects: Words that the block has to hold, such as "Lisbon"; or drawers that have to be in it, by number or
+                pointer; or several of these, all of which it has to hold.
+
+        Raises:
+            InvalidInput: the question is too short to recall anything by, nothing is expected, a drawer does not
+                exist, or there are 100 questions already.
+            SecretRefused: there is a secret in it, and `Settings.privacy.derived` refuses these.
+        """
+        memory = self._space.memory
+        asked = " ".join(storable(arguments.any_text(question, "question"), "question", memory.settings).split())
+        if is_trivial(asked, memory.settings.recall.trivial_words):
+            raise InvalidInput(f"The question {asked!r} recalls nothing.", way_out="Ask with more telling words.")
+        told, cited = self._expected(expects)
+        with memory.use(self._space.name) as store, store.writing() as connection:
+            if len(golden.every(connection, store.key)) >= MOST_KEPT:
+                raise InvalidInput(
+                    f"{MOST_KEPT} questions are kept already.", way_out="Remove one that matters less first."
+                )
+            at = to_millis(memory.clock())
+            return _kept(golden.put(connection, store.key, asked, words=told, drawers=cited, at=at))
+
+    def list(self) -> tuple[GoldenQuestion, ...]:
+        """All that are kept, in the order they were added."""
+        with self._space.memory.use(self._space.name) as store, store.reading() as connection:
+            return tuple(_kept(row) for row in golden.every(connection, store.key))
+
+    def remove(self, number: int) -> bool:
+        """Keep a question no longer; False where there is none of this number."""
+        which = arguments.whole(number, "number")
+        with self._space.memory.use(self._space.name) as store, store.writing() as connection:
+            return golden.remove(connection, store.key, which)
+
+    aadd = twin(add)
+    alist = twin(list)
+    aremove = twin(remove)
+
+    def _expected(self, expects: str | int | Sequence[str | int]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """The words and the drawers that are expected."""
+        given = (
+            [expects] if isinstance(expects, str | int) else arguments.several(expects, "expects", "words or drawers")
+        )
+        told: dict[str, None] = {}
+        cited: dict[int, None] = {}
+        for each in given:
+            if isinstance(each, str) and not each.lstrip().startswith("§"):
+                told[self._words(each)] = None
+            else:
+                cited[self._drawer(each)] = None
+        if not told and not cited:
+            raise arguments.refused(expects, "expects", "words that the block has to hold, or drawers")
+        return tuple(told), tuple(cited)
+
+    def _words(self, expected: str) -> str:
+        clean = storable(expected, "expected text", self._space.memory.settings).strip()
+        if not words(clean):
+            raise arguments.refused(expected, "expects", "words that the block has to hold")
+        return clean
+
+    def _drawer(self, which: object) -> int:
+        known = which if isinstance(which, str) else arguments.whole(which, "expects", least=1)
+        drawer = self._space.drawer(known)
+        if drawer is None:
+            raise InvalidInput(f"The argument `expects` names a drawer that does not exist: {which}.")
+        return drawer.number
+
+
+def questions(
+    store: SpaceStore, settings: Settings, *, touched: Collection[str] = (), besides: Collection[str] = ()
+) -> tuple[GoldenQuestion, ...]:
+    """Those that the user keeps, and up to `settings.dream.golden` made of what the space holds.
+
+    Up to half of these are about the entries `touched`; the others are about entries and drawers in turn, none of them
+    about the entries in `besides`. The same space gives the same questions.
+    """
+    with store.reading() as connection:
+        kept = [_kept(row) for row in golden.every(connection, store.key)]
+        most = settings.dream.golden
+        held = entries.find(connection, store.key, Filters(status="active"), settings.dream.entries) if most else []
+        named = entries.by_ids(connection, store.key, touched)
+        said = drawers.recent(connection, store.key, most=most * _LOOKED_AT, outside=None, until=None)
+    of_touched = list(islice(_of_entries(named.values(), settings), most // 2))
+    left = [entry for entry in held if entry.id not in named and entry.id not in besides]
+    in_turn = chain.from_iterable(zip_longest(_of_entries(left, settings), _of_drawers(said, settings)))
+    made = chain(of_touched, (each for each in in_turn if each is not None))
+    return (*kept, *islice(made, most))
+
+
+def _kept(row: GoldenRow) -> GoldenQuestion:
+    return GoldenQuestion(
+        question=row.question,
+        words=row.words,
+        drawers=row.drawers,
+        number=row.number,
+        kept_at=from_millis(row.at),
+    )
+
+
+def _of_entries(held: Iterable[Entry], settings: Settings) -> Iterator[GoldenQuestion]:
+    for entry in sorted(held, key=lambda each: _draw(each.content)):
+        yield from _made(entry.content, f"entry {entry.id}", settings)
+
+
+def _of_drawers(said: Sequence[tuple[int, str]], settings: Settings) -> Iterator[GoldenQuestion]:
+    for number, content in sorted(said, key=lambda each: _draw(each[1])):
+        yield from _made(content, f"drawer {number}", settings)
+
+
+def _draw(content: str) -> bytes:
+    """The place of a text in the draw: by hash, so that new texts leave the order of the others as it is."""
+    return hashlib.blake2b(content.encode("utf-8", "replace"), digest_size=8).digest()
+
+
+def _made(text: str, about: str, settings: Settings) -> Iterator[GoldenQuestion]:
+    """A question about the first sentence of a text that makes one."""
+    for sentence in sentences(text):
+        if is_question(sentence.text):
+            continue
+        fact = _fact(sentence.text)
+        taken = {stem(word) for word in words(fact)}
+        telling = [word for word in meaningful_words(sentence.text) if stem(word) not in taken]
+        asked = f"{' '.join(telling[:_MOST_WORDS])}?"
+        if fact and len(telling) > 1 and not is_trivial(asked, settings.recall.trivial_words):
+            yield GoldenQuestion(question=asked, words=(fact,), about=about)
+            return
+
+
+def _fact(sentence: str) -> str:
+    """What a sentence is about to tell: its last number or name, else its last telling word."""
+    named = [name.text for name in names(sentence) if not name.opens]
+    candidates = [match[0] for match in _WITH_DIGIT.finditer(sentence)] + named + meaningful_words(sentence)[-1:]
+    last = max(candidates[:-1], key=sentence.rfind, default="")
+    return last or "".join(candidates[-1:])

@@ -1,0 +1,54 @@
+"""Entries and other things as a dream sees them, for tests that need no space."""
+
+from datetime import UTC, datetime, timedelta
+
+from langmem_tiers.dream.types import EntrySeen, EpisodeSeen, Material, PairSeen, Signal, TurnSeen
+
+NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
+
+
+def entry(place, content, **values):
+    """The entry of a place: `e07` for 7, said in drawer 7, a day later than the one before."""
+    at = NOW - timedelta(days=400 - place)
+    given = {
+        "id": f"e{place:02}",
+        "version": 1,
+        "content": content,
+        "category": "general",
+        "created_at": at,
+        "updated_at": at,
+        "authority": 0,
+        "origin": "user",
+        "path": "rule",
+        "evidence": (place,),
+    }
+    return EntrySeen(**given | values)
+
+
+def material(*contents, active=1000, **values):
+    """A moment with these entries: texts, or entries as they are."""
+    entries = tuple(
+        each if isinstance(each, EntrySeen) else entry(place, each) for place, each in enumerate(contents, 1)
+    )
+    return Material(space="users/alice", at=NOW, position=1, active=active, entries=entries, **values)
+
+
+def signal(drawer, quote, before="", sentiment="mildly_frustrated", kind="correction"):
+    """What a user said against a reply."""
+    values = {"session": "monday", "kind": kind, "sentiment": sentiment, "at": NOW}
+    return Signal(drawer=drawer, quote=quote, before=before, **values)
+
+
+def turn(drawer, content, role="user"):
+    """A turn since the last dream."""
+    return TurnSeen(drawer=drawer, session="monday", role=role, content=content, said_at=NOW)
+
+
+def episode(place, summary="The user moved to Oslo in 2021."):
+    """An episode that waits to be taken up."""
+    return EpisodeSeen(id=f"p{place}", session=f"s{place}", summary=summary, abstract=summary, created_at=NOW)
+
+
+def pair(first, second):
+    """Two entities that may be one."""
+    return PairSeen(first=first, second=second, first_name=first, second_name=second, score=0.9, reason="alike")
