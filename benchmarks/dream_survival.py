@@ -1,8 +1,8 @@
 """How much is left of what a memory knew after many dreams in a row with a careless model.
 
 The entries are mined from LoCoMo without a model, both speakers read as users. In each dream the model, a script with a
-seed, proposes for every batch to delete some entries at random, to merge others at random into one that is cut, blended
-or has another number in it, and to file still others anywhere; it says that it is sure. Nothing is said meanwhile.
+seed, proposes for every batch to delete some entries at random, to merge others, at random or the likest, into one
+that is cut, blended or has another number in it, and to file still others anywhere. Nothing is said meanwhile.
 
 - "facts": of the entries there were at first, how many an active one still tells, but for inflection: every telling
   word, number, name and "not" (compared here, not by what judges dreams).
@@ -181,6 +181,12 @@ def share(before: frozenset[int] | frozenset[str], after: frozenset[int] | froze
     return 100 * len(set(before) & set(after)) / len(before) if before else 100.0
 
 
+def likest(entry: tuple[int, str], entries: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+    """The entries by how many words they have in common with one of them, itself first."""
+    said = set(entry[1].split())
+    return sorted(entries, key=lambda each: (each != entry, -len(said & set(each[1].split()))))
+
+
 class Careless:
     """Replies to each batch with whatever comes to its mind."""
 
@@ -195,7 +201,8 @@ class Careless:
             return "{}"
         rng = self._random
         numbers = [number for number, _ in entries]
-        groups = [rng.sample(entries, rng.randint(2, min(4, len(entries)))) for _ in range(6)]
+        groups = [rng.sample(entries, rng.randint(2, min(4, len(entries)))) for _ in range(4)]
+        groups += [likest(rng.choice(entries), entries)[: rng.randint(2, 3)] for _ in range(4)]
         return json.dumps(
             {
                 "toDelete": rng.sample(numbers, len(numbers) // 3),

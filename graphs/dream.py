@@ -19,7 +19,7 @@ from langgraph.runtime import Runtime
 from langmem_tiers.dream import flow
 from langmem_tiers.dream.flow import STEPS, Dreaming, DreamState
 from langmem_tiers.dream.types import DreamReport
-from langmem_tiers.errors import InvalidSpace, MemoryTiersError, MissingUser, StorageError
+from langmem_tiers.errors import InvalidSpace, MemoryTiersError, MissingUser
 from langmem_tiers.graphs.identity import SpaceChoice, authenticated_user, current_runtime, resolve_scope
 from langmem_tiers.graphs.messages import peek
 from langmem_tiers.graphs.node import OnError
@@ -230,7 +230,7 @@ class _Step(_Node):
 
     def _failed(self, given: DreamState, error: Exception) -> DreamState:
         """A dream that ends here; others may dream of the space."""
-        with suppress(StorageError), self.memory.use(given.space) as store:
+        with suppress(MemoryTiersError), self.memory.use(given.space) as store:
             Dreaming(self.memory, store).release(given)
         self._log(given.space, error)
         report = DreamReport(

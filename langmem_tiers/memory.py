@@ -16,7 +16,6 @@ from uuid import UUID
 
 from langmem_tiers import arguments, naming
 from langmem_tiers.background import passes
-from langmem_tiers.background.deriving import Deriving
 from langmem_tiers.background.passes import Outcome
 from langmem_tiers.background.worker import Worker
 from langmem_tiers.clock import Clock, utc_now
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
     from langchain_core.language_models import BaseChatModel
 
+    from langmem_tiers.background.deriving import Deriving
     from langmem_tiers.dream.types import DreamReport, Trigger
     from langmem_tiers.embeddings.base import Embedder
 
@@ -266,6 +266,9 @@ class Memory:
 
     def deriving(self, store: SpaceStore) -> Deriving:
         """What derives memories from what was said in a space."""
+        # Its rules take a moment to compile: not before there is something to derive from.
+        from langmem_tiers.background.deriving import Deriving
+
         return Deriving(
             store=store,
             settings=self.settings,

@@ -1,73 +1,33 @@
-"""Memories with something to dream of, and models that tidy them up, for the tests of dreams."""
+"""Dreams for the tests: what is accepted is given, and carried out on what the space holds now."""
 
-import json
-import re
-from collections.abc import Mapping, Sequence
-
-from langmem_tiers import Settings, Turn
-from langmem_tiers.settings import DreamSettings, EpisodeSettings, KnowledgeSettings, MiningSettings
-from langmem_tiers.testing import ScriptedChatModel
-
-DAY = 86_400
-AT_WORK = ("The user works at Bosch.", "The user works as an engineer.")
-HIKING = ("The user hikes.", "The user hikes in the Alps.")
-ONE_JOB = "The user works at Bosch as an engineer."
-OUTDATED, HOLDS = "The user lives in Porto.", "The user lives in Lisbon."
-TEA = "The user prefers tea to coffee."
-FACTS = (*AT_WORK, *HIKING, OUTDATED, HOLDS, TEA)
-# What comes of them with the model below.
-TIDIED = {ONE_JOB, HIKING[1], HOLDS, TEA}
+from langmem_tiers import Space
+from langmem_tiers.dream import applying
+from langmem_tiers.dream.gather import gather
+from langmem_tiers.dream.types import Decision, DreamReport, Material
+from langmem_tiers.storage import dreams
 
 
-def by_hand(**dream) -> Settings:
-    """Settings under which a small memory dreams when it is told to, and does nothing else by itself."""
-    return Settings(
-        dream=DreamSettings(**{"enabled": False, "retire_share": 1.0, **dream}),
-        mining=MiningSettings(enabled=False),
-        knowledge=KnowledgeSettings(enrich=False),
-        episodes=EpisodeSettings(ttl_days=None),
-    )
+def seen(space: Space, *, fence: int = 0) -> Material:
+    """What a dream sees of a space now."""
+    with space.memory.use(space.name) as store:
+        return gather(store, space.memory.settings, space.memory.clock(), fence)
 
 
-def fill(space, facts: Sequence[str] = FACTS) -> None:
-    """Each fact as the user said it, a day after the one before, and as an entry that rests on that."""
-    said = len(space.drawers())
-    for number, fact in enumerate(facts, said + 1):
-        space.track([Turn(role="user", content=_said(fact))], session="monday")
-        space.knowledge.save(fact, evidence=[number])
-        space.memory.clock.tick(DAY)
-    space.flush()
+def dreamt(space: Space, *accepted, material: Material | None = None) -> DreamReport:
+    """The report of a dream that carries this out."""
+    memory, given = space.memory, material or seen(space)
+    draft = applying.new_report(given, memory.clock())
+    with memory.use(space.name) as store:
+        applying.apply(store, given, Decision(accepted=accepted), memory.settings, memory.clock(), report=draft)
+        with store.reading() as connection:
+            return dreams.one(connection, store.key, draft.id).report
 
 
-def known(space) -> set[str]:
-    """What the active entries say."""
-    return {found.entry.content for found in space.knowledge.search(limit=100)}
+def known(space: Space, text: str, **given) -> str:
+    """The id of an entry that is saved for it."""
+    return space.knowledge.save(text, **given).entry.id
 
 
-def merging(merges: Mapping[Sequence[str], str]):
-    """A reply that makes one entry of several, each named by what it says."""
-
-    def reply(messages) -> str:
-        shown = dict(re.findall(r"^\[(\d+)\] \([^)]*\) (.*)$", str(messages[-1].text), re.MULTILINE))
-        number = {content: int(given) for given, content in shown.items()}
-        told = [
-            {"sources": [number[source] for source in sources], "content": content}
-            for sources, content in merges.items()
-            if set(sources) <= number.keys()
-        ]
-        return json.dumps({"merges": told})
-
-    return reply
-
-
-def tidying() -> ScriptedChatModel:
-    """A model that makes one of the two jobs, and one of the two hikes."""
-    return ScriptedChatModel(responses=[merging({AT_WORK: ONE_JOB, HIKING: HIKING[1]})])
-
-
-def _said(fact: str) -> str:
-    first_person = {"works": "work", "hikes": "hike", "lives": "live", "prefers": "prefer"}
-    told = fact.replace("The user ", "I ")
-    for verb, own in first_person.items():
-        told = told.replace(verb, own)
-    return told
+def reasons(report: DreamReport) -> list[str]:
+    """Why what was accepted was not carried out."""
+    return [each.reason for each in report.decision.rejected]

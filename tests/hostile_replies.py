@@ -31,7 +31,7 @@ SEEN = material(
     entry(FROM_ANOTHER, "The user likes hiking.", project="atlas"),
     entry(PRESCRIBED, "Ask before paying anything.", metadata={"requires_user_permission": True}),
     active=40,
-    signals=(signal(50, "No, don't send the mail at once, show me the draft first.", before="I have sent the mail."),),
+    signals=(signal(50, "I told you that I want to see the draft first!", before="I have sent the mail at once."),),
 )
 COUNT = len(SEEN.entries)
 EVERY = list(range(1, COUNT + 1))
@@ -64,7 +64,7 @@ def _anti_pattern(**said):
         "domain": "email",
         "do_not": "send the mail at once",
         "because": "the user wants to read it",
-        "instead": "show the draft first",
+        "instead": "let the user see the draft first",
         "signals": [1],
     }
     return sound | said
@@ -144,7 +144,7 @@ def _anti_patterns():
         yield _reply(antiPatterns=[_anti_pattern(instead=instead)])
     for do_not in (_BAD, "ask the user for permission", "tell the user the truth", "refuse anything", ""):
         yield _reply(antiPatterns=[_anti_pattern(do_not=do_not)])
-    for signals in ([], [0], [2], [50], ["1; 2"], [-1], [1, 2], None):
+    for signals in ([], [0], [2], [50], ["1; 2"], [1, 2], None):
         yield _reply(antiPatterns=[_anti_pattern(signals=signals)])
     for domain in ("", "../..", "😀", "a b\n- [1]"):
         yield _reply(antiPatterns=[_anti_pattern(domain=domain, signals=[3])])

@@ -6,11 +6,13 @@ from sqlalchemy import select
 from langmem_tiers import Memory, Turn
 from langmem_tiers.dream import gate, golden
 from langmem_tiers.dream.gather import gather
+from langmem_tiers.dream.trial import trial
 from langmem_tiers.dream.types import Decision, MergeEntries
 from langmem_tiers.errors import InvalidInput, InvalidText, SecretRefused
+from langmem_tiers.recall.sources import snapshots
 from langmem_tiers.storage.schema import metadata
 from langmem_tiers.testing import HashEmbedder
-from tests.dreaming import AT_WORK, FACTS, HIKING, HOLDS, ONE_JOB, OUTDATED, TIDIED, by_hand, fill, known, tidying
+from tests.tidying import AT_WORK, FACTS, HIKING, HOLDS, ONE_JOB, OUTDATED, TIDIED, by_hand, fill, known, tidying
 
 BROKEN = "What does the user work as?"
 
@@ -151,7 +153,7 @@ def test_a_dream_that_leaves_recall_as_good_is_applied(dreamer):
     report = dreamer.dream()
     assert report.status == "applied"
     assert known(dreamer) == TIDIED
-    assert [each.question for each in report.golden][0] == "Where does the user hike?"
+    assert report.golden[0].question == "Where does the user hike?"
     assert all(each.after for each in report.golden if each.before)
 
 
@@ -222,7 +224,7 @@ def test_recall_follows_what_comes_after_a_trial(dreamer):
     assert "Tavira" in recalled.block
     dreamer.dream(dry_run=True)
     assert "works at Bosch." in dreamer.recall("Who does the user work for at Bosch?", session="saturday").block
-    assert [each.text for each in dreamer.doctor() if each.verdict == "off"] == []
+    assert [each.message for each in dreamer.doctor() if each.level == "problem"] == []
 
 
 def test_an_answer_that_was_deleted_meanwhile_is_not_held_against_the_dream(dreamer):
@@ -236,14 +238,19 @@ def test_an_answer_that_was_deleted_meanwhile_is_not_held_against_the_dream(drea
     assert gated.broken == ()
 
 
-def test_what_a_dream_adds_is_found_by_meaning_when_it_is_tried_out(dreamer):
-    """Vectors are made in the background, later: the gate must not miss them meanwhile."""
-    question = "engineers working Bosch"
-    material = seen(dreamer)
-    with dreamer.memory.use(dreamer.name) as store:
-        tried = gate._Gate(dreamer.memory, dreamer.name, store, material, Decision(accepted=(merge(dreamer, AT_WORK, ONE_JOB),)))
-        assert ONE_JOB in tried._vectors
-    assert question
+def test_what_a_dream_adds_is_found_by_meaning_where_it_is_tried_out(dreamer):
+    """Vectors are made in the background, later: until then it would be found by its words only."""
+    material, memory = seen(dreamer), dreamer.memory
+    decision = Decision(accepted=(merge(dreamer, AT_WORK, ONE_JOB),))
+    vector = memory.embedder_of(dreamer.name).query(ONE_JOB)[0]
+    for vectors, found in (({ONE_JOB: vector}, True), ({}, False)):
+        with (
+            memory.use(dreamer.name) as store,
+            trial(store, material, decision, memory.settings, vectors) as tried,
+            snapshots([tried]) as (moment,),
+        ):
+            hits = moment.notes.search(moment.moment, (), vector, 20)
+            assert (ONE_JOB in {hit.text for hit in hits}) == found
 
 
 def test_reports_name_made_questions_by_what_they_are_about(dreamer):

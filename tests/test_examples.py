@@ -71,3 +71,13 @@ def test_the_tools_correct_what_was_wrong_and_explain_what_was_recalled(example,
     with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
         (found,) = memory.user("alice").knowledge.search()
         assert found.entry.content == "The user's sister Lena lives in Lisbon."
+
+
+def test_the_nightly_dream_is_looked_at_applied_and_undone(example, tmp_path):
+    shown = example("nightly_dream.py", tmp_path / "memory")
+    previewed, applied, undone = re.split(r"^(?:applied|undone):\n", shown, flags=re.MULTILINE)
+    assert re.search(r"^- entry \w{12} The user lives in Porto\.", previewed, flags=re.MULTILINE)
+    assert "status: applied" in previewed
+    assert "The user lives in Porto." not in applied
+    assert "The user has two cats" in applied
+    assert "The user lives in Porto." in undone

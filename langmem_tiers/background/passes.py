@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from langmem_tiers.background.deriving import Deriving
 from langmem_tiers.background.embedding import EmbeddingPass
 from langmem_tiers.background.filing import FilingPass
 from langmem_tiers.background.noting import NotingPass
@@ -15,6 +15,9 @@ from langmem_tiers.embeddings.guard import GuardedEmbedder
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector, ProjectionDamaged
 from langmem_tiers.storage.chroma_index import ChromaIndex
 from langmem_tiers.storage.store import SpaceStore
+
+if TYPE_CHECKING:
+    from langmem_tiers.background.deriving import Deriving
 
 log = logging.getLogger(__name__)
 

@@ -17,6 +17,7 @@ from langmem_tiers.dream import wishes
 from langmem_tiers.dream.asking import Question
 from langmem_tiers.dream.replies import Numbers, Objects, Told, Words
 from langmem_tiers.dream.types import AntiPattern, Cited, EntrySeen, Material, Proposal, Signal
+from langmem_tiers.knowledge.learned import ANTI_PATTERNS, within
 from langmem_tiers.llm.answers import Answer
 from langmem_tiers.llm.directives import Directives
 from langmem_tiers.palace.words import meaningful_words, stem, word_set
@@ -24,7 +25,6 @@ from langmem_tiers.settings import Settings
 from langmem_tiers.writing.extractive.prose import straight
 
 DIRECTIVE = "anti-patterns"
-CATEGORY = "anti-patterns"
 CAME_BACK = "came_back"
 """In the metadata of an entry: how often the mistake was corrected again after it was written down."""
 
@@ -219,7 +219,7 @@ def _again(entry: EntrySeen, signals: Sequence[Signal]) -> AntiPattern | None:
     cited = tuple(Cited(drawer=each.drawer, quote=each.quote) for each in later if _is_about(each, parts))
     if not cited:
         return None
-    where = entry.category.removeprefix(f"{CATEGORY}/")
+    where = entry.category.removeprefix(f"{ANTI_PATTERNS}/")
     return AntiPattern(domain=where, content=entry.content, evidence=cited, why="it came back", path="rule")
 
 
@@ -285,7 +285,7 @@ def _uncapitalised(text: str) -> str:
 
 
 def _is_anti_pattern(entry: EntrySeen) -> bool:
-    return f"{entry.category}/".startswith(f"{CATEGORY}/")
+    return within(entry.category, ANTI_PATTERNS)
 
 
 def _stems(text: str) -> set[str]:

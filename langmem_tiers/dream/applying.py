@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.documents import making
-from langmem_tiers.dream import diff, lease, merged
+from langmem_tiers.dream import anti_patterns, diff, lease, merged, preferences
 from langmem_tiers.dream.changeset import Recorder
 from langmem_tiers.dream.types import (
     AntiPattern,
@@ -67,6 +67,7 @@ ANTI_PATTERN_TAG = "anti-pattern"
 
 _FOLDER = "_system/dreaming"
 _LONGEST_WHY = 200
+_Metadata = Mapping[str, Any]
 _FINAL = frozenset({"corrected", "updated", "removed"})
 
 
@@ -236,13 +237,18 @@ class _Dreaming:
 
     def avoid(self, proposal: AntiPattern) -> None:
         category = checks.category(f"anti-patterns/{proposal.domain}", self.settings)
-        self._learn(proposal, category, (ANTI_PATTERN_TAG,), {})
+
+        def metadata(held: _Metadata | None, news: Sequence[Cited]) -> dict[str, Any]:
+            return {} if held is None else anti_patterns.came_back(held, len(news))
+
+        self._learn(proposal, category, (ANTI_PATTERN_TAG,), metadata)
 
     def prefer(self, proposal: InferredPreference) -> None:
-        metadata: dict[str, Any] = {"source": "inferred", "sentiment": proposal.sentiment}
-        if proposal.sensitive:
-            metadata["requires_user_permission"] = True
         category = checks.category(proposal.category, self.settings)
+
+        def metadata(held: _Metadata | None, news: Sequence[Cited]) -> dict[str, Any]:
+            return preferences.metadata(proposal.model_copy(update={"evidence": tuple(news)}), held)
+
         self._learn(proposal, category, (PREFERENCE_TAG, *proposal.tags), metadata)
 
     def _learn(
@@ -250,16 +256,15 @@ class _Dreaming:
         proposal: AntiPattern | InferredPreference,
         category: str,
         tags: Sequence[str],
-        metadata: Mapping[str, Any],
+        metadata: Callable[[_Metadata | None, Sequence[Cited]], dict[str, Any]],
     ) -> None:
         """Store what was found, or let what says so already rest on this too."""
         evidence = self._cited(proposal.evidence)
         content = checks.content(proposal.content, self.settings)
         known = self._known(content, category)
         if known is not None:
-            if {each.drawer for each in evidence} <= {each.drawer for each in known.evidence}:
-                raise Refused(f"entry {known.id} says so already")
-            self.ledger.join(known, evidence)
+            news = [each for each in proposal.evidence if each.drawer not in {one.drawer for one in known.evidence}]
+            self._bear_out(known, evidence, metadata(known.metadata, news) if news else None)
             return
         new = NewEntry(
             id=checks.new_id(),
@@ -270,10 +275,19 @@ class _Dreaming:
             path=proposal.path,
             authority=Authority.SYSTEM,
             flags=checks.flags(content),
-            metadata=metadata,
+            metadata=metadata(None, proposal.evidence),
         )
         self._require_new(new)
         self._own.add(self.ledger.add(new, evidence).id)
+
+    def _bear_out(self, known: Entry, evidence: Sequence[Evidence], metadata: _Metadata | None) -> None:
+        """Let an entry rest on more, which is as good as said anew; what somebody stands behind keeps its own date."""
+        if metadata is None:
+            raise Refused(f"entry {known.id} says so already")
+        if known.authority is Authority.SYSTEM and not known.pinned:
+            known = self.ledger.change(known, metadata=metadata)
+            self._own.add(known.id)
+        self.ledger.join(known, evidence)
 
     def _known(self, content: str, category: str) -> Entry | None:
         there = entries.find(self.connection, self.space, Filters(status="active", category=category), -1)

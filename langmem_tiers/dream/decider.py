@@ -90,13 +90,14 @@ def showable(proposal: Proposal, settings: Settings) -> Proposal:
 
 
 def _showable(text: str, settings: Settings) -> str:
-    short = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+    whole = text.encode("utf-8", "replace").decode()  # halves of characters can not be stored
+    short = whole if len(whole) <= _LONGEST_SHOWN else f"{whole[:_LONGEST_SHOWN]}…"
     return short if settings.privacy.derived == "keep" else secrets.mask(short)
 
 
 def _place(proposal: Proposal) -> tuple[int, bool, int, str]:
     length = len(proposal.sources) if isinstance(proposal, MergeEntries) else 0
-    return (_KINDS.index(proposal.kind), proposal.path == "model", length, proposal.model_dump_json())
+    return (_KINDS.index(proposal.kind), proposal.path == "model", length, repr(proposal))
 
 
 @dataclass

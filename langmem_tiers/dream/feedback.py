@@ -151,7 +151,7 @@ _SHOUTED = re.compile(r"\b(?:NOT|STOP|NEVER|DON'T|AGAIN|ALREADY|WRONG|NO MORE|QU
 _LOUD = re.compile(r"!{2,}|\?!|!\?")
 _TO_THE_ASSISTANT = re.compile(r"\b(?:you|your)\b", re.IGNORECASE)
 # Where somebody else is quoted, or spoken of, it is they who were told.
-_OF_OTHERS = re.compile(r"^\W*[\"“>]|\b(?:he|she|they|my \w+|[A-Z][a-z]+) (?:said|says|told|asked|keeps?)\b")
+_OF_OTHERS = re.compile(r"^\W*[\"“>]|\b(?:he|she|they|my \w+|(?!You\b)[A-Z][a-z]+) (?:said|says|told|asked|keeps)\b")
 _GOES_ON = re.compile(
     rf"^(?:instead|please|just|always|because|I (?:want|meant|need)|{_DO})\b",
     re.IGNORECASE,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
-from langmem_tiers.dream import applying, consolidate, decider, gate
+from langmem_tiers.dream import applying, consolidate, decider, gate, graph_pass, preferences, synthesis
 from langmem_tiers.dream.asking import SOURCE, DreamAsker, Question, Step, arun, run
 from langmem_tiers.dream.gather import gather
 from langmem_tiers.dream.lease import DREAM, Lease
@@ -378,14 +378,16 @@ def _counts(name: str, state: DreamState) -> dict[str, Any]:
     return {"proposals": len(state.proposals)}
 
 
-def _passes() -> Mapping[str, Callable[[Dreaming, DreamState], Step[DreamState]]]:
-    passes: dict[str, Proposing] = {"consolidate": consolidate.flow}
-    return {name: _proposing(name, proposing) for name, proposing in passes.items()}
-
+_PASSES: Mapping[str, Proposing] = {
+    "consolidate": consolidate.flow,
+    "preferences": preferences.flow,
+    "synthesize": synthesis.flow,
+    "graph": graph_pass.flow,
+}
 
 STEPS: Mapping[str, Callable[[Dreaming, DreamState], Step[DreamState]]] = {
     "gather": _gather,
-    **_passes(),
+    **{name: _proposing(name, proposing) for name, proposing in _PASSES.items()},
     "gate": _gate,
     "commit": _commit,
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from pydantic import Field
@@ -29,6 +29,7 @@ from langmem_tiers.dream.types import (
     TurnSeen,
 )
 from langmem_tiers.dream.wishes import Wish, wishes
+from langmem_tiers.knowledge.learned import ANTI_PATTERNS, INFERRED, PERMISSION, left, within
 from langmem_tiers.knowledge.merging import same_fact
 from langmem_tiers.knowledge.quotes import occurs
 from langmem_tiers.knowledge.wordings import plain
@@ -38,7 +39,6 @@ from langmem_tiers.palace.words import meaningful_words, stem, word_set
 from langmem_tiers.settings import Settings
 
 DIRECTIVE = "pref-dream"
-CATEGORY = grounds.INFERRED
 
 _MOST_TOLD = 20  # preferences of one reply
 _MOST_KNOWN = 20
@@ -112,6 +112,13 @@ def by_count(material: Material, settings: Settings) -> list[Proposal]:
     return [*retired, *_repeated(material)]
 
 
+def _corrected(material: Material) -> set[int]:
+    """The drawers that anti-patterns rest on: what these say is no preference besides."""
+    known = (entry for entry in material.entries if within(entry.category, ANTI_PATTERNS))
+    found = (cited.drawer for each in anti_patterns.by_rule(material) for cited in each.evidence)
+    return {drawer for entry in known for drawer in entry.evidence} | set(found)
+
+
 def metadata(preference: InferredPreference, held: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """What is kept beside an inferred preference; `held` is that of the entry which says so already.
 
@@ -129,21 +136,20 @@ def metadata(preference: InferredPreference, held: Mapping[str, Any] | None = No
         # Each time that it would be enough to infer it halves what doubt there is.
         "confidence": round(1 - doubt * 0.5 ** (len(preference.evidence) / THRESHOLDS[preference.sentiment]), 4),
     }
-    return {**kept, "requires_user_permission": True} if preference.sensitive else kept
+    return {**kept, PERMISSION: True} if preference.sensitive else kept
 
 
 def confidence(held: Mapping[str, Any], borne_out: datetime, now: datetime, fade_days: float) -> float:
     """How sure an inferred preference is now: half as sure after each `fade_days` without anything that bears it out.
 
     Example:
-        >>> from datetime import UTC
+        >>> from datetime import UTC, timedelta
         >>> begun = datetime(2026, 1, 1, tzinfo=UTC)
         >>> confidence({"confidence": 0.5}, begun, begun + timedelta(days=90), fade_days=90)
         0.25
     """
     first = held.get("confidence", 1.0)
-    rests = max(timedelta(0), now - borne_out) / timedelta(days=fade_days)
-    return round((first if isinstance(first, float) else 1.0) * 0.5**rests, 4)
+    return round((first if isinstance(first, float) else 1.0) * left(borne_out, now, fade_days), 4)
 
 
 def _put_aside(entry: EntrySeen) -> RetireEntry:
@@ -171,10 +177,11 @@ def _repeated(material: Material) -> Iterator[InferredPreference]:
 def _heard(material: Material) -> dict[str, list[tuple[int, Wish]]]:
     """Each wish with the drawers of the turns that it shows in; what was sent twice counts once."""
     heard: dict[str, list[tuple[int, Wish]]] = {}
+    corrected = _corrected(material)
     seen: set[tuple[str, str, str]] = set()
     for drawer, session, content in _said(material):
         for wish in wishes(content):
-            if (session, wish.key, plain(content)) not in seen:
+            if drawer not in corrected and (session, wish.key, plain(content)) not in seen:
                 seen.add((session, wish.key, plain(content)))
                 heard.setdefault(wish.key, []).append((drawer, wish))
     return heard
@@ -201,7 +208,7 @@ def _sentiment(evidence: Iterable[Cited], material: Material) -> Sentiment | Non
 
 def _stated(content: str, entries: Iterable[EntrySeen]) -> bool:
     """Whether it is known otherwise than by inference."""
-    others = (entry for entry in entries if grounds.special(entry.category) != CATEGORY)
+    others = (entry for entry in entries if grounds.special(entry.category) != INFERRED)
     return any(same_fact(content, entry.content, None).same for entry in others)
 
 
@@ -247,7 +254,7 @@ def _batches(turns: Sequence[TurnSeen]) -> Iterator[tuple[list[str], dict[int, T
 
 
 def _known(material: Material) -> list[str]:
-    inferred = [entry for entry in material.entries if grounds.special(entry.category) == CATEGORY]
+    inferred = [entry for entry in material.entries if grounds.special(entry.category) == INFERRED]
     held = [f"- {_short(entry.content, _LONGEST_CONTENT)}" for entry in inferred[:_MOST_KNOWN]]
     return ["Known:", *held, "Lines:"] if held else []
 

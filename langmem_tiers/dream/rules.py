@@ -15,6 +15,7 @@ from langmem_tiers.knowledge.slots import slot
 from langmem_tiers.settings import Settings
 
 _MOST_TAGS = 20
+_MOST_FOLDED = 100  # the others are folded by the next dreams
 
 
 def consolidation(material: Material, settings: Settings) -> list[Proposal]:
@@ -28,7 +29,7 @@ def consolidation(material: Material, settings: Settings) -> list[Proposal]:
     ]
     doubled = list(_of_one_fact(holding))
     left = [entry for entry in holding if entry.id not in put_aside(doubled)]
-    return [*ended, *doubled, *_outdated(left), *cleaning.folded(left)]
+    return [*ended, *doubled, *_outdated(left), *cleaning.folded(left)[:_MOST_FOLDED]]
 
 
 def put_aside(proposals: Iterable[Proposal]) -> set[str]:
@@ -80,9 +81,10 @@ def _one(here: EntrySeen, there: EntrySeen) -> bool:
     )
 
 
-def _standing(entry: EntrySeen) -> tuple[int, bool, int, float, str]:
-    """Whose wording is kept: that of the higher authority, then the longer, then the earlier one."""
-    return (entry.authority, entry.pinned, len(entry.content), -entry.created_at.timestamp(), entry.id)
+def _standing(entry: EntrySeen) -> tuple[int, bool, bool, int, float, str]:
+    """Whose wording is kept: that of the higher authority, then not one in capitals, the longer, the earlier one."""
+    spoken = not entry.content.isupper()
+    return (entry.authority, entry.pinned, spoken, len(entry.content), -entry.created_at.timestamp(), entry.id)
 
 
 def _merge(best: EntrySeen, group: Sequence[EntrySeen]) -> MergeEntries:

@@ -20,12 +20,14 @@ from langmem_tiers.knowledge.authority import supports
 from langmem_tiers.knowledge.merging import same_fact
 from langmem_tiers.llm.answers import Answer
 from langmem_tiers.llm.directives import Directives
+from langmem_tiers.palace.statements import statements
 from langmem_tiers.palace.words import meaningful_words, stem
 from langmem_tiers.recall.tokens import estimate
 from langmem_tiers.settings import Settings
 from langmem_tiers.trust import secrets
 from langmem_tiers.trust.instructions import suspicious
 from langmem_tiers.writing import extractive
+from langmem_tiers.writing.extractive import sifting
 from langmem_tiers.writing.extractive.graphemes import cut
 from langmem_tiers.writing.extractive.prose import sentences
 from langmem_tiers.writing.proposals import Said
@@ -158,11 +160,11 @@ def _ranked(episodes: Sequence[EpisodeSeen]) -> Iterator[Line]:
     """The sentences of the episodes that say most of all of them, each in the section that its words belong to."""
     told: dict[str, tuple[str, list[EpisodeSeen]]] = {}
     for episode in episodes:
-        for said, shown in _sentences(episode.summary):
+        for said, shown in [*_sentences(episode.summary)] or [_about(episode)]:
             told.setdefault(said, (shown, []))[1].append(episode)
     for said in _chosen(episodes, told):
         shown, bearing = told[said]
-        found = tuple(dict((each.id, each) for each in bearing).values())
+        found = tuple({each.id: each for each in bearing}.values())
         yield Line(_section(said, found), shown, found)
 
 
@@ -182,15 +184,26 @@ def _chosen(episodes: Sequence[EpisodeSeen], told: Iterable[str]) -> Iterator[st
 
 
 def _sentences(summary: str) -> Iterator[tuple[str, str]]:
-    """The sentences of a summary, as they were said and as they are shown: with who said it, where that is told."""
+    """The sentences of a summary, as they were said and as they are shown: with who said it, where that is told.
+
+    Of what was said word for word, only what somebody tells of themselves or decides will be worth knowing.
+    """
     for line in summary.splitlines():
         labelled = _LABELLED.match(line)
-        if labelled is not None:
+        if labelled is None:
+            yield from ((said, said) for each in sentences(line) if (said := " ".join(each.text.split())))
+        elif _tells(labelled["who"], labelled["said"]):
             yield labelled["said"], f"{labelled['who']}: {labelled['said']}"
-            continue
-        for each in sentences(line):
-            said = " ".join(each.text.split())
-            yield said, said
+
+
+def _about(episode: EpisodeSeen) -> tuple[str, str]:
+    return episode.abstract, f"Said: “{episode.abstract}”"
+
+
+def _tells(who: str, said: str) -> bool:
+    if who == "Assistant" or sifting.is_question(said) or sifting.is_task(said):
+        return False
+    return bool(statements(said)) or _DECIDES.search(said) is not None
 
 
 def _section(text: str, episodes: Sequence[EpisodeSeen]) -> str:

@@ -17,7 +17,8 @@ FOLDER = "directives"
 LONGEST = 20_000
 """Characters of the longest prompt that is taken."""
 
-_EXAMPLE = re.compile(r"^```json[ \t]*\n(?P<body>.*?)^```[ \t]*$\n?", re.MULTILINE | re.DOTALL)
+# With the line that announces it, which would announce nothing without it.
+_EXAMPLE = re.compile(r"^(?:[^\n]*:[ \t]*\n)?```json[ \t]*\n(?P<body>.*?)^```[ \t]*$\n?", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,6 +13,7 @@ import numpy as np
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.episodes.history import asks_history
+from langmem_tiers.knowledge.learned import fading, is_constraint, needs_permission
 from langmem_tiers.recall import relating, rendering, scoring
 from langmem_tiers.storage import entries, episodes, notes
 from langmem_tiers.types import KnownCandidate, KnownItem, KnownKind, KnownVerdict
@@ -227,7 +228,9 @@ def _known(
 ) -> Known:
     settings = request.settings
     signals = {"match": hit.score, "session": hit.score, "statement": float(entry is not None)}
-    trust = _AUTHORITY[entry.authority] if entry is not None else 1.0
+    trust = 1.0
+    if entry is not None:
+        trust = _AUTHORITY[entry.authority] * fading(entry, request.now, request.fade_days)
     moments = [*([entry.updated_at] if entry else []), *([episode.ended_at] if episode else []), request.now]
     age = to_millis(request.now) - to_millis(moments[0])
     factors = scoring.factors(own=source.own, trust=trust, age=float(age), settings=settings)
@@ -240,7 +243,7 @@ def _known(
         text=hit.text,
         line=rendering.render_known(
             _label(hit, entry, episode) + rendering.render_ended(ended),
-            rendering.excerpt(hit.text, (), settings.item_characters),
+            _told(hit, entry, settings.item_characters),
         ),
         scores={name: round(score, 4) for name, score in channels.items() if score is not None},
         score=round(float(np.asarray(scoring.score(signals, factors, settings))), 4),
@@ -251,14 +254,23 @@ def _known(
 def _label(hit: NoteHit, entry: Entry | None, episode: Episode | None) -> str:
     """What it is and of when: `[entry a1b2c3d4e5f6] 2026-03-02 people/lena`."""
     if entry is not None:
-        return f"[entry {entry.id}] {entry.updated_at:%Y-%m-%d} {entry.category}"
+        asking = rendering.ASK_FIRST if needs_permission(entry.metadata) else ""
+        return f"[entry {entry.id}] {entry.updated_at:%Y-%m-%d} {entry.category}{asking}"
     if episode is not None:
         return f"[episode {episode.id}] {episode.began_at:%Y-%m-%d} session summary"
     return f"[{hit.kind} {hit.ref}]"
 
 
+def _told(hit: NoteHit, entry: Entry | None, most: int) -> str:
+    """What it says; what binds the agent is told as such."""
+    shown = rendering.excerpt(hit.text, (), most)
+    binds = entry is not None and is_constraint(entry)
+    return rendering.CONSTRAINT + shown.removeprefix("Don't ") if binds else shown
+
+
 def _derived_from(entry: Entry | None) -> frozenset[int]:
-    if entry is None or entry.path not in _DERIVED:
+    """The drawers that say it as well; what binds the agent, or asks it to ask, is said by none of them."""
+    if entry is None or entry.path not in _DERIVED or is_constraint(entry) or needs_permission(entry.metadata):
         return frozenset()
     return frozenset(evidence.drawer for evidence in entry.evidence)
 

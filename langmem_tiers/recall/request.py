@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from langmem_tiers.settings import RecallSettings
+from langmem_tiers.settings import DreamSettings, RecallSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,6 +14,7 @@ class RecallRequest:
     """One recall.
 
     `window` are the ids of the messages that the model sees anyway; None means the session's last `window_turns`.
+    `fade_days` is the half-life of preferences that were inferred.
     """
 
     query: str
@@ -29,3 +30,4 @@ class RecallRequest:
     fallback: bool
     keep_receipt: bool
     settings: RecallSettings
+    fade_days: float = DreamSettings().fade_days
