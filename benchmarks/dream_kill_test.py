@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Timer
@@ -68,17 +69,18 @@ def kill(kills: int, entries: int, seed: int) -> Counts:
         with opened(str(base), FrozenClock(START)) as memory:
             fill(memory.user(USER), rng, size=entries)
         statements, seconds = _uninterrupted(base, seed)
-        for number in range(kills):
+        for number in count():
+            if counts.kills == kills:
+                break
             folder = Path(work) / f"round-{number}"
             shutil.copytree(base, folder)
             by_statement = number % 2 == 0
-            at = round((number + 0.5) * statements / kills) if by_statement else None
-            _dream_and_die(folder, seed, at, rng.uniform(0, seconds))
-            counts.kills += 1
+            at = 1 + round((number / 2) * statements / (kills / 2)) % statements if by_statement else None
+            counts.kills += _dream_and_die(folder, seed, at, rng.uniform(0, seconds))
             _examine(base, folder, counts)
             shutil.rmtree(folder)
             if number % 10 == 9:
-                say(f"kill {number + 1}: {counts.old} old, {counts.new} new, {failures(counts)} failures")
+                say(f"{counts.kills} kills: {counts.old} old, {counts.new} new, {failures(counts)} failures")
     return counts
 
 
@@ -89,18 +91,18 @@ def _uninterrupted(base: Path, seed: int) -> tuple[int, float]:
         shutil.copytree(base, folder)
         seen = 0
 
-        def count(*_: Any) -> None:
+        def look(*_: Any) -> None:
             nonlocal seen
             seen += 1
 
         started = perf_counter()
-        with _listening(count):
+        with _listening(look):
             _dream(folder, seed)
         return seen, perf_counter() - started
 
 
-def _dream_and_die(folder: Path, seed: int, statement: int | None, seconds: float) -> None:
-    """Dream in a process of its own, which is killed before a statement, or after so many seconds."""
+def _dream_and_die(folder: Path, seed: int, statement: int | None, seconds: float) -> bool:
+    """Dream in a process of its own, which is killed before a statement, or after so many seconds; whether it was."""
     child = os.fork()
     if not child:
         left = statement
@@ -116,7 +118,7 @@ def _dream_and_die(folder: Path, seed: int, statement: int | None, seconds: floa
         with _listening(fall):
             _dream(folder, seed)
         os._exit(0)
-    os.waitpid(child, 0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
 def _dream(folder: Path, seed: int) -> None:
@@ -174,6 +176,7 @@ def failures(counts: Counts) -> int:
 def row(counts: Counts) -> Row:
     return {
         "kills": counts.kills,
+        "rounds": counts.old + counts.new + counts.between,
         "old state": counts.old,
         "whole dream": counts.new,
         "between": counts.between,

@@ -1,6 +1,9 @@
 """Applying a dream: what it may change, what it leaves alone, and that only one does so at a time."""
 
+import sys
 from datetime import UTC, datetime, timedelta
+from subprocess import PIPE, Popen
+from textwrap import dedent
 
 import pytest
 from dreaming import dreamt, known, reasons, seen
@@ -351,6 +354,23 @@ def test_a_clock_that_jumps_back_makes_no_lease_eternal(lease, clock):
     assert lease("b").acquire() == 2
 
 
+@pytest.mark.slow
+def test_of_many_processes_at_once_one_dreams(alice, offline_environment):
+    code = """
+        import sys
+        from langmem_tiers import Memory
+        from langmem_tiers.dream.lease import DREAM, Lease
+        with Memory.open(sys.argv[1], embedder=None, background=False) as memory, memory.use("users/alice") as store:
+            sys.stdin.readline()
+            print(Lease(store, DREAM, sys.argv[2], 300).acquire())
+    """
+    known(alice, TEA)
+    command = [sys.executable, "-c", dedent(code), str(alice.memory.path)]
+    piped = {"stdin": PIPE, "stdout": PIPE, "text": True, "env": offline_environment}
+    processes = [Popen([*command, str(number)], **piped) for number in range(3)]
+    assert sorted(process.communicate("go\n", timeout=120)[0] for process in processes) == ["1\n", "None\n", "None\n"]
+
+
 def test_whoever_wakes_up_late_commits_nothing(alice, two, lease, clock):
     material = seen(alice, fence=lease("a").acquire())
     clock.tick(301)
@@ -472,6 +492,21 @@ def test_a_dream_that_fails_is_not_tried_again_at_once(alice, clock):
         with pytest.raises(ZeroDivisionError):
             each.step(lambda: False)
         assert (each.step(lambda: False), len(tries)) == (False, 1)
+
+
+def test_what_waits_for_its_end_is_looked_at_every_six_hours(alice, clock):
+    known(alice, TEA, expires_at=clock() + timedelta(days=30))
+    with alice.memory.use(alice.name) as store:
+        assert alice.memory.deriving(store).seconds_to_next() == 6 * 3600
+
+
+def test_what_ended_while_nobody_looked_goes_when_the_memory_is_opened(alice, clock):
+    entry = known(alice, TEA, expires_at=clock() + timedelta(days=1))
+    clock.tick(86_400 * 2)
+    with Memory.open(alice.memory.path, embedder=None, clock=clock) as other:
+        other.user("alice").stats()
+        other.flush(30)
+        assert other.user("alice").knowledge.get(entry).reason == "expired"
 
 
 def test_flushing_lets_a_space_dream_that_has_enough_episodes(tmp_path):

@@ -91,8 +91,8 @@ def test_what_a_dream_holds_is_printed_without_what_a_terminal_would_obey(run, m
 
 def test_a_dream_is_undone_and_done_again_by_its_id(run, merged):
     code, out, _ = run("undo", merged.id)
-    assert (code, out.splitlines()[0]) == (0, f"Undone: dream {merged.id}.")
-    assert sum(line.startswith("  + entry") for line in out.splitlines()) == 3
+    assert (code, out.splitlines()[0]) == (0, f"Dream {merged.id} was undone; it had changed:")
+    assert sum(line.startswith("  - entry") for line in out.splitlines()) == 3
     assert "undone (by hand)" in run("dreams")[1]
     assert json.loads(run("knowledge", "list", "--json")[1])[0]["status"] == "active"
     code, out, _ = run("redo", merged.id.upper(), "--json")

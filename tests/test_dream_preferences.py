@@ -94,10 +94,10 @@ def test_what_somebody_stated_is_not_inferred_besides():
 
 
 def test_what_an_anti_pattern_says_is_no_preference_besides():
-    assert (
-        counted("I told you to stop using tabs, use four spaces!!")
-        == [("Don't use tabs because the user corrected it; instead use four spaces.", None, 1)][1:]
-    )
+    assert counted("I told you to stop using tabs!!") == [
+        ("The user does not want the assistant to use tabs.", "very_irritated", 1)
+    ]
+    assert counted("I told you to stop using tabs, use four spaces!!") == []
 
 
 @pytest.mark.parametrize(
@@ -369,4 +369,4 @@ def test_an_inferred_preference_weighs_less_the_longer_nothing_bears_it_out(drea
 
     fresh = score()
     clock.tick(90 * 86_400)
-    assert score() <= 0.51 * fresh
+    assert score() < 0.75 * fresh

@@ -33,7 +33,6 @@ _MEANING = {
     "undone": "undone",
     "failed": "failed",
 }
-_TURNED = {"+": "-", "-": "+"}
 # Lines of a diff in a list of dreams.
 _MOST_LINES = 20
 _NOT_DONE = {"gated", "skipped", "failed"}
@@ -86,12 +85,12 @@ def dreams(
 
 def undo(context: typer.Context, which: Id, *, space: OfSpace = None, json: JsonFlag = False) -> None:
     """Put back what a dream changed, unless later changes touched the same records: these are named then."""
-    _put_back(target_of(context, json=json), space, lambda one: one.undo_dream(which), "Undone")
+    _put_back(target_of(context, json=json), space, lambda one: one.undo_dream(which), "was undone; it had changed")
 
 
 def redo(context: typer.Context, which: Id, *, space: OfSpace = None, json: JsonFlag = False) -> None:
     """Let a dream that was undone hold again, without asking a model."""
-    _put_back(target_of(context, json=json), space, lambda one: one.redo_dream(which), "Done again")
+    _put_back(target_of(context, json=json), space, lambda one: one.redo_dream(which), "holds again; it changed")
 
 
 def _put_back(target: Target, space: str | None, how: Callable[[Space], DreamReport], said: str) -> None:
@@ -100,8 +99,8 @@ def _put_back(target: Target, space: str | None, how: Callable[[Space], DreamRep
     if target.json:
         print_json(_data(report))
         return
-    print_text(f"{said}: dream {report.id}.")
-    _print_diff(report.diff, turned=report.status == "undone")
+    print_text(f"Dream {report.id} {said}:")
+    _print_diff(report.diff)
 
 
 def _space(target: Target, memory: Memory, name: str | None) -> Space:
@@ -132,12 +131,11 @@ def _print(report: DreamReport, *, whole: bool) -> None:
         print_text(hanging(f"  {name:<8}  ", text))
 
 
-def _print_diff(diff: str, *, turned: bool = False, most: int | None = None) -> None:
-    """The lines of a diff, of an undone dream the other way round."""
+def _print_diff(diff: str, most: int | None = None) -> None:
     lines = diff.splitlines()
     for line in lines[:most]:
         mark, _, text = line.partition(" ")
-        print_text(hanging(f"  {_TURNED.get(mark, mark) if turned else mark} ", text))
+        print_text(hanging(f"  {mark} ", text))
     if most is not None and len(lines) > most:
         print_text(f"  … and {len(lines) - most:,} more; --json prints all")
 

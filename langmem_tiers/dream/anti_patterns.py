@@ -49,7 +49,7 @@ _INSTEAD = rf"(?P<instead>{_DONE} [^.;!?]{{2,120}}?)(?:,? (?:instead|please|firs
 _TOLD = r"I(?:'ve| have)? (?:(?:already|just|explicitly|clearly) )*(?:told|asked) you"
 _NOT_X = (
     re.compile(
-        rf"{_START}(?:stop|quit|avoid) (?P<gerund>[a-z]+ing) (?P<object>[^.;!?]{{2,80}}?)"
+        rf"{_START}(?:{_TOLD} to )?(?:stop|quit|avoid) (?P<gerund>[a-z]+ing) (?P<object>[^.;!?]{{2,80}}?)"
         rf"{_AGAIN}{_BECAUSE}{_JOINT}{_INSTEAD}",
         re.IGNORECASE,
     ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -331,10 +332,14 @@ class _Dreaming:
         told = forgetting.key(new.content)
         if tombstones.among(self.connection, self.space, "entry", {told}):
             raise Refused("it was deleted")
-        aside = entries.put_aside(self.connection, self.space, _FINAL)
-        reason = next((reason for reason, content in aside if forgetting.key(content) == told), None)
-        if reason is not None:
-            raise Refused(f"it was put aside before: {reason}")
+        if told in self._aside:
+            raise Refused(f"it was put aside before: {self._aside[told]}")
+
+    @cached_property
+    def _aside(self) -> Mapping[bytes, str]:
+        """Why entries do not hold that nobody is to bring back, by what they say; a dream adds none of these."""
+        found = entries.put_aside(self.connection, self.space, _FINAL)
+        return {forgetting.key(content): reason for reason, content in found}
 
     def _cited(self, cited: Sequence[Cited]) -> list[Evidence]:
         found = drawers.read(self.connection, self.space, {each.drawer for each in cited})

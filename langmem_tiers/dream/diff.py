@@ -62,8 +62,8 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
 
 
 def _evidence(connection: Connection, space: str, records: Sequence[ChangedRecord]) -> Iterator[Line]:
-    """Entries that rest on more or less than before, and are not told of already."""
-    told = {record.key["number"] for record in records if record.table == "entries"}
+    """Entries that hold as before, and rest on more or less."""
+    told = {r.key["number"] for r in records if r.table == "entries" and _status(r.before) != _status(r.after)}
     counts: dict[int, int] = {}
     for record in records:
         if record.table == "entry_evidence" and record.key["entry"] not in told:
@@ -74,6 +74,10 @@ def _evidence(connection: Connection, space: str, records: Sequence[ChangedRecor
         if number in held:
             more = "more" if count > 0 else "fewer"
             yield Line("~", f"entry {held[number].id} {_short(held[number].content)}: {abs(count)} {more} in evidence")
+
+
+def _status(row: Mapping[str, Any] | None) -> str | None:
+    return None if row is None else str(row["status"])
 
 
 def _document(record: ChangedRecord) -> Line:

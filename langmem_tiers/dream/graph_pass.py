@@ -99,7 +99,8 @@ def _said_same(told: ToldPairs, asked: Sequence[PairSeen]) -> Iterator[MergeEnti
 
 def _merge(pair: PairSeen, path: Literal["rule", "model"]) -> MergeEntities:
     """The shorter name becomes the longer one; of equals the second the first."""
-    swapped = len(words(pair.first_name)) < len(words(pair.second_name))
+    first, second = ((len(words(name)), len(name)) for name in (pair.first_name, pair.second_name))
+    swapped = first < second
     source, target = (pair.first, pair.second) if swapped else (pair.second, pair.first)
     why = "they are written the same way" if path == "rule" else f"the model is sure: {pair.reason}"
     return MergeEntities(source=source, target=target, why=why, path=path)

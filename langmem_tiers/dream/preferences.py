@@ -272,10 +272,10 @@ def _by_model(
         if each.sensitive:
             marked.add(content)
     for content, cited in found.items():
-        evidence = tuple({each.drawer: each for each in cited}.values())
+        evidence = tuple({each.drawer: each for each in cited}.values()) if len(content) <= _LONGEST_CONTENT else ()
         if content and not any(_is_counted(content, evidence, each) for each in by_rule):
             yield _preference(
-                content[:_LONGEST_CONTENT],
+                content,
                 evidence,
                 _sentiment(evidence, material) or "casual",
                 why="it shows in what the user said",

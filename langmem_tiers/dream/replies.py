@@ -10,7 +10,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 MOST = 200
 """Of a list that is longer, the rest is not looked at."""
 
-_NUMBER = re.compile(r"\D{0,20}?0*(\d{1,6})(?:\.0)?\D{0,20}")
+_NUMBER = re.compile(
+    r"[\s\[(#]*(?:line|turn|pair|signal|correction|summary|episode|number|no\.?)?[\s\[(#:]*0*(\d{1,6})(?:\.0)?[\s\]).:]*",
+    re.IGNORECASE | re.ASCII,
+)
 Listed = TypeVar("Listed")
 
 

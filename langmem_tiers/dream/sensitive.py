@@ -14,7 +14,8 @@ _WORDS = r"""
     otp pins? pin.codes? security secure\w* encrypt\w* decrypt\w* firewall\w* vpn certificate\w* permission\w*
     privilege\w* sudo root.access admin\w* access.(?:rights?|control) captcha\w* antivirus malware phishing
     vulnerabilit\w* backdoor\w* confirm\w* approv\w* without.asking consent\w* identity passport\w* social.security
-    ssn money pay(?:s|ing|ment\w*|ed|out\w*|roll|pal)? paid bank\w* iban bic accounts? credit\w* debit\w* invoice\w*
+    ssn cards? money pay(?:s|ing|ment\w*|ed|out\w*|roll|pal)?
+    paid bank\w* iban bic accounts? credit\w* debit\w* invoice\w*
     bill(?:s|ing)? transfer\w* wire[ds]? invest\w* stocks? shares? bonds? fund\w* portfolio\w* trad(?:e[ds]?|ing)
     broker\w* crypto\w* bitcoin\w* wallets? budget\w* price[ds]? pric(?:ing|ey) cost\w* cheap\w* expens\w* buy\w*
     bought purchas\w* order(?:s|ed|ing) checkout subscri\w* refund\w* salar\w* wages? income tax\w* loans?

@@ -74,13 +74,15 @@ class Value:
 class Period:
     """When something holds: from `start` on, and no longer at `end`; None is unknown, or still.
 
-    `start_unit` and `end_unit` are how exact that is.
+    `start_unit` and `end_unit` are how exact that is. Where nobody said since when, `start` is when it was said, and
+    `start_stated` is False.
     """
 
     start: datetime | None = None
     end: datetime | None = None
     start_unit: Exactness = "moment"
     end_unit: Exactness = "moment"
+    start_stated: bool = True
 
     def holds(self, at: datetime) -> bool:
         """Whether it holds at a moment."""

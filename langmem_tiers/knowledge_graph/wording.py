@@ -23,11 +23,16 @@ def date_words(moment: datetime, unit: Exactness = "moment") -> str:
 
 
 def period_words(period: Period) -> str:
-    """When something holds: "since 2024-05", "2021 – 2024-05", "until 2024-05", or nothing where nobody knows."""
+    """When something holds: "since 2024-05", "2021 – 2024-05", "until 2024-05", or nothing where nobody knows.
+
+    Where nobody said since when: "said 2024-05-17".
+    """
     start = None if period.start is None else date_words(period.start, period.start_unit)
     end = None if period.end is None else date_words(period.end, period.end_unit)
     if start is None:
         return "" if end is None else f"until {end}"
+    if not period.start_stated:
+        return f"said {start}" if end is None else f"said {start}, until {end}"
     return f"since {start}" if end is None else f"{start} – {end}"
 
 

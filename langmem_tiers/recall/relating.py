@@ -203,12 +203,5 @@ def _over(row: RelationRow, at: int) -> str:
 
 
 def _when(row: RelationRow, request: RecallRequest) -> str:
-    """When a relation holds; where nobody said since when, the day on which it was said."""
     version = version_at(row, None if request.until is None else to_millis(request.until))
-    if version is None:
-        return ""
-    period = relations.period(version)
-    if version.from_stated or period.start is None:
-        return period_words(period)
-    said = f"said {date_words(period.start, 'day')}"
-    return said if period.end is None else f"{said}, until {date_words(period.end, period.end_unit)}"
+    return "" if version is None else period_words(relations.period(version))

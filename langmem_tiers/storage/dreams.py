@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, or_, select, update
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.dream.types import ChangedRecord, DreamReport, Material
@@ -89,20 +89,26 @@ def changes(connection: Connection, space: str, number: int) -> tuple[ChangedRec
     return tuple(_record(*row) for row in connection.execute(wanted.order_by(changesets.c.ordinal)))
 
 
-def forget(connection: Connection, space: str, table: str, keys: Iterable[Mapping[str, Any]]) -> None:
-    """Drop what is kept of the dreams that touched these records: their words were deleted for good.
+def forget(connection: Connection, space: str, names: Iterable[str]) -> None:
+    """Drop what is kept of the dreams that name these records, by id or path: their words were deleted for good.
 
     Such a dream stays in the list, without what it decided, and can not be undone any more.
     """
-    wanted = [_stored(key) for key in keys]
-    these = (changesets.c.space == space, changesets.c.table_name == table, changesets.c.key.in_(wanted))
-    for number in connection.execute(select(changesets.c.dream).distinct().where(*these)).scalars().all():
+    for number in sorted({number for name in names for number in _naming(connection, space, name)}):
         of_it = (changesets.c.space == space, changesets.c.dream == number)
         connection.execute(delete(changesets).where(*of_it))
-        row = connection.execute(
-            select(dreams.c.number, dreams.c.report).where(dreams.c.space == space, dreams.c.number == number)
-        ).one()
-        change(connection, space, number, _without_words(_read(*row).report))
+        wanted = select(dreams.c.number, dreams.c.report).where(dreams.c.space == space, dreams.c.number == number)
+        change(connection, space, number, _without_words(_read(*connection.execute(wanted).one()).report))
+
+
+def _naming(connection: Connection, space: str, name: str) -> set[int]:
+    """The numbers of the dreams whose report or changeset names a record."""
+    here, there = (text.strip('"') for text in (json.dumps(name), orjson.dumps(name).decode()))
+    told = select(dreams.c.number).where(dreams.c.space == space, func.instr(dreams.c.report, here) > 0)
+    rows = (changesets.c.key, changesets.c.before, changesets.c.after)
+    held = or_(*(func.instr(column, there) > 0 for column in rows))
+    changed = select(changesets.c.dream).distinct().where(changesets.c.space == space, held)
+    return {number for wanted in (told, changed) for number in connection.execute(wanted).scalars()}
 
 
 def _columns(report: DreamReport) -> dict[str, Any]:

@@ -403,6 +403,7 @@ def period(version: VersionRow) -> Period:
         end=None if version.valid_to is None else from_millis(version.valid_to),
         start_unit=version.from_unit,
         end_unit=version.to_unit,
+        start_stated=version.from_stated or version.valid_from is None,
     )
 
 
