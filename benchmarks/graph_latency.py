@@ -186,7 +186,7 @@ def _questions(space: Any, rng: random.Random, people: list[str]) -> dict[str, C
         "as of a year": lambda: graph.neighbours(anybody(), as_of=f"{rng.randrange(1990, 2020)}"),
         "hub as of a year": lambda: graph.neighbours(HUB, as_of=f"{rng.randrange(1990, 2020)}"),
         "known at a moment": lambda: graph.neighbours(anybody(), known_at="2100"),
-        "path": lambda: graph.paths(anybody(), anybody()),
+        "path": lambda: graph.paths(*rng.sample(people, 2)),
         "timeline": lambda: graph.timeline(anybody()),
         "resolve a misspelled name": lambda: graph.resolve(_misspelled(rng, anybody())),
         "names in a text": named,

@@ -169,7 +169,7 @@ class _Spaces(_Node):
             return [resolve_scope(config, runtime, remembered=None, space=self._space).space]
         named = _named(state)
         mine = authenticated_user(config, runtime)
-        if False and (peek(state, "all") or named not in {None, user_space(mine)}):
+        if mine is not None and (peek(state, "all") or named not in {None, user_space(mine)}):
             raise InvalidSpace(f"{mine!r} may have their own memory dream, and no other.")
         if peek(state, "all") and mine is None:
             return list(self.memory.spaces())

@@ -240,6 +240,18 @@ def test_refining_files_what_the_memory_filed_itself(given, why):
     assert reason is None if why is None else why in reason
 
 
+def test_a_model_files_only_so_many_entries_elsewhere():
+    seen = material(*(f"The user likes town{each}." for each in range(30)))
+    told = [RefineEntry(id=each.id, category="misc") for each in seen.entries]
+    decision = decide(seen, told, SETTINGS)
+    assert len(decision.accepted) == SETTINGS.dream.retire_most
+    assert {each.reason for each in decision.rejected} == {
+        "a model files no more than 20 entries elsewhere in one dream"
+    }
+    by_rule = [each.model_copy(update={"path": "rule"}) for each in told]
+    assert len(decide(seen, by_rule, SETTINGS).accepted) == 30
+
+
 # Anti-patterns.
 
 CORRECTION = signal(7, "No, don't send the mail at once, show me the draft first.", before="I have sent the mail.")

@@ -378,6 +378,19 @@ def test_a_dream_that_took_too_long_writes_nothing_once_another_has_begun(opened
     assert len(memory.user("alice").dreams()) == 1
 
 
+def test_a_dream_whose_model_takes_its_time_keeps_others_out(opened, clock):
+    def slow(_messages):
+        clock.tick(memory.settings.dream.lease_seconds * 0.7)
+        others.append(dreamt(memory)["status"])
+        return "{}"
+
+    others = []
+    memory = opened(ScriptedChatModel(responses=[slow]), settings=by_hand(batch_entries=2))
+    assert memory.user("alice").dream().status == "applied"
+    assert len(others) > 1
+    assert set(others) == {"skipped"}
+
+
 # Models that are no help.
 
 

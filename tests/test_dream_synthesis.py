@@ -12,7 +12,7 @@ from langmem_tiers.dream.types import EpisodeSeen, Material, PairSeen
 from langmem_tiers.llm.asker import ModelAsker
 from langmem_tiers.llm.usage_book import UsageBook
 from langmem_tiers.recall.tokens import estimate
-from langmem_tiers.settings import DreamSettings, GraphSettings, MiningSettings
+from langmem_tiers.settings import DreamSettings, GraphSettings
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 
 AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -158,8 +158,9 @@ def test_by_rule_every_line_is_a_sentence_of_an_episode(asked):
     said = " ".join(SUMMARIES)
     assert lines(found.text)
     assert [line for line in lines(found.text) if line[2:].rpartition(" (")[0] not in said] == []
-    assert "- They decided to paint the robot blue. (2026-02-02)" in found.text.partition(SECTIONS[3])[2]
-    assert "- They prefer short status mails. (2026-02-01)" in found.text.partition(SECTIONS[1])[0]
+    decided = "- The motors of the robot arrived. They decided to paint the robot blue. (2026-02-02)"
+    assert decided in found.text.partition(SECTIONS[3])[2]
+    assert "visited from Porto. She likes the blue robot. (2026-02-03)" in found.text.partition(SECTIONS[1])[0]
     assert decider.decide(seen, [found], Settings()).accepted == (found,)
 
 
@@ -207,7 +208,7 @@ def test_it_is_no_longer_than_the_settings_say(tokens):
 
 
 def test_two_dreams_of_a_day_add_to_one_document_and_each_episode_is_taken_up_once(tmp_path, clock):
-    settings = Settings(dream=DreamSettings(enabled=False), mining=MiningSettings(enabled=False))
+    settings = Settings(dream=DreamSettings(enabled=False))
     folder = tmp_path / "dreamer"
     with Memory.open(folder, embedder=HashEmbedder(), background=False, clock=clock, settings=settings) as memory:
         alice = memory.user("alice")
@@ -222,7 +223,7 @@ def test_two_dreams_of_a_day_add_to_one_document_and_each_episode_is_taken_up_on
         (held,) = alice.documents.list("_system/dreaming/")
         text = alice.documents.read(held.path).content
         assert held.path == "_system/dreaming/20260302-consolidated.md"
-        assert [text.count(part) for part in ("# What stays of 1 conv", "Anna lives in Porto", "plays the cello")] == [
+        assert [text.count(part) for part in ("# What stays of 1 conversation, 2026-03-02\n", "Anna lives in Porto", "plays the cello")] == [
             2,
             1,
             1,

@@ -7,7 +7,7 @@ model the lines are the episodes' own sentences, those first that share most wit
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC
 from typing import Any, NamedTuple
 
@@ -56,6 +56,11 @@ _DECIDES = re.compile(
 )
 # The label of a line in a summary by rule: "[2026-03-02] User: …".
 _LABELLED = re.compile(r"^\[\d{4}-\d\d-\d\d\] (?P<who>[^:\n]{1,60}): (?P<said>.+)$")
+_POINTS_BACK = re.compile(
+    r"(?:(?:and|but|so|then|also|later|there|here|instead)\b,? ?)*"
+    r"(?:they|she|he|it|this|that|these|those|her|his|their|its|both|there|one)\b",
+    re.IGNORECASE,
+)
 _MARKUP = str.maketrans({"#": "", "`": "'", "<": "(", ">": ")", "[": "(", "]": ")"})
 
 
@@ -168,11 +173,11 @@ def _ranked(episodes: Sequence[EpisodeSeen]) -> Iterator[Line]:
         yield Line(_section(said, found), shown, found)
 
 
-def _chosen(episodes: Sequence[EpisodeSeen], told: Iterable[str]) -> Iterator[str]:
-    """The sentences that say most of all of them, in their order; all where there is no prose to choose from."""
-    at = episodes[0].created_at if episodes else None
-    if at is None:
-        return
+def _chosen(episodes: Sequence[EpisodeSeen], told: Collection[str]) -> list[str]:
+    """The sentences that say most of all of them, in their order; all where there is room for them."""
+    if sum(map(len, told)) <= _LONGEST_BY_RULE:
+        return list(told)
+    at = episodes[0].created_at
     said = [
         Said(drawer=0, place=place, role="user", origin="user", speaker=None, content=each, said_at=at)
         for place, each in enumerate(told)
@@ -180,7 +185,7 @@ def _chosen(episodes: Sequence[EpisodeSeen], told: Iterable[str]) -> Iterator[st
     label = len(f"[{at.astimezone(UTC):%Y-%m-%d}] User: ")
     chosen = [line[label:] for line in extractive.summary(said, _LONGEST_BY_RULE).splitlines()]
     # A sentence is chosen without what opens it.
-    yield from (each.content for each in said if not chosen or any(each.content.endswith(line) for line in chosen))
+    return [each for each in told if not chosen or any(line in each for line in chosen)]
 
 
 def _sentences(summary: str) -> Iterator[tuple[str, str]]:
@@ -191,9 +196,21 @@ def _sentences(summary: str) -> Iterator[tuple[str, str]]:
     for line in summary.splitlines():
         labelled = _LABELLED.match(line)
         if labelled is None:
-            yield from ((said, said) for each in sentences(line) if (said := " ".join(each.text.split())))
+            yield from ((said, said) for said in _standing(line))
         elif _tells(labelled["who"], labelled["said"]):
             yield labelled["said"], f"{labelled['who']}: {labelled['said']}"
+
+
+def _standing(line: str) -> list[str]:
+    """The sentences of a line of prose, each with the one before where it is not understood without."""
+    found: list[str] = []
+    for each in sentences(line):
+        said = " ".join(each.text.split())
+        if found and _POINTS_BACK.match(said) and len(found[-1]) + len(said) < _LONGEST_LINE:
+            found[-1] = f"{found[-1]} {said}"
+        else:
+            found.append(said)
+    return found
 
 
 def _about(episode: EpisodeSeen) -> tuple[str, str]:
@@ -234,7 +251,8 @@ def _is_fit(text: str) -> bool:
 
 def _rendered(lines: Sequence[Line], episodes: Sequence[EpisodeSeen], settings: Settings) -> str:
     """The document: a title, then the four sections, as far as it may be long."""
-    head = f"# What stays of {len(episodes)} conversations, {_day(episodes[0])} to {_day(episodes[-1])}"
+    days = " to ".join(dict.fromkeys((_day(episodes[0]), _day(episodes[-1]))))
+    head = f"# What stays of {len(episodes)} conversation{'s' * (len(episodes) > 1)}, {days}"
     left = (
         settings.dream.synthesis_tokens - estimate(head) - sum(estimate(f"\n\n## {name}") for name in SECTIONS.values())
     )
