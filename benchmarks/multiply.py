@@ -29,6 +29,7 @@ from texts import SESSION_TURNS, sessions
 from langmem_tiers import Memory, Turn
 from langmem_tiers.background import filing
 from langmem_tiers.background.embedding import cursor_name
+from langmem_tiers.bench.verbatim import verbatim
 from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.embeddings.base import Embedder
 from langmem_tiers.settings import Settings, StorageSettings, TextSettings
@@ -46,7 +47,7 @@ TRACKED = 10_000
 _EMBEDDED_SESSIONS = 7
 # Drawers between two commits.
 _COMMITTED = 50 * _EMBEDDED_SESSIONS * SESSION_TURNS
-_SETTINGS = Settings(storage=StorageSettings(synchronous="NORMAL"))
+_SETTINGS = verbatim(Settings(storage=StorageSettings(synchronous="NORMAL")))
 # Half a gigabyte: the hashes of texts come in no order, and their index is written all over.
 _CACHE = "PRAGMA cache_size=-500000"
 # A session and the drawers that its turns make.
