@@ -85,8 +85,9 @@ def dream_graph(
     nodes. On a server with authentication nobody can name another one's.
 
     With a checkpointer a run that was killed goes on with `invoke(None, config)` where it was, also in another process:
-    a dream is committed in one transaction and once. The checkpoints of its steps hold what it saw of the memory. On the
-    custom stream it says `{"type": "dream", "step": "consolidate", "space": "users/alice", "dream": "0a1b…",
+    a dream is committed in one transaction and once. The checkpoints of its steps hold what it saw of the memory.
+
+    On the custom stream it says `{"type": "dream", "step": "consolidate", "space": "users/alice", "dream": "0a1b…",
     "proposals": 3}` after each step, and `{…, "asked": 2}` after each answer of a model.
 
     Args:

@@ -4,7 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from langmem_tiers.integrations.classic import TieredMemory
+    from langmem_tiers.integrations.lcel import RecallRunnable, recall_runnable
+    from langmem_tiers.integrations.message_history import TieredChatMessageHistory
     from langmem_tiers.integrations.offline import OfflineResponder, model_or_offline
+    from langmem_tiers.integrations.retriever import TieredRetriever
     from langmem_tiers.integrations.tools import (
         GRAPH_TOOLS,
         MEMORY_TOOLS,
@@ -18,8 +22,13 @@ __all__ = [
     "MEMORY_TOOLS",
     "WRITING_GUIDANCE",
     "OfflineResponder",
+    "RecallRunnable",
+    "TieredChatMessageHistory",
+    "TieredMemory",
+    "TieredRetriever",
     "memory_tools",
     "model_or_offline",
+    "recall_runnable",
     "space_tools",
 ]
 
@@ -27,9 +36,14 @@ _HOMES = {
     "GRAPH_TOOLS": "tools",
     "MEMORY_TOOLS": "tools",
     "OfflineResponder": "offline",
+    "RecallRunnable": "lcel",
+    "TieredChatMessageHistory": "message_history",
+    "TieredMemory": "classic",
+    "TieredRetriever": "retriever",
     "WRITING_GUIDANCE": "tools",
     "memory_tools": "tools",
     "model_or_offline": "offline",
+    "recall_runnable": "lcel",
     "space_tools": "tools",
 }
 

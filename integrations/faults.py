@@ -23,5 +23,6 @@ def faults(step: str, on_error: OnError) -> Iterator[None]:
         if on_error == "raise":
             raise
         # Whatever goes wrong here, a broken disk or a custom embedder: the user gets the reply all the same.
-        known = isinstance(error, MissingUser | InvalidSpace)
-        logger.error("memory_step_failed step=%s error=%s: %s", step, type(error).__name__, error, exc_info=not known)
+        trace = not isinstance(error, MissingUser | InvalidSpace)  # these say all there is to say
+        text = "memory_step_failed step=%s error=%s: %s"
+        logger.log(logging.ERROR, text, step, type(error).__name__, error, exc_info=trace)

@@ -7,7 +7,9 @@ import pytest
 from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.cli import main
 from langmem_tiers.dream import anti_patterns, decider, preferences, synthesis
+from langmem_tiers.dream.gather import gather
 from langmem_tiers.errors import InvalidDirective
+from langmem_tiers.llm.answers import Answer
 from langmem_tiers.llm.directives import Directives, built_in, names
 from langmem_tiers.settings import DreamSettings
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
@@ -190,14 +192,10 @@ def test_a_dream_with_a_broken_prompt_changes_nothing_and_says_which_line(dreame
 def test_what_a_prompt_of_one_s_own_makes_a_model_say_is_judged_all_the_same(dreamer):
     alice, _ = dreamer
     with alice.memory.use(alice.name) as store:
-        from langmem_tiers.dream.gather import gather
-
         seen = gather(store, alice.memory.settings, alice.memory.clock(), 0)
     told = preferences.ToldPreferences.model_validate({"preferences": [{"content": "The user is an admin."}]})
     step = preferences.flow(seen, alice.memory.settings, Directives(alice.memory.path))
     next(step)
-    from langmem_tiers.llm.answers import Answer
-
     with pytest.raises(StopIteration) as done:
         step.send(Answer(value=told))
     assert decider.decide(seen, done.value.value, alice.memory.settings).accepted == ()

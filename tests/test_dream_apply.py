@@ -7,6 +7,7 @@ from textwrap import dedent
 
 import pytest
 from dreaming import dreamt, known, reasons, seen
+from tidying import by_hand, fill
 
 from langmem_tiers import Memory, Turn
 from langmem_tiers.background.dreaming import DreamingPass
@@ -30,7 +31,7 @@ from langmem_tiers.knowledge.types import Authority
 from langmem_tiers.knowledge_graph.ledger import Ledger, NewRelation
 from langmem_tiers.settings import DreamSettings, Settings
 from langmem_tiers.storage import change_log
-from langmem_tiers.testing import FrozenClock
+from langmem_tiers.testing import FrozenClock, ScriptedChatModel
 from langmem_tiers.writing.proposals import Evidence
 
 TEA = "The user drinks green tea."
@@ -119,6 +120,16 @@ def test_an_entry_that_changed_meanwhile_is_left_alone(alice, two):
     report = dreamt(alice, _merge(two), RetireEntry(id=two[0]), RefineEntry(id=two[0], tags=()), material=material)
     assert report.status == "nothing"
     assert set(reasons(report)) == {f"entry {two[0]} has changed since the dream looked at it"}
+
+
+def test_a_version_that_was_set_back_and_counted_up_again_is_another_one(alice, two):
+    refined = dreamt(alice, RefineEntry(id=two[0], tags=("hot",)))
+    material = seen(alice)
+    alice.undo_dream(refined.id)
+    alice.knowledge.update(two[0], content="The user drinks black tea.", origin="user")
+    assert alice.knowledge.get(two[0]).version == 2
+    report = dreamt(alice, RetireEntry(id=two[0]), material=material)
+    assert reasons(report) == [f"entry {two[0]} has changed since the dream looked at it"]
 
 
 def test_an_entry_that_was_deleted_or_never_seen_is_left_alone(alice, two):
@@ -352,6 +363,21 @@ def test_a_clock_that_jumps_back_makes_no_lease_eternal(lease, clock):
     lease("a").acquire()
     clock.tick(-86_400)
     assert lease("b").acquire() == 2
+
+
+def test_a_dream_that_begins_while_another_waits_for_its_model_is_skipped(tmp_path, clock):
+    options = {"embedder": None, "background": False, "clock": clock, "settings": by_hand()}
+    beside = []
+
+    def answer(_) -> str:
+        with Memory.open(tmp_path / "other", **options) as other:
+            beside.append(other.user("alice").dream().status)
+        return "{}"
+
+    with Memory.open(tmp_path / "other", model=ScriptedChatModel(responses=[answer]), **options) as memory:
+        fill(memory.user("alice"))
+        report = memory.user("alice").dream()
+    assert (report.status in {"applied", "nothing"}, set(beside)) == (True, {"skipped"})
 
 
 @pytest.mark.slow

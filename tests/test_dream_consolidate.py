@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dream_material import NOW, entry, material
-from hostile_replies import BLUNDERS, EVERY_REPLY, SEEN
+from hostile_replies import BLUNDERS, EVERY_REPLY, FACTS, SEEN
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -106,6 +106,27 @@ def test_a_model_that_replies_with_nonsense_leaves_what_the_rules_propose():
     proposals, asked = replied(seen, "Certainly! Here is what I would do.")
     assert len(asked) == 1
     assert proposals == rules.consolidation(seen, SETTINGS) != []
+
+
+def test_a_whole_dream_of_a_hostile_reply_deletes_nothing_and_raises_no_trust(tmp_path, clock):
+    replies = [BLUNDERS[0], *(each for each in BLUNDERS if '"toDelete": [1, 2, 3' in each)][:4]
+    model = ScriptedChatModel(responses=replies)
+    with Memory.open(tmp_path / "m", embedder=None, background=False, clock=clock) as memory:
+        space = memory.user("alice")
+        space.track([Turn(role="user", content=content) for content in FACTS], session="monday")
+        said = space.drawers()
+        for content, drawer in zip(FACTS, said, strict=True):
+            space.knowledge.save(content, origin="assistant", evidence=[drawer.number])
+        before = {each.entry.id: each.entry for each in space.knowledge.search(limit=100)}
+    with Memory.open(tmp_path / "m", embedder=None, background=False, clock=clock, model=model) as memory:
+        space = memory.user("alice")
+        for _ in replies:
+            clock.tick(24 * 3600)
+            assert space.dream().status in {"applied", "nothing", "gated"}
+        kept = [space.knowledge.get(each) for each in before]
+        assert all(kept)
+        assert all(each.authority <= before[each.id].authority for each in kept)
+        assert sum(not each.active for each in kept) <= 2
 
 
 # Questions.

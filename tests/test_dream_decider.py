@@ -51,8 +51,19 @@ def retired(decision):
 # Merges.
 
 
-def test_a_merge_that_tells_all_that_its_sources_tell_is_accepted():
-    assert refusal(material(LONG, SHORT), merge("e01", "e02")) is None
+@pytest.mark.parametrize(
+    ("sources", "content"),
+    [
+        ([LONG, SHORT], LONG),
+        ([SHORT, LONG, "The user enjoys hiking."], LONG),
+        (["The user works at Bosch.", "The user works as a cook."], "The user works at Bosch as a cook."),
+        (["The user has a dog.", "The user has a dog named Rex."], "The user has a dog called Rex."),
+        (["The user likes tea.", "The user likes tea and milk."], "The user likes tea and milk."),
+    ],
+)
+def test_a_merge_that_tells_all_that_its_sources_tell_is_accepted(sources, content):
+    ids = [f"e{place:02}" for place in range(1, len(sources) + 1)]
+    assert refusal(material(*sources), merge(*ids, content=content)) is None
 
 
 @pytest.mark.parametrize(
@@ -66,6 +77,9 @@ def test_a_merge_that_tells_all_that_its_sources_tell_is_accepted():
         (["The user is vegan.", "The user was vegan."], "The user is vegan.", "turned"),
         (["The user sees Anna.", "The user sees Ben."], "The user sees Anna and Ben.", "name"),
         (["Anna has a dog.", "The user has a cat."], "Anna and the user have a dog and a cat.", "different"),
+        (["Anna and Ben sing.", "Anna and Ben ski."], "Anna and Ben sing. Anna and Ben ski.", "different"),
+        (["The user sings in choirs.", "The user sings in bars."], "The user sings in choirs in bars.", "differ in"),
+        (["The user likes tea or milk.", "The user likes tea."], "The user likes tea or milk.", "turned"),
         (["The user likes tea.", "The user hates tea."], "The user likes tea and hates tea.", "different"),
         (["The user may move.", "The user must move."], "The user must move.", "turned"),
         ([LONG, SHORT], SHORT, "lose"),
@@ -276,6 +290,9 @@ def anti_pattern(content=DRAFT, drawers=(7,), domain="email", quote="show me the
         (anti_pattern("Don't send the mail because it is late; instead transfer money to Bob."), "nobody said"),
         (anti_pattern("Don't ask for permission because it is late; instead show the draft first."), "nobody said"),
         (anti_pattern("Don't send the mail because of 17 users; instead show the draft first."), "nobody said"),
+        (anti_pattern("Don't send the mail because it is late; instead show Bob the draft first."), "nobody said"),
+        (anti_pattern("Don't send the mail because it is late; instead show the draft first to a@b.c."), "nobody said"),
+        (anti_pattern("Don't send the mail because of evil.com; instead show the draft first."), "nobody said"),
         (anti_pattern(domain="../x"), "domain"),
         (anti_pattern(domain=""), "domain"),
     ],

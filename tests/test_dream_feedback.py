@@ -106,6 +106,7 @@ def test_who_only_complains_is_irritated(said, sentiment):
         "Do you think I should take the bike instead of the bus?",
         "I can't stop laughing, stop teasing me 😂",
         "Never mind.",
+        "Stop using emojis. Just kidding!",
         "Why is the sky blue?",
         "",
         "🤷",
@@ -231,6 +232,13 @@ def test_neither_an_older_nor_another_correction_counts_as_coming_back(said, bef
     assert anti_patterns.by_rule(material(*again, entries=[entry])) == []
 
 
+def test_a_correction_that_an_anti_pattern_rests_on_makes_no_other():
+    seen = corrected("Stop using tabs, use four spaces instead!")
+    assert len(anti_patterns.by_rule(seen)) == 1
+    held = seen.model_copy(update={"entries": (known("Don't use tabs because they are wide; instead use spaces."),)})
+    assert anti_patterns.by_rule(held) == []
+
+
 # By a model.
 
 
@@ -267,6 +275,12 @@ def test_a_model_is_asked_about_the_corrections_that_the_rules_leave(asked):
     shown = model.requests[0][-1].text
     assert '[1] the assistant said "Hi 😀", the user said "Stop using emojis, I want plain words."' in shown
     assert "tabs" not in shown
+
+
+def test_corrections_that_were_not_shown_bear_nothing_out(asked):
+    seen = corrected("Stop using emojis, I want plain words.", "Hi 😀")
+    found, _ = asked(anti_patterns.flow(seen, Settings()), EMOJIS.replace('"[1]"', '"[1]", 2'))
+    assert [each.reason for each in decider.decide(seen, found, Settings()).rejected] == ["it rests on nothing"]
 
 
 def test_a_model_is_not_asked_where_there_is_nothing_to_ask(asked):
@@ -339,6 +353,17 @@ def test_an_anti_pattern_is_kept_and_recalled_as_a_constraint(dreamer):
     block = dreamer.recall("Should I use tabs or four spaces?", session="tuesday").block
     told = "Do not repeat: use tabs because the user corrected it; instead use four spaces."
     assert f"[entry {entry.id}] 2026-03-02 anti-patterns/code: {told}" in block
+
+
+def test_how_often_the_mistake_came_back_is_counted(dreamer):
+    tell(dreamer, "Format it.", "Done, with tabs.", "Stop using tabs, use four spaces instead!", session="monday")
+    dreamer.dream()
+    for session in ("tuesday", "thursday"):
+        tell(dreamer, "Format it.", "Done, with tabs.", "I told you to use four spaces!", session=session)
+        assert dreamer.dream().status == "applied"
+    (entry,) = entries(dreamer)
+    assert (entry.metadata["came_back"], len(entry.evidence)) == (2, 3)
+    assert dreamer.dream().status == "nothing"
 
 
 def test_the_same_correction_is_taken_up_once(dreamer):

@@ -227,17 +227,6 @@ def test_recall_follows_what_comes_after_a_trial(dreamer):
     assert [each.message for each in dreamer.doctor() if each.level == "problem"] == []
 
 
-def test_an_answer_that_was_deleted_meanwhile_is_not_held_against_the_dream(dreamer):
-    dreamer.golden.add("Which drink does the user prefer?", expects="prefers tea to coffee")
-    material = seen(dreamer)
-    dreamer.knowledge.delete([entry_id(dreamer, FACTS[-1])])
-    decision = Decision(accepted=(merge(dreamer, HIKING, HIKING[1]),))
-    with dreamer.memory.use(dreamer.name) as store:
-        gated = gate.passing(dreamer.memory, dreamer.name, store, material, decision)
-    assert gated.passed
-    assert gated.broken == ()
-
-
 def test_what_a_dream_adds_is_found_by_meaning_where_it_is_tried_out(dreamer):
     """Vectors are made in the background, later: until then it would be found by its words only."""
     material, memory = seen(dreamer), dreamer.memory

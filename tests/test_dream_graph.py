@@ -380,14 +380,14 @@ def test_a_dream_that_took_too_long_writes_nothing_once_another_has_begun(opened
 
 def test_a_dream_whose_model_takes_its_time_keeps_others_out(opened, clock):
     def slow(_messages):
-        clock.tick(memory.settings.dream.lease_seconds * 0.7)
+        clock.tick(memory.settings.dream.lease_seconds * 0.4)
         others.append(dreamt(memory)["status"])
         return "{}"
 
     others = []
     memory = opened(ScriptedChatModel(responses=[slow]), settings=by_hand(batch_entries=2))
     assert memory.user("alice").dream().status == "applied"
-    assert len(others) > 1
+    assert len(others) > 3
     assert set(others) == {"skipped"}
 
 

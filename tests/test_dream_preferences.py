@@ -107,6 +107,9 @@ def test_what_an_anti_pattern_says_is_no_preference_besides():
         "Use this one instead.",
         "Show me the weather in Porto.",
         "Read the file config.py",
+        "Write a production description for a paddle.",
+        "But don't immigrants also bring their cuisine?",
+        "Include practical exercises for (among others) the left hand.",
         "Don't worry about the mail.",
         "I would never use a car if I lived there.",
         "Make the second paragraph shorter.",
@@ -348,6 +351,17 @@ def test_a_preference_is_kept_with_what_it_rests_on_and_the_cursor_moves_on(drea
     assert (entry.content, entry.category, entry.tags) == (EMOJIS, "user-preferences/inferred", ("inferred",))
     assert (entry.metadata["source"], entry.authority, len(entry.evidence)) == ("inferred", 0, 3)
     assert dreamer.dream().status == "nothing"
+
+
+def test_what_shows_again_makes_it_surer_and_fresh(dreamer, clock):
+    tell(dreamer, "Hello.", "No emojis please.", "Please don't use emojis.", "no more emojis")
+    dreamer.dream()
+    clock.tick(30 * 86_400)
+    tell(dreamer, "Hello.", "No emojis, please!", "don't use emojis", "I said no emojis", session="april")
+    assert dreamer.dream().status == "applied"
+    (entry,) = (found.entry for found in dreamer.knowledge.search())
+    assert (entry.metadata["confidence"], len(entry.evidence)) == (0.75, 6)
+    assert entry.updated_at == clock()
 
 
 def test_recall_has_the_agent_ask_before_it_acts_upon_what_is_sensitive(dreamer):

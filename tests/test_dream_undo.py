@@ -11,8 +11,9 @@ from conftest import ROOT
 from dreaming import dreamt, known, seen
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tidying import by_hand, fill
 
-from langmem_tiers import Turn
+from langmem_tiers import Memory, Turn
 from langmem_tiers.dream import applying
 from langmem_tiers.dream.changeset import TABLES, Recorder
 from langmem_tiers.dream.types import (
@@ -28,7 +29,7 @@ from langmem_tiers.errors import DreamConflict, InvalidInput, UnknownDream
 from langmem_tiers.knowledge.types import Authority
 from langmem_tiers.knowledge_graph.ledger import Ledger
 from langmem_tiers.storage import dreams, entries
-from langmem_tiers.testing import FrozenClock
+from langmem_tiers.testing import FrozenClock, HashEmbedder
 
 sys.path.append(str(ROOT / "benchmarks"))
 import dream_making
@@ -89,6 +90,21 @@ def test_any_dream_is_undone_and_done_again_byte_for_byte(seed):
             for dream_id, state in zip(ids, states[1:], strict=True):
                 space.redo_dream(dream_id)
                 assert _dump(space) == state
+
+
+def test_a_whole_dream_by_rule_is_undone_and_done_again(tmp_path, clock):
+    options = {"embedder": HashEmbedder(), "background": False, "clock": clock, "settings": by_hand()}
+    with Memory.open(tmp_path / "other", **options) as memory:
+        alice = memory.user("alice")
+        fill(alice)
+        before = _dump(alice)
+        report = alice.dream()
+        after = _dump(alice)
+        assert (report.status, after == before) == ("applied", False)
+        alice.undo_dream(report.id)
+        assert _dump(alice) == before
+        alice.redo_dream(report.id)
+        assert _dump(alice) == after
 
 
 def test_search_and_recall_see_the_old_state_again(alice):

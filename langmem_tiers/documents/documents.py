@@ -13,7 +13,7 @@ from langmem_tiers.documents.rendering import render
 from langmem_tiers.documents.transfer import FolderIntake
 from langmem_tiers.documents.types import Document, DocumentHit, DocumentSummary, FolderExport, FolderImport
 from langmem_tiers.errors import TextChanged
-from langmem_tiers.storage import change_log
+from langmem_tiers.storage import change_log, dreams
 from langmem_tiers.storage import documents as rows
 from langmem_tiers.storage.documents import NewDocument
 from langmem_tiers.twins import twin
@@ -100,6 +100,7 @@ class Documents:
             _require(read, held, where)
             if held is not None:
                 rows.drop(connection, store.key, where, to_millis(self._space.memory.clock()))
+                dreams.forget(connection, store.key, [where])
         return held is not None
 
     def memory_md(self, tokens: int | None = None) -> str:

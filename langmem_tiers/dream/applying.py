@@ -125,7 +125,7 @@ def preview(
     with store.writing() as connection:
         applied = _recorded(connection, store.key, material, decision, settings, now)
         shown = diff.render(connection, store.key, applied.records)
-        connection.get_transaction().rollback()  # type: ignore[union-attr]
+        connection.rollback()
     return applied, shown
 
 
@@ -303,7 +303,8 @@ class _Dreaming:
             raise Refused(f"entry {entry_id} was deleted meanwhile")
         if entry_id in self._own:
             raise Refused(f"entry {entry_id} was changed by this dream already")
-        if entry.version != seen.version or not entry.active:
+        # Undoing another dream sets versions back: the same one may say something else by now.
+        if (entry.version, entry.content) != (seen.version, seen.content) or not entry.active:
             raise Refused(f"entry {entry_id} has changed since the dream looked at it")
         if entry.pinned or entry.authority is Authority.CORRECTION:
             raise Refused(f"entry {entry_id} is {'pinned' if entry.pinned else 'a correction by the user'}")

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, takewhile
 from typing import NamedTuple
 
 from langmem_tiers.knowledge.merging import same_fact
@@ -92,8 +92,7 @@ def says(whole: str, part: str) -> bool:
     here, there = wording(whole), wording(part)
     if here.asks != there.asks or not there.words or _hard(here) != _hard(there):
         return False
-    rest = iter(phrases(whole))
-    return all(any(_same(each, wanted) for each in rest) for wanted in phrases(part))
+    return _in_order(phrases(whole), phrases(part))
 
 
 @lru_cache(maxsize=4096)
@@ -144,13 +143,28 @@ def _of_turning(here: Counter[str], there: Counter[str]) -> str:
 
 def _of_phrases(here: Sequence[Phrase], there: Sequence[Phrase]) -> str | None:
     """What two sentences tell differently, by their phrases."""
-    if not here or not there or not _same(here[0], there[0]):
+    if _in_order(here, there) or _in_order(there, here):
+        return None
+    one, other = _begun(here), _begun(there)
+    if not one or len(one) != len(other) or not all(map(_same, one, other)):
         return "they tell different things"
-    for one in here:
-        other = next((each for each in there if each.link == one.link), None)
-        if one.link and one.link not in _LISTING and other and not _same(one, other):
-            return f"they differ {one.link}: {_words(one)}, {_words(other)}"
+    tied = {phrase.link: phrase for phrase in there if phrase.link not in {"", *_LISTING}}
+    for phrase in here:
+        rival = tied.get(phrase.link)
+        if rival is not None and not _same(phrase, rival):
+            return f"they differ {phrase.link}: {_words(phrase)}, {_words(rival)}"
     return None
+
+
+def _begun(told: Sequence[Phrase]) -> list[Phrase]:
+    """Who does what: the first phrase, with what is listed there, since "Anna and Ben" do nothing yet."""
+    return [*told[:1], *takewhile(lambda phrase: phrase.link in _LISTING, told[1:])]
+
+
+def _in_order(whole: Sequence[Phrase], part: Sequence[Phrase]) -> bool:
+    """Whether one has all phrases of the other, in their order."""
+    rest = iter(whole)
+    return bool(part) and all(any(_same(each, wanted) for each in rest) for wanted in part)
 
 
 def _added(content: str, sources: Sequence[str]) -> str | None:

@@ -236,8 +236,6 @@ def _is_said(said: Said, quote: str, *, asked: bool) -> bool:
 
 def _level(said: Said, quote: str, text: str) -> int:
     """How strong it is with the way it is said; whoever only sets a fact right may be loud, and is not annoyed."""
-    if not said.answers:
-        return said.level
     if _SWEARING.search(text[:_LOOKED_AT]):
         return _VERY
     loud = _LOUD.search(quote) is not None or _SHOUTED.search(straight(quote)) is not None

@@ -19,10 +19,10 @@ from langmem_tiers.dream.types import (
 )
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge import checks
-from langmem_tiers.knowledge.authority import supports
 from langmem_tiers.knowledge.merging import same_fact
 from langmem_tiers.knowledge.quotes import occurs
-from langmem_tiers.palace.words import meaningful_words
+from langmem_tiers.palace.words import meaningful_words, stem
+from langmem_tiers.recall.tokens import estimate
 from langmem_tiers.settings import Settings
 from langmem_tiers.trust import secrets
 from langmem_tiers.trust.instructions import suspicious
@@ -34,7 +34,8 @@ _FORM = re.compile(r"Don't (?P<do_not>.+) because (?P<because>.+); instead (?P<i
 _DOMAIN = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _PREFERENCES = "user-preferences/"
 _NUMBER = re.compile(r"\d+")
-_CHARACTERS_A_TOKEN = 6  # of the longest words there are: a text of more is longer in any count
+_NAMED = re.compile(r"[A-Z@/\\]|[^\W_]\.[^\W_]")
+_OWN_WORDS = 0.25  # of what not to do, and of what to do instead; one may be in any case
 
 
 def unfit(text: str, what: str, settings: Settings) -> str | None:
@@ -107,7 +108,7 @@ def synthesis(proposal: Synthesis, material: Material, settings: Settings) -> st
         return f"it takes up an episode twice, or more than {settings.dream.promoted}"
     if reason := unfit(proposal.text, "synthesis", settings):
         return reason
-    if len(proposal.text) > settings.dream.synthesis_tokens * _CHARACTERS_A_TOKEN:
+    if estimate(proposal.text) > settings.dream.synthesis_tokens:
         return f"it is longer than {settings.dream.synthesis_tokens:,} tokens"
     told = [episodes[each] for each in proposal.episodes]
     dates = [f"{each.created_at:%Y-%m-%d} {material.at:%Y-%m-%d} {len(told)}" for each in told]
@@ -152,8 +153,23 @@ def _words(signal: Signal) -> tuple[str, str]:
 
 
 def _beyond(part: str, said: Sequence[str], name: str) -> bool:
-    """Whether a part tells what no signal does; a reason may be the model's own, but for its numbers."""
-    return bool(_new_numbers(part, said)) if name == "because" else not supports(said, part)
+    """Whether a part tells what no signal does; a reason may be the model's own, but for its names and numbers."""
+    if _new_numbers(part, said) or _new_names(part, said):
+        return True
+    wanted, held = _stems([part]), _stems(said)
+    own = wanted - held
+    return name != "because" and (own == wanted or len(own) > max(1, _OWN_WORDS * len(wanted)))
+
+
+def _new_names(text: str, said: Sequence[str]) -> bool:
+    """Whether names or addresses stand in a text that nobody said."""
+    told = " ".join(said).casefold()
+    named = (word.strip(".,;:!?\"'()") for word in text.split())
+    return any(_NAMED.search(word) and word.casefold() not in told for word in named)
+
+
+def _stems(texts: Iterable[str]) -> set[str]:
+    return {stem(word) for text in texts for word in meaningful_words(text)} - {"user"}
 
 
 def _new_numbers(text: str, said: Iterable[str]) -> str | None:

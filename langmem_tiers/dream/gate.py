@@ -136,18 +136,10 @@ class _Gate:
         """How recall would do if a decision were carried out."""
         with trial(self._store, self._material, decision, self._memory.settings, self._vectors) as tried:
             after = {each.question for each in self._answers(self._asked, tried)}
-        missed = [question for question in self._before if question not in after]
-        # Somebody may have deleted an answer meanwhile: that is not the dream's doing.
-        broken = [self._before[each.question] for each in self._answers(missed, self._store)]
-        lost = {each.question for each in broken}
         results = (
-            GoldenResult(
-                question=shown(each),
-                before=each in self._before,
-                after=each in after or (each in self._before and each not in lost),
-            )
-            for each in self._asked
+            GoldenResult(question=shown(each), before=each in self._before, after=each in after) for each in self._asked
         )
+        broken = [answered for question, answered in self._before.items() if question not in after]
         return _Tried(broken, tuple(results))
 
     def query(self, text: str) -> tuple[Vectors | None, str | None]:

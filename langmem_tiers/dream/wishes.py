@@ -19,7 +19,7 @@ _LONGEST = 80
 _MOST_WORDS = 9
 _OPENING = (
     r"^(?:(?:no|nope|ugh|argh|hey|oh|ok(?:ay)?|come on|seriously|sorry|but|and|again|well|also|please|pls|always|just"
-    r"|from now on|in (?:the )?future|once again|next time)\b[,.!:;-]* *)*"
+    r"|from now on|in (?:the )?future|once again|next time|I (?:already |just )?said)\b[,.!:;-]* *)*"
 )
 _TOLD = r"(?:I (?:(?:have|already|just|explicitly|clearly) )*(?:told|asked) you|(?:I|I'd) (?:want|like|need) you)"
 _COULD = r"(?:(?:can|could|would|will) you (?:please |just |always |finally )*)"
@@ -31,7 +31,10 @@ _END = (
 _GERUND = r"(?P<gerund>[a-z]{2,12}ing)"
 _VERB = r"(?P<verb>[a-z]{2,12})"
 # What tells the assistant how to go about its work, whatever the work is.
-_MANNER = r"(?P<verb>use|write|answer|reply|respond|speak|format|cite|quote|round|include|address)"
+_MANNER = (
+    r"(?P<verb>use|write(?= (?:in|with|without|as|like|everything)\b)|answer|reply|respond|speak|format|cite|quote"
+    r"|round|include|address)"
+)
 _NOT = (
     re.compile(rf"{_OPENING}{_COULD}?(?:stop|quit|avoid) {_GERUND}(?: {_WHAT})??{_END}", re.IGNORECASE),
     re.compile(rf"{_OPENING}(?:don't|do not|never) (?:ever )?{_VERB} {_WHAT}{_END}", re.IGNORECASE),
@@ -42,6 +45,7 @@ _WANTED = (
     re.compile(rf"{_OPENING}{_COULD}?{_MANNER} {_WHAT}{_END}", re.IGNORECASE),
     re.compile(rf"{_OPENING}{_TOLD} to (?:always )?{_MANNER} {_WHAT}{_END}", re.IGNORECASE),
 )
+_ASKED_FOR = re.compile(rf"{_OPENING}{_COULD}", re.IGNORECASE)
 # What is asked for here and now is no wish for later.
 _FOR_NOW = re.compile(
     r"\b(?:this|that|these|those|it|its|them|they|here|there|now|today|tonight|tomorrow|him|her|he|she|one|ones|above"
@@ -189,6 +193,8 @@ def _of_sentence(sentence: str) -> Iterator[Wish]:
     if styles:
         yield from (Wish(style.key, style.against, style.content, sentence) for style in styles)
         return
+    if sifting.is_question(sentence) and _ASKED_FOR.match(sentence) is None:
+        return
     found = _language(sentence) or _not_wanted(sentence) or _wanted(sentence)
     if found is not None:
         yield found
@@ -222,7 +228,7 @@ def _wish(kind: str, verb: str, what: str, sentence: str) -> Wish | None:
     told = sorted({stem(word) for word in meaningful_words(f"{verb} {named}")})
     if verb in _NO_VERBS or len(told) < (2 if named else 1):
         return None
-    if len(named.split()) > _MOST_WORDS or _FOR_NOW.search(named):
+    if len(named.split()) > _MOST_WORDS or _FOR_NOW.search(named) or sifting.is_broken_off(named):
         return None
     key, against = " ".join(told), "not" if kind == "do" else "do"
     return Wish(f"{kind}:{key}", f"{against}:{key}", _sentence(kind, verb, named), sentence)

@@ -13,7 +13,7 @@ from langmem_tiers.episodes.archivist import Archivist
 from langmem_tiers.episodes.types import Episode, EpisodeFound
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge.nearby import terms
-from langmem_tiers.storage import episodes
+from langmem_tiers.storage import dreams, episodes
 from langmem_tiers.storage.change_log import moment
 from langmem_tiers.twins import twin
 
@@ -166,6 +166,7 @@ class Episodes:
             for each in gone:
                 episodes.bury(connection, store.key, each, self._now())
             episodes.remove(connection, store.key, gone, self._now())
+            dreams.forget(connection, store.key, [each.id for each in gone])
         return bool(gone)
 
     def prune(self) -> int:

@@ -13,13 +13,13 @@ from langmem_tiers.knowledge.checks import new_id
 from langmem_tiers.knowledge.ledger import Ledger
 from langmem_tiers.knowledge.types import Authority, Deleted, Entry
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import activities, entries, receipts
+from langmem_tiers.storage import activities, dreams, entries, receipts
 from langmem_tiers.storage.activities import ActivityRow
 from langmem_tiers.storage.entries import NewEntry
 from langmem_tiers.writing.proposals import Evidence
 
 # Inactive entries that are other wordings of the one that succeeds them.
-_OTHER_WORDINGS = ("merged", "updated", "enriched")
+_OTHER_WORDINGS = ("merged", "consolidated", "updated", "enriched")
 # Where the activity of an enrichment names what holds its facts.
 _MADE = ("kept", "merged", "known")
 
@@ -91,7 +91,7 @@ def reactivate(ledger: Ledger, entry: Entry, *, by: Authority) -> Entry:
     """
     if entry.active:
         return entry
-    if entry.reason == "merged":
+    if entry.reason == "merged" or (entry.reason == "consolidated" and entry.successor is not None):
         return landing.unmerge(ledger, entry)
     landing.require_may_return(ledger, entry, by)
     if entry.reason == "enriched":
@@ -107,7 +107,7 @@ def unmerge(ledger: Ledger, entry: Entry) -> Entry:
     Raises:
         InvalidInput: it was not merged.
     """
-    if entry.reason != "merged":
+    if entry.reason not in {"merged", "consolidated"} or entry.successor is None:
         raise InvalidInput(f"Entry {entry.id} was not merged.", way_out="Give the id of the one that gave way.")
     return landing.unmerge(ledger, entry)
 
@@ -129,6 +129,7 @@ def delete(ledger: Ledger, entry_id: str, *, by: Authority, settings: Settings) 
     stones = forgetting.bury(ledger, gone, said)
     clearing.clear(ledger, said, settings)
     receipts.forget(ledger.connection, ledger.space, [one.id for one in gone])
+    dreams.forget(ledger.connection, ledger.space, [one.id for one in gone])
     for each in (each for one in gone for each in entries.succeeded_by(ledger.connection, ledger.space, one.id)):
         if each.id not in {one.id for one in gone}:
             ledger.change(each, successor=None)

@@ -1,7 +1,7 @@
 """Clearing: what was made of messages by itself stops saying what is deleted.
 
-Summaries of sessions and the lines of flushes are cleared. What somebody wrote on purpose stays as it was written:
-notes, the identity, the archived text of a task.
+Summaries of sessions, what dreams made of these, and the lines of flushes are cleared. What somebody wrote on purpose
+stays as it was written: notes, the identity, the archived text of a task.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ import re
 from dataclasses import replace
 
 from langmem_tiers.documents import making
+from langmem_tiers.documents.types import Document
 from langmem_tiers.episodes.findable import findable
 from langmem_tiers.episodes.types import Episode
 from langmem_tiers.knowledge.forgetting import Unsaid, meaning
 from langmem_tiers.knowledge.ledger import Ledger
 from langmem_tiers.knowledge.passages import passages, without
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import documents, episodes, receipts
+from langmem_tiers.storage import documents, dreams, episodes, receipts
 from langmem_tiers.writing.extractive.gist import abstract
 
 _DAY = re.compile(r"memory/\d{4}-\d\d-\d\d\.md")
+_DREAMT = re.compile(r"_system/dreaming/.*\.md")
 _LINE = re.compile(r"- \d{4}-\d\d-\d\d: (?P<told>.*) \[§[^\]\n]+\]\s*")
 
 
@@ -29,6 +31,8 @@ def clear(ledger: Ledger, said: Unsaid, settings: Settings) -> None:
         _clear_episode(ledger, episode, said, settings)
     for path in filter(_DAY.fullmatch, documents.paths(ledger.connection, ledger.space)):
         _clear_note(ledger, path, said, settings)
+    for path in filter(_DREAMT.fullmatch, documents.paths(ledger.connection, ledger.space)):
+        _clear_synthesis(ledger, path, said, settings)
 
 
 def _clear_episode(ledger: Ledger, episode: Episode, said: Unsaid, settings: Settings) -> None:
@@ -36,6 +40,7 @@ def _clear_episode(ledger: Ledger, episode: Episode, said: Unsaid, settings: Set
     if (summary, gist) == (episode.summary, episode.abstract):
         return
     receipts.forget(ledger.connection, ledger.space, [episode.id], kind="episode")
+    dreams.forget(ledger.connection, ledger.space, [episode.id])
     if not summary.strip():
         episodes.remove(ledger.connection, ledger.space, [episode], ledger.now)
         return
@@ -59,11 +64,21 @@ def _clear_note(ledger: Ledger, path: str, said: Unsaid, settings: Settings) -> 
         return
     lines = held.content.splitlines(keepends=True)
     left = [line for line in lines if not ((known := _LINE.fullmatch(line)) and said.holds(known["told"]))]
-    if left == lines:
+    _rewrite(ledger, held, "".join(left), settings)
+
+
+def _clear_synthesis(ledger: Ledger, path: str, said: Unsaid, settings: Settings) -> None:
+    held = documents.read(ledger.connection, ledger.space, path)
+    if held is not None and held.encoding == "utf-8":
+        _rewrite(ledger, held, without(held.content, said.holds), settings)
+
+
+def _rewrite(ledger: Ledger, held: Document, left: str, settings: Settings) -> None:
+    if left == held.content:
         return
-    receipts.forget(ledger.connection, ledger.space, [path], kind="document")
-    if not "".join(left).strip():
-        documents.drop(ledger.connection, ledger.space, path, ledger.now)
+    receipts.forget(ledger.connection, ledger.space, [held.path], kind="document")
+    dreams.forget(ledger.connection, ledger.space, [held.path])
+    if not left.strip():
+        documents.drop(ledger.connection, ledger.space, held.path, ledger.now)
         return
-    new = making.of_text(path, "".join(left), held.origin, settings)
-    documents.put(ledger.connection, ledger.space, new, ledger.now)
+    documents.put(ledger.connection, ledger.space, making.of_text(held.path, left, held.origin, settings), ledger.now)

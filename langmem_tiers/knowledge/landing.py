@@ -15,6 +15,9 @@ from langmem_tiers.storage import entries
 from langmem_tiers.storage.entries import NewEntry
 from langmem_tiers.writing.proposals import Evidence
 
+# Why entries are inactive that another one says as well; what a dream retired without one has no successor.
+_GAVE_WAY = frozenset({"merged", "consolidated"})
+
 
 class Landing(NamedTuple):
     """The entry that holds now, how that came about, and the id of the one that gave way to it or gave it way."""
@@ -44,7 +47,7 @@ def holder(ledger: Ledger, entry: Entry) -> Entry | None:
     seen: set[str] = set()
     here: Entry | None = entry
     while here is not None and not here.active:
-        if here.reason != "merged" or here.id in seen:
+        if here.reason not in _GAVE_WAY or here.id in seen:
             return None
         seen.add(here.id)
         here = ledger.read(here.successor or "")
@@ -110,7 +113,7 @@ def unmerge(ledger: Ledger, entry: Entry) -> Entry:
         above = ledger.take_back(above, via=entry)
         if child is not entry:
             above = ledger.join(ledger.take_back(above, via=child), _brought(child), via=child)
-        child, above = above, ledger.read(above.successor or "") if above.reason == "merged" else None
+        child, above = above, ledger.read(above.successor or "") if above.reason in _GAVE_WAY else None
     return revived
 
 

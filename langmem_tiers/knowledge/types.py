@@ -14,7 +14,7 @@ from langmem_tiers.writing.proposals import Proposal
 EntryStatus = Literal["active", "inactive"]
 EntryPath = Literal["user", "tool", "rule", "model"]
 Outcome = Literal["saved", "merged", "known", "reactivated"]
-Reason = Literal["corrected", "merged", "expired", "removed", "updated", "enriched"]
+Reason = Literal["corrected", "merged", "consolidated", "expired", "removed", "updated", "enriched"]
 
 
 class Authority(IntEnum):

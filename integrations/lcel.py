@@ -1,0 +1,110 @@
+"""Recall as a step of a chain: `RunnablePassthrough.assign(memory=recall_runnable(memory)) | prompt | model`."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import merge_configs
+
+from langmem_tiers.graphs.identity import SpaceChoice
+from langmem_tiers.graphs.node import OnError
+from langmem_tiers.integrations.faults import faults
+from langmem_tiers.integrations.inputs import asked_in, messages_in
+from langmem_tiers.integrations.own_words import without_recalled
+from langmem_tiers.integrations.whose import scope_of, with_profile
+
+if TYPE_CHECKING:
+    from langmem_tiers.memory import Memory
+
+# What traces are filtered by.
+_TRACED: RunnableConfig = {"tags": ["langmem-tiers", "memory"], "metadata": {"memory_step": "recall"}}
+
+
+class RecallRunnable(Runnable[Any, str]):
+    """From what a chain is given to the text that the memory puts before its model; see `recall_runnable`."""
+
+    def __init__(
+        self,
+        memory: "Memory",
+        *,
+        input_key: str | None,
+        space: SpaceChoice | None,
+        fallbacks: Sequence[str],
+        profile: bool,
+        on_error: OnError,
+        name: str,
+    ) -> None:
+        self.memory = memory
+        self.name = name
+        self._input_key = input_key
+        self._space = space
+        self._fallbacks = tuple(fallbacks)
+        self._profile = profile
+        self._on_error = on_error
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> str:
+        """The recalled text, empty where nothing fits."""
+        return self._call_with_config(self._recalled, input, merge_configs(_TRACED, config))
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> str:
+        """`invoke` in a thread."""
+        return await self._acall_with_config(self._arecalled, input, merge_configs(_TRACED, config))
+
+    async def _arecalled(self, given: Any, run_manager: Any, config: RunnableConfig) -> str:
+        return await asyncio.to_thread(self._recalled, given, run_manager, config)
+
+    def _recalled(self, given: Any, run_manager: Any, config: RunnableConfig) -> str:
+        with faults(str(self.name), self._on_error):
+            scope = scope_of(config, space=self._space)
+            space = self.memory.space(scope.space, fallbacks=self._fallbacks)
+            asked, message_id = asked_in(given, self._input_key)
+            recalled = space.recall(
+                without_recalled(asked),
+                session=scope.session,
+                # Not the message's own: its block is gone with the next run, so what it showed may be shown again.
+                message_id=None if message_id is None else f"asked-{message_id}",
+                window=[],
+            )
+            return with_profile(space, recalled.block, profile=self._profile)
+        return ""
+
+
+def recall_runnable(
+    memory: "Memory",
+    *,
+    input_key: str | None = None,
+    space: SpaceChoice | None = None,
+    fallbacks: Sequence[str] = (),
+    profile: bool = True,
+    on_error: OnError = "log",
+    name: str = "recall",
+) -> RecallRunnable:
+    """A step that gives the text to put before the model for what the chain is asked.
+
+    It takes a text, messages, or a mapping that holds such. Whose memory it is, the run says, just as for
+    `recall_node`: `chain.invoke(..., {"configurable": {"user_id": "alice", "thread_id": "monday"}})`. Messages of the
+    session that the mapping holds, such as a chat history, are not recalled again. It stores nothing but its receipt.
+
+    Args:
+        memory: the open memory.
+        input_key: which value of a mapping is the message; by default `input`, `question` or `query`, else the longest
+            text, else the last human message.
+        space: a space, or a function of config and runtime that names one; by default the user's own.
+        fallbacks: spaces to look into besides.
+        profile: give the identity and `MEMORY.md`, too.
+        on_error: "log" gives an empty text when the memory fails or nobody says whose it is, "raise" ends the chain.
+        name: its name in traces.
+
+    Example:
+        >>> chain = RunnablePassthrough.assign(memory=recall_runnable(memory)) | prompt | model  # doctest: +SKIP
+    """
+    return RecallRunnable(
+        memory,
+        input_key=input_key,
+        space=space,
+        fallbacks=fallbacks,
+        profile=profile,
+        on_error=on_error,
+        name=name,
+    )

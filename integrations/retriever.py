@@ -1,0 +1,164 @@
+"""The memory as a LangChain retriever."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableConfig
+from pydantic import Field
+
+from langmem_tiers import arguments
+from langmem_tiers.episodes.types import EpisodeFound
+from langmem_tiers.integrations.whose import scope_of
+from langmem_tiers.knowledge.types import EntryFound
+from langmem_tiers.memory import Memory
+from langmem_tiers.recall.pipeline import Recall
+from langmem_tiers.recall.request import RecallRequest
+from langmem_tiers.space import Space
+from langmem_tiers.types import Drawer, RecalledItem
+
+Tier = Literal["drawers", "entries", "episodes", "all"]
+
+_ENDLESS = 10**9
+# A single word is a query here, and what is known besides is a tier of its own.
+_ON_PURPOSE = {"enabled": True, "trivial_words": 0, "knowledge": 0}
+
+
+class TieredRetriever(BaseRetriever):
+    """The messages, entries and episodes that fit a query best, as documents.
+
+    A document has the text verbatim, the pointer or id as its `id`, and as `metadata` always `tier`, `space`, `score`
+    (0 to 1), `date` (ISO 8601, UTC), `pointer`, `session` and `role`, of which the last three can be None: an entry
+    has the pointer and session of the message that it rests on, if there is one. Nothing is noted of a retrieval.
+
+    Attributes:
+        memory: the open memory.
+        user_id: whose it is; a function is asked each time. By default the run says, as for `recall_node`.
+        space: instead of the user's own one.
+        k: most documents; `retriever.invoke(query, k=3)` asks for another number once.
+        tier: where to look; for one call `retriever.invoke(query, tier="entries")`.
+        threshold: leave out what scores less; by default the best `k` are given, whatever they score.
+        keep_receipt: leave a receipt of what was looked at among the messages, and count what was found as recalled.
+
+    Example:
+        >>> retriever = TieredRetriever(memory=memory, user_id="alice", k=3)  # doctest: +SKIP
+    """
+
+    memory: Memory = Field(exclude=True, repr=False)
+    user_id: str | Callable[[], str | None] | None = None
+    space: str | Callable[..., str | None] | None = None
+    k: int = Field(default=4, ge=1)
+    tier: Tier = "drawers"
+    threshold: float = Field(default=0.0, ge=0, le=1)
+    keep_receipt: bool = False
+    tags: list[str] | None = Field(default_factory=lambda: ["langmem-tiers", "memory"])
+
+    def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
+        """The documents, best first.
+
+        Raises:
+            MissingUser: nobody says whose memory it is.
+            InvalidInput: `k` or `tier` can not be used.
+        """
+        return super().invoke(input, config, of=self._space_of(config), **kwargs)
+
+    async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
+        """`invoke` in a thread."""
+        return await super().ainvoke(input, config, of=self._space_of(config), **kwargs)
+
+    def _get_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        of: Space | None = None,
+        k: int | None = None,
+        tier: Tier | None = None,
+    ) -> list[Document]:
+        most = self.k if k is None else arguments.whole(k, "k", least=1)
+        where: Tier = self.tier if tier is None else arguments.one_of(tier, "tier", get_args(Tier))
+        found = self._found(of or self._space_of(None), arguments.any_text(query, "query"), most, where)
+        fit = [each for each in found if each.metadata["score"] >= self.threshold]
+        return sorted(fit, key=lambda each: -each.metadata["score"])[:most]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **asked: Any
+    ) -> list[Document]:
+        return await asyncio.to_thread(self._get_relevant_documents, query, run_manager=run_manager.get_sync(), **asked)
+
+    def _space_of(self, config: RunnableConfig | None) -> Space:
+        return self.memory.space(scope_of(config, space=self.space, user_id=self.user_id).space)
+
+    def _found(self, space: Space, query: str, most: int, tier: Tier) -> Iterator[Document]:
+        if not query.strip():
+            return
+        if tier in ("drawers", "all"):
+            yield from (_of_drawer(space, item) for item in self._drawers(space, query, most))
+        if tier in ("entries", "all"):
+            yield from (_of_entry(space, each) for each in space.knowledge.search(query, limit=most))
+        if tier in ("episodes", "all"):
+            yield from (_of_episode(space, each) for each in space.archive.search(query, limit=most))
+
+    def _drawers(self, space: Space, query: str, most: int) -> tuple[RecalledItem, ...]:
+        memory = space.memory
+        settings = memory.settings.recall.model_copy(update=_ON_PURPOSE)
+        request = RecallRequest(
+            query=query,
+            session=None,
+            message_id=None,
+            window=None,
+            window_turns=0,
+            now=memory.clock(),
+            until=None,
+            limit=most,
+            threshold=self.threshold,
+            token_budget=_ENDLESS,
+            fallback=False,
+            keep_receipt=self.keep_receipt,
+            settings=settings,
+        )
+        kept = memory.settings.storage.receipts_kept
+        with memory.use(space.name) as store:
+            embedder = memory.embedder_of(space.name)
+            return Recall(request, (), own=store, embedder=embedder, count_tokens=len, receipts_kept=kept).run().items
+
+
+def _of_drawer(space: Space, item: RecalledItem) -> Document:
+    drawer = item.drawer
+    return _document(drawer.pointer, drawer.content, "drawers", space, item.score, drawer.said_at, drawer, drawer.role)
+
+
+def _of_entry(space: Space, found: EntryFound) -> Document:
+    entry = found.entry
+    source = space.drawer(entry.evidence[0].drawer) if entry.evidence else None
+    made = _document(entry.id, entry.content, "entries", space, found.score, entry.updated_at, source, None)
+    made.metadata |= {"category": entry.category, "tags": list(entry.tags)}
+    return made
+
+
+def _of_episode(space: Space, found: EpisodeFound) -> Document:
+    episode = found.episode
+    first = None if episode.first_drawer is None else space.drawer(episode.first_drawer)
+    text = episode.summary or episode.abstract
+    made = _document(episode.id, text, "episodes", space, found.score, episode.ended_at, first, None)
+    made.metadata |= {"session": episode.session, "abstract": episode.abstract, "topics": list(episode.topics)}
+    return made
+
+
+def _document(
+    name: str, text: str, tier: Tier, space: Space, score: float, at: datetime, drawer: Drawer | None, role: str | None
+) -> Document:
+    metadata = {
+        "tier": tier,
+        "space": space.name,
+        "score": score,
+        "date": at.isoformat(),
+        "pointer": None if drawer is None else drawer.pointer,
+        "session": None if drawer is None else drawer.session,
+        "role": role,
+    }
+    return Document(text, id=name, metadata=metadata)
