@@ -64,7 +64,7 @@ class RecallRunnable(Runnable[Any, str]):
                 session=scope.session,
                 # Not the message's own: its block is gone with the next run, so what it showed may be shown again.
                 message_id=None if message_id is None else f"asked-{message_id}",
-                window=[],
+                window=[str(message.id) for message in messages_in(given) if message.id],
             )
             return with_profile(space, recalled.block, profile=self._profile)
         return ""
