@@ -14,7 +14,7 @@ from langmem_tiers.integrations.conversation import Conversation, Look, log_reje
 from langmem_tiers.integrations.faults import faults
 from langmem_tiers.integrations.inputs import ANSWERED, ASKED, pick
 from langmem_tiers.integrations.own_words import without_recalled
-from langmem_tiers.integrations.whose import said, scope_of, with_profile
+from langmem_tiers.integrations.whose import UserId, scope_of, with_profile
 from langmem_tiers.memory import Memory
 
 
@@ -64,7 +64,7 @@ class TieredMemory(BaseMemory):
     """
 
     memory: Memory = Field(exclude=True, repr=False)
-    user_id: str | Callable[[], str | None] | None = None
+    user_id: UserId | Callable[[], UserId | None] | None = None
     space: str | Callable[..., str | None] | None = None
     session: str | Callable[[], str | None] | None = None
     memory_key: str = "history"
@@ -119,7 +119,7 @@ class TieredMemory(BaseMemory):
     def _conversation(self) -> Conversation:
         scope = scope_of(space=self.space, user_id=self.user_id)
         space = self.memory.space(scope.space, fallbacks=self.fallbacks)
-        session = said(self.session) or scope.session or self._own_session
+        session = (self.session() if callable(self.session) else self.session) or scope.session or self._own_session
         return Conversation(space=space, session=session, agent=scope.agent, project=scope.project)
 
     def _history(self, inputs: dict[str, Any]) -> Any:

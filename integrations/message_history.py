@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import BaseMessage
 
+from langmem_tiers import arguments
 from langmem_tiers.integrations.conversation import Conversation, log_rejected
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ class TieredChatMessageHistory(BaseChatMessageHistory):
         session: the conversation.
         turns: how many messages are given; by default `Settings.window.turns`.
 
+    Raises:
+        InvalidInput: `session` is no text, or `turns` below 1.
+
     Example:
         >>> history = TieredChatMessageHistory(alice, "monday")
         >>> history.add_user_message("My sister Lena moved to Porto.")
@@ -34,8 +38,8 @@ class TieredChatMessageHistory(BaseChatMessageHistory):
 
     def __init__(self, space: "Space", session: str, *, turns: int | None = None) -> None:
         self.space = space
-        self.session = session
-        self.turns = turns
+        self.session = arguments.text(session, "session")
+        self.turns = arguments.optional_whole(turns, "turns", least=1)
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]  # an attribute there, read and never set

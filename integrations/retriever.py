@@ -13,7 +13,7 @@ from pydantic import Field
 
 from langmem_tiers import arguments
 from langmem_tiers.episodes.types import EpisodeFound
-from langmem_tiers.integrations.whose import scope_of
+from langmem_tiers.integrations.whose import UserId, scope_of
 from langmem_tiers.knowledge.types import EntryFound
 from langmem_tiers.memory import Memory
 from langmem_tiers.recall.pipeline import Recall
@@ -49,7 +49,7 @@ class TieredRetriever(BaseRetriever):
     """
 
     memory: Memory = Field(exclude=True, repr=False)
-    user_id: str | Callable[[], str | None] | None = None
+    user_id: UserId | Callable[[], UserId | None] | None = None
     space: str | Callable[..., str | None] | None = None
     k: int = Field(default=4, ge=1)
     tier: Tier = "drawers"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
@@ -12,12 +13,14 @@ from langmem_tiers.naming import user_space
 if TYPE_CHECKING:
     from langmem_tiers.space import Space
 
-Said = str | Callable[[], str | None]
-"""A text, or a function that is asked for it each time (None: it is not known now)."""
+UserId = str | int | UUID
 
 
 def scope_of(
-    config: RunnableConfig | None = None, *, space: SpaceChoice | None = None, user_id: Said | None = None
+    config: RunnableConfig | None = None,
+    *,
+    space: SpaceChoice | None = None,
+    user_id: "UserId | Callable[[], UserId | None] | None" = None,
 ) -> Scope:
     """The space and the session of the run that is going on, or of `config`.
 
@@ -27,14 +30,9 @@ def scope_of(
         MissingUser: nobody says whose memory it is.
         InvalidSpace: what was said can not name a space.
     """
-    user = said(user_id)
+    user = user_id() if callable(user_id) else user_id
     choice = user_space(user) if space is None and user is not None else space
     return resolve_scope(ensure_config(config), current_runtime(), remembered=None, space=choice)
-
-
-def said(given: Said | None) -> str | None:
-    """The text itself, or what the function says now."""
-    return given() if callable(given) else given
 
 
 def with_profile(space: "Space", block: str, *, profile: bool) -> str:

@@ -91,6 +91,14 @@ def test_a_message_with_an_id_counts_once(alice, recall):
     assert len(alice.receipts()) == 1
 
 
+def test_what_an_earlier_message_was_shown_is_shown_again_as_its_block_is_gone(alice, recall):
+    remember(alice, FACT)
+    first = HumanMessage(QUESTION, id="q1")
+    recall.invoke([first], run())
+    later = [first, AIMessage("On the radiator."), HumanMessage("Is my grey cat Miso warm on the radiator?", id="q2")]
+    assert FACT in recall.invoke(later, run())
+
+
 async def test_all_ways_to_run_it_give_the_same(alice, recall):
     remember(alice, FACT)
     block = recall.invoke(QUESTION, run())

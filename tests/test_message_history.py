@@ -9,6 +9,7 @@ from langchain_core.runnables import RunnablePassthrough
 from langchain_core.runnables.history import RunnableWithMessageHistory
 
 from langmem_tiers import Turn
+from langmem_tiers.errors import InvalidInput
 from langmem_tiers.integrations import TieredChatMessageHistory, recall_runnable
 from langmem_tiers.testing import ScriptedChatModel
 from tests.graphing import FACT, QUESTION, remember, run, said, texts
@@ -100,6 +101,12 @@ def test_clearing_empties_the_window_of_every_later_object_and_deletes_nothing(a
 def test_a_history_that_is_empty_can_be_cleared(alice, history):
     history.clear()
     assert (history.messages, alice.sessions()) == ([], ())
+
+
+@pytest.mark.parametrize("session", [7, None, "\ud800"])
+def test_a_session_that_can_not_be_one_is_refused(session, alice):
+    with pytest.raises(InvalidInput, match="session"):
+        TieredChatMessageHistory(alice, session)
 
 
 async def test_both_colours_do_the_same(alice):
