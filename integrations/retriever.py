@@ -120,6 +120,7 @@ class TieredRetriever(BaseRetriever):
             fallback=False,
             keep_receipt=self.keep_receipt,
             settings=settings,
+            fade_days=memory.settings.dream.fade_days,
         )
         kept = memory.settings.storage.receipts_kept
         with memory.use(space.name) as store:

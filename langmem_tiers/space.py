@@ -506,6 +506,7 @@ class Space:
             fallback=arguments.flag(fallback, "fallback"),
             keep_receipt=arguments.flag(keep_receipt, "keep_receipt"),
             settings=settings,
+            fade_days=self.memory.settings.dream.fade_days,
         )
 
 

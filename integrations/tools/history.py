@@ -83,6 +83,7 @@ def _said(call: Call, query: str, until: datetime | None) -> list[Drawer]:
         fallback=False,
         keep_receipt=False,
         settings=settings,
+        fade_days=memory.settings.dream.fade_days,
     )
     with memory.use(call.space.name) as store:
         embedder = memory.embedder_of(call.space.name)

@@ -169,6 +169,7 @@ class _Gate:
             fallback=False,
             keep_receipt=False,
             settings=settings.recall,
+            fade_days=settings.dream.fade_days,
         )
         return Recall(
             request,
