@@ -16,6 +16,7 @@ from langchain_core.tools import tool
 
 from langmem_tiers import Memory, Settings, WindowSettings
 from langmem_tiers.errors import InvalidInput, MissingExtra, MissingUser
+from langmem_tiers.graphs.messages import is_synthetic
 from langmem_tiers.integrations import TieredMemory
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 from tests.graphing import FACT, QUESTION, remember, run, said, texts
@@ -115,7 +116,7 @@ def test_messages_are_the_last_turns_and_the_block_that_is_marked_as_none(alice,
     kept.save_context({"input": "Hello there."}, {"output": "Hello."})
     *turns, block = kept.load_memory_variables({"input": QUESTION})["history"]
     assert [(type(turn), turn.text) for turn in turns] == [(HumanMessage, "Hello there."), (AIMessage, "Hello.")]
-    assert ITEM in block.text
+    assert (ITEM in block.text, is_synthetic(block)) == (True, True)
     kept.save_context({"input": block}, {"output": "Fine."})
     assert said(alice, "friday") == ["Hello there.", "Hello.", "Fine."]
 
