@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from langmem_tiers.integrations.classic import TieredMemory
     from langmem_tiers.integrations.lcel import RecallRunnable, recall_runnable
     from langmem_tiers.integrations.message_history import TieredChatMessageHistory
+    from langmem_tiers.integrations.middleware import MemoryMiddleware
     from langmem_tiers.integrations.offline import OfflineResponder, model_or_offline
     from langmem_tiers.integrations.retriever import TieredRetriever
     from langmem_tiers.integrations.tools import (
@@ -21,6 +22,7 @@ __all__ = [
     "GRAPH_TOOLS",
     "MEMORY_TOOLS",
     "WRITING_GUIDANCE",
+    "MemoryMiddleware",
     "OfflineResponder",
     "RecallRunnable",
     "TieredChatMessageHistory",
@@ -35,6 +37,7 @@ __all__ = [
 _HOMES = {
     "GRAPH_TOOLS": "tools",
     "MEMORY_TOOLS": "tools",
+    "MemoryMiddleware": "middleware",
     "OfflineResponder": "offline",
     "RecallRunnable": "lcel",
     "TieredChatMessageHistory": "message_history",

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -76,3 +77,18 @@ def _see_dependencies(python, folder):
     packages = Path(_run(str(python), "-c", find, cwd=folder).strip())
     mine = _run(sys.executable, "-c", find, cwd=folder).strip()
     (packages / "dependencies.pth").write_text(mine + "\n")
+
+
+def test_every_package_is_named_for_the_wheel(root):
+    named = set(tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
+    homes = {
+        "langmem_tiers": "langmem_tiers",
+        "graphs": "langmem_tiers.graphs",
+        "integrations": "langmem_tiers.integrations",
+    }
+    found = {
+        ".".join([homes[folder], *file.parent.relative_to(root / folder).parts])
+        for folder in homes
+        for file in (root / folder).rglob("__init__.py")
+    }
+    assert found == named

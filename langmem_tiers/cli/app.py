@@ -20,6 +20,7 @@ from langmem_tiers.cli import (
     importing,
     knowledge,
     maintenance,
+    mcp,
     palace,
     recall,
     relations,
@@ -94,6 +95,7 @@ for group in (
     documents,
     stats,
     usage,
+    mcp,
     maintenance,
     bench,
 ):

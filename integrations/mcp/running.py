@@ -1,0 +1,23 @@
+"""Running a server until its client leaves or a signal ends it. No business logic."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+
+def run(serve: Callable[[], Awaitable[None]]) -> None:
+    """Serve to the end; Ctrl-C and a request to terminate end it too, and whoever called goes on to close things."""
+    with suppress(KeyboardInterrupt, asyncio.CancelledError):
+        asyncio.run(_until_terminated(serve))
+
+
+async def _until_terminated(serve: Callable[[], Awaitable[None]]) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    # Windows has no such handlers, nor has a thread other than the first: there, being terminated ends all at once.
+    with suppress(NotImplementedError, ValueError, RuntimeError):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    await serve()

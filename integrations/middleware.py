@@ -1,0 +1,189 @@
+"""Memory as a middleware for the agents of `langchain.agents.create_agent`."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired
+
+from langchain_core.messages import AnyMessage, SystemMessage
+from langgraph.runtime import Runtime
+
+from langmem_tiers.errors import MissingExtra
+from langmem_tiers.graphs.flush import FlushNode
+from langmem_tiers.graphs.identity import SpaceChoice
+from langmem_tiers.graphs.node import MemoryNode, OnError
+from langmem_tiers.graphs.prompt import Placement, build_prompt
+from langmem_tiers.graphs.state import PROFILE
+from langmem_tiers.integrations.agent_steps import TurnRecall, TurnTrack
+from langmem_tiers.integrations.tools import memory_tools
+
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
+
+    from langmem_tiers.memory import Memory
+
+
+def _types() -> Any:
+    try:
+        from langchain.agents.middleware import types
+    except ImportError as error:
+        raise MissingExtra("langchain", "openai") from error
+    return types
+
+
+if TYPE_CHECKING:
+    from langchain.agents.middleware.types import (
+        AgentMiddleware,
+        AgentState,
+        ModelCallResult,
+        ModelRequest,
+        ModelResponse,
+        PrivateStateAttr,
+    )
+else:
+    _found = _types()
+    AgentMiddleware, AgentState, PrivateStateAttr = _found.AgentMiddleware, _found.AgentState, _found.PrivateStateAttr
+    ModelCallResult, ModelRequest, ModelResponse = _found.ModelCallResult, _found.ModelRequest, _found.ModelResponse
+
+
+class MemoryAgentState(AgentState[Any]):
+    """What the memory keeps beside the messages of an agent: neither its input nor its output has it."""
+
+    memory_blocks: NotRequired[Annotated[dict[str, str], PrivateStateAttr]]
+    memory_scope: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
+
+
+class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
+    """Gives an agent of `create_agent` its memory: it recalls before the model, and keeps what was said.
+
+    - Before the first call of the model in a turn it recalls for the last human message, once: not again in a loop of
+      tools, nor when a run is resumed.
+    - Before every call it stores what is not stored yet, before a summarizer that follows in the list can drop it.
+    - Into the call it puts the recalled blocks, each in front of its message, and the profile at the end of the system
+      message. The messages in the state stay as they were said.
+    - When the agent is done it stores the reply.
+
+    Whose memory it is, the run says: `agent.invoke(..., {"configurable": {"user_id": "alice"}})`, the context, or the
+    authenticated user. On the custom stream it says what `recall_node`, `track_node` and `flush_node` say.
+
+    Of the list of middleware, put before it what redacts messages or caches prompts, and behind it what summarizes. An
+    agent has one of it; for several spaces there are `fallbacks`.
+
+    Args:
+        memory: the open memory; the agent does not close it.
+        tools: what the model may do to its memory: True for `MEMORY_TOOLS`, or names of tools, such as `("save_memory",
+            *GRAPH_TOOLS)`. Tell it when to, with `WRITING_GUIDANCE` in the system prompt.
+        placement: "message" as above; "system" puts the latest block alone behind the profile, which breaks prompt
+            caches.
+        flush: save the facts of a long history, too, as `flush_node` does. For agents with a summarizer.
+        context_window: how many tokens the model takes, for `flush`; None goes by the number of messages alone.
+        space: a space, or a function of config and runtime that names one; by default the user's own.
+        fallbacks: spaces to look into besides.
+        on_error: "log" answers even when the memory fails or nobody says whose it is, "raise" ends the run.
+
+    Raises:
+        InvalidInput: `tools` names a tool that there is not.
+        InvalidSettings: `context_window` is no positive number.
+
+    Example:
+        >>> agent = create_agent("openai:gpt-5-mini", middleware=[MemoryMiddleware(memory)])  # doctest: +SKIP
+    """
+
+    state_schema = MemoryAgentState
+
+    def __init__(
+        self,
+        memory: "Memory",
+        *,
+        tools: bool | Sequence[str] = False,
+        placement: Placement = "message",
+        flush: bool = False,
+        context_window: int | None = None,
+        space: SpaceChoice | None = None,
+        fallbacks: Sequence[str] = (),
+        on_error: OnError = "log",
+    ) -> None:
+        super().__init__()
+        self.memory = memory
+        self.tools = _tools(memory, tools, space)
+        self._placement = placement
+        whose: dict[str, Any] = {"space": space, "on_error": on_error}
+        self._track = TurnTrack(memory, name="track", **whose)
+        recall = TurnRecall(memory, name="recall", placement=placement, fallbacks=fallbacks, **whose)
+        flushing = FlushNode(memory, name="flush", context_window=context_window, **whose)
+        self._before_model: tuple[MemoryNode, ...] = (recall, self._track, *([flushing] if flush else ()))
+
+    @property
+    def name(self) -> str:
+        """What its steps are called in the graph: not as the class, since other packages have one of that name."""
+        return "TieredMemory"
+
+    def before_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Recall for a message that is new, and store what is not stored yet."""
+        update: dict[str, Any] = {}
+        for step in self._before_model:
+            update |= step.invoke({**state, **update})
+        return update or None
+
+    async def abefore_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """`before_model` without holding up the event loop."""
+        update: dict[str, Any] = {}
+        for step in self._before_model:
+            update |= await step.ainvoke({**state, **update})
+        return update or None
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelCallResult[Any]:
+        """Ask the model with what was recalled and the profile before it."""
+        return handler(_with_memory(request, self._placement))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelCallResult[Any]:
+        """`wrap_model_call` for async agents."""
+        return await handler(_with_memory(request, self._placement))
+
+    def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Store the reply."""
+        return self._track.invoke(state) or None
+
+    async def aafter_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """`after_agent` without holding up the event loop."""
+        return await self._track.ainvoke(state) or None
+
+
+def _tools(memory: "Memory", wanted: bool | Sequence[str], space: SpaceChoice | None) -> "list[BaseTool]":
+    if wanted is False:
+        return []
+    return memory_tools(memory, space=space, only=None if wanted is True else wanted)
+
+
+def _with_memory(request: ModelRequest[Any], placement: Placement) -> ModelRequest[Any]:
+    """The request with the profile and the blocks; what is in the state stays as it is."""
+    state: Mapping[str, Any] = dict(request.state)
+    blocks: Mapping[str, str] = state.get("memory_blocks") or {}
+    system = _behind(request.system_message, (state.get("memory_scope") or {}).get(PROFILE) or "")
+    if placement == "system":
+        return request.override(system_message=_behind(system, _latest(request.messages, blocks)))
+    return request.override(system_message=system, messages=[_with_block(m, blocks) for m in request.messages])
+
+
+def _with_block(message: AnyMessage, blocks: Mapping[str, str]) -> Any:
+    """The message as `build_prompt` shows it, all by itself: an agent sends all messages, not the last turns."""
+    if message.id not in blocks:
+        return message
+    [shown] = build_prompt({"messages": [message], "memory_blocks": blocks})
+    return shown
+
+
+def _latest(messages: Sequence[AnyMessage], blocks: Mapping[str, str]) -> str:
+    return next((blocks[m.id] for m in reversed(messages) if m.id is not None and m.id in blocks), "")
+
+
+def _behind(system: SystemMessage | None, text: str) -> SystemMessage | None:
+    """The system message with a text block at its end, apart from what is the same for all users."""
+    if not text:
+        return system
+    said = [] if system is None else system.content
+    before = [{"type": "text", "text": said}] if isinstance(said, str) else said
+    content: list[Any] = [*before, {"type": "text", "text": text}]
+    return SystemMessage(content) if system is None else system.model_copy(update={"content": content})

@@ -1,0 +1,81 @@
+"""`langmem-tiers mcp`: the memory as an MCP server."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from langmem_tiers.cli.target import target_of
+from langmem_tiers.cli.terminal import print_error
+
+if TYPE_CHECKING:
+    from langmem_tiers.space import Space
+
+_PORT = 8765
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(mcp)
+
+
+def mcp(
+    context: typer.Context,
+    *,
+    http: Annotated[bool, typer.Option("--http", help="Serve HTTP on 127.0.0.1, instead of standard input.")] = False,
+    port: Annotated[int | None, typer.Option(min=0, max=65_535, help="With --http: 8765, or 0 for a free one.")] = None,
+    space: Annotated[
+        str | None, typer.Option("--space", metavar="SPACE", help="A space by name. Default: that of --user.")
+    ] = None,
+) -> None:
+    """Serve a memory to MCP clients: over standard input and output, or over HTTP on this machine."""
+    from langmem_tiers.integrations.mcp.server import require_mcp
+    from langmem_tiers.naming import check_space
+
+    if port is not None and not http:
+        raise typer.BadParameter("it goes with --http.", param_hint="--port")
+    require_mcp()
+    target = target_of(context)
+    # Whatever may be refused is looked at before a folder is made.
+    name = target.space_name() if space is None else check_space(space)
+    token = _token() if http else ""
+    with target.memory() as memory:
+        if http:
+            _serve_http(memory.space(name), _PORT if port is None else port, token)
+        else:
+            _serve_stdio(memory.space(name))
+
+
+def _token() -> str:
+    """The token of the environment, else none: one is made."""
+    from langmem_tiers.integrations.mcp.http import MCP_TOKEN_VARIABLE, require_token
+
+    given = os.environ.get(MCP_TOKEN_VARIABLE, "")
+    if given:
+        require_token(given)
+    return given
+
+
+def _serve_stdio(space: Space) -> None:
+    from langmem_tiers.integrations.mcp import mcp_server, run_stdio
+
+    if sys.stdin.isatty():
+        print_error("This is for an MCP client to start, see docs/mcp.md. It waits for its messages; Ctrl-C ends it.")
+    run_stdio(mcp_server(space))
+
+
+def _serve_http(space: Space, port: int, given: str) -> None:
+    from langmem_tiers.integrations.mcp import MCP_TOKEN_VARIABLE, mcp_server, run_http
+
+    token = given or secrets.token_urlsafe(32)
+
+    def listening(address: str) -> None:
+        print_error(f"Serving {space.name} on {address}. Ctrl-C ends it.")
+        if not given:
+            print_error(f"Token, new each time unless {MCP_TOKEN_VARIABLE} is set: {token}")
+
+    run_http(mcp_server(space), port=port, token=token, listening=listening)
