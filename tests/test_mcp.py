@@ -14,6 +14,7 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from langmem_tiers import Memory, Turn
+from langmem_tiers.cli import main
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.integrations import GRAPH_TOOLS, MEMORY_TOOLS, WRITING_GUIDANCE
 from langmem_tiers.integrations.mcp import mcp_server, run_http
@@ -107,8 +108,8 @@ async def test_a_client_finds_every_tool_with_a_description_and_the_schema_of_it
     assert "runtime" not in str([tool.input_schema for tool in tools.values()])
 
 
-async def test_tools_that_only_read_and_those_that_destroy_are_marked(client):
-    async with client() as connected:
+async def test_tools_that_only_read_and_those_that_destroy_are_marked(alice):
+    async with Client(mcp_server(alice)) as connected:
         marked = {tool.name: tool.annotations for tool in (await connected.list_tools()).tools}
     assert [name for name, hints in marked.items() if not hints.read_only_hint] == [
         "save_memory",
@@ -134,7 +135,7 @@ async def test_what_a_client_saves_it_finds_and_deletes_and_the_folder_has_it(cl
         id_ = _text(saved).partition("[")[2].partition("]")[0]
         deleted = await connected.call_tool("delete_memory", {"id": id_})
         gone = await connected.call_tool("search_memory", {"query": "tea"})
-    assert not (saved.is_error or found.is_error or kept.is_error or deleted.is_error)
+    assert [each.is_error for each in (saved, found, kept, deleted)] == [False] * 4
     assert "The user prefers tea." in _text(found)
     assert (_text(deleted), "prefers tea" in _text(gone)) == (f"Deleted [{id_}].", False)
     with Memory.open(folder, embedder=None, background=False) as memory:
@@ -143,24 +144,22 @@ async def test_what_a_client_saves_it_finds_and_deletes_and_the_folder_has_it(cl
         ]
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "says"),
-    [
-        ("save_memory", {}, "content: Field required"),
-        ("save_memory", {"content": ["a", {"b": 1}]}, "content"),
-        ("search_memory", {"query": "tea", "layer": "L7"}, "layer"),
-        ("search_memory", {"query": "tea", "since": "yesterdayish"}, "Not done"),
-        ("save_memory", {"content": "Key: sk-ant-api03-" + "a1B2" * 24}, "secret"),
-        ("entity_timeline", {"entity": "Nobody"}, "Nobody"),
-        ("drop_table", {}, "There is no tool 'drop_table'"),
-    ],
-)
-async def test_what_can_not_be_done_is_an_answer_marked_as_an_error_and_the_server_goes_on(
-    client, tool, arguments, says
-):
+REFUSED = [
+    ("save_memory", {}, "content: Field required"),
+    ("save_memory", {"content": ["a", {"b": 1}]}, "content"),
+    ("search_memory", {"query": "tea", "layer": "L7"}, "layer"),
+    ("search_memory", {"query": "tea", "since": "yesterdayish"}, "Not done"),
+    ("save_memory", {"content": "Key: sk-ant-api03-" + "a1B2" * 24}, "secret"),
+    ("entity_timeline", {"entity": "Nobody"}, "Nobody"),
+    ("drop_table", {}, "There is no tool 'drop_table'"),
+]
+
+
+async def test_what_can_not_be_done_is_an_answer_marked_as_an_error_and_the_server_goes_on(client):
     async with client() as connected:
-        refused = await connected.call_tool(tool, arguments)
-        assert (refused.is_error, says in _text(refused)) == (True, True)
+        for tool, arguments, says in REFUSED:
+            refused = await connected.call_tool(tool, arguments)
+            assert (tool, refused.is_error, says in _text(refused)) == (tool, True, True)
         assert not (await connected.call_tool("list_memory_categories", {})).is_error
 
 
@@ -193,12 +192,12 @@ async def test_identity_palace_and_timeline_are_resources(client):
     assert "Porto" in read[2]
 
 
-@pytest.mark.parametrize("uri", ["memory://timeline/Nobody", "memory://secrets", "file:///etc/passwd"])
-async def test_a_resource_that_there_is_not_is_an_error_of_the_request(client, uri):
+async def test_a_resource_that_there_is_not_is_an_error_of_the_request(client):
     async with client() as connected:
-        with pytest.raises(MCPError) as caught:
-            await connected.read_resource(uri)
-        assert caught.value.code == -32602
+        for uri in ("memory://timeline/Nobody", "memory://secrets", "file:///etc/passwd"):
+            with pytest.raises(MCPError) as caught:
+                await connected.read_resource(uri)
+            assert caught.value.code == -32602
         assert (await connected.read_resource("memory://identity")).contents
 
 
@@ -317,22 +316,20 @@ def test_a_token_of_the_environment_is_not_printed(server):
 @pytest.mark.parametrize(
     ("options", "environment", "code", "says"),
     [
-        (("--port", "1"), {}, 2, "it goes with --http"),
-        (("--http", "--port", "99999"), {}, 2, "--port"),
-        (("--http",), {"LANGMEM_TIERS_MCP_TOKEN": "short"}, 1, "The token is too short"),
-        (("--space", "../etc"), {}, 1, "'../etc'"),
+        (("--user", "a", "mcp", "--port", "1"), {}, 2, "it goes with --http"),
+        (("--user", "a", "mcp", "--http", "--port", "99999"), {}, 2, "--port"),
+        (("--user", "a", "mcp", "--http"), {"LANGMEM_TIERS_MCP_TOKEN": "short"}, 1, "The token is too short"),
+        (("mcp", "--space", "../etc"), {}, 1, "'../etc'"),
+        (("mcp",), {}, 1, "Name one before the command"),
     ],
 )
-def test_wrong_usage_is_refused_before_anything_is_served(server, options, environment, code, says):
-    process = server(*options, **environment)
-    out, errors = process.communicate(timeout=SECONDS)
-    assert (process.returncode, out, says in errors) == (code, "", True)
-
-
-def test_nobody_named_is_refused_and_no_folder_is_made(tmp_path, offline_environment):
-    command = [SCRIPT, "--path", str(tmp_path / "new"), "mcp"]
-    done = subprocess.run(command, env=offline_environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, "Name one before the command" in done.stderr) == (1, "", True)
+def test_wrong_usage_is_refused_and_no_folder_is_made(options, environment, code, says, tmp_path, monkeypatch, capsys):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as left:
+        main(["--path", str(tmp_path / "new"), *options])
+    told = capsys.readouterr()
+    assert (left.value.code, told.out, says in told.err) == (code, "", True)
     assert list(tmp_path.iterdir()) == []
 
 

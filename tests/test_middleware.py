@@ -21,7 +21,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from langmem_tiers import Memory
 from langmem_tiers.errors import InvalidInput, MissingExtra, MissingUser
@@ -31,6 +31,7 @@ from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 from tests.graphing import FACT, QUESTION, ask, remember, run, said, texts
 
 ANSWER = "On the radiator."
+APPROVED = Command(resume={"decisions": [{"type": "approve"}]})
 COLOURS = pytest.mark.parametrize("call", ["invoke", "ainvoke"])
 
 
@@ -38,6 +39,18 @@ COLOURS = pytest.mark.parametrize("call", ["invoke", "ainvoke"])
 def look(place: str) -> str:
     """Look somewhere."""
     return f"Nothing new at the {place}."
+
+
+class NotingEmbedder(HashEmbedder):
+    """Notes the threads that it works in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads = set()
+
+    def embed_query(self, text):
+        self.threads.add(threading.get_ident())
+        return super().embed_query(text)
 
 
 def looking(place: str = "radiator", text: str = "", call: str = "1") -> AIMessage:
@@ -62,9 +75,15 @@ def sent(model):
     return [[(message.type, message.content) for message in request] for request in model.requests]
 
 
-def recalls(space):
-    """How often was looked into the memory in the session."""
-    return len([receipt for receipt in space.receipts(limit=50) if receipt.session == "friday"])
+async def recalls(agent, call, *inputs):
+    """How often a thread looked into the memory, by what it told of that."""
+    told = []
+    for given in inputs:
+        if call == "invoke":
+            told += agent.stream(given, run(), stream_mode="custom")
+        else:
+            told += [event async for event in agent.astream(given, run(), stream_mode="custom")]
+    return len([event for event in told if event["type"] == "memory_recalled"])
 
 
 @COLOURS
@@ -91,8 +110,7 @@ async def test_what_was_said_is_stored_once(call, memory, alice):
 async def test_in_a_loop_of_tools_it_recalls_once(call, memory, alice):
     remember(alice, FACT)
     model = ScriptedChatModel(responses=[looking(), looking("window", call="2"), ANSWER])
-    await done(agent_of(memory, model), call, ask(), run())
-    assert recalls(alice) == 1
+    assert await recalls(agent_of(memory, model), call, ask()) == 1
     assert [request[1].text.count(FACT) for request in model.requests] == [1, 1, 1]
 
 
@@ -107,9 +125,7 @@ def test_each_request_begins_with_the_whole_one_before_it(memory, alice):
     agent.invoke(ask("What does my brother Nils play?"), run())
     requests = sent(model)
     assert "cello" in requests[-1][-3][1]
-    assert [later[: len(earlier)] == earlier for earlier, later in zip(requests, requests[1:], strict=False)] == [
-        True
-    ] * 3
+    assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(requests))
 
 
 def test_the_profile_stands_at_the_end_of_the_system_message(memory, alice):
@@ -216,18 +232,12 @@ def test_what_was_recalled_for_one_user_is_gone_for_another_even_when_recall_fai
 
 
 async def test_the_memory_never_works_on_the_event_loop(tmp_path, clock):
-    class NotingEmbedder(HashEmbedder):
-        threads: set[int] = set()
-
-        def embed_query(self, text):
-            self.threads.add(threading.get_ident())
-            return super().embed_query(text)
-
-    with Memory.open(tmp_path / "noted", embedder=NotingEmbedder(), background=False, clock=clock) as memory:
+    embedder = NotingEmbedder()
+    with Memory.open(tmp_path / "noted", embedder=embedder, background=False, clock=clock) as memory:
         remember(memory.user("alice"), FACT)
         await agent_of(memory, ScriptedChatModel(responses=["Fine."])).ainvoke(ask(), run())
-    assert NotingEmbedder.threads
-    assert threading.get_ident() not in NotingEmbedder.threads
+    assert embedder.threads
+    assert threading.get_ident() not in embedder.threads
 
 
 async def test_a_stream_tells_what_was_recalled_and_stored_and_leaks_nothing(memory, alice):
@@ -280,8 +290,18 @@ async def test_a_summarizer_drops_nothing_that_is_not_stored(call, memory, alice
     assert len(result["messages"]) == 3
     assert FACT in model.requests[0][-1].text
     assert said(alice, "friday") == ["I like tea.", "So do I.", "Not coffee.", QUESTION, "Fine."]
-    await done(agent, call, ask("And now?"), run())
-    assert set(agent.get_state(run()).values["memory_blocks"]) <= {m.id for m in result["messages"]}
+
+
+def test_the_block_of_a_message_that_was_summarized_is_dropped_with_it(memory, alice):
+    remember(alice, FACT)
+    summarizer, model = ScriptedChatModel(responses=["A summary."]), ScriptedChatModel(responses=["Fine."])
+    behind = [SummarizationMiddleware(summarizer, trigger=("messages", 3), keep=("messages", 1))]
+    agent = agent_of(memory, model, behind=behind)
+    kept = []
+    for given in (ask(id="q"), ask("Thank you."), ask("Good night.")):
+        agent.invoke(given, run())
+        kept.append(list(agent.get_state(run()).values["memory_blocks"]))
+    assert kept == [["q"], ["q"], []]
 
 
 def test_the_facts_of_a_long_history_can_be_saved_before_it_is_summarized(memory, alice):
@@ -300,7 +320,7 @@ def test_what_a_provider_caches_is_sent_again_byte_for_byte(place, memory, alice
 
     class Wire(anthropic.ChatAnthropic):
         script: Any
-        payloads: list[Any] = []
+        payloads: list[Any] = Field(default_factory=list)
 
         def _generate(self, messages, stop=None, run_manager=None, **options):
             self.payloads.append(self._get_request_payload(messages, stop=stop, **options))
@@ -329,7 +349,7 @@ def test_context_editing_clears_tool_results_and_no_blocks(memory, alice):
     for place in ("before", "behind"):
         model = ScriptedChatModel(responses=[looking(), looking("window", call="2"), ANSWER])
         agent_of(memory, model, **{place: [edit]}).invoke(ask(), run(thread=f"friday-{place}"))
-        assert [message.text for message in model.requests[-1] if message.type == "tool"][0] == "[cleared]"
+        assert texts(m for m in model.requests[-1] if m.type == "tool") == ["[cleared]", "Nothing new at the window."]
         assert FACT in model.requests[-1][1].text
 
 
@@ -346,15 +366,20 @@ async def test_a_run_that_a_human_resumes_sends_the_same_and_recalls_once(call, 
     remember(alice, FACT)
     model = ScriptedChatModel(responses=[looking(text="May I?"), ANSWER])
     agent = agent_of(memory, model, behind=[HumanInTheLoopMiddleware(interrupt_on={"look": True})])
-    paused = await done(agent, call, ask(), run())
-    assert paused["__interrupt__"]
-    result = await done(agent, call, Command(resume={"decisions": [{"type": "approve"}]}), run())
-    assert result["messages"][-1].text == ANSWER
+    assert await recalls(agent, call, ask(), APPROVED) == 1
     first, second = sent(model)
     assert FACT in first[-1][1]
     assert second[: len(first)] == first
-    assert recalls(alice) == 1
     assert said(alice, "friday") == [QUESTION, "May I?", ANSWER]
+
+
+def test_a_run_that_another_user_resumes_does_not_show_what_was_recalled(memory, alice):
+    remember(alice, FACT)
+    model = ScriptedChatModel(responses=[looking(), "I do not know."])
+    agent = agent_of(memory, model, behind=[HumanInTheLoopMiddleware(interrupt_on={"look": True})])
+    assert agent.invoke(ask(), run())["__interrupt__"]
+    agent.invoke(APPROVED, run(user="bob"))
+    assert [FACT in str(request) for request in sent(model)] == [True, False]
 
 
 @pytest.mark.parametrize("place", ["before", "behind"])

@@ -38,8 +38,7 @@ def run_http(server: Server[Any], *, port: int, token: str, listening: Callable[
     with _bound(port) as bound:
         number = bound.getsockname()[1]
         guard = Guard(cast(Application, server.streamable_http_app()), port=number, token=token)
-        listening(f"http://{_LOOPBACK}:{number}/mcp")
-        _serve(guard, bound)
+        _serve(guard, bound, lambda: listening(f"http://{_LOOPBACK}:{number}/mcp"))
 
 
 def require_token(token: str) -> None:
@@ -55,10 +54,17 @@ def require_token(token: str) -> None:
         )
 
 
-def _serve(guard: Guard, bound: socket.socket) -> None:
-    from uvicorn import Config, Server
+def _serve(guard: Guard, bound: socket.socket, listening: Callable[[], None]) -> None:
+    import uvicorn
 
-    config = Config(
+    class Server(uvicorn.Server):
+        """One that says when it has started."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            listening()
+
+    config = uvicorn.Config(
         cast(Any, guard),
         log_config=None,  # uvicorn's own logs requests to standard output
         access_log=False,
@@ -67,7 +73,8 @@ def _serve(guard: Guard, bound: socket.socket) -> None:
         ws="none",
         timeout_graceful_shutdown=_SECONDS_TO_LEAVE,
     )
-    run(lambda: Server(config).serve(sockets=[bound]))
+    # uvicorn sees signals itself, closes its connections, and raises them again: then there is nothing left to do.
+    run(lambda: Server(config).serve(sockets=[bound]), when_terminated=lambda _: None)
 
 
 def _bound(port: int) -> socket.socket:
