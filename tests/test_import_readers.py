@@ -291,7 +291,7 @@ def test_a_folder_is_no_file(tmp_path, format):
         read_conversations(tmp_path, format)
 
 
-@pytest.mark.parametrize("content", [b"\x89PNG\r\n\0\0", gzip.compress(b"\0\0\0")])
+@pytest.mark.parametrize("content", [b"\x89PNG\r\n\0\0", gzip.compress(b"\0\0\0", mtime=0)])
 def test_a_binary_file_is_refused(save, content):
     with pytest.raises(UnreadableFile, match="binary"):
         read_conversations(save(content), "jsonl")
