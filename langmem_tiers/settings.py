@@ -210,11 +210,11 @@ class GraphSettings(_Frozen):
     window_proposals: int = Field(default=20, ge=1, description="Most relations taken up of one message.")
     merge_score: int = Field(default=92, ge=0, le=100, description="Names at least as like as this may be merged.")
     flag_score: int = Field(default=80, ge=0, le=100, description="Names at least as like as this are flagged.")
-    single_valued: frozenset[str] = Field(
-        default=frozenset(), description="Predicates of yours that hold one value at a time, beside the built-in ones."
+    single_valued: tuple[str, ...] = Field(
+        default=(), description="Predicates of yours that hold one value at a time, beside the built-in ones."
     )
-    several_valued: frozenset[str] = Field(
-        default=frozenset(), description="Predicates that hold several values, also where a built-in one holds one."
+    several_valued: tuple[str, ...] = Field(
+        default=(), description="Predicates that hold several values, also where a built-in one holds one."
     )
 
 

@@ -163,16 +163,15 @@ async def test_what_can_not_be_done_is_an_answer_marked_as_an_error_and_the_serv
         assert not (await connected.call_tool("list_memory_categories", {})).is_error
 
 
-async def test_a_client_can_not_reach_another_space(client, folder):
-    with Memory.open(folder, embedder=None, background=False) as memory:
-        memory.user("bob").knowledge.save("Bob's door code is on the fridge.")
+async def test_a_client_can_not_reach_another_space(memory, alice):
+    memory.user("bob").knowledge.save("Bob's door code is on the fridge.")
     smuggled = {
         "query": "door code",
         "user_id": "bob",
         "space": "users/bob",
         "runtime": {"context": {"user_id": "bob"}},
     }
-    async with client() as connected:
+    async with Client(mcp_server(alice)) as connected:
         assert "fridge" not in _text(await connected.call_tool("search_memory", smuggled))
 
 
@@ -192,8 +191,8 @@ async def test_identity_palace_and_timeline_are_resources(client):
     assert "Porto" in read[2]
 
 
-async def test_a_resource_that_there_is_not_is_an_error_of_the_request(client):
-    async with client() as connected:
+async def test_a_resource_that_there_is_not_is_an_error_of_the_request(alice):
+    async with Client(mcp_server(alice)) as connected:
         for uri in ("memory://timeline/Nobody", "memory://secrets", "file:///etc/passwd"):
             with pytest.raises(MCPError) as caught:
                 await connected.read_resource(uri)
