@@ -252,3 +252,18 @@ def test_none_of_the_published_pairs_is_merged_wrongly_and_most_of_the_same_are(
 )
 def test_names_are_compared_as_people_write_them(one, other, type, kind):
     assert compare(one, other, type, type).kind == compare(other, one, type, type).kind == kind
+
+
+def test_the_user_stays_who_they_are(alice):
+    alice.graph.add_entity("user", type="person")
+    alice.graph.add_entity("Bob", type="person")
+    with pytest.raises(MergeRefused):
+        alice.graph.merge("user", "Bob")
+    assert alice.graph.merge("Bob", "user").target.name == "user"
+
+
+def test_my_cat_is_not_my_dog(alice):
+    alice.graph.add_relation("user", "has pet", "Bruno", subject_type="person")
+    alice.graph.add_relation("Bruno", "is a", "dog")
+    assert alice.graph.resolve("my cat").matches == ()
+    assert [alice.graph.resolve(f"my {word}").entity.name for word in ("dog", "pet")] == ["Bruno", "Bruno"]

@@ -287,3 +287,10 @@ def test_a_page_can_be_used_by_keyboard(page):
 
 def test_a_page_of_nothing_is_a_page(page):
     assert len(page(Subgraph()).rows) == 1
+
+
+def test_a_part_with_too_many_entities_is_drawn_as_far_as_it_can_be_read(alice, tmp_path):
+    for number in range(230):
+        alice.graph.add_relation("Hub", "knows", f"Person {number}")
+    picture = draw(alice.graph.neighbours("Hub", limit=1000), tmp_path / "hub.svg").read_text()
+    assert "of 230 relations are drawn" in picture

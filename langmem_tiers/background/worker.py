@@ -11,6 +11,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from langmem_tiers.background.passes import Outcome
+from langmem_tiers.errors import DatabaseLocked
 
 log = logging.getLogger(__name__)
 
@@ -98,6 +99,11 @@ class Worker:
     def _attempt(self, space: str) -> Outcome:
         try:
             outcome = self._work(space, lambda: self._stopping)
+        except DatabaseLocked as error:
+            # Whoever writes a lot at the time goes first; this is tried again.
+            log.warning("background_work_waits space=%s reason=%s", space, str(error))
+            self._faults += 1
+            return Outcome.WAITING
         except Exception:
             # The thread must outlive one bad space; the space's cursors stand where they stood and it is tried again.
             # What fails while the interpreter ends (libraries' thread pools are closed first) is no news: it is left

@@ -15,7 +15,7 @@ from langmem_tiers import arguments
 from langmem_tiers.clock import Clock, to_millis
 from langmem_tiers.errors import InvalidInput, MergeRefused
 from langmem_tiers.knowledge.types import Activity, Authority
-from langmem_tiers.knowledge_graph import checks, merge_prompt
+from langmem_tiers.knowledge_graph import checks, merge_prompt, naming
 from langmem_tiers.knowledge_graph.conflicts import Against, against
 from langmem_tiers.knowledge_graph.ledger import Ledger, merge_of
 from langmem_tiers.knowledge_graph.pairing import Pair, pairs
@@ -50,6 +50,10 @@ def merge(space: Space, source: str, target: str, *, reason: str, origin: Origin
     why = " ".join(arguments.text(reason, "reason").split())[:_LONGEST_REASON]
     with writing(space) as ledger:
         one, other = (ledger.existing(name) for name in named)
+        if naming.slug(one.name) == naming.USER:
+            raise MergeRefused(
+                "The user of the space stays who they are.", way_out="Merge the other one into the user."
+            )
         if _apart(ledger.connection, ledger.space, one.number, other.number):
             raise MergeRefused(f"{one.name!r} and {other.name!r} were said to be two.")
         if by.authority < max(one.authority, other.authority) and by.authority < Authority.AGENT:

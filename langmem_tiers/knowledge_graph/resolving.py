@@ -35,6 +35,8 @@ _SHORT = 5
 # The same, of meaning.
 _NEAR, _SAME, _NEARER = 0.5, 0.75, 0.1
 _PART = 0.9
+# Words for animals of any kind.
+_PETS = {"pet", "pets", "animal"}
 # Characters of a text that are searched for names.
 _LOOKED_AT = 2_000
 _OWNED = re.compile(r"(?:(?P<mine>my|our)|(?P<owner>.+?)['’]s?) +(?P<what>.+)", re.IGNORECASE)
@@ -217,9 +219,24 @@ def _kin(view: GraphView, owner: int, word: str, at: int | None) -> list[int]:
         forth = view.canonical(row.subject) == owner
         other = view.other(row, owner)
         open_still = at is not None or row.last.valid_to is None
-        if isinstance(other, int) and open_still and (forth or predicates.symmetric(row.predicate)):
+        if not isinstance(other, int) or not (forth or predicates.symmetric(row.predicate)):
+            continue
+        if open_still and (row.predicate != "has_pet" or _may_be(view, other, word)):
             found[other] = None
     return list(found)
+
+
+def _may_be(view: GraphView, number: int, word: str) -> bool:
+    """Whether a pet may be called by a word: "my cat" is none that is known to be a dog."""
+    asked = Asked(predicates=frozenset({"is_a"}))
+    kinds = {_kind(view, each) for each in view.edges(number, asked, _SHOWN)[0]} - {""}
+    return not kinds or word.casefold() in _PETS or any(word.casefold() in kind.split() for kind in kinds)
+
+
+def _kind(view: GraphView, number: int) -> str:
+    row = view.relations[number]
+    named = row.value if row.object is None else view.entities[view.canonical(row.object)].name
+    return (named or "").casefold() if row.predicate == "is_a" and row.kind == "stated" else ""
 
 
 def _has(word: str) -> frozenset[str]:
