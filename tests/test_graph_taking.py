@@ -95,6 +95,8 @@ def graph_pass(space):
 
 SAID = {
     "Anna is my sister.": {"user has_sister Anna"},
+    "My wife is Anna.": {"user has_wife Anna"},
+    "My brother is Tom, and he is tall.": {"user has_brother Tom"},
     "My wife's name is Maria.": {"user has_wife Maria"},
     "My sister Anna lives in Porto.": {"user has_sister Anna", "Anna lives_in Porto"},
     "I work at Bosch and live in Lisbon.": {"user works_at Bosch", "user lives_in Lisbon"},
@@ -143,6 +145,14 @@ UNSAID = [
     "When I lived in Paris I was happy.",
     "I'm 5 minutes late",
     "I have no dog named Rex.",
+    "I am not a nurse.",
+    "I don't have a brother.",
+    "I'm not from Rome.",
+    "I am not married.",
+    "My wife is German.",
+    "My wife is Christian.",
+    "My brother is in Paris.",
+    "I quit my job.",
 ]
 
 
@@ -189,10 +199,43 @@ def test_a_new_home_ends_the_old_one(alice):
 
 
 @pytest.mark.parametrize(
+    "when",
+    [
+        "in 3021",
+        "in 1850",
+        "in 2050",
+        "in May 3021",
+        "on 2024-02-30",
+        "on 30.02.2024",
+        "on February 30, 2024",
+        "on the 31st of April",
+    ],
+)
+def test_a_move_on_a_day_that_can_not_be_leaves_the_home_that_is_known(alice, when):
+    say(alice, "I live in Lisbon.", f"I moved to Porto {when}.")
+    assert everything(alice) == told(alice) == {"user lives_in Lisbon"}
+
+
+def test_who_lost_their_job_works_nowhere_and_still_lives_somewhere(alice, clock):
+    say(alice, "I work at Bosch as an engineer.", "I live in Porto.")
+    clock.tick(3600)
+    say(alice, "I lost my job.")
+    assert told(alice) == {"user lives_in Porto"}
+    assert one(alice, "user", "works_at").period.end == one(alice, "user", "works_as").period.end == clock()
+
+
+def test_what_somebody_is_not_ends_nothing_else(alice):
+    say(alice, "I'm a teacher.", "I am not a nurse.")
+    assert told(alice) == {"user works_as teacher"}
+
+
+@pytest.mark.parametrize(
     ("before", "over", "predicate"),
     [
         ("I work at Bosch since 2019.", "I no longer work at Bosch.", "works_at"),
         ("I work at Bosch since 2019.", "I left Bosch.", "works_at"),
+        ("I'm a nurse.", "I'm not a nurse any more.", "works_as"),
+        ("I'm a nurse.", "I'm no longer a nurse.", "works_as"),
         ("I'm dating Tom since 2019.", "We broke up.", "dates"),
         ("I bought an e-bike in 2019.", "I sold the e-bike.", "owns"),
     ],

@@ -41,6 +41,8 @@ def _has_lived(fit: Fit) -> Iterator[Claim]:
 
 def _moved(fit: Fit) -> Iterator[Claim]:
     at = fit.event()
+    if not at and not fit.state.until and fit.event(ahead=True):
+        return  # Nobody has moved in a year to come.
     if fit["before"]:
         yield from _at(fit, "lives in", fit["before"], "", at, "" if at else "said")
     yield from _at(fit, "lives in", fit["place"], at)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from langmem_tiers.knowledge_graph import kinship
 from langmem_tiers.knowledge_graph.rules.claim import ME, Claim
 from langmem_tiers.knowledge_graph.rules.shape import Fit, shape
-from langmem_tiers.knowledge_graph.rules.wording import END, HAS, IS, WHO, is_name
+from langmem_tiers.knowledge_graph.rules.wording import END, HAS, IS, WHO, is_name, is_person
 
 _AGED = r"(?:(?:little|big|older|younger|elder|eldest|oldest|youngest|other|dear|lovely|beloved|late|own|twin) )?"
 _KIN = kinship.WORDS
@@ -62,6 +62,9 @@ _NO_NAMES = frozenset(
         "Has",
     ]
 )
+
+
+_CREEDS = frozenset(["Christian"])
 
 
 class Named(NamedTuple):
@@ -121,6 +124,13 @@ def _is_called(fit: Fit) -> Iterator[Claim]:
     """'My wife's name is Maria', 'I have a sister called Anna'."""
     if _is_name(fit["who"]):
         yield from (related(of, fit["related"], _whole(fit["who"])) for of in fit.subjects)
+
+
+def _is_somebody(fit: Fit) -> Iterator[Claim]:
+    """'My wife is Anna'; what else is capitalised may be where she is from, or what she believes."""
+    who = fit["who"]
+    if _is_name(who) and is_person(who) and who not in _CREEDS:
+        yield from (related(of, fit["related"], _whole(who)) for of in fit.subjects)
 
 
 def _partner(predicate: str, fit: Fit, since: str) -> Iterator[Claim]:
@@ -183,6 +193,7 @@ SHAPES = (
         rf"|named)) {_NAME}",
         _is_called,
     ),
+    shape(rf"(?:[Mm]y|[Oo]ur) {_AGED}(?P<related>{_KIN}) is {_NAME}(?= ?$|[,;:.!)])", _is_somebody),
     shape(rf"{WHO} {HAS} an? {_AGED}(?P<related>{_KIN}) (?:named|called|whose name is) {_NAME}", _is_called),
     shape(rf"(?P<me>[Ww]e|I) (?:have )?named (?:our|my) (?:new )?(?P<related>son|daughter|baby) {_NAME}", _is_called),
     shape(rf"{WHO} (?:{IS}|{HAS} been|got) married to {_NAME}{END}", _married),

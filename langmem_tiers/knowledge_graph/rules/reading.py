@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from langmem_tiers.knowledge_graph import comentions, kinship
-from langmem_tiers.knowledge_graph.rules import deeds, homes, kin, selves, things, work
+from langmem_tiers.knowledge_graph.rules import deeds, homes, kin, selves, things, when, work
 from langmem_tiers.knowledge_graph.rules.claim import ME, Claim, proposal
 from langmem_tiers.knowledge_graph.rules.shape import Fit, Shape
 from langmem_tiers.knowledge_graph.rules.tracker import Tracker
@@ -145,7 +145,7 @@ def _of_clause(turn: _Turn, heard: Tracker, clause: str) -> Iterator[Claim]:
     for part in _parts(clause):
         text = without_time(part)
         negated = NEGATED.search(text) is not None
-        if _OPEN.search(text):
+        if _OPEN.search(text) or when.is_impossible(part, turn.said.said_at):
             continue
         for shape in _SHAPES:
             match = shape.pattern.match(text) if shape.ends or not negated else None

@@ -37,6 +37,26 @@ _FOR = re.compile(
 )
 
 
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = (
+    r"(?P<month>Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?"
+    r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\.?(?!\w)"
+)
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?(?!\w)"
+_WRITTEN = (
+    re.compile(r"\b(?P<year>\d{4})[-/](?P<number>\d{1,2})[-/](?P<day>\d{1,2})\b"),
+    re.compile(r"\b(?P<day>\d{1,2})\.(?P<number>\d{1,2})\.(?P<year>\d{4})\b"),
+    re.compile(rf"\b{_MONTH} {_DAY}(?:,? (?P<year>\d{{4}})\b)?"),
+    re.compile(rf"\b{_DAY} (?:of )?{_MONTH}(?:,? (?P<year>\d{{4}})\b)?"),
+    re.compile(rf"\b{_MONTH},? (?P<year>\d{{4}})\b"),
+    re.compile(
+        r"\b(?:[Ii]n|[Ss]ince|[Ff]rom|[Uu]ntil|[Tt]ill|[Bb]y) (?P<year>\d{4})(?=$|[,;:.!?)]| (?:I|we|and|but|to)\b)"
+    ),
+)
+_FIRST_YEAR, _YEARS_AHEAD = 1900, 50
+_LEAP_YEAR = 2000
+
+
 class Span(NamedTuple):
     """Since when and until when, as dates such as "2024-05"; empty where nothing is said."""
 
@@ -78,6 +98,24 @@ def of_event(clause: str, said_at: datetime, *, ahead: bool = False) -> str:
     if ahead:
         return _coming(found[0], clause, said_at)
     return found[0] if found[0] <= _day(said_at).isoformat()[: len(found[0])] else ""
+
+
+def is_impossible(clause: str, said_at: datetime) -> bool:
+    """Whether a clause names a day that no calendar has, or a year that is out of a life's reach."""
+    last = said_at.year + _YEARS_AHEAD
+    return any(_is_wrong(match, last) for pattern in _WRITTEN for match in pattern.finditer(clause))
+
+
+def _is_wrong(match: re.Match[str], last: int) -> bool:
+    parts = match.groupdict()
+    year = int(parts.get("year") or _LEAP_YEAR)
+    name = parts.get("month")
+    month = _MONTHS.index(name[:3].casefold()) + 1 if name else int(parts.get("number") or 1)
+    try:
+        date(year, month, int(parts.get("day") or 1))
+    except ValueError:
+        return True
+    return not _FIRST_YEAR <= year <= last
 
 
 def the_end_of(moment: str) -> str:

@@ -114,6 +114,14 @@ def _no_role(fit: Fit) -> Iterator[Claim]:
     )
 
 
+def _jobless(fit: Fit) -> Iterator[Claim]:
+    """Of the one job that is known, whichever it is."""
+    for predicate in ("works at", "works as"):
+        yield from fit.of_all(
+            Claim(subject="", subject_type="person", predicate=predicate, until=fit.event(), ended="said")
+        )
+
+
 def _left_role(fit: Fit) -> Iterator[Claim]:
     yield from fit.of_all(
         Claim(
@@ -160,7 +168,9 @@ SHAPES = (
         _no_longer,
         ends=True,
     ),
-    shape(rf"{WHO} (?:{IS} no longer|{IS} not) an? {ROLE}(?: any ?more)?{END}", _no_role, ends=True),
+    shape(rf"{WHO} {IS} no longer an? {ROLE}{END}", _no_role, ends=True),
+    # Without "any more" it is no news of what was before.
+    shape(rf"{WHO} {IS} not an? {ROLE} any ?more\b", _no_role, ends=True),
     shape(rf"{WHO} used to work (?:as an? {ROLE} )?{_AT} {ORGANISATION}{END}", _used_to),
     shape(
         rf"{WHO} (?:worked|was working|were working|was employed) (?:as an? {ROLE} )?{_AT} {ORGANISATION}{END}", _worked
@@ -172,4 +182,9 @@ SHAPES = (
     ),
     shape(rf"{WHO} (?:{HAS} )?(?:left|quit) {ORGANISATION}{END}", _left),
     shape(rf"{WHO} (?:{HAS} )?(?:lost|quit|left) (?:my|his|her) job as an? {ROLE}{END}", _left_role),
+    shape(
+        rf"{WHO} (?:{HAS} )?(?:lost|quit|left) (?:my|his|her) job"
+        r"(?= ?$|[,;:.!)]| (?:and|but|because|yesterday|today|last|this|in|on)\b)",
+        _jobless,
+    ),
 )
