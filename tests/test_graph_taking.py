@@ -484,3 +484,13 @@ def test_no_secret_gets_into_the_graph(with_model):
     )
     say(space, f"my key is {secret} and Anna has it too")
     assert everything(space) == set()
+
+
+def test_who_denies_a_job_ends_that_one_only(alice, clock):
+    say(alice, "I'm a nurse.")
+    clock.tick(86_400)
+    say(alice, "I am not a teacher.")
+    held = alice.graph.neighbours("user", predicates=["works_as"]).relations
+    assert [each.target for each in held] == ["nurse"]
+    say(alice, "I am not a nurse.")
+    assert alice.graph.neighbours("user", predicates=["works_as"]).relations == ()

@@ -34,6 +34,8 @@ class Ending:
         if claim.object:
             meant = self._meant(claim)
             rows = [row for row in rows if self._end(row) in meant]
+        if claim.value:
+            rows = [row for row in rows if (row.value or "").casefold() == claim.value.casefold()]
         targets = {self._end(row) for row in rows}
         if not claim.object and len(targets) > 1:
             raise NotMeant("several may be meant")

@@ -114,6 +114,12 @@ def _no_role(fit: Fit) -> Iterator[Claim]:
     )
 
 
+def _not_in_role(fit: Fit) -> Iterator[Claim]:
+    yield from fit.of_all(
+        Claim(subject="", subject_type="person", predicate="works as", value=fit["role"].lower(), ended="known")
+    )
+
+
 def _jobless(fit: Fit) -> Iterator[Claim]:
     """Of the one job that is known, whichever it is."""
     for predicate in ("works at", "works as"):
@@ -170,6 +176,7 @@ SHAPES = (
     ),
     shape(rf"{WHO} {IS} no longer an? {ROLE}{END}", _no_role, ends=True),
     # Without "any more" it is no news of what was before.
+    shape(rf"{WHO} {IS} not an? {ROLE}(?= ?$|[,;:.!)])", _not_in_role, ends=True),
     shape(rf"{WHO} {IS} not an? {ROLE} any ?more\b", _no_role, ends=True),
     shape(rf"{WHO} used to work (?:as an? {ROLE} )?{_AT} {ORGANISATION}{END}", _used_to),
     shape(
