@@ -250,7 +250,7 @@ def test_drawers_are_as_many_as_asked_for(begun):
 
 @pytest.mark.parametrize("grain", ["block", "drawer", "session"])
 def test_nothing_below_a_threshold_is_given(begun, grain):
-    assert given(begun(), grain=grain, threshold=100)["q1"] == ""
+    assert given(begun(), grain=grain, threshold=1)["q1"] == ""
 
 
 def test_what_does_not_fit_the_tokens_is_left_out_whole(begun):

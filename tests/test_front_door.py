@@ -39,6 +39,7 @@ OWNERS = {
 # What is given for the arguments that have to be given, while another one is wrong.
 RIGHT = {
     "content": "The user prefers coffee.",
+    "dream_id": "x",
     "episode_id": "x",
     "folder": "notes",
     "ids": ["x"],
