@@ -494,3 +494,19 @@ def test_who_denies_a_job_ends_that_one_only(alice, clock):
     assert [each.target for each in held] == ["nurse"]
     say(alice, "I am not a nurse.")
     assert alice.graph.neighbours("user", predicates=["works_as"]).relations == ()
+
+
+def test_what_is_deleted_from_the_knowledge_is_deleted_from_the_graph(alice):
+    say(alice, "My sister Anna lives in Porto.", "I work at Bosch.")
+    assert "Anna lives_in Porto" in told(alice, "Anna")
+    entries = [found.entry for found in alice.knowledge.search("Porto")]
+    assert entries
+    for entry in entries:
+        alice.knowledge.delete(entry.id)
+    assert alice.flush()
+    assert not any("Porto" in line or "Anna" in line for line in everything(alice))
+    assert alice.graph.entity("Porto") is None
+    assert told(alice) == {"user works_at Bosch"}
+    alice.mine()
+    assert alice.flush()
+    assert alice.graph.entity("Porto") is None

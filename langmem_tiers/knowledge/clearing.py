@@ -16,6 +16,8 @@ from langmem_tiers.episodes.types import Episode
 from langmem_tiers.knowledge.forgetting import Unsaid, meaning
 from langmem_tiers.knowledge.ledger import Ledger
 from langmem_tiers.knowledge.passages import passages, without
+from langmem_tiers.knowledge_graph.ledger import Ledger as GraphLedger
+from langmem_tiers.knowledge_graph.unsaying import unsay
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import documents, dreams, episodes, receipts
 from langmem_tiers.writing.extractive.gist import abstract
@@ -26,7 +28,8 @@ _LINE = re.compile(r"- \d{4}-\d\d-\d\d: (?P<told>.*) \[§[^\]\n]+\]\s*")
 
 
 def clear(ledger: Ledger, said: Unsaid, settings: Settings) -> None:
-    """Take what is deleted out of the episodes of sessions and out of the notes of the days."""
+    """Take what is deleted out of the graph, the episodes of sessions and the notes of the days."""
+    unsay(GraphLedger(ledger.connection, ledger.space, ledger.now, settings), said.passages)
     for episode in episodes.of_sessions(ledger.connection, ledger.space):
         _clear_episode(ledger, episode, said, settings)
     for path in filter(_DAY.fullmatch, documents.paths(ledger.connection, ledger.space)):

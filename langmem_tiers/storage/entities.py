@@ -126,6 +126,12 @@ def add_evidence(connection: Connection, space: str, number: int, evidence: Iter
     return sum(added)
 
 
+def drop_evidence(connection: Connection, space: str, number: int, drawer_numbers: Collection[int]) -> None:
+    """Let an entity rest on these drawers no longer."""
+    held = (entity_evidence.c.space == space, entity_evidence.c.entity == number)
+    connection.execute(delete(entity_evidence).where(*held, entity_evidence.c.drawer.in_(drawer_numbers)))
+
+
 def remove(connection: Connection, space: str, numbers: Collection[int]) -> None:
     """Delete entities with their other names and what they rest on."""
     for some in _batches(list(numbers)):

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import orjson
-from sqlalchemy import BindParameter, ColumnElement, Connection, Select, and_, bindparam, func, insert, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.clock import from_millis
@@ -164,6 +176,16 @@ def _body(stored: str) -> dict[str, Any]:
     except ValueError:
         return {}
     return read if isinstance(read, dict) else {}
+
+
+def forget(
+    connection: Connection, space: str, drawer_numbers: Sequence[int], unwanted: Callable[[int, str], bool]
+) -> None:
+    """Drop what was found for the graph in these drawers, in words of them that are unwanted."""
+    columns = (proposals.c.number, proposals.c.drawer, proposals.c.quote)
+    found = select(*columns).where(proposals.c.space == space, proposals.c.drawer.in_(drawer_numbers))
+    gone = [number for number, drawer, quote in connection.execute(found) if unwanted(drawer, quote)]
+    connection.execute(delete(proposals).where(proposals.c.space == space, proposals.c.number.in_(gone)))
 
 
 def model_calls(connection: Connection, space: str, session: str, source: str) -> int:

@@ -169,6 +169,12 @@ def add_evidence(connection: Connection, space: str, number: int, evidence: Iter
     return sum(added)
 
 
+def drop_evidence(connection: Connection, space: str, number: int, drawer_numbers: Collection[int]) -> None:
+    """Let a relation rest on these drawers no longer."""
+    held = (relation_evidence.c.space == space, relation_evidence.c.relation == number)
+    connection.execute(delete(relation_evidence).where(*held, relation_evidence.c.drawer.in_(drawer_numbers)))
+
+
 def remove(connection: Connection, space: str, numbers: Collection[int]) -> None:
     """Delete relations with all that was believed of them; others do not name them as a cause any more."""
     for some in _batches(list(numbers)):
