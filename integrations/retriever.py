@@ -16,16 +16,11 @@ from langmem_tiers.episodes.types import EpisodeFound
 from langmem_tiers.integrations.whose import UserId, scope_of
 from langmem_tiers.knowledge.types import EntryFound
 from langmem_tiers.memory import Memory
-from langmem_tiers.recall.pipeline import Recall
-from langmem_tiers.recall.request import RecallRequest
+from langmem_tiers.recall import lookup
 from langmem_tiers.space import Space
 from langmem_tiers.types import Drawer, RecalledItem
 
 Tier = Literal["drawers", "entries", "episodes", "all"]
-
-_ENDLESS = 10**9
-# A single word is a query here, and what is known besides is a tier of its own.
-_ON_PURPOSE = {"enabled": True, "trivial_words": 0, "knowledge": 0}
 
 
 class TieredRetriever(BaseRetriever):
@@ -97,35 +92,12 @@ class TieredRetriever(BaseRetriever):
         if not query.strip():
             return
         if tier in ("drawers", "all"):
-            yield from (_of_drawer(space, item) for item in self._drawers(space, query, most))
+            found = lookup.drawers(space, query, limit=most, threshold=self.threshold, keep_receipt=self.keep_receipt)
+            yield from (_of_drawer(space, item) for item in found)
         if tier in ("entries", "all"):
             yield from (_of_entry(space, each) for each in space.knowledge.search(query, limit=most))
         if tier in ("episodes", "all"):
             yield from (_of_episode(space, each) for each in space.archive.search(query, limit=most))
-
-    def _drawers(self, space: Space, query: str, most: int) -> tuple[RecalledItem, ...]:
-        memory = space.memory
-        settings = memory.settings.recall.model_copy(update=_ON_PURPOSE)
-        request = RecallRequest(
-            query=query,
-            session=None,
-            message_id=None,
-            window=None,
-            window_turns=0,
-            now=memory.clock(),
-            until=None,
-            limit=most,
-            threshold=self.threshold,
-            token_budget=_ENDLESS,
-            fallback=False,
-            keep_receipt=self.keep_receipt,
-            settings=settings,
-            fade_days=memory.settings.dream.fade_days,
-        )
-        kept = memory.settings.storage.receipts_kept
-        with memory.use(space.name) as store:
-            embedder = memory.embedder_of(space.name)
-            return Recall(request, (), own=store, embedder=embedder, count_tokens=len, receipts_kept=kept).run().items
 
 
 def _of_drawer(space: Space, item: RecalledItem) -> Document:

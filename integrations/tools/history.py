@@ -10,10 +10,9 @@ from langmem_tiers.integrations.tools.arguments import HistoryArguments
 from langmem_tiers.integrations.tools.base import Answer, MemoryTool
 from langmem_tiers.integrations.tools.calls import Call
 from langmem_tiers.palace.days import first_moment, last_moment
-from langmem_tiers.recall.pipeline import Recall
+from langmem_tiers.recall import lookup
 from langmem_tiers.recall.query import parse
 from langmem_tiers.recall.rendering import excerpt
-from langmem_tiers.recall.request import RecallRequest
 from langmem_tiers.types import Drawer
 
 _MOST = 8
@@ -21,9 +20,6 @@ _MOST_EPISODES = 3
 _SHOWN = 400
 # Looked at before `since` is applied.
 _LOOKED_AT = 60
-_ENDLESS = 10**9
-# A single word is a query here, and what is known besides has a tool of its own.
-_ON_PURPOSE = {"enabled": True, "trivial_words": 0, "knowledge": 0}
 
 
 class SearchHistory(MemoryTool):
@@ -67,25 +63,6 @@ def _episode_line(episode: Episode) -> str:
 
 def _said(call: Call, query: str, until: datetime | None) -> list[Drawer]:
     """The drawers that fit best, without the messages that the model has before it; no trace of it is kept."""
-    memory = call.space.memory
-    settings = memory.settings.recall.model_copy(update=_ON_PURPOSE)
-    request = RecallRequest(
-        query=query,
-        session=None,
-        message_id=None,
-        window=[str(message.id) for message in call.messages],
-        window_turns=0,
-        now=memory.clock(),
-        until=until,
-        limit=_LOOKED_AT,
-        threshold=settings.threshold,
-        token_budget=_ENDLESS,
-        fallback=False,
-        keep_receipt=False,
-        settings=settings,
-        fade_days=memory.settings.dream.fade_days,
-    )
-    with memory.use(call.space.name) as store:
-        embedder = memory.embedder_of(call.space.name)
-        recall = Recall(request, (), own=store, embedder=embedder, count_tokens=len, receipts_kept=0)
-        return [item.drawer for item in recall.run().items]
+    before_it = [str(message.id) for message in call.messages]
+    found = lookup.drawers(call.space, query, limit=_LOOKED_AT, until=until, window=before_it)
+    return [item.drawer for item in found]

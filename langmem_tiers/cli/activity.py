@@ -64,20 +64,21 @@ def _print(activity: Activity, space: Space) -> None:
 
 def _rows(body: Mapping[str, Any], space: Space) -> Iterator[tuple[str, str]]:
     """What was done, line by line: in the words of the entries and episodes where a body holds their ids."""
-    named = {name: body[name] for name in _ENTRIES if isinstance(body.get(name), list)}
-    for name, ids in named.items():
+    entries = {name: body[name] for name in _ENTRIES if isinstance(body.get(name), list)}
+    for name, ids in entries.items():
         yield from ((name, _entry(each, space)) for each in ids)
     refused = body.get("refused")
-    for each in refused if isinstance(refused, list) else ():
-        yield "refused", _refused(each)
-    if named and not refused and not any(named.values()):
+    yield from (("refused", _refused(each)) for each in (refused if isinstance(refused, list) else ()))
+    if entries and not refused and not any(entries.values()):
         yield "kept", "nothing: there was nothing to keep"
     if isinstance(body.get("episode"), str):
         yield "episode", _episode(body["episode"], space)
-    told = {*named, "refused", "episode"}
-    rest = [f"{name}: {_plain(value)}" for name, value in body.items() if name not in told and value]
-    if rest:
-        yield "", "; ".join(rest)
+    if rest := _rest(body, told={*entries, "refused", "episode"}):
+        yield "", rest
+
+
+def _rest(body: Mapping[str, Any], *, told: set[str]) -> str:
+    return "; ".join(f"{name}: {_plain(value)}" for name, value in body.items() if name not in told and value)
 
 
 def _entry(entry_id: object, space: Space) -> str:

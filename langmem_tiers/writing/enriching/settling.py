@@ -47,6 +47,20 @@ def settle(ledger: Ledger, entry: Entry, parts: Sequence[Part], near: Nearby, *,
     if not new:
         ledger.retire(entry, "enriched", told[0])
         return Settled(former=entry.id, known=told)
+    return _divided(ledger, entry, new, evidence, near, told=told, least=least)
+
+
+def _divided(
+    ledger: Ledger,
+    entry: Entry,
+    new: Sequence[Part],
+    evidence: Sequence[Evidence],
+    near: Nearby,
+    *,
+    told: tuple[str, ...],
+    least: float,
+) -> Settled:
+    """The first of the new parts in the entry's place, the others beside it."""
     former = changing.keep_former(ledger, entry, "enriched")
     _take_place(ledger, entry, new[0])
     others = [
