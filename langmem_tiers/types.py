@@ -23,12 +23,13 @@ CandidateVerdict = Literal[
     "judged_unfit",
     "in_window",
     "already_shown",
+    "asked_again",
     "duplicate",
     "over_limit",
     "over_budget",
     "outside_dates",
 ]
-KnownKind = Literal["entry", "episode", "document", "relation"]
+KnownKind = Literal["entry", "episode", "document", "relation", "item"]
 KnownVerdict = Literal["shown", "already_shown", "below_threshold", "quoted_instead", "over_limit", "over_budget"]
 RecallVerdict = Literal["recalled", "nothing_found", "nothing_new", "trivial", "disabled", "repeated"]
 
@@ -121,9 +122,9 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KnownCandidate:
-    """One entry, episode, note or relation that a recall looked at, and what became of it.
+    """One entry, episode, note, relation or store item that a recall looked at, and what became of it.
 
-    `ref` is its id, or the path of the note. `quoted_instead` means that the message it was
+    `ref` is its id, or the path of the note; of a store item it is the namespace, "..", and the key. `quoted_instead` means that the message it was
     derived from stands in the block.
     """
 
@@ -160,7 +161,7 @@ class Receipt:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KnownItem:
-    """One entry, episode, relation or piece of a note that was shown; see `KnownCandidate`."""
+    """One entry, episode, relation, store item or piece of a note that was shown; see `KnownCandidate`."""
 
     space: str
     kind: KnownKind
@@ -243,8 +244,8 @@ class PalaceWing:
 class SpaceStats:
     """Counts and sizes of a space.
 
-    `entries` are active ones, `inactive_entries` those put aside. `notes` are the pieces that entries, episodes and
-    documents are searched by. `pending` is how many drawers still wait for their vectors.
+    `entries` are active ones, `inactive_entries` those put aside. `items` are those of a LangGraph store. `notes` are the
+    pieces that all these are searched by. `pending` is how many drawers still wait for their vectors.
     """
 
     space: str
@@ -258,6 +259,7 @@ class SpaceStats:
     inactive_entries: int
     episodes: int
     documents: int
+    items: int
     notes: int
     chunks: int
     vectors: int

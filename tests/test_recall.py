@@ -273,6 +273,24 @@ def test_the_same_words_are_shown_once_and_those_of_the_question_not_at_all(alic
     assert verdicts(recalled)[2] == "duplicate"
 
 
+def test_questions_asked_again_and_again_do_not_take_the_room_of_the_answer(alice):
+    alice.track([user("My dentist is Dr. Okafor in Ghent.")], session="s0")
+    for count in range(20):
+        asked = "What's my dentist called again?" if count % 2 else f"What is the name of my dentist? ({count})"
+        alice.track([user(asked)], session=f"s{1 + count % 3}")
+    recalled = alice.recall("What's the name of my dentist?")
+    shown = [item.drawer.content for item in recalled.items]
+    assert shown[0] == "What's my dentist called again?" or shown[0].startswith("My dentist is")
+    assert "My dentist is Dr. Okafor in Ghent." in shown
+    assert len(shown) == 2
+    assert "asked_again" in verdicts(recalled).values()
+
+
+def test_a_question_that_tells_something_besides_is_recalled(alice):
+    alice.track([user("Is there a dentist near the red house in Ghent where I moved?")], session="s")
+    assert [item.drawer.number for item in alice.recall("Which dentist is near?").items] == [1]
+
+
 def test_at_most_the_limit_is_shown_best_first(opened):
     alice = opened(limit=3, **PLAIN).user("alice")
     colours = ["red", "green", "blue", "black", "white"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidVector
-from langmem_tiers.recall import candidates, fallback, knowing, packing, relating, rendering, selection
+from langmem_tiers.recall import asked_again, candidates, fallback, knowing, packing, relating, rendering, selection
 from langmem_tiers.recall.candidates import Found
 from langmem_tiers.recall.knowing import Key, Known
 from langmem_tiers.recall.packing import Packer
@@ -117,7 +117,7 @@ class Recall:
         self, sources: Sequence[Snapshot], ranked: list[Found], known: list[Known], vector: Vectors | None
     ) -> _Result:
         with self._watch.stage("choose"):
-            before = self._before(sources[0])
+            before = self._before(sources, ranked)
             chosen = selection.choose(ranked, self._request, before, none_fits=self._rerank.none_fits)
             said = {selection.key(found) for found in chosen.passed}
             verdicts = knowing.choose(known, self._request, before.shown, said)
@@ -140,7 +140,7 @@ class Recall:
         """What the reranker is given, nothing where there is none or it could make no difference."""
         if not self._rerank.wanted:
             return []
-        given = self._rerank.given(ranked, self._before(sources[0]))
+        given = self._rerank.given(ranked, self._before(sources, ranked))
         return self._rerank.passages(given, sources, self._query.terms, vector)
 
     def _reranked(self, ranked: Sequence[Found], passages: Sequence[Passage]) -> list[Found]:
@@ -201,17 +201,19 @@ class Recall:
             self._notes.append(note)
         return vector
 
-    def _before(self, own: Snapshot) -> Before:
+    def _before(self, sources: Sequence[Snapshot], ranked: Sequence[Found]) -> Before:
         """What the window shows, and the blocks of its other messages; of the whole session where none is given."""
-        request, query_hash = self._request, self._query.content_hash
+        request, own = self._request, sources[0]
+        repeated = asked_again.find(sources, ranked, self._query)
+        before = Before(query_hash=self._query.content_hash, asked_again=repeated)
         if request.session is None and request.window is None:
-            return Before(query_hash=query_hash)
+            return before
         call = {"session": request.session, "messages": request.window, "but": request.message_id}
         shown = receipts.shown_for(own.connection, own.key, **call)  # type: ignore[arg-type]
         window = None
         if request.window is not None:
             window = drawers.of_messages(own.connection, own.key, request.session, request.window)
-        return Before(shown=shown, window=window, query_hash=query_hash)
+        return replace(before, shown=shown, window=window)
 
     def _with_fallback(self, own: Snapshot, ranked: list[Found], chosen: Chosen) -> tuple[list[Found], Chosen]:
         request = self._request

@@ -20,12 +20,14 @@ Rule = Callable[[Found], CandidateVerdict | None]
 class Before:
     """What the model has before it already: drawers shown in the session, as (space, number), and those in its window.
 
-    `window` are numbers of the space itself; None stands for the last turns of the session.
+    `window` are numbers of the space itself; None stands for the last turns of the session. `asked_again` are messages
+    that ask what is asked now, or what a better one asks.
     """
 
     shown: Collection[tuple[str, int | str]] = ()
     window: Collection[int] | None = None
     query_hash: bytes = b""
+    asked_again: Collection[tuple[str, int]] = ()
 
 
 @dataclass(kw_only=True)
@@ -95,6 +97,10 @@ def _rules(ranked: Sequence[Found], request: RecallRequest, before: Before) -> t
     def already_shown(found: Found) -> CandidateVerdict | None:
         return "already_shown" if key(found) in before.shown else None
 
+    def asked_again(found: Found) -> CandidateVerdict | None:
+        same = found.facts.content_hash in contents
+        return "asked_again" if key(found) in before.asked_again and not same else None
+
     def duplicate(found: Found) -> CandidateVerdict | None:
         # Best first: what comes later is the lesser copy. But the space's own goes before any of a fallback.
         if found.facts.content_hash in contents or (not found.own and found.facts.content_hash in own):
@@ -102,7 +108,7 @@ def _rules(ranked: Sequence[Found], request: RecallRequest, before: Before) -> t
         contents.add(found.facts.content_hash)
         return None
 
-    return (outside_dates, in_window, already_shown, duplicate)
+    return (outside_dates, in_window, already_shown, asked_again, duplicate)
 
 
 def _is_in_window(found: Found, request: RecallRequest, window: Collection[int] | None) -> bool:
