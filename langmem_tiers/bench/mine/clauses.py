@@ -53,18 +53,22 @@ def clauses(sentence: str) -> Iterator[Clause]:
 def _clause(words: list[str]) -> Clause | None:
     subject: list[str] = []
     for place, word in enumerate(words[:_MOST_BEFORE_VERB]):
-        found = verb(word) if subject and word not in _ADVERBS else None
+        if word in _ADVERBS:
+            continue
+        found = verb(word) if subject else None
         if found is not None:
-            helper, base = found
-            fits = _can_be_subject(subject) and (helper != "do" or subject[0] in {"I", "we"})
-            rest = " ".join(words[place + 1 :])
-            must = base in {"have", "get", "want", "need"} and rest.startswith("to ")
-            if not fits or not rest or must:
-                return None
-            return Clause(subject=" ".join(subject), helper=helper, base=base, rest=rest)
-        if word not in _ADVERBS:
-            subject.append(_PRONOUNS.get(word.casefold(), word) if not subject else word)
+            return _told(subject, *found, rest=" ".join(words[place + 1 :]))
+        subject.append(word if subject else _PRONOUNS.get(word.casefold(), word))
     return None
+
+
+def _told(subject: list[str], helper: str, base: str, *, rest: str) -> Clause | None:
+    """The clause of a subject, its verb and what follows, None where it tells nothing that can be asked."""
+    fits = _can_be_subject(subject) and (helper != "do" or subject[0] in {"I", "we"})
+    must = base in {"have", "get", "want", "need"} and rest.startswith("to ")
+    if not fits or not rest or must:
+        return None
+    return Clause(subject=" ".join(subject), helper=helper, base=base, rest=rest)
 
 
 def _can_be_subject(words: list[str]) -> bool:
