@@ -10,13 +10,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from random import Random
 from typing import NamedTuple
 
 from langmem_tiers import Space
 from langmem_tiers.errors import AuthorityTooLow, InvalidPeriod, InvalidRelation, MergeRefused
 from langmem_tiers.knowledge.types import Authority
-from langmem_tiers.knowledge_graph.ledger import Ledger, NewRelation
+from langmem_tiers.knowledge_graph.ledger import Ledger
+from langmem_tiers.knowledge_graph.stating import NewRelation
+from langmem_tiers.knowledge_graph.types import Period
 from langmem_tiers.knowledge_graph.writing import writing
 from langmem_tiers.testing import FrozenClock
 
@@ -68,27 +71,31 @@ class Model:
         """The name that one goes by now."""
         return self.now(self.into[name]) if name in self.into else name
 
-    def rivals(self, fact: Fact) -> Iterator[Fact]:
-        """Believed facts that exclude this one while they hold."""
+    def beside(self, fact: Fact) -> Iterator[Fact]:
+        """Believed facts that can not hold at once with this one, also those that say the same."""
         for other in self.facts.values():
-            if other.believed and self._bear_on(fact, other) and self.now(other.target) != self.now(fact.target):
+            if other.believed and self._bear_on(fact, other):
                 yield other
+
+    def rivals(self, fact: Fact) -> Iterator[Fact]:
+        """Those of them that say something else."""
+        return (other for other in self.beside(fact) if self.now(other.target) != self.now(fact.target))
 
     def void(self, fact: Fact) -> bool:
         """Whether a fact holds at no time."""
         return self.over(fact) is not None
 
     def over(self, fact: Fact) -> Fact | None:
-        """What makes a fact hold at no time."""
-        higher = [other for other in self.rivals(fact) if _rank(other) > _rank(fact) and not self.void(other)]
-        at_once = next((other for other in higher if other.start == fact.start), None)
-        return at_once or next((other for other in higher if self._outranks(other, fact)), None)
+        """What makes a fact hold at no time; of several that which begins last."""
+        higher = [other for other in self.beside(fact) if _rank(other) > _rank(fact) and not self.void(other)]
+        over = [other for other in higher if other.start == fact.start or self._outranks(other, fact)]
+        return max(over, key=lambda other: other.start, default=None)
 
     def holds(self, fact: Fact, at: float) -> bool:
-        """Whether it holds at a moment: said then, and nothing of another value has begun since."""
+        """Whether it holds at a moment: said then, and nothing else has begun since."""
         if not fact.believed or self.void(fact) or at < fact.start or (fact.end is not None and at >= fact.end):
             return False
-        return not any(fact.start < other.start <= at and not self.void(other) for other in self.rivals(fact))
+        return not any(fact.start < other.start <= at and not self.void(other) for other in self.beside(fact))
 
     def answer(self, at: float) -> set[int]:
         """The facts that hold at a moment."""
@@ -275,7 +282,9 @@ class Trial:
             raise InvalidRelation("")
         at = _millis(day(write.start or 0))
         if at <= fact.start:
-            raise InvalidPeriod("")
+            if fact.said:
+                raise InvalidPeriod("")
+            fact.start = EVER
         if fact.end != at:
             fact.end = at
             fact.authority = max(fact.authority, write.by)
@@ -384,22 +393,33 @@ class Trial:
             if found != expected:
                 raise Difference(f"as of {at}, known at {known}: the graph says {found}, the model {expected}")
             self._compare_answer(expected, at, known, chance)
+        self._require_apart()
         return questions
+
+    def _require_apart(self) -> None:
+        """Of what holds one at a time no two hold at once, whatever they lead to."""
+        for name in filter(self.space.graph.entity, map(self.subject, range(SUBJECTS))):
+            line = self.space.graph.timeline(name).relations
+            periods = sorted(_bounds(each.period) for each in line if each.predicate == SINGLE and not each.withdrawn)
+            if any(end > start for (_, end), (start, _) in pairwise(periods)):
+                raise Difference(f"{name} has two of {SINGLE} at once: {periods}")
 
     def _model_answer(self, at: datetime, known: datetime) -> set[int]:
         then = next((model for moment, model in reversed(self.then) if moment <= known), Model())
         return then.answer(_millis(at)) & self.ids.keys()
 
     def _compare_answer(self, expected: set[int], at: datetime, known: datetime, chance: Random) -> None:
-        """The same by the question that callers ask."""
+        """The same by the question that callers ask; there, what is said of two that are one is told once."""
         name = self.subject(chance.randrange(SUBJECTS))
         if self.space.graph.entity(name) is None:
             return
-        of_it = {n for n in expected if self.model.now(self.model.facts[n].subject) == self.model.now(name)}
-        around = self.space.graph.neighbours(name, as_of=at, known_at=known)
-        found = {relation.id for relation in around.relations}
-        if found != {self.ids[number] for number in of_it}:
-            raise Difference(f"neighbours as of {at}, known at {known}: {found}, the model {of_it}")
+        facts = {number: self.model.facts[number] for number in expected}
+        of_it = {number: fact for number, fact in facts.items() if self.model.now(fact.subject) == self.model.now(name)}
+        around = self.space.graph.neighbours(name, as_of=at, known_at=known).relations
+        found = {(each.predicate, each.target) for each in around}
+        wanted = {(fact.predicate, self.model.now(fact.target)) for fact in of_it.values()}
+        if found != wanted or not {each.id for each in around} <= {self.ids[number] for number in of_it}:
+            raise Difference(f"neighbours as of {at}, known at {known}: {found}, the model {wanted}")
 
 
 def random_writes(chance: Random, most: int) -> list[Write]:
@@ -436,6 +456,11 @@ def _end(write: Write) -> datetime | None:
 def _believed(beliefs: Sequence[object], at: datetime, known: datetime) -> bool:
     then = [each for each in beliefs if each.recorded_at <= known]  # type: ignore[attr-defined]
     return bool(then) and not then[-1].withdrawn and then[-1].period.holds(at)  # type: ignore[attr-defined]
+
+
+def _bounds(period: Period) -> tuple[float, float]:
+    start, end = (None if each is None else _millis(each) for each in (period.start, period.end))
+    return EVER if start is None else start, -EVER if end is None else end
 
 
 def _millis(moment: datetime) -> float:

@@ -31,7 +31,8 @@ from langmem_tiers.dream.types import (
     WithdrawRelation,
 )
 from langmem_tiers.knowledge.types import Authority
-from langmem_tiers.knowledge_graph.ledger import Ledger, NewRelation
+from langmem_tiers.knowledge_graph.ledger import Ledger
+from langmem_tiers.knowledge_graph.stating import NewRelation
 from langmem_tiers.storage import change_log, drawers, dreamt, entries
 from langmem_tiers.storage.entries import Filters
 from langmem_tiers.storage.store import SpaceStore

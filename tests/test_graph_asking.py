@@ -17,6 +17,7 @@ from langmem_tiers.errors import (
     UnknownEntity,
 )
 from langmem_tiers.knowledge_graph import asking, resolving
+from langmem_tiers.knowledge_graph.wording import standing_words
 from langmem_tiers.settings import GraphSettings
 from langmem_tiers.testing import HashEmbedder
 
@@ -169,7 +170,8 @@ def test_what_was_not_followed_for_the_results_limit_is_named(graph):
 def test_what_was_said_comes_before_what_was_only_spoken_of_together(alice, memory):
     from langmem_tiers.clock import to_millis
     from langmem_tiers.knowledge.types import Authority
-    from langmem_tiers.knowledge_graph.ledger import Ledger, NewRelation
+    from langmem_tiers.knowledge_graph.ledger import Ledger
+    from langmem_tiers.knowledge_graph.stating import NewRelation
 
     alice.graph.add_relation("Anna", "knows", "Tom", valid_from="2020")
     with memory.use(alice.name) as store, store.writing() as connection:
@@ -298,10 +300,58 @@ def test_a_timeline_as_it_was_known(graph, clock):
     assert told(graph.timeline("Anna").relations)[-1] == "Anna lives_in Braga"
 
 
-def test_what_was_contradicted_never_held(graph):
+def test_what_was_contradicted_never_held_and_its_timeline_says_what_displaced_it(graph, clock):
+    before = clock()
+    clock.tick(60)
     graph.add_relation("Anna", "lives in", "Faro", valid_from="2024-05")
-    assert "Anna lives_in Porto" not in told(graph.timeline("Anna").relations)
+    line = graph.timeline("Anna").relations
+    porto = next(each for each in line if each.target == "Porto")
+    assert [each.target for each in line[-2:]] == ["Porto", "Faro"]
+    assert (porto.withdrawn, porto.reason, porto.cause, porto.cause_target) == (
+        True,
+        "contradicted",
+        line[-1].id,
+        "Faro",
+    )
+    assert standing_words(porto, clock()) == "not believed: contradicted by Faro"
+    assert not next(each for each in graph.timeline("Porto", known_at=before).relations).withdrawn
     assert "Anna lives_in Porto" not in told(graph.neighbours("Anna", ended=True).relations)
+
+
+def test_what_was_outranked_or_contradicted_without_a_date_is_in_the_timeline_too(memory):
+    people = memory.user("carla").graph
+    people.add_relation("Carla", "lives in", "Lisbon", valid_from="2020", valid_to="2024")
+    people.add_relation("Carla", "lives in", "Porto", valid_from="2022", origin="assistant")
+    for name, until in (("Dora", "2010"), ("Dorothea", "2012")):
+        people.add_relation(name, "lives in", f"Town of {name}", valid_to=until)
+    people.merge("Dorothea", "Dora", reason="one")
+    marks = {each.target: (each.withdrawn, each.reason) for each in people.timeline("Carla").relations}
+    assert marks == {"Lisbon": (False, "said"), "Porto": (True, "outranked")}
+    marks = {each.target: (each.withdrawn, each.cause_target) for each in people.timeline("Dora").relations}
+    assert marks == {"Town of Dorothea": (False, None), "Town of Dora": (True, "Town of Dorothea")}
+    displaced = [(each.at.year, each.relation.target) for each in people.changes("2000") if each.what == "displaced"]
+    assert displaced == [(2022, "Porto"), (memory.clock().year, "Town of Dora")]
+
+
+def test_what_was_contradicted_is_not_told_with_what_holds_of_the_same(memory):
+    people = memory.user("carla").graph
+    for name, town, since, until in (
+        ("Dora", "Faro", None, "2010"),
+        ("Dorothea", "Porto", None, "2012"),
+        ("Dorothea", "Faro", "2014", None),
+    ):
+        people.add_relation(name, "lives in", town, valid_from=since, valid_to=until)
+    people.merge("Dorothea", "Dora", reason="one")
+    line = [(each.target, each.withdrawn) for each in people.timeline("Dora").relations]
+    assert line == [("Faro", True), ("Porto", False), ("Faro", False)]
+    happened = [(each.what, each.relation.target) for each in people.changes("2012")]
+    assert happened == [("ended", "Porto"), ("began", "Faro"), ("displaced", "Faro")]
+
+
+def test_what_somebody_took_back_is_in_no_timeline(graph):
+    faro = graph.add_relation("Anna", "lives in", "Faro", valid_from="2024-05").relation
+    graph.withdraw_relation(faro.id)
+    assert told(graph.timeline("Anna").relations)[-1] == "Anna lives_in Porto"
 
 
 def test_changes_are_what_began_and_ended_between_two_moments(graph):
@@ -312,6 +362,12 @@ def test_changes_are_what_began_and_ended_between_two_moments(graph):
         ("2024-05-01", "ended", "Anna lives_in Lisbon"),
         ("2024-05-01", "began", "Anna lives_in Porto"),
     ]
+
+
+def test_changes_tell_what_was_said_and_displaced(graph):
+    graph.add_relation("Anna", "lives in", "Faro", valid_from="2024-05")
+    found = [(change.what, change.relation.target) for change in graph.changes("2024", "2024", entity="Anna")]
+    assert found == [("ended", "Lisbon"), ("displaced", "Porto"), ("began", "Faro")]
 
 
 def test_changes_of_one_entity_within_a_year(graph):

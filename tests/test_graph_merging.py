@@ -267,3 +267,105 @@ def test_my_cat_is_not_my_dog(alice):
     alice.graph.add_relation("Bruno", "is a", "dog")
     assert alice.graph.resolve("my cat").matches == ()
     assert [alice.graph.resolve(f"my {word}").entity.name for word in ("dog", "pet")] == ["Bruno", "Bruno"]
+
+
+# Names that only look alike.
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("Anna", "Аnna"), ("Bob", "Воb"), ("Nina", "Νina"), ("Oscar", "Оsсаr")], ids=ascii
+)
+def test_twins_in_letters_of_two_scripts_are_flagged_whoever_named_them(alice, one, other):
+    alice.graph.add_entity(one, type="person")
+    alice.graph.add_entity(other, type="place")
+    alice.flush()
+    assert flagged(alice) == [({one, other}, "letters that only look alike")]
+    assert (merged(alice), names(alice)) == ([], {one, other})
+
+
+def test_a_twin_of_another_name_is_flagged_too(alice):
+    alice.graph.add_entity("Ben", aliases=["Bеnny"])
+    alice.graph.add_entity("Benny")
+    alice.flush()
+    assert flagged(alice) == [({"Ben", "Benny"}, "letters that only look alike")]
+
+
+# What is one is told once.
+
+
+@pytest.fixture
+def one(alice):
+    """Anna, who is Anna Berg as well: two messages say that she is the user's sister."""
+    say(alice, "My sister Anna lives in Porto.", "Anna Berg is my sister and works at Bosch.")
+    assert merged(alice) == [("Anna", "Anna Berg")]
+    return alice.graph
+
+
+def pointers(record):
+    return [each.pointer[-5:] for each in record.evidence]
+
+
+def test_what_was_merged_gives_its_names_and_messages(one):
+    assert (one.entity("Anna").aliases, pointers(one.entity("Anna"))) == (("Anna",), ["D-001", "D-002"])
+    assert [each.aliases for each in one.entities(text="Berg")] == [("Anna",)]
+    assert one.resolve("my sister").entity.aliases == ("Anna",)
+
+
+def test_each_fact_is_told_once_with_the_messages_of_all(alice, one):
+    for found in (one.neighbours("user"), one.neighbours("Anna"), one.subgraph(["user", "Anna"]), one.timeline("user")):
+        sister = [each for each in found.relations if each.predicate == "has_sister"]
+        assert [(str(each), pointers(each)) for each in sister] == [("user has_sister Anna Berg", ["D-001", "D-002"])]
+    assert one.networkx().number_of_edges() == 3
+    recalled = alice.recall("Who is my sister?", session="t")
+    assert [each.kind for each in recalled.receipt.known].count("relation") == 1
+
+
+def test_a_fact_that_is_withdrawn_or_ended_is_so_in_all_its_wordings(one):
+    (sister,) = [each for each in one.timeline("user").relations if each.predicate == "has_sister"]
+    one.withdraw_relation(sister.id)
+    assert [str(each) for each in one.timeline("user").relations] == []
+    one.unmerge(one.merges()[0].id)
+    assert [str(each) for each in one.timeline("user").relations] == []
+
+
+def test_times_that_meet_are_one_and_a_gap_parts_them(alice):
+    graph = alice.graph
+    graph.add_relation("Anna", "member of", "choir", valid_from="2020", valid_to="2022")
+    graph.add_relation("Annie", "member of", "choir", valid_from="2021", valid_to="2023")
+    graph.add_relation("Annie", "member of", "choir", valid_from="2025")
+    graph.merge("Annie", "Anna")
+    periods = [
+        (each.period.start.year, each.period.end and each.period.end.year) for each in graph.timeline("Anna").relations
+    ]
+    assert periods == [(2020, 2023), (2025, None)]
+
+
+# Keeping apart, and taking it back.
+
+
+def test_that_two_are_kept_apart_is_taken_back(alice):
+    say(alice, "Robert Miller works at Bosch.", "Bob Miller works at Siemens.")
+    graph = alice.graph
+    graph.keep_apart("Robert Miller", "Bob Miller")
+    assert [(each.first.name, each.second.name) for each in graph.kept_apart()] == [("Robert Miller", "Bob Miller")]
+    assert (graph.allow_merge("Bob Miller", "Robert Miller"), graph.allow_merge("Bob Miller", "Robert Miller")) == (
+        True,
+        False,
+    )
+    assert graph.kept_apart() == ()
+    alice.flush()
+    assert len(flagged(alice)) == 1
+    assert graph.merge("Bob Miller", "Robert Miller").source.name == "Bob Miller"
+
+
+def test_undoing_a_merge_leaves_a_mark_only_where_the_memory_could_merge_them_again(alice):
+    graph = alice.graph
+    graph.add_entity("Bob", type="person")
+    graph.add_entity("Robert", type="person")
+    graph.add_entity("Zed", type="person")
+    graph.unmerge(graph.merge("Zed", "Robert").id)
+    assert graph.kept_apart() == ()
+    graph.unmerge(graph.merge("Bob", "Robert").id)
+    assert [each.reason for each in graph.kept_apart()] == ["a merge of them was undone"]
+    assert graph.allow_merge("Bob", "Robert")
+    assert graph.merge("Zed", "Robert").target.name == "Robert"

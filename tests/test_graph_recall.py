@@ -109,3 +109,52 @@ def test_names_in_the_graph_are_escaped(alice):
     alice.graph.add_relation("Rover", "has part", value="<b>left</b> & wheel", subject_type="item")
     block = alice.recall("Which part does the Rover have?", session="t").block
     assert "&lt;b&gt;left&lt;/b&gt; &amp; wheel" in block
+
+
+@pytest.fixture
+def moves(alice):
+    """A user who moved, changed jobs and has a new boss, and said so, and much else of those years."""
+    said = {
+        "Lisbon": ("I live in Lisbon, right by the river.", 2023),
+        "Acme": ("I work at Acme as a designer.", 2021),
+        "Ruth": ("My boss is Ruth.", 2025),
+        "Tom": ("My boss is Tom now.", 2026),
+        "Madeira": ("In 2023 we went to Madeira and loved where we lived there.", 2024),
+        "style": ("Where could I go in 2023 style clothes?", 2025),
+    }
+    drawers = {}
+    for name, (content, year) in said.items():
+        turn = Turn(role="user", content=content, message_id=name, said_at=datetime(year, 2, 1, tzinfo=UTC))
+        drawers[name] = alice.track([turn], session=name).stored[0]
+    add, user = alice.graph.add_relation, {"subject_type": "person"}
+    add("user", "lives in", "Lisbon", valid_from="2021", evidence=[drawers["Lisbon"]], **user)
+    add("user", "lives in", "Porto", valid_from="2024-05")
+    add("user", "works at", "Acme", valid_from="2020", evidence=[drawers["Acme"]])
+    add("user", "works as", "designer", valid_from="2020", evidence=[drawers["Acme"]])
+    add("user", "works at", "Bosch", valid_from="2023-03")
+    add("user", "has boss", "Ruth", valid_from="2025-01", valid_to="2026-01", evidence=[drawers["Ruth"]])
+    add("user", "has boss", "Tom", valid_from="2026-01")
+    add("user", "visited", "Madeira", valid_from="2023-07", valid_to="2023-08", evidence=[drawers["Madeira"]])
+    alice.flush()
+
+
+@pytest.mark.parametrize(
+    ("question", "held"),
+    [
+        ("Where did I live in 2023?", "The user lives in Lisbon"),
+        ("where did I work in 2022", "The user works at Acme"),
+        ("Who was my boss last year?", "The user reports to Ruth"),
+        ("Who is my boss?", "The user reports to Tom"),
+    ],
+)
+def test_what_held_then_is_the_first_thing_known(alice, moves, question, held):
+    recalled = alice.recall(question, session="t", now=datetime(2026, 3, 2, tzinfo=UTC))
+    assert texts(recalled) == [held]
+    lines = [line for line in recalled.block.splitlines() if line.startswith("- ")]
+    assert lines[0].startswith("- [relation ")
+    assert lines[0].endswith(held)
+
+
+def test_all_that_held_in_a_year_is_told(alice, moves):
+    recalled = alice.recall("Where did I live in 2024?", session="t", now=datetime(2026, 3, 2, tzinfo=UTC))
+    assert sorted(texts(recalled)) == ["The user lives in Lisbon", "The user lives in Porto"]

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
+from stating import activities, everything, one, refused, say, told, user
 
 from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.background.graphing import GraphPass
@@ -17,45 +18,6 @@ class InWords(ScriptedChatModel):
 
     def with_structured_output(self, schema, **_):
         raise NotImplementedError
-
-
-def user(content, message_id=None, speaker=None, at=None) -> Turn:
-    return Turn(role="user", content=content, message_id=message_id, speaker=speaker, said_at=at)
-
-
-def say(space, *contents, session="monday", **more):
-    """Have the user say things, and the memory take them up."""
-    space.track([user(content, **more) for content in contents], session=session)
-    space.mine()
-    assert space.flush()
-
-
-def told(space, entity="user", **asked) -> set[str]:
-    """What holds of an entity, one line each."""
-    if space.graph.entity(entity) is None:
-        return set()
-    return {str(relation) for relation in space.graph.neighbours(entity, **asked).relations}
-
-
-def everything(space) -> set[str]:
-    """What was ever believed to be so, of anybody."""
-    named = [entity.id for entity in space.graph.entities()]
-    return {str(relation) for each in named for relation in space.graph.timeline(each).relations}
-
-
-def one(space, entity, predicate):
-    """The only relation of an entity by a predicate."""
-    found = [each for each in space.graph.timeline(entity).relations if each.predicate == predicate]
-    assert len(found) == 1, found
-    return found[0]
-
-
-def activities(space, kind="graph_updated"):
-    return [each.body for each in reversed(space.knowledge.activity(kind=kind))]
-
-
-def refused(space) -> dict[str, str]:
-    return {each["content"]: each["reason"] for body in activities(space) for each in body.get("refused", ())}
 
 
 def relation(subject="Anna", predicate="lives in", object="Porto", quote="Anna", turn=1, **more):

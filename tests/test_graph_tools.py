@@ -270,3 +270,20 @@ async def test_it_works_the_same_when_awaited(memory):
     state = await agent.ainvoke(ask("Anna moved to Porto."), run("bob"))
     told = [message.text for message in state["messages"] if isinstance(message, ToolMessage)]
     assert "Anna lives in Porto, since 2024-05" in told[-1]
+
+
+def test_what_is_called_mine_is_who_is_known_to_be(alice, tell):
+    tell("add_relation", subject="user", predicate="has cat", object="Minka")
+    tell("add_relation", subject="user", predicate="owns", object="e-bike")
+    assert "Minka likes tuna" in tell("add_relation", subject="my cat", predicate="likes", object="tuna").text
+    assert "e-bike has battery 20 Ah" in (
+        tell("add_relation", subject="my e-bike", predicate="has battery", value=20, unit="Ah").text
+    )
+    tell("add_relation", subject="user", predicate="has cat", object="Rex")
+    assert "Several are called 'my cat'" in tell("add_relation", subject="my cat", predicate="likes", object="ham").text
+
+
+def test_what_is_called_mine_and_unknown_is_asked_for_by_name(alice, tell):
+    for given in ({"subject": "my cat", "object": "tuna"}, {"subject": "user", "object": "my cat"}):
+        assert "Ask what it is called and give that name" in tell("add_relation", predicate="likes", **given).text
+    assert alice.graph.entities() == ()

@@ -3,6 +3,7 @@
 import gzip
 import json
 from datetime import UTC, datetime, timedelta
+from random import Random
 
 import networkx
 import orjson
@@ -168,8 +169,10 @@ def refused(told, memory, tmp_path):
 
 @pytest.fixture
 def content(told, tmp_path):
-    """What stands in a file that is well formed, for spoiling."""
-    return json.loads(told.export(tmp_path / "good.json").read_text())
+    """What stands in a file that is well formed, for spoiling: without its checksum, which would tell of all that."""
+    held = json.loads(told.export(tmp_path / "good.json").read_text())
+    del held["checksum"]
+    return held
 
 
 def test_files_of_other_formats(refused, told, tmp_path):
@@ -201,6 +204,49 @@ def test_a_file_cut_anywhere(refused, told, tmp_path):
     whole = told.export(tmp_path / "graph.json").read_bytes()
     for length in range(0, len(whole) - 1, len(whole) // 40):
         refused(whole[:length])
+
+
+def test_a_file_with_one_bit_turned_gets_nothing_in(refused, told, tmp_path):
+    whole = told.export(tmp_path / "graph.json").read_bytes()
+    chance, content = Random(1), orjson.loads(whole)
+    for place in [whole.index(b"sha256:") + 20, whole.index(b"checksum"), *chance.sample(range(len(whole)), 150)]:
+        turned = bytearray(whole)
+        turned[place] ^= 1 << chance.randrange(8)
+        if _read(turned) != content:  # else one blank became another one
+            refused(bytes(turned))
+
+
+def _read(data):
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def test_a_changed_file_is_refused_with_the_way_out_and_gets_in_without_its_checksum(refused, told, memory, tmp_path):
+    content = orjson.loads(told.export(tmp_path / "graph.json").read_bytes())
+    content["relations"][0]["confidence"] = 7
+    for told_of in (content["checksum"], None, "", 7, ["sha256:"]):
+        message = refused(content | {"checksum": told_of})
+        assert "does not fit its checksum" in message
+        assert "remove its field 'checksum'" in message
+    del content["checksum"]
+    (tmp_path / "changed.json").write_bytes(orjson.dumps(content))
+    other = memory.user("bob").graph
+    assert other.import_(tmp_path / "changed.json").relations == 6
+    assert other.relation(content["relations"][0]["id"]).confidence == 0.07
+
+
+def test_the_checksum_is_that_of_the_content_however_it_is_written(told, memory, tmp_path):
+    content = orjson.loads(told.export(tmp_path / "graph.json").read_bytes())
+    (tmp_path / "turned.json").write_text(json.dumps(dict(reversed(content.items())), indent=7))
+    assert memory.user("bob").graph.import_(tmp_path / "turned.json").relations == 6
+
+
+def test_what_is_nested_deeper_than_any_export_fits_no_checksum(refused, content):
+    deep = b'{"a":' * 400 + b"1" + b"}" * 400
+    data = orjson.dumps(content | {"checksum": "sha256:" + "0" * 64, "entities": "here"})
+    assert "does not fit" in refused(data.replace(b'"here"', deep))
 
 
 KEY = "sk-" + "proj-4f9aB1c2D3e4F5a6b7C8d9E0f1A2b3C4d5E6f7A8"

@@ -1,6 +1,7 @@
 """Writing to the graph: entities, relations, what they end and re-open, and what is refused."""
 
 import unicodedata
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -24,7 +25,7 @@ from langmem_tiers.errors import (
 )
 from langmem_tiers.knowledge.types import Authority
 from langmem_tiers.knowledge_graph import forgetting, periods, predicates, values
-from langmem_tiers.knowledge_graph.ledger import NewRelation
+from langmem_tiers.knowledge_graph.stating import NewRelation
 from langmem_tiers.knowledge_graph.types import GraphEvidence, Value
 from langmem_tiers.knowledge_graph.writing import writing
 from langmem_tiers.settings import GraphSettings, PrivacySettings
@@ -286,7 +287,29 @@ def test_of_two_values_said_of_one_day_the_last_one_holds(graph):
     porto = graph.add_relation("Anna", "lives in", "Porto", valid_from="2024")
     gone = relation_of(graph, lisbon)
     assert (gone.period.empty, gone.reason, gone.cause) == (True, "contradicted", porto.relation.id)
+    assert (gone.withdrawn, gone.cause_target) == (True, "Porto")
+    assert porto.changed == (replace(gone, evidence=()),)
     assert [each.target for each in graph.neighbours("Anna", as_of="2024-06-01").relations] == ["Porto"]
+
+
+def test_an_end_that_is_said_of_what_was_contradicted_does_not_hide_what_did_so(graph):
+    lisbon = graph.add_relation("Anna", "lives in", "Lisbon", valid_from="2024")
+    porto = graph.add_relation("Anna", "lives in", "Porto", valid_from="2024")
+    gone = graph.end_relation(lisbon.relation.id, "2025")
+    assert (gone.withdrawn, gone.reason, gone.cause) == (True, "contradicted", porto.relation.id)
+    graph.withdraw_relation(porto.relation.id)
+    assert ended(relation_of(graph, lisbon)) == "2025-01-01"
+
+
+def test_what_displaces_it_now_is_named_once_what_did_so_is_gone(graph):
+    lisbon, porto, faro = (
+        graph.add_relation("Anna", "lives in", name, valid_from="2024") for name in ("Lisbon", "Porto", "Faro")
+    )
+    assert relation_of(graph, lisbon).cause_target == "Faro"
+    graph.withdraw_relation(faro.relation.id)
+    assert relation_of(graph, lisbon).cause_target == "Porto"
+    graph.delete_relation(porto.relation.id)
+    assert not relation_of(graph, lisbon).withdrawn
 
 
 def test_what_the_user_gave_both_ends_of_outranks_what_was_found(graph):
@@ -334,7 +357,7 @@ def test_what_was_contradicted_without_a_date_holds_again(alice, graph):
     assert (lisbon.withdrawn, lisbon.reason, lisbon.cause) == (True, "contradicted", porto.id)
     graph.withdraw_relation(porto.id)
     assert (relation_of(graph, made[0]).withdrawn, relation_of(graph, made[0]).reason) == (False, "restored")
-    assert [each.withdrawn for each in graph.history(lisbon.id)] == [False, False, False]
+    assert [each.withdrawn for each in graph.history(lisbon.id)] == [False, True, False]
 
 
 def test_writing_the_same_again_writes_no_version(graph, counted):
@@ -583,13 +606,51 @@ def test_a_merge_settles_the_relations_of_both_and_parting_undoes_it(graph, merg
     assert relation_of(graph, lisbon).subject.name == "Bob"
 
 
-def test_two_names_of_a_value_exclude_each_other_no_longer(graph, merged, parted):
+def test_two_names_of_a_value_follow_each_other_and_stand_in_no_conflict(graph, merged, parted):
     lisboa = graph.add_relation("Anna", "lives in", "Lisboa", valid_from="2021")
-    graph.add_relation("Anna", "lives in", "Lisbon", valid_from="2024")
+    lisbon = graph.add_relation("Anna", "lives in", "Lisbon", valid_from="2024")
     merge = merged("Lisboa", "Lisbon")
-    assert ended(relation_of(graph, lisboa)) is None
+    assert (ended(relation_of(graph, lisboa)), ended(relation_of(graph, lisbon))) == ("2024-01-01", None)
     parted(merge)
-    assert ended(relation_of(graph, lisboa)) == "2024-01-01"
+    assert (ended(relation_of(graph, lisboa)), ended(relation_of(graph, lisbon))) == ("2024-01-01", None)
+
+
+def test_what_two_names_said_of_one_day_is_told_once(graph, merged, parted):
+    lisboa = graph.add_relation("Anna", "lives in", "Lisboa", valid_from="2021")
+    lisbon = graph.add_relation("Annie", "lives in", "Lisbon", valid_from="2021")
+    merged("Lisboa", "Lisbon")
+    merge = merged("Annie", "Anna")
+    twice = relation_of(graph, lisboa)
+    assert (twice.withdrawn, twice.reason, twice.cause) == (True, "repeated", lisbon.relation.id)
+    assert [each.id for each in graph.timeline("Anna").relations] == [lisbon.relation.id]
+    assert [each.what for each in graph.changes("2021", "2021")] == ["began"]
+    parted(merge)
+    assert not relation_of(graph, lisboa).withdrawn
+
+
+def test_what_two_names_said_without_a_date_is_told_once(alice, graph, merged, parted):
+    with writing(alice) as ledger:
+        landed = [
+            ledger.add(
+                NewRelation(subject=ledger.entity(name), predicate="lives in", object=ledger.entity("Lisbon"))
+            ).relation.id
+            for name in ("Anna", "Annie")
+        ]
+    merge = merged("Annie", "Anna")
+    assert [each.id for each in graph.neighbours("Anna").relations] == landed[1:]
+    assert graph.relation(landed[0]).withdrawn
+    parted(merge)
+    assert [graph.relation(each).withdrawn for each in landed] == [False, False]
+
+
+def test_one_value_said_for_a_later_and_an_earlier_time_never_holds_twice_at_once(graph):
+    later = graph.add_relation("Anna", "lives in", "Lisbon", valid_from="2020")
+    between = graph.add_relation("Anna", "lives in", "Porto", valid_from="2019")
+    earlier = graph.add_relation("Anna", "lives in", "Lisbon", valid_from="2018")
+    assert (ended(relation_of(graph, earlier)), ended(relation_of(graph, later))) == ("2019-01-01", None)
+    graph.withdraw_relation(between.relation.id)
+    assert (ended(relation_of(graph, earlier)), ended(relation_of(graph, later))) == ("2020-01-01", None)
+    assert [each.id for each in graph.neighbours("Anna", as_of="2022").relations] == [later.relation.id]
 
 
 def test_what_is_said_of_a_merged_name_goes_with_it_when_they_are_parted(graph, merged, parted):

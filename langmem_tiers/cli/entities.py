@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from langmem_tiers.cli.graph import existing_space
 from langmem_tiers.cli.graph_printing import (
     entity_data,
+    print_apart,
     print_entities,
     print_entity,
     print_merges,
     print_pairs,
 )
-from langmem_tiers.cli.target import JsonFlag, target_of
+from langmem_tiers.cli.target import JsonFlag, Target, target_of
 from langmem_tiers.cli.terminal import agreed, as_data, print_error, print_json, print_text
 
+if TYPE_CHECKING:
+    from langmem_tiers.knowledge_graph.types import Entity
+    from langmem_tiers.space import Space
+
+_Shown = TypeVar("_Shown")
 Which = Annotated[str, typer.Argument(metavar="ENTITY", help="A name or an id.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
@@ -25,7 +33,7 @@ def register(app: typer.Typer) -> None:
     """Add the group of commands."""
     entities = typer.Typer(help="Who and what is spoken of, and which are the same.", no_args_is_help=True)
     entities.command("list")(list_entities)
-    for command in (show, merge, unmerge, merges, pairs, apart, delete):
+    for command in (show, merge, unmerge, merges, pairs, apart, allow_merge, delete):
         entities.command()(command)
     app.add_typer(entities, name="entities")
 
@@ -109,26 +117,25 @@ def merges(
     target = target_of(context, json=json)
     with existing_space(target) as space:
         found = space.graph.merges(undone=undone)
-    if target.json:
-        print_json(found)
-    else:
-        print_merges(found)
+    _print(target, found, print_merges)
 
 
 def pairs(
     context: typer.Context,
     *,
     limit: Annotated[int, typer.Option(min=1, help="Most pairs.")] = 20,
+    apart: Annotated[bool, typer.Option("--apart", help="Those that are kept apart instead.")] = False,
     json: JsonFlag = False,
 ) -> None:
     """Print those that may be the same and that nobody has judged, the likeliest first."""
     target = target_of(context, json=json)
     with existing_space(target) as space:
+        if apart:
+            _print(target, space.graph.kept_apart()[:limit], print_apart)
+            return
         found = space.graph.likely_pairs(limit=limit)
-    if target.json:
-        print_json(found)
-    else:
-        print_pairs(found)
+        facts = {each.id: _fact(space, each) for pair in found for each in (pair.first, pair.second)}
+    _print(target, found, partial(print_pairs, facts=facts))
 
 
 def apart(
@@ -145,7 +152,24 @@ def apart(
     if target.json:
         print_json({"apart": [first, second]})
     else:
-        print_text(f"{first} and {second} are kept apart.")
+        print_text(f"{first} and {second} are kept apart; `langmem-tiers entities allow-merge` takes it back.")
+
+
+def allow_merge(
+    context: typer.Context,
+    first: Annotated[str, typer.Argument(metavar="ENTITY", help="A name or an id.")],
+    second: Annotated[str, typer.Argument(metavar="OTHER", help="Another one.")],
+    *,
+    json: JsonFlag = False,
+) -> None:
+    """Take back that two entities are kept apart; the memory then judges them anew."""
+    target = target_of(context, json=json)
+    with existing_space(target) as space:
+        were = space.graph.allow_merge(first, second)
+    if target.json:
+        print_json({"were_apart": were})
+    else:
+        print_text(f"{first} and {second} {'are' if were else 'were not'} kept apart{' no longer' if were else ''}.")
 
 
 def delete(context: typer.Context, which: Which, *, yes: Yes = False, json: JsonFlag = False) -> None:
@@ -165,3 +189,21 @@ def delete(context: typer.Context, which: Which, *, yes: Yes = False, json: Json
     else:
         gone = as_data(deleted)
         print_text(f"{entity.name} is deleted: {gone['entities']:,} entities, {gone['relations']:,} relations.")
+
+
+def _print(target: Target, found: Sequence[_Shown], printed: Callable[[Sequence[_Shown]], None]) -> None:
+    if target.json:
+        print_json(found)
+    else:
+        printed(found)
+
+
+def _fact(space: Space, entity: Entity) -> str:
+    """Something known of an entity, to tell it from others of its name."""
+    from langmem_tiers.knowledge_graph.wording import predicate_words, relation_words
+
+    known = space.graph.neighbours(entity.id, ended=True, limit=1).relations[:1]
+    return "".join(
+        f"{predicate_words(each)} {each.target}" if each.subject.id == entity.id else relation_words(each)
+        for each in known
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +20,7 @@ from langmem_tiers.cli.graph_printing import (
 )
 from langmem_tiers.cli.target import JsonFlag, Target, target_of
 from langmem_tiers.cli.terminal import print_json, print_text
-from langmem_tiers.errors import AmbiguousEntity, MemoryTiersError, MergeRefused, UnknownEntity, UnknownRelation
+from langmem_tiers.errors import MemoryTiersError, MergeRefused, NaiveDatetime, UnknownEntity, UnknownRelation
 
 if TYPE_CHECKING:
     from langmem_tiers.knowledge_graph.types import Entity, Subgraph
@@ -39,13 +39,7 @@ Most = Annotated[int | None, typer.Option(min=1, metavar="N", help="Most relatio
 _EXPORTS = ("graphml", "json")
 _KINDS = ("svg", "png", "html", *_EXPORTS)
 _TIMELINES = ("svg", "png")
-# The ways out of the errors themselves speak to whoever writes a program.
-_WAYS_OUT: dict[type[MemoryTiersError], str] = {
-    AmbiguousEntity: "Name the one that is meant by its id.",
-    UnknownEntity: "`langmem-tiers entities list` shows those there are.",
-    UnknownRelation: "`langmem-tiers timeline ENTITY` shows the ids of its relations.",
-    MergeRefused: "`langmem-tiers entities show ID` says what each is.",
-}
+_ENTITIES = "`langmem-tiers entities list` shows those there are."
 
 
 def register(app: typer.Typer) -> None:
@@ -94,9 +88,9 @@ def graph(
         elif target.json:
             print_json(subgraph_data(part))
         elif root is None:
-            print_whole(space.name, part, at)
+            print_whole(part, at, wanted.nothing(space, root, part))
         else:
-            print_neighbours(root, part, at)
+            print_neighbours(root, part, at, wanted.nothing(space, root, part))
 
 
 def timeline(
@@ -124,7 +118,7 @@ def timeline(
         elif target.json:
             print_json(timeline_data(found))
         else:
-            print_timeline(found, now)
+            print_timeline(found, now, _none_known(root, known_at))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -171,10 +165,31 @@ class _Wanted:
             limit=self.limit,
         )
 
+    def nothing(self, space: Space, root: Entity | None, part: Subgraph) -> str:
+        """What is said where nothing is shown, and which option shows something."""
+        if part.relations:
+            return ""
+        if self.ended or not replace(self, ended=True, limit=1).part(space)[1].relations:
+            return _none_known(root, self.known_at)
+        when = f"as of {self.as_of}" if self.as_of else "now"
+        believed = f", as believed on {self.known_at}" if self.known_at else ""
+        return f"No relation{_of(root)} holds {when}{believed}; --all-times shows what was and what will be."
+
     def words(self, at: datetime) -> str:
         """Which times a picture shows."""
         shown = "All times" if self.ended else f"As of {self.as_of or f'{at:%Y-%m-%d}'}"
         return shown + (f", as believed on {self.known_at}." if self.known_at else ".")
+
+
+def _none_known(of: Entity | None, known_at: str | None) -> str:
+    """What is said where no relation of an entity, or none at all, was known at a moment, or is now."""
+    if known_at is None:
+        return f"No relation{_of(of)} is known."
+    return f"No relation{_of(of)} was known on {known_at}; without --known-at, what is known now is shown."
+
+
+def _of(entity: Entity | None) -> str:
+    return "" if entity is None else f" of {entity.name}"
 
 
 @contextmanager
@@ -189,10 +204,26 @@ def in_words_of_commands() -> Iterator[None]:
     """Ways out as commands, where an error tells of one for whoever writes a program."""
     try:
         yield
-    except tuple(_WAYS_OUT) as error:
-        if error.way_out == type(error).way_out:
-            error.way_out = _WAYS_OUT[type(error)]
+    except MemoryTiersError as error:
+        error.way_out = _ways_out().get(error.way_out, error.way_out)
         raise
+
+
+def _ways_out() -> dict[str, str]:
+    """By what an error says to whoever writes a program, what it says on the command line."""
+    from langmem_tiers.knowledge_graph import joining, meant, merging, transfer
+
+    return {
+        UnknownEntity.way_out: _ENTITIES,
+        meant.NONE_LIKE: f"No name is like it: {_ENTITIES}",
+        UnknownRelation.way_out: "`langmem-tiers timeline ENTITY` shows the ids of its relations.",
+        MergeRefused.way_out: "`langmem-tiers entities show ID` says what each is.",
+        NaiveDatetime.way_out: "Add one, such as 2024-05-17T10:00+02:00, or Z for UTC.",
+        joining.NO_MERGE: "`langmem-tiers entities merges` lists those that stand.",
+        merging.UNDO: "`langmem-tiers entities unmerge NUMBER` undoes a merge, if they are two.",
+        merging.KEPT_APART: "If they are one, `langmem-tiers entities allow-merge ID ID` takes that back.",
+        transfer.WAY_OUT: "Give a file that `langmem-tiers graph --out FILE.json` wrote.",
+    }
 
 
 def moment_meant(when: str | None, now: datetime) -> datetime:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from langmem_tiers.knowledge_graph.types import (
         Entity,
         GraphChange,
+        KeptApart,
         LikelyPair,
         Merge,
         Paths,
@@ -33,7 +34,6 @@ _OUTCOME = {
     "moved": "It was known, and holds since earlier now.",
     "ended": "It was known, and holds no longer now.",
 }
-_NOTHING = "Nothing is known of it at this time; --all-times shows what was and what will be."
 
 
 def entity_data(entity: Entity) -> dict[str, Any]:
@@ -68,8 +68,8 @@ def timeline_data(timeline: Timeline) -> dict[str, Any]:
     }
 
 
-def print_neighbours(root: Entity, subgraph: Subgraph, at: datetime) -> None:
-    """Print what is around an entity as a tree, each relation once."""
+def print_neighbours(root: Entity, subgraph: Subgraph, at: datetime, nothing: str) -> None:
+    """Print what is around an entity as a tree, each relation once; where there is none, what is said instead."""
     from rich.tree import Tree
 
     below: dict[str, list[Relation]] = {}
@@ -79,14 +79,14 @@ def print_neighbours(root: Entity, subgraph: Subgraph, at: datetime) -> None:
     _add_relations(tree, root.id, below, {root.id}, at)
     print_rich(tree)
     if not subgraph.relations:
-        print_text(_NOTHING)
+        print_text(nothing)
     _print_cut(subgraph.cut)
 
 
-def print_whole(name: str, subgraph: Subgraph, at: datetime) -> None:
-    """Print all relations as a table, those of the best connected first."""
+def print_whole(subgraph: Subgraph, at: datetime, nothing: str) -> None:
+    """Print all relations as a table, those of the best connected first; where there is none, what is said instead."""
     if not subgraph.relations:
-        print_text(f"{name}: no relations at this time.")
+        print_text(nothing)
         return
     table = _table("who or what", "relation", "", "when", "id")
     place_of = {entity.id: place for place, entity in enumerate(subgraph.entities)}
@@ -99,11 +99,11 @@ def print_whole(name: str, subgraph: Subgraph, at: datetime) -> None:
     _print_cut(subgraph.cut)
 
 
-def print_timeline(timeline: Timeline, at: datetime) -> None:
+def print_timeline(timeline: Timeline, at: datetime, nothing: str) -> None:
     """Print the relations of an entity in the order they began, with when that was learned."""
     print_rich(_heading(timeline.entity))
     if not timeline.relations:
-        print_text("Nothing is known of it.")
+        print_text(nothing)
         return
     table = _table("when", "what", "believed since", "id")
     for each in timeline.relations:
@@ -139,20 +139,21 @@ def print_history(history: Sequence[Relation], at: datetime) -> None:
 
 
 def print_changes(changes: Sequence[GraphChange]) -> None:
-    """Print what began and what ended."""
+    """Print what began and what ended, and what was said but displaced by something else."""
     for each in changes:
-        print_text(hanging(f"{each.at:%Y-%m-%d}  {each.what}  {each.relation.id}  ", _plain(each.relation)))
+        told = _sentence(each.relation, each.at) if each.what == "displaced" else (_plain(each.relation),)
+        print_text(hanging(f"{each.at:%Y-%m-%d}  {each.what}  {each.relation.id}  ", "  ".join(told)))
     if not changes:
         print_text("Nothing changed.")
 
 
-def print_paths(start: str, end: str, paths: Paths, at: datetime) -> None:
-    """Print the ways from one entity to another."""
+def print_paths(paths: Paths, at: datetime, nothing: str) -> None:
+    """Print the ways from one entity to another; where there is none, what is said instead."""
     for place, path in enumerate(paths.paths, 1):
         print_text(f"{place}.")
         print_relations(path, at)
     if not paths.paths:
-        print_text(f"No way leads from {start} to {end} at this time.")
+        print_text(nothing)
     _print_cut(paths.cut)
 
 
@@ -182,21 +183,32 @@ def print_merges(merges: Sequence[Merge]) -> None:
     """Print what was merged, and how to undo it."""
     for each in merges:
         undone = f"; undone {each.undone_at:%Y-%m-%d}" if each.undone_at else ""
-        told = f"{_known(each.source)} is {_known(each.target)}: {each.reason}{undone}"
+        told = f"{_named(each.source)} is {_named(each.target)}: {each.reason}{undone}"
         print_text(hanging(f"{each.id:>5}  {each.at:%Y-%m-%d}  ", told))
     if not merges:
         print_text("Nothing was merged.")
 
 
-def print_pairs(pairs: Sequence[LikelyPair]) -> None:
-    """Print those that may be the same."""
+def print_pairs(pairs: Sequence[LikelyPair], facts: Mapping[str, str]) -> None:
+    """Print those that may be the same, with something known of each, by its id."""
     for each in pairs:
-        told = f"{_known(each.first)} and {_known(each.second)}: {each.reason}"
-        print_text(hanging(f"{each.score:.2f}  ", told))
+        print_text(hanging(f"{each.score:.2f}  ", f"{each.reason}:"))
+        for one in (each.first, each.second):
+            print_text(hanging("      ", _named(one) + (f": {facts[one.id]}" if facts.get(one.id) else "")))
     if pairs:
         print_text("`langmem-tiers entities merge ID ID` makes them one, `entities apart ID ID` keeps them two.")
     else:
         print_text("No two entities look the same.")
+
+
+def print_apart(pairs: Sequence[KeptApart]) -> None:
+    """Print those that are not the same."""
+    for each in pairs:
+        print_text(hanging("", f"{_named(each.first)} and {_named(each.second)}: {each.reason}"))
+    if pairs:
+        print_text("`langmem-tiers entities allow-merge ID ID` takes it back.")
+    else:
+        print_text("No two entities are kept apart.")
 
 
 def _add_relations(
@@ -283,6 +295,11 @@ def _heading(entity: Entity) -> Text:
 
 def _known(entity: Entity) -> str:
     return f"{_name(entity.name)} ({entity.type})"
+
+
+def _named(entity: Entity) -> str:
+    """An entity with its id: others may have the same name."""
+    return f"{_known(entity)} [{entity.id}]"
 
 
 def _name(text: str) -> str:

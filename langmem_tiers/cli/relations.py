@@ -156,7 +156,9 @@ def between(
         if target.json:
             print_json({"paths": [[relation_data(each) for each in way] for way in found.paths], "cut": found.cut})
         else:
-            print_paths(ends[0].name, ends[1].name, found, space.memory.clock())
+            when = "" if all_times else f" as of {as_of}" if as_of else " now; --all-times looks at all times"
+            nothing = f"No way leads from {ends[0].name} to {ends[1].name} in {depth} steps{when}."
+            print_paths(found, space.memory.clock(), nothing)
 
 
 def changes(

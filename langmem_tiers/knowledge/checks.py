@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from math import isfinite
 from typing import Any, get_args
 
 import orjson
@@ -21,6 +22,7 @@ DEFAULT_CATEGORY = "general"
 _MOST_TAGS = 20
 _LONGEST_TAG = 64
 _LONGEST_METADATA = 10_000
+_AS_GIVEN = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
 
 
 def new_id() -> str:
@@ -106,14 +108,36 @@ def metadata(given: Mapping[str, Any] | None, settings: Settings) -> dict[str, A
     """
     if given is not None and not isinstance(given, Mapping):
         raise arguments.refused(given, "metadata", "a dict of JSON values")
+    held = dict(given or {})
     try:
-        stored = orjson.dumps(dict(given or {}))
+        stored = orjson.dumps(held, option=_AS_GIVEN)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"The metadata can not be kept: {error}.", way_out="Give a dict of JSON values.") from error
+    _require_json(held)
     if len(stored) > _LONGEST_METADATA:
         raise InvalidInput("The metadata is too long.", way_out="Keep it under 10,000 characters.")
     kept: dict[str, Any] = orjson.loads(stored)
     return storable.values_without_secrets(kept, "metadata", settings)
+
+
+def _require_json(held: Any) -> None:
+    """Nothing, where values come back as they were given: JSON has no NaN, no infinity and no UUID.
+
+    Raises:
+        InvalidInput: one of them would come back as another one.
+    """
+    waiting = [("", held)]
+    while waiting:
+        where, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [(f"{where}.{key}" if where else key, each) for key, each in value.items()]
+        elif isinstance(value, list | tuple):
+            waiting += [(f"{where}[{place}]", each) for place, each in enumerate(value)]
+        elif not isinstance(value, str | int | float | None) or (isinstance(value, float) and not isfinite(value)):
+            raise InvalidInput(
+                f"The metadata can not be kept: {where[:80]!a} is {str(value)[:40]!a}, which JSON has no way to write.",
+                way_out="Give texts, finite numbers, true, false, null, and lists and dicts of these.",
+            )
 
 
 def name(given: str | None, what: str) -> str | None:

@@ -16,10 +16,13 @@ from sqlalchemy import Connection
 from langmem_tiers import arguments
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.errors import InvalidInput, InvalidPeriod
-from langmem_tiers.knowledge_graph import periods, predicates, resolving, walking
+from langmem_tiers.knowledge_graph import once, periods, predicates, resolving, walking
+from langmem_tiers.knowledge_graph.displaced import contradicted, displaced
+from langmem_tiers.knowledge_graph.happened import events
 from langmem_tiers.knowledge_graph.types import (
     Entity,
     GraphChange,
+    GraphEvidence,
     Paths,
     Relation,
     Subgraph,
@@ -34,8 +37,10 @@ from langmem_tiers.storage.change_log import moment
 if TYPE_CHECKING:
     import networkx as nx
 
+    from langmem_tiers.knowledge_graph.once import Told
     from langmem_tiers.space import Space
-    from langmem_tiers.storage.relations import RelationRow
+    from langmem_tiers.storage.entities import EntityRow
+    from langmem_tiers.storage.relations import RelationRow, VersionRow
 
 # Steps of a way between two entities.
 _LONGEST_WAY = 6
@@ -52,43 +57,80 @@ class Answering:
     def entities(self, numbers: Iterable[int]) -> dict[int, Entity]:
         """Entities that stand, by number."""
         rows = self.view.entities
-        return {number: entities.entity(rows[number], {}) for number in numbers if number in rows}
+        return {number: self._entity(rows[number]) for number in numbers if number in rows}
+
+    def _entity(self, row: EntityRow) -> Entity:
+        return entities.entity(row._replace(aliases=self.view.aliases(row.number)), {})
 
     def relations(self, numbers: Collection[int], known_at: int | None) -> list[Relation]:
-        """Relations as they were believed at a moment, in this order, with what they rest on."""
+        """Relations as they were believed at a moment, in this order and each fact once, with what they rest on."""
         rows = [self.view.relations[number] for number in numbers]
+        noted = [(row, version_at(row, known_at) or displaced(row, known_at)) for row in rows]
+        told = once.told(self.view, ((row, version) for row, version in noted if version is not None))
+        causes = self._causes(each.version for each in told)
+        known = self._ends((*rows, *causes))
+        caused = {row.number: relations.cause(row, known) for row in causes}
+        rests = self._rests(told, known_at)
+        made = [
+            (each.row.believed, relations.relation(each.row, each.version, known, caused, rests[each.row.number]))
+            for each in told
+        ]
+        return [one if believed else replace(one, withdrawn=True) for believed, one in made]
+
+    def _rests(self, told: Sequence[Told], known_at: int | None) -> dict[int, tuple[GraphEvidence, ...]]:
+        """What relations rest on, with what those do that say the same."""
+        also = once.repeated(self.view, told, known_at)
+        behind = {each.row.number: [*each.numbers, *also.get(each.row.number, ())] for each in told}
+        rests = relations.evidence(self.connection, self.space, [one for those in behind.values() for one in those])
+        by_drawer = {
+            number: {each.drawer: each for one in reversed(those) for each in rests.get(one, ())}
+            for number, those in behind.items()
+        }
+        return {number: tuple(held[drawer] for drawer in sorted(held)) for number, held in by_drawer.items()}
+
+    def _causes(self, versions: Iterable[VersionRow]) -> list[RelationRow]:
+        """The relations that made others so."""
+        numbers = {version.cause for version in versions if version.cause is not None}
+        return [self.view.relations[number] for number in numbers if number in self.view.relations]
+
+    def _ends(self, rows: Iterable[RelationRow]) -> dict[int, Entity]:
+        """The entities that relations are between, by the numbers said."""
         ends = {number: self.view.canonical(number) for row in rows for number in _named(row)}
         standing = self.entities(set(ends.values()))
-        known = {number: standing[end] for number, end in ends.items()}
-        rests = relations.evidence(self.connection, self.space, list(numbers))
-        made = []
-        for row in rows:
-            version = version_at(row, known_at)
-            if version is not None:
-                cause = None if version.cause is None else self.view.relations.get(version.cause)
-                causes = {} if cause is None else {cause.number: cause.id}
-                one = relations.relation(row, version, known, causes, tuple(rests.get(row.number, ())))
-                made.append(one if row.believed else replace(one, withdrawn=True))
-        return made
+        return {number: standing[end] for number, end in ends.items()}
 
 
-def neighbours(
-    space: Space,
-    which: Sequence[str],
-    *,
-    depth: int = 1,
-    predicates: Collection[str] | None = None,
-    as_of: When | None = None,
-    known_at: When | None = None,
-    ended: bool = False,
-    mentioned: bool = False,
-    limit: int | None = None,
-) -> Subgraph:
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """Which relations somebody asks for, as they say it; see `KnowledgeGraph.neighbours`."""
+
+    predicates: Collection[str] | None = None
+    as_of: When | None = None
+    known_at: When | None = None
+    ended: bool = False
+    mentioned: bool = False
+
+    def asked(self, now: datetime) -> Asked:
+        """The same, checked and in numbers. Of a year, month or day: what held at some time in it."""
+        first, behind = periods.span(now if self.as_of is None else self.as_of, now=now)
+        known = None if self.known_at is None else periods.span(self.known_at, now=now)[1]
+        every = arguments.flag(self.ended, "ended")
+        of = None if self.predicates is None else arguments.texts(self.predicates, "predicates")
+        return Asked(
+            first=None if every else to_millis(first),
+            last=None if every else to_millis(behind) - 1,
+            known_at=None if known is None else to_millis(known) - 1,
+            predicates=None if of is None else frozenset(map(predicates.normalise, of)),
+            mentioned=arguments.flag(self.mentioned, "mentioned"),
+        )
+
+
+def neighbours(space: Space, which: Sequence[str], wanted: Wanted, *, depth: int, limit: int | None) -> Subgraph:
     """What is around entities; see `KnowledgeGraph.neighbours`."""
     settings, now = space.memory.settings.graph, space.memory.clock()
-    steps = arguments.whole(depth, "depth", least=1, most=settings.depth)
+    steps = _steps(depth, settings.depth)
     most = arguments.optional_whole(limit, "limit", least=1)
-    asked = _asked(now, as_of, known_at, ended=ended, mentioned=mentioned, of=predicates)
+    asked = wanted.asked(now)
     limits = Limits(
         depth=steps,
         fan_out=settings.fan_out,
@@ -113,21 +155,9 @@ def around(answer: Answering, starts: Sequence[int], asked: Asked, limits: Limit
     )
 
 
-def paths(
-    space: Space,
-    start: str,
-    end: str,
-    *,
-    depth: int = 4,
-    limit: int = 5,
-    as_of: When | None = None,
-    known_at: When | None = None,
-    ended: bool = False,
-    mentioned: bool = False,
-) -> Paths:
+def paths(space: Space, start: str, end: str, wanted: Wanted, *, depth: int, limit: int) -> Paths:
     """How two entities are connected; see `KnowledgeGraph.paths`."""
-    settings, now = space.memory.settings.graph, space.memory.clock()
-    asked = _asked(now, as_of, known_at, ended=ended, mentioned=mentioned)
+    settings, asked = space.memory.settings.graph, wanted.asked(space.memory.clock())
     limits = Limits(
         depth=arguments.whole(depth, "depth", least=1, most=_LONGEST_WAY),
         fan_out=settings.fan_out,
@@ -146,12 +176,13 @@ def paths(
 
 
 def timeline(space: Space, entity: str, *, known_at: When | None = None, limit: int | None = None) -> Timeline:
-    """Everything that ever held of an entity; see `KnowledgeGraph.timeline`. What is cut is what began first."""
+    """Everything that was ever said of an entity; see `KnowledgeGraph.timeline`. What is cut is what began first."""
     most = arguments.optional_whole(limit, "limit", least=1) or space.memory.settings.graph.results
-    asked = _asked(space.memory.clock(), None, known_at, ended=True)
+    asked = Wanted(known_at=known_at, ended=True).asked(space.memory.clock())
     with answering(space) as answer:
         number = resolving.required(answer.view, arguments.text(entity, "entity"))
-        rows = [answer.view.relations[each] for each in answer.view.edges(number, asked, FOREVER)[0]]
+        held = [answer.view.relations[each] for each in answer.view.edges(number, asked, FOREVER)[0]]
+        rows = [*held, *(row for row in answer.view.incident(number) if contradicted(row, asked.known_at))]
         ordered = sorted(rows, key=lambda row: (_began(row, asked.known_at), row.number))
         shown = [row.number for row in ordered[-most:]]
         cut = (walking.cut_words(answer.view, number, len(shown), len(rows)),) if len(shown) < len(rows) else ()
@@ -170,13 +201,15 @@ def changes(
     first = to_millis(periods.span(since, now=now)[0])
     behind = to_millis(now) + 1 if until is None else to_millis(periods.span(until, now=now)[1])
     if behind <= first:
+        if until is None:
+            raise InvalidPeriod("The first moment is still to come.", way_out="Name the second one, too.")
         raise InvalidPeriod("The second moment lies before the first.", way_out="Name the earlier one first.")
     with answering(space) as answer:
-        events = sorted(_events(answer.view, first, behind, _whose(answer.view, entity)))
-        found = {each.number: each for each in answer.relations({number for _, _, number in events}, None)}
+        rows = once.rows(answer.view, _whose(answer.view, entity))
+        happened = sorted(events(rows, first, behind))
+        found = {each.number: each for each in answer.relations({event.number for event in happened}, None)}
         return tuple(
-            GraphChange(at=from_millis(at), what="ended" if not began else "began", relation=found[number])
-            for at, began, number in events
+            GraphChange(at=from_millis(event.at), what=event.what, relation=found[event.number]) for event in happened
         )
 
 
@@ -186,7 +219,8 @@ def networkx(space: Space, *, as_of: When | None = None, known_at: When | None =
     Nodes have `name` and `type`, and entities their `id`; edges have the `id`, `predicate`, `kind`, `confidence` and
     times of the relation. Times are texts in ISO 8601, and what is not known is left out, as in GraphML.
     """
-    asked = _asked(space.memory.clock(), as_of, known_at, ended=as_of is None, mentioned=True)
+    wanted = Wanted(as_of=as_of, known_at=known_at, ended=as_of is None, mentioned=True)
+    asked = wanted.asked(space.memory.clock())
     with answering(space) as answer:
         return _copied(answer.view, asked)
 
@@ -199,26 +233,13 @@ def answering(space: Space) -> Iterator[Answering]:
         yield Answering(view=view, connection=connection, space=store.key)
 
 
-def _asked(
-    now: datetime,
-    as_of: When | None,
-    known_at: When | None,
-    *,
-    ended: bool = False,
-    mentioned: bool = False,
-    of: Collection[str] | None = None,
-) -> Asked:
-    """The relations that are asked for. Of a year, month or day: what held at some time in it."""
-    first, behind = periods.span(now if as_of is None else as_of, now=now)
-    known = None if known_at is None else periods.span(known_at, now=now)[1]
-    every = arguments.flag(ended, "ended")
-    return Asked(
-        first=None if every else to_millis(first),
-        last=None if every else to_millis(behind) - 1,
-        known_at=None if known is None else to_millis(known) - 1,
-        predicates=None if of is None else frozenset(map(predicates.normalise, arguments.texts(of, "predicates"))),
-        mentioned=arguments.flag(mentioned, "mentioned"),
-    )
+def _steps(depth: int, most: int) -> int:
+    steps = arguments.whole(depth, "depth", least=1)
+    if steps > most:
+        raise InvalidInput(
+            f"{steps:,} steps are more than the {most} that Settings.graph.depth allows.", way_out="Go less far."
+        )
+    return steps
 
 
 def _named(row: RelationRow) -> tuple[int, ...]:
@@ -236,17 +257,6 @@ def _whose(view: GraphView, entity: str | None) -> Iterable[RelationRow]:
     return view.incident(resolving.required(view, arguments.text(entity, "entity")))
 
 
-def _events(view: GraphView, first: int, behind: int, rows: Iterable[RelationRow]) -> Iterator[tuple[int, bool, int]]:
-    """Moment, whether it is a beginning, and the relation, of what was stated and is believed."""
-    for row in rows:
-        version = version_at(row, None) if row.kind == "stated" else None
-        if version is None:
-            continue
-        start, end = bounds(version)
-        if start < end:
-            yield from ((at, at == start, row.number) for at in (start, end) if first <= at < behind)
-
-
 def _copied(view: GraphView, asked: Asked) -> nx.MultiDiGraph:
     import networkx as nx
 
@@ -254,7 +264,7 @@ def _copied(view: GraphView, asked: Asked) -> nx.MultiDiGraph:
     for node, data in view.graph.nodes(data=True):
         if isinstance(node, int):
             copy.add_node(node, id=data["id"], name=data["name"], type=data["type"])
-    for row in view.relations.values():
+    for row in once.rows(view, view.relations.values(), asked.known_at):
         version = version_at(row, asked.known_at)
         if version is None or not asked.holds(*bounds(version)) or not view.drawn(row):
             continue

@@ -14,7 +14,9 @@ from langmem_tiers.errors import AmbiguousEntity, UnknownEntity
 from langmem_tiers.knowledge import checks
 from langmem_tiers.knowledge.types import Authority
 from langmem_tiers.knowledge_graph import naming
+from langmem_tiers.knowledge_graph.telling_apart import told_apart
 from langmem_tiers.knowledge_graph.types import Entity, GraphPath
+from langmem_tiers.knowledge_graph.whole import whole
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import entities
 from langmem_tiers.storage.entities import NewEntity
@@ -66,8 +68,9 @@ class Entering:
             AmbiguousEntity: several have this name.
         """
         of_type = naming.check_type(named.type)
-        aliases = [naming.check(alias, secrets=self._secrets_kept) for alias in named.aliases]
         found = _named(self._connection, self._space, named.name, of_type)
+        own = named.name if found is None else found.name
+        aliases = [naming.check_alias(alias, own, secrets=self._secrets_kept) for alias in named.aliases]
         news = {} if found is None else self._news(found, named, of_type)
         here = self._read(self._made(named, of_type)) if found is None else found
         if news:
@@ -111,7 +114,7 @@ class Entering:
 
     def _add(self, own: Entity, aliases: Sequence[str], evidence: Sequence[Evidence]) -> bool:
         """Add names and evidence; whether any of them is new."""
-        others = [alias for alias in aliases if naming.slug(alias) != naming.slug(own.name)]
+        others = [alias for alias in naming.names(own.name, aliases) if not naming.is_self(alias)]
         added = entities.add_aliases(self._connection, self._space, own.number, others, self._now)
         return added + entities.add_evidence(self._connection, self._space, own.number, evidence) > 0
 
@@ -129,7 +132,8 @@ def find(connection: Connection, space: str, which: str, *, type: str | None = N
     if named is None:
         return None
     standing = entities.canonical(connection, space, named.number)
-    return entities.by_numbers(connection, space, [standing], evidence=True)[standing]
+    found = entities.by_numbers(connection, space, [standing], evidence=True)
+    return whole(connection, space, [found[standing]], evidence=True)[0]
 
 
 def new_id() -> str:
@@ -153,7 +157,8 @@ def _named(connection: Connection, space: str, name: str, of_type: str) -> Entit
     fitting = _fitting([known[number] for number in sorted(set(ends.values()))], of_type)
     if len(fitting) > 1:
         raise AmbiguousEntity(
-            f"{len(fitting)} entities are called {name[:80]!a}.", ids=tuple(each.id for each in fitting)
+            f"{len(fitting)} entities are called {name[:80]!a}: {told_apart(connection, space, fitting)}.",
+            ids=tuple(each.id for each in fitting),
         )
     if not fitting:
         return None

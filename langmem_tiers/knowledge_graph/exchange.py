@@ -1,14 +1,17 @@
 """The JSON form of a graph: what stands in it, and what makes a file none of it.
 
 Everything has both times. Entities and relations go by their ids; a drawer that something rests on goes by its number
-and the hash of what it holds, so that another space's drawer is never taken for it.
+and the hash of what it holds, so that another space's drawer is never taken for it. `checksum` is the SHA-256 of the
+whole without it, as JSON with sorted keys and no blanks; a file without one is not checked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
 from typing import Annotated, Any, Literal
 
+import orjson
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
 from langmem_tiers.clock import require_aware
@@ -18,6 +21,7 @@ from langmem_tiers.types import Origin
 
 FORMAT = "langmem-tiers graph"
 VERSION = 1
+CHECKSUM = "checksum"
 
 _Moment = Annotated[AwareDatetime, AfterValidator(require_aware)]
 _Id = Annotated[str, Field(pattern="^[0-9a-f]{12}$")]
@@ -26,6 +30,21 @@ _Words = Annotated[str, Field(min_length=1, max_length=200)]
 _Share = Annotated[int, Field(ge=0, le=100)]
 _Authority = Annotated[int, Field(ge=0, le=3)]
 _Reason = Annotated[str, Field(max_length=500)]
+
+
+def sealed(graph: Mapping[str, Any]) -> bytes:
+    """A graph as a file, with the checksum of what it holds."""
+    head = {"format": FORMAT, "version": VERSION, CHECKSUM: checksum(graph)}
+    return orjson.dumps({**head, **_unsealed(graph)}, option=orjson.OPT_INDENT_2)
+
+
+def checksum(graph: Mapping[str, Any]) -> str:
+    """The checksum of what a graph holds, the same for all ways to write it down."""
+    return f"sha256:{sha256(orjson.dumps(_unsealed(graph), option=orjson.OPT_SORT_KEYS)).hexdigest()}"
+
+
+def _unsealed(graph: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: part for name, part in graph.items() if name != CHECKSUM}
 
 
 class _Record(BaseModel):

@@ -10,7 +10,7 @@ import orjson
 from sqlalchemy import Connection, select
 
 from langmem_tiers.clock import from_millis
-from langmem_tiers.knowledge_graph.exchange import FORMAT, VERSION
+from langmem_tiers.knowledge_graph.exchange import FORMAT, VERSION, sealed
 from langmem_tiers.storage import entities, merges, relations
 from langmem_tiers.storage.entities import EntityRow
 from langmem_tiers.storage.relations import RelationRow, VersionRow
@@ -26,7 +26,7 @@ def as_json(space: Space) -> bytes:
     """The graph of one moment."""
     with space.memory.use(space.name) as store, store.reading() as connection:
         graph = _graph(connection, store.key)
-    return orjson.dumps(graph, option=orjson.OPT_INDENT_2)
+    return sealed(graph)
 
 
 def _graph(connection: Connection, space: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from langmem_tiers.knowledge_graph.types import (
     GraphDeleted,
     GraphEvidence,
     GraphStats,
+    KeptApart,
     LikelyPair,
     Merge,
     Paths,
@@ -253,10 +254,7 @@ class KnowledgeGraph:
             UnknownEntity, AmbiguousEntity: no entity, or several, of this name.
             InvalidPeriod: no date.
         """
-        from langmem_tiers.knowledge_graph import asking
-
-        return asking.neighbours(
-            self._space,
+        return self.subgraph(
             [entity],
             depth=depth,
             predicates=predicates,
@@ -282,17 +280,8 @@ class KnowledgeGraph:
         """What is around several entities; see `neighbours`."""
         from langmem_tiers.knowledge_graph import asking
 
-        return asking.neighbours(
-            self._space,
-            entities,
-            depth=depth,
-            predicates=predicates,
-            as_of=as_of,
-            known_at=known_at,
-            ended=ended,
-            mentioned=mentioned,
-            limit=limit,
-        )
+        wanted = asking.Wanted(predicates=predicates, as_of=as_of, known_at=known_at, ended=ended, mentioned=mentioned)
+        return asking.neighbours(self._space, entities, wanted, depth=depth, limit=limit)
 
     def paths(
         self,
@@ -309,26 +298,17 @@ class KnowledgeGraph:
         """How two entities are connected: the shortest ways, of at most `depth` steps (6 at most)."""
         from langmem_tiers.knowledge_graph import asking
 
-        return asking.paths(
-            self._space,
-            start,
-            end,
-            depth=depth,
-            limit=limit,
-            as_of=as_of,
-            known_at=known_at,
-            ended=ended,
-            mentioned=mentioned,
-        )
+        wanted = asking.Wanted(as_of=as_of, known_at=known_at, ended=ended, mentioned=mentioned)
+        return asking.paths(self._space, start, end, wanted, depth=depth, limit=limit)
 
     def timeline(self, entity: str, *, known_at: When | None = None, limit: int | None = None) -> Timeline:
-        """Everything that ever held of an entity, in the order it began."""
+        """Everything that was ever said of an entity, in the order it began, also what was contradicted since."""
         from langmem_tiers.knowledge_graph import asking
 
         return asking.timeline(self._space, entity, known_at=known_at, limit=limit)
 
     def changes(self, since: When, until: When | None = None, *, entity: str | None = None) -> tuple[GraphChange, ...]:
-        """What began and what ended between two moments, in order; of one entity, or of all."""
+        """What began, ended or was displaced between two moments, in order; of one entity, or of all."""
         from langmem_tiers.knowledge_graph import asking
 
         return asking.changes(self._space, since, until, entity=entity)
@@ -359,7 +339,7 @@ class KnowledgeGraph:
         return merging.merge(self._space, source, target, reason=reason, origin=origin)
 
     def unmerge(self, merge: int) -> Merge:
-        """Undo a merge; the two are kept apart from now on.
+        """Undo a merge. Two that the memory merged, or could, are kept apart until `allow_merge` takes that back.
 
         Raises:
             UnknownEntity: no merge has this id, or it was undone before.
@@ -381,10 +361,26 @@ class KnowledgeGraph:
         return merging.likely_pairs(self._space, limit=limit)
 
     def keep_apart(self, first: str, second: str) -> None:
-        """Note that two entities are not the same, whatever they are called."""
+        """Note that two entities are not the same, whatever they are called; `allow_merge` takes it back."""
         from langmem_tiers.knowledge_graph import merging
 
         merging.keep_apart(self._space, first, second)
+
+    def kept_apart(self) -> tuple[KeptApart, ...]:
+        """Those that are not the same, because somebody said so or a merge of them was undone."""
+        from langmem_tiers.knowledge_graph import merging
+
+        return merging.kept_apart(self._space)
+
+    def allow_merge(self, first: str, second: str) -> bool:
+        """Take back that two entities are kept apart, and let the memory judge them anew; whether they were.
+
+        Raises:
+            UnknownEntity, AmbiguousEntity: no entity, or several, of this name.
+        """
+        from langmem_tiers.knowledge_graph import merging
+
+        return merging.allow_merge(self._space, first, second)
 
     # In and out.
 

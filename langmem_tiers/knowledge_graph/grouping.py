@@ -9,9 +9,10 @@ from sqlalchemy import Connection
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.knowledge_graph import predicates, values
+from langmem_tiers.knowledge_graph.displaced import displaced
 from langmem_tiers.knowledge_graph.landing import Held
 from langmem_tiers.knowledge_graph.settling import Settled, Stated, settle
-from langmem_tiers.knowledge_graph.types import Exactness, RelationKind, Value, VersionReason
+from langmem_tiers.knowledge_graph.types import DISPLACING, Exactness, RelationKind, Value, VersionReason
 from langmem_tiers.storage import entities, relations
 from langmem_tiers.storage.relations import RelationRow, VersionRow
 
@@ -151,7 +152,7 @@ def _counts(row: RelationRow, drafts: Mapping[int, Draft]) -> bool:
     """Whether a relation is to be settled: what is withdrawn only because another one holds may hold again."""
     if row.number in drafts:
         return True
-    return bool(row.versions) and (row.believed or row.last.reason == "contradicted")
+    return bool(row.versions) and (row.believed or displaced(row, None) is not None)
 
 
 def _keys(connection: Connection, space: str, rows: Iterable[RelationRow]) -> dict[int, Hashable]:
@@ -176,16 +177,16 @@ def _news(row: RelationRow, draft: Draft | None, end: Settled) -> VersionRow | N
             return None
         return _version(Draft.of(last)._replace(reason="restored"), end)
     version = _version(draft, end)
-    if last is not None and end.believed and end.end == last.valid_to:
+    if last is not None and end.reason not in DISPLACING and end.end == last.valid_to:
         return version._replace(reason=draft.reason, cause=None)
     return version
 
 
 def _as_stored(last: VersionRow, end: Settled) -> bool:
-    if not end.believed:
-        return last.until is not None
-    if last.until is not None or last.valid_to != end.end:
+    if end.believed != (last.until is None) or last.valid_to != end.end:
         return False
+    if end.reason in DISPLACING:
+        return (last.reason, last.cause) == (end.reason, end.cause)
     return end.cause is None or last.cause is None or end.cause == last.cause
 
 

@@ -6,7 +6,8 @@ nodes, and of the inner ones those that change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from sys import intern
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -71,6 +72,7 @@ def grown(
         names=_names(view, old_people, people),
         ids=_ids(view, old_people, people),
         around=_around(view, now_people, gone, come),
+        merged=_merged(view, now_people, old_people | people.keys()),
         lost=not (old_people <= people.keys() and old_links <= links.keys()),
     )
 
@@ -131,6 +133,17 @@ def _moved(view: GraphView, now: Mapping[int, EntityRow], changed: set[int]) -> 
 def _stands(entities: Mapping[int, EntityRow], number: int) -> tuple[bool, int | None]:
     row = entities.get(number)
     return row is not None, None if row is None else row.merged_into
+
+
+def _merged(view: GraphView, now: Mapping[int, EntityRow], changed: Collection[int]) -> Mapping[int, tuple[int, ...]]:
+    """What was merged into what, found anew where a merge is among the changes."""
+    if all(_stands(each, number)[1] is None for number in changed for each in (view.entities, now)):
+        return view.merged
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for number, row in now.items():
+        if row.merged_into is not None:
+            found[canonical(now, number)].append(number)
+    return {root: tuple(sorted(numbers)) for root, numbers in found.items()}
 
 
 def _renew_nodes(editing: _Editing, view: GraphView, now: Mapping[int, EntityRow], changed: Iterable[int]) -> None:

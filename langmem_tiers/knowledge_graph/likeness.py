@@ -22,6 +22,8 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _ROMAN = re.compile(r"[ivx]{1,5}")
 _UNDECOMPOSED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i", "ß": "ss"})
 _LONG = 6  # letters from which on a name is long enough for a slip of the pen to be likelier than another name
+LOOKALIKE = 99
+"""The score of two names that are written with other letters of the same looks."""
 _ALIKE = 80
 _NEARLY = 85
 
@@ -35,6 +37,7 @@ class Likeness(NamedTuple):
 
 
 _OTHER = Likeness("other", 0, "other names")
+ALIKE = Likeness("like", LOOKALIKE, "letters that only look alike")
 
 
 def compare(first: str, second: str, first_type: str = "other", second_type: str = "other") -> Likeness:
@@ -46,13 +49,13 @@ def compare(first: str, second: str, first_type: str = "other", second_type: str
         >>> compare("iPhone 12", "iPhone 13", "item", "item").kind
         'other'
     """
+    one, other = slug(first), slug(second)
+    if look_alike(first, second):
+        return ALIKE
     if not compatible(first_type, second_type):
         return Likeness("other", 0, "of another type")
-    one, other = slug(first), slug(second)
     if one == other:
         return Likeness("same", 100, "the same name")
-    if _skeleton(one) == _skeleton(other):
-        return Likeness("like", 99, "letters that only look alike")
     if differ := _numbers(one, other):
         return differ
     kind = first_type if second_type == "other" else second_type
@@ -62,6 +65,16 @@ def compare(first: str, second: str, first_type: str = "other", second_type: str
 def compatible(first: str, second: str) -> bool:
     """Whether one entity may be said to be of both types."""
     return first == second or "other" in {first, second} or {first, second} in tables.EXCHANGEABLE
+
+
+def look_alike(first: str, second: str) -> bool:
+    """Whether two names look the same and are written with other letters."""
+    return not (first.isascii() and second.isascii()) and shape(first) == shape(second) and slug(first) != slug(second)
+
+
+def shape(name: str) -> str:
+    """What a name looks like, whatever alphabet its letters are of: 'anna' for an Anna with a Cyrillic letter."""
+    return slug(name.translate(tables.LOOKALIKE_CAPITALS)).translate(tables.LOOKALIKES)
 
 
 def folded(name: str) -> str:
@@ -82,10 +95,6 @@ def _ratio(first: str, second: str) -> int:
     from rapidfuzz import fuzz
 
     return round(fuzz.ratio(first, second))
-
-
-def _skeleton(name: str) -> str:
-    return name.translate(tables.LOOKALIKES)
 
 
 def _numbers(one: str, other: str) -> Likeness | None:
@@ -259,16 +268,16 @@ def _organisations(one: str, other: str) -> Likeness:
         if form and another and form != another:
             return Likeness("like", 90, "another legal form")
         return Likeness("same", 97, "the same but for its legal form")
-    even = _even(one, other)
-    if even is not None:
-        return even
-    words, others = here.split(), there.split()
+    return _even(one, other) or _part_of_company(here.split(), there.split()) or _spelled_alike(here, there)
+
+
+def _part_of_company(words: list[str], others: list[str]) -> Likeness | None:
     if _acronym(words, others) or _acronym(others, words):
         return Likeness("like", 82, "the initials of the other")
     extra = set(words) ^ set(others)
     if (set(words) < set(others) or set(others) < set(words)) and extra <= tables.OF_COMPANIES:
         return Likeness("like", 85, "one tells more of what it is")
-    return _spelled_alike(here, there)
+    return None
 
 
 def _company(name: str) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import UnknownRelation
 from langmem_tiers.knowledge_graph import entering, naming
 from langmem_tiers.knowledge_graph.types import Entity, EntityType, GraphStats, Relation
+from langmem_tiers.knowledge_graph.whole import whole
 from langmem_tiers.storage import entities as entity_rows
 from langmem_tiers.storage import relations
 from langmem_tiers.storage.schema import entity_pairs
@@ -34,7 +35,8 @@ def entities(space: Space, *, type: EntityType | None, text: str | None, limit: 
     of_type = None if type is None else naming.check_type(arguments.text(type, "type"))
     named = arguments.optional_text(text, "text")
     with space.memory.use(space.name) as store, store.reading() as connection:
-        return tuple(entity_rows.find(connection, store.key, type=of_type, text=named, limit=most))
+        found = entity_rows.find(connection, store.key, type=of_type, text=named, limit=most)
+        return tuple(whole(connection, store.key, found))
 
 
 def relation(space: Space, which: str) -> Relation | None:

@@ -11,6 +11,7 @@ from langmem_tiers.knowledge_graph.types import Entity, FoundBy, Match
 if TYPE_CHECKING:
     from langmem_tiers.knowledge_graph.graph import KnowledgeGraph
 
+NONE_LIKE = "No name is like it."
 _SHOWN = 8
 _SAID = 60
 # What is like in spelling or meaning is offered, and not taken for what was meant.
@@ -32,7 +33,7 @@ def meant(graph: KnowledgeGraph, mention: str) -> Entity:
     if sure:
         ids = tuple(match.entity.id for match in sure)
         raise AmbiguousEntity(f"Several may be meant by {said}: {listed(sure)}.", ids=ids)
-    like = f"Like it: {listed(found.matches)}." if found.matches else "No name is like it."
+    like = f"Like it: {listed(found.matches)}." if found.matches else NONE_LIKE
     raise UnknownEntity(f"Nothing is known of {said}.", way_out=like)
 
 
@@ -43,10 +44,10 @@ def listed(matches: Sequence[Match]) -> str:
     return "; ".join(named) + more
 
 
-def entity_words(entity: Entity) -> str:
-    """An entity with its id: "[3f2a9c01d4e5] Anna (person, also Annie)".
+def entity_words(entity: Entity, fact: str = "") -> str:
+    """An entity with its id, and a fact that is known of it: "[3f2a9c01d4e5] Anna (person, also Annie: is a nurse)".
 
     Other names are there to tell apart those of one name; three will do.
     """
     also = f", also {', '.join(entity.aliases[:3])}" if entity.aliases else ""
-    return f"[{entity.id}] {entity.name} ({entity.type}{also})"
+    return f"[{entity.id}] {entity.name} ({entity.type}{also}{f': {fact}' if fact else ''})"

@@ -24,6 +24,7 @@ from langmem_tiers.writing.proposals import Evidence
 _NOBODY = frozenset(["user", "assistant", "human", "ai", "system", "tool", "bot", "agent", "speaker", "unknown", "me"])
 # Kin that are told of before their names are: there is one of each, or "my other sister" would be said.
 _UNNAMED = kinship.FAMILY | {"boss", "manager", "landlord", "roommate"}
+_BEINGS = frozenset({"person", "pet", "animal"})
 _ALSO = {**dict.fromkeys(("wife", "husband", "spouse"), "married_to"), "girlfriend": "dates", "boyfriend": "dates"}
 
 
@@ -59,7 +60,7 @@ class Mentions:
             return self._named(user.id, "person", aliases=(name,))
         return self._named(name, "person")
 
-    def meant(self, words: str, type: str, *, owned: bool = False) -> Entity:
+    def meant(self, words: str, type: str) -> Entity:
         """The entity that words of a claim mean.
 
         Raises:
@@ -70,9 +71,57 @@ class Mentions:
             return self.me()
         if word := kinship.mine(words):
             return self._kin(word)
-        name = self._thing(words) if owned else words
-        known = self.same.get(naming.slug(name))
-        return known if known is not None else self._named(name, type)
+        known = self.same.get(naming.slug(words))
+        return known if known is not None else self._named(words, type)
+
+    def own(self, words: str, type: str, *, new: bool) -> Entity:
+        """A thing of the one who speaks: one that they had, or another one that they got just then.
+
+        Raises:
+            NotMeant: several may be meant, or it was deleted.
+            InvalidText, TextTooLong, SecretRefused: it can be no name.
+        """
+        had = None if new else self.thing(words)
+        found = had if had is not None else self._named(self._thing(words), type)
+        if new:
+            self.same[naming.slug(self._thing(words))] = found
+        return found
+
+    def thing(self, words: str) -> Entity | None:
+        """What is known that the one who speaks owns, by its name, or by a part of it and what it is: "my camera".
+
+        Raises:
+            NotMeant: several may be meant.
+        """
+        ledger = self.ledger
+        named = ledger.find(self._thing(words))
+        if named is not None:
+            return named
+        wanted = set(naming.slug(words).split())
+        new = {each.number for each in self.same.values()}
+        fitting = [each for each in self._had("owns") if each.number not in new and wanted <= self._told_of(each)]
+        if len(fitting) > 1:
+            raise NotMeant(f"several may be meant by {words!r}")
+        return fitting[0] if fitting else None
+
+    def being(self, words: str) -> Entity | None:
+        """Who or which animal is known that words mean: a name, "my sister", or "my dog"; None where nobody is.
+
+        Raises:
+            NotMeant: several may be meant.
+        """
+        if word := kinship.mine(words):
+            known = self._known_kin(word)
+            return known if known is not None else self.ledger.find(_placeholder(self.me(), word), type="person")
+        if words.startswith("my "):
+            kind = words.removeprefix("my ")
+            held = [each for each in self._had("has_pet") if kind in self._told_of(each)]
+        else:
+            named = entities.by_slug(self.ledger.connection, self.ledger.space, naming.slug(words))
+            held = [each for each in named if each.type in _BEINGS]
+        if len(held) > 1:
+            raise NotMeant(f"several may be meant by {words!r}")
+        return held[0] if held else None
 
     def kin(self, of: Entity, word: str, name: str) -> Entity:
         """Somebody by name who is said to be kin: another one than whoever has the name and can not be it."""
@@ -103,16 +152,35 @@ class Mentions:
 
     def _kin(self, word: str) -> Entity:
         """The sister that is known, or a sister of no name."""
-        of = self.me()
-        rows = self._rows(of, word)
+        known = self._known_kin(word)
+        if known is not None:
+            return known
+        if word not in _UNNAMED:
+            raise NotMeant(f"nobody is known to be 'my {word}'")
+        return self._named(_placeholder(self.me(), word), "person")
+
+    def _known_kin(self, word: str) -> Entity | None:
+        """The only sister that is known by name."""
+        rows = self._rows(self.me(), word)
         known = {entities.canonical(self.ledger.connection, self.ledger.space, row.object or 0) for row in rows}
         if len(known) > 1:
             raise NotMeant(f"several may be meant by 'my {word}'")
-        if known:
-            return self.ledger.read_entity(known.pop())
-        if word not in _UNNAMED:
-            raise NotMeant(f"nobody is known to be 'my {word}'")
-        return self._named(_placeholder(of, word), "person")
+        return self.ledger.read_entity(known.pop()) if known else None
+
+    def _had(self, predicate: str) -> list[Entity]:
+        """What the one who speaks is known to have by a predicate, as it stands now."""
+        connection, space = self.ledger.connection, self.ledger.space
+        rows = relations.group(connection, space, entities.members(connection, space, self.me().number), predicate)
+        held = {row.object for row in rows if row.believed and row.last.valid_to is None and row.object is not None}
+        ends = set(entities.canonical_of(connection, space, held).values())
+        return [*entities.by_numbers(connection, space, ends).values()]
+
+    def _told_of(self, thing: Entity) -> set[str]:
+        """The words of its name, and of what it is."""
+        connection, space = self.ledger.connection, self.ledger.space
+        rows = relations.group(connection, space, entities.members(connection, space, thing.number), "is_a")
+        kinds = (row.value or "" for row in rows if row.believed)
+        return {word for text in (thing.name, *kinds) for word in naming.slug(text).split()}
 
     def _rows(self, of: Entity, word: str) -> list[RelationRow]:
         """The relations that tell who is kin of somebody and have not ended."""
@@ -157,7 +225,7 @@ class Mentions:
                 name,
                 type=type or "other",
                 aliases=aliases,
-                evidence=self._evidence(),
+                evidence=self.evidence(),
                 origin=self.drawer.origin if self.drawer else "assistant",
                 path=self.path,
                 authority=Authority.SYSTEM,
@@ -179,11 +247,12 @@ class Mentions:
             seen=to_millis(self.seen),
         )
         number = entities.put(ledger.connection, ledger.space, new, ledger.now)
-        entities.add_evidence(ledger.connection, ledger.space, number, self._evidence())
+        entities.add_evidence(ledger.connection, ledger.space, number, self.evidence())
         ledger.log_entities(number)
         return ledger.read_entity(number)
 
-    def _evidence(self) -> tuple[Evidence, ...]:
+    def evidence(self) -> tuple[Evidence, ...]:
+        """The message with the words that say so."""
         return (Evidence(drawer=self.drawer.number, quote=self.quote),) if self.drawer else ()
 
     def _only_speaker(self, name: str) -> bool:

@@ -13,13 +13,16 @@ from sqlalchemy import Connection
 
 from langmem_tiers import arguments
 from langmem_tiers.clock import Clock, to_millis
-from langmem_tiers.errors import InvalidInput, MergeRefused
+from langmem_tiers.errors import MergeRefused
 from langmem_tiers.knowledge.types import Activity, Authority
-from langmem_tiers.knowledge_graph import checks, merge_prompt, naming
+from langmem_tiers.knowledge_graph import checks, likeness, merge_prompt, naming
 from langmem_tiers.knowledge_graph.conflicts import Against, against
-from langmem_tiers.knowledge_graph.ledger import Ledger, merge_of
-from langmem_tiers.knowledge_graph.pairing import Pair, pairs
-from langmem_tiers.knowledge_graph.types import GraphPath, LikelyPair, Merge
+from langmem_tiers.knowledge_graph.joining import merge_of
+from langmem_tiers.knowledge_graph.ledger import Ledger
+from langmem_tiers.knowledge_graph.likeness import LOOKALIKE
+from langmem_tiers.knowledge_graph.pairing import Pair, pairs, twins
+from langmem_tiers.knowledge_graph.telling_apart import told_apart
+from langmem_tiers.knowledge_graph.types import Entity, GraphPath, KeptApart, LikelyPair, Merge
 from langmem_tiers.knowledge_graph.writing import writing
 from langmem_tiers.llm.asker import ModelAsker
 from langmem_tiers.settings import Settings
@@ -30,13 +33,15 @@ from langmem_tiers.storage.store import SpaceStore
 from langmem_tiers.types import Origin
 
 if TYPE_CHECKING:
+    from langmem_tiers.knowledge_graph.view import GraphView
     from langmem_tiers.space import Space
 
 CURSOR = "graph:merge"
+UNDO = "Undo the merge first, if they are two."
+KEPT_APART = "If they are one, take that back first: `allow_merge`."
 # Entities looked at between two commits.
 _AT_ONCE = 200
 _LONGEST_REASON = 200
-_HOMOGLYPHS = 99
 Note = Callable[[Connection, Mapping[str, Any]], Activity]
 
 
@@ -50,14 +55,15 @@ def merge(space: Space, source: str, target: str, *, reason: str, origin: Origin
     why = " ".join(arguments.text(reason, "reason").split())[:_LONGEST_REASON]
     with writing(space) as ledger:
         one, other = (ledger.existing(name) for name in named)
+        _require_two(ledger, one, other)
         if naming.slug(one.name) == naming.USER:
             raise MergeRefused(
                 "The user of the space stays who they are.", way_out="Merge the other one into the user."
             )
         if _apart(ledger.connection, ledger.space, one.number, other.number):
-            raise MergeRefused(f"{one.name!r} and {other.name!r} were said to be two.")
+            raise MergeRefused(f"These are kept apart: {_told(ledger, one, other)}.", way_out=KEPT_APART)
         if by.authority < max(one.authority, other.authority) and by.authority < Authority.AGENT:
-            raise MergeRefused(f"Somebody else stands behind {one.name!r} and {other.name!r}.")
+            raise MergeRefused(f"Somebody else stands behind these: {_told(ledger, one, other)}.")
         return ledger.merge(one, other, reason=why, path=by.path)
 
 
@@ -66,7 +72,8 @@ def unmerge(space: Space, merge: int) -> Merge:
     number = arguments.whole(merge, "merge")
     with writing(space) as ledger:
         undone = ledger.unmerge(number)
-        _keep_apart(ledger, undone.source.number, undone.target.number, "a merge of them was undone")
+        if undone.path in {"rule", "model"} or _alike(undone):
+            _keep_apart(ledger, undone.source.number, undone.target.number, "a merge of them was undone")
         return undone
 
 
@@ -98,11 +105,54 @@ def keep_apart(space: Space, first: str, second: str) -> None:
     named = (arguments.text(first, "first"), arguments.text(second, "second"))
     with writing(space) as ledger:
         one, other = (ledger.existing(name) for name in named)
-        if one.number == other.number:
-            raise InvalidInput(
-                f"{named[0][:80]!a} and {named[1][:80]!a} are one entity.", way_out="Undo their merge: graph.unmerge()."
-            )
+        _require_two(ledger, one, other)
         _keep_apart(ledger, one.number, other.number, "somebody said so")
+
+
+def kept_apart(space: Space) -> tuple[KeptApart, ...]:
+    """See `KnowledgeGraph.kept_apart`."""
+    with space.memory.use(space.name) as store, store.reading() as connection:
+        rows = graph_pairs.apart(connection, store.key)
+        known = entities.by_numbers(connection, store.key, {number for row in rows for number in (row.low, row.high)})
+    return tuple(KeptApart(first=known[row.low], second=known[row.high], reason=row.reason) for row in rows)
+
+
+def allow_merge(space: Space, first: str, second: str) -> bool:
+    """See `KnowledgeGraph.allow_merge`. Both are noted as changed, so that the background looks at them again."""
+    named = (arguments.text(first, "first"), arguments.text(second, "second"))
+    with writing(space) as ledger:
+        one, other = (ledger.existing(name).number for name in named)
+        marks = _marks(ledger.connection, ledger.space, one, other)
+        graph_pairs.remove(ledger.connection, ledger.space, marks)
+        if marks:
+            ledger.log_entities(one, other)
+        return bool(marks)
+
+
+def _require_two(ledger: Ledger, one: Entity, other: Entity) -> None:
+    """Nothing, where two names are of two entities.
+
+    Raises:
+        MergeRefused: they are of one.
+    """
+    if one.number != other.number:
+        return
+    members = entities.members(ledger.connection, ledger.space, one.number)
+    standing = merge_rows.every(ledger.connection, ledger.space, undone=False)
+    numbers = sorted(row.number for row in standing if row.source in members)
+    made_so = f", by merge {', '.join(map(str, numbers))}" if numbers else ""
+    way_out = UNDO if numbers else "Name two others."
+    raise MergeRefused(f"Both are one entity already{made_so}: {_told(ledger, one)}.", way_out=way_out)
+
+
+def _told(ledger: Ledger, *several: Entity) -> str:
+    return told_apart(ledger.connection, ledger.space, several)
+
+
+def _alike(undone: Merge) -> bool:
+    """Whether the memory could merge two again that somebody has parted."""
+    one, other = undone.source, undone.target
+    return likeness.compare(one.name, other.name, one.type, other.type).kind != "other"
 
 
 def _keep_apart(ledger: Ledger, first: int, second: int, reason: str) -> None:
@@ -123,8 +173,13 @@ def _standing_pairs(connection: Connection, space: str) -> dict[tuple[int, int],
 
 def _apart(connection: Connection, space: str, first: int, second: int) -> bool:
     """Whether somebody said that two are not the same, or two that were merged into them."""
+    return bool(_marks(connection, space, first, second))
+
+
+def _marks(connection: Connection, space: str, first: int, second: int) -> list[graph_pairs.PairRow]:
+    """What was noted of two being two, also of two that were merged into them."""
     here, there = (entities.members(connection, space, number) for number in (first, second))
-    return any(row.status == "apart" for row in graph_pairs.between(connection, space, here, there))
+    return [row for row in graph_pairs.between(connection, space, here, there) if row.status == "apart"]
 
 
 # What the memory does by itself.
@@ -144,17 +199,21 @@ def step(
         news = _first(change_log.read(connection, store.key, after=old, kinds={"entities.changed"}, most=_AT_ONCE))
         if not news:
             return None
-        view = store.graph.view(now)
-        numbers = sorted({number for change in news for number in range(change.subject, change.until + 1)})
-        found = pairs(view, [number for number in numbers if _found_by_itself(view.entities.get(number))])
-        judged = [pair for pair in found if not graph_pairs.one(connection, store.key, pair[0].number, pair[1].number)]
-        asked = [pair for pair in judged if _may_ask(connection, store.key, pair, settings)] if asker else []
+        found = _alike_now(store.graph.view(now), news)
+        asked = [pair for pair in found if _may_ask(connection, store.key, pair, settings)] if asker else []
     said = merge_prompt.ask(asker, store, asked) if asker is not None and asked else frozenset()
     with store.writing(durable=bool(found)) as connection:
         if not change_log.move_cursor(connection, store.key, CURSOR, old=old, new=news[-1].position):
             return True
         body = _Merging(Ledger(connection, store.key, to_millis(clock()), settings), said).run(found)
         return note(connection, body) if body["merged"] or body["flagged"] else True
+
+
+def _alike_now(view: GraphView, news: Sequence[change_log.Change]) -> list[Pair]:
+    """The pairs that changed entities are part of; what somebody named is only looked at for twins in other letters."""
+    numbers = {number for change in news for number in range(change.subject, change.until + 1)}
+    by_itself = {number for number in numbers if _found_by_itself(view.entities.get(number))}
+    return [*pairs(view, sorted(by_itself)), *twins(view, sorted(numbers - by_itself))]
 
 
 def _first(news: Sequence[change_log.Change]) -> list[change_log.Change]:
@@ -174,7 +233,9 @@ def _found_by_itself(row: EntityRow | None) -> bool:
 
 
 def _may_ask(connection: Connection, space: str, pair: Pair, settings: Settings) -> bool:
-    if pair.like.kind != "like" or not settings.graph.flag_score <= pair.like.score < _HOMOGLYPHS:
+    if pair.like.kind != "like" or not settings.graph.flag_score <= pair.like.score < LOOKALIKE:
+        return False
+    if graph_pairs.one(connection, space, pair.source.number, pair.target.number) is not None:
         return False
     if _apart(connection, space, pair.source.number, pair.target.number):
         return False

@@ -102,6 +102,12 @@ def _forms(table: str) -> dict[str, frozenset[str]]:
 
 
 NICKNAMES = _forms(_NICKNAMES)
-_ALIKE = "аa еe оo рp сc хx уy іi ѕs јj һh ԁd ɡg вb нh кk мm тt αa οo ρp νv ιi κk τt υu χx εe ɑa ⅼl"
+_ALIKE = """
+аa еe оo рp сc хx уy іi ѕs јj һh ԁd ԛq ԝw ӏl ɡg вb нh кk мm тt αa οo ρp νv ιi κk τt υu χx εe βb ηn ωw γy ɑa ıi ɩi ⅼl
+օo սu հh ոn ցg
+"""
+_CAPITALS = "АA ВB ЕE ЅS ІI ЈJ КK МM НH ОO РP СC ТT УY ХX ԚQ ԜW ҮY ΑA ΒB ΕE ΖZ ΗH ΙI ΚK ΜM ΝN ΟO ΡP ΤT ΥY ΧX ՏS ՍU ՕO"
 LOOKALIKES = str.maketrans({pair[0]: pair[1] for pair in _ALIKE.split()})
-"""Letters of other alphabets that look like Latin ones."""
+"""Small letters of other alphabets that look like Latin ones: Cyrillic, Greek, Armenian, and a few Latin ones."""
+LOOKALIKE_CAPITALS = str.maketrans({pair[0]: pair[1] for pair in _CAPITALS.split()})
+"""The same of capitals: the Greek N has a small letter that looks like a v."""

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from langmem_tiers.knowledge_graph.likeness import shape
+from langmem_tiers.knowledge_graph.naming import slug as slug_of
 from langmem_tiers.knowledge_graph.spelling import Spellings
 from langmem_tiers.palace.words import words
 
@@ -35,12 +37,14 @@ class NameIndex:
     """Which entities have a name.
 
     `by_slug` holds whole names, `by_words` the same as words joined by blanks, `by_word` each word of names that have
-    several; `sizes` says for the first word of names how many words they have, as bits.
+    several; `sizes` says for the first word of names how many words they have, as bits. `by_shape` holds the names that
+    are written with letters of other alphabets which look like Latin ones, as they look.
     """
 
     by_slug: Mapping[str, Numbers] = field(default_factory=dict)
     by_words: Mapping[str, Numbers] = field(default_factory=dict)
     by_word: Mapping[str, Numbers] = field(default_factory=dict)
+    by_shape: Mapping[str, Numbers] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     spellings: Spellings = field(default_factory=lambda: Spellings(_NO_NAMES))
 
@@ -56,9 +60,16 @@ class NameIndex:
             by_slug=by_slug,
             by_words=_changed(self.by_words, _joined(left), _joined(come)),
             by_word=_changed(self.by_word, _single(left), _single(come)),
+            by_shape=_changed(self.by_shape, _shapes(left), _shapes(come)),
             sizes=sizes,
             spellings=Spellings(by_slug, self.spellings, {naming.slug for naming in come}),
         )
+
+    def twins(self, name: str) -> set[int]:
+        """The entities whose name looks like this one and is written with other letters."""
+        looks, slug = shape(name), slug_of(name)
+        alike = {*self.by_slug.get(looks, ()), *self.by_shape.get(looks, ())}
+        return alike - set(self.by_slug.get(slug, ()))
 
     def span_at(self, said: Sequence[str], start: int) -> Span | None:
         """The longest name that begins at a place in the words of a text."""
@@ -73,6 +84,12 @@ class NameIndex:
 
 def _slugs(namings: Sequence[Naming]) -> Iterator[tuple[str, int]]:
     return ((naming.slug, naming.entity) for naming in namings)
+
+
+def _shapes(namings: Sequence[Naming]) -> Iterator[tuple[str, int]]:
+    for naming in namings:
+        if not naming.name.isascii() and (looks := shape(naming.name)) != naming.slug:
+            yield looks, naming.entity
 
 
 def _joined(namings: Sequence[Naming]) -> Iterator[tuple[str, int]]:

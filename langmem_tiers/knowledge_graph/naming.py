@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 from langmem_tiers.errors import InvalidText, SecretRefused, TextTooLong
+from langmem_tiers.knowledge_graph import kinship
 
 LONGEST = 200
 _LONGEST_TYPE = 40
@@ -22,34 +24,40 @@ _TYPE = re.compile(r"\w+(?:[ -]\w+)*")
 _JOINERS = "\u200c\u200d"
 
 
-def check(name: str, *, secrets: bool = False) -> str:
+def check(name: str, *, secrets: bool = False, what: str = "name") -> str:
     """A name as it is stored: composed (NFC), on one line, with single blanks.
 
     Args:
         name: As it was said.
         secrets: True takes a name that looks like a secret, too.
+        what: What messages call it.
 
     Raises:
-        InvalidText: it is empty, no text, holds no letter, digit or sign, or what can not be shown, or reads like an
-            instruction to the agent.
+        InvalidText: it is empty, no text, only punctuation, holds what can not be shown, or reads like an instruction
+            to the agent.
         TextTooLong: it is longer than 200 characters.
         SecretRefused: it looks like a secret.
     """
     if not isinstance(name, str):
-        raise InvalidText(f"A {type(name).__name__} is no name.", way_out="Give a text.")
+        raise InvalidText(f"A {type(name).__name__} is no {what}.", way_out="Give a text.")
     if len(name) > 10 * LONGEST:
-        raise _too_long(len(name))
+        raise _too_long(len(name), what)
     shown = unicodedata.normalize("NFC", " ".join(_visible(name).split()))
-    if not any(unicodedata.category(sign)[0] in "LNPS" for sign in shown):
-        raise InvalidText("The name is empty.", way_out="Give the name of somebody or something.")
+    kinds = {unicodedata.category(sign)[0] for sign in shown}
+    if not kinds & set("LNPS"):
+        raise InvalidText(f"The {what} is empty.", way_out="Give the name of somebody or something.")
     if len(shown) > LONGEST:
-        raise _too_long(len(shown))
+        raise _too_long(len(shown), what)
     bad = next(
         (sign for sign in shown if unicodedata.category(sign) in {"Cc", "Cs", "Co"} or _no_character(sign)), None
     )
     if bad is not None:
-        raise InvalidText(f"The name holds the character {bad!a}.", way_out="Give it in readable letters.")
-    _require_harmless(shown, secrets=secrets)
+        raise InvalidText(f"The {what} holds the character {bad!a}.", way_out="Give it in readable letters.")
+    if not kinds & set("LNS"):
+        raise InvalidText(
+            f"The {what} {shown[:40]!a} is only punctuation.", way_out="Give one with a letter, a digit or a symbol."
+        )
+    _require_harmless(shown, what, secrets=secrets)
     return shown
 
 
@@ -64,9 +72,48 @@ def slug(name: str) -> str:
     return " ".join("".join(sign for sign in folded if unicodedata.category(sign) != "Cf").split())
 
 
+def names(own: str, others: Iterable[str]) -> tuple[str, ...]:
+    """Other names than its own, each once."""
+    by_slug = {slug(name): name for name in reversed([*others])}
+    return tuple(name for key, name in reversed(by_slug.items()) if key != slug(own))
+
+
 def is_self(name: str) -> bool:
     """Whether a mention means the user of the space: "I", "me", "the user"."""
     return slug(name) in _SELF
+
+
+def of_mine(name: str) -> str | None:
+    """What "my cat" says somebody has, None for a name; in capitals, as in "My Chemical Romance", it is one.
+
+    Example:
+        >>> of_mine("my cat"), of_mine("My Mum"), of_mine("My Chemical Romance")
+        ('cat', 'Mum', None)
+    """
+    first, _, rest = " ".join(name.split()).partition(" ")
+    if first.casefold() not in {"my", "our"} or not rest:
+        return None
+    titled = first.istitle() and rest[0].isupper() and kinship.mine(name) is None
+    return None if titled else rest
+
+
+def check_alias(name: str, of: str, *, secrets: bool = False) -> str:
+    """Another name of an entity as it is stored; `of` is the one that it goes by.
+
+    Raises:
+        InvalidText: it can be no name, or means the user of the space, or says whose somebody is.
+        TextTooLong, SecretRefused: as `check`.
+    """
+    alias = check(name, secrets=secrets, what="alias")
+    if is_self(alias) and not is_self(of):
+        raise InvalidText(f"{alias!a} means the user of the space.", way_out="Leave it out, or merge the two.")
+    what = of_mine(alias)
+    if what is not None:
+        raise InvalidText(
+            f"{alias[:80]!a} says whose it is, and is no name.",
+            way_out=f"Note the relation instead: the user has {what[:40]}.",
+        )
+    return alias
 
 
 def is_id(text: str) -> bool:
@@ -97,17 +144,17 @@ def _no_character(sign: str) -> bool:
     return ord(sign) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(sign) <= 0xFDEF
 
 
-def _require_harmless(name: str, *, secrets: bool) -> None:
+def _require_harmless(name: str, what: str, *, secrets: bool) -> None:
     from langmem_tiers.trust import secrets as hidden
     from langmem_tiers.trust.instructions import suspicious
 
     reason = suspicious(name)
     if reason:
-        raise InvalidText(f"The name reads like an instruction to the agent: it {reason}.", way_out="Name somebody.")
+        raise InvalidText(f"The {what} reads like an instruction to the agent: it {reason}.", way_out="Name somebody.")
     found = () if secrets else hidden.find(name)
     if found:
-        raise SecretRefused(f"The name holds what looks like a secret ({found[0].kind}).")
+        raise SecretRefused(f"The {what} holds what looks like a secret ({found[0].kind}).")
 
 
-def _too_long(length: int) -> TextTooLong:
-    return TextTooLong(f"The name has {length:,} characters; the limit is {LONGEST}.", way_out="Give the name alone.")
+def _too_long(length: int, what: str) -> TextTooLong:
+    return TextTooLong(f"The {what} has {length:,} characters; the limit is {LONGEST}.", way_out="Give the name alone.")

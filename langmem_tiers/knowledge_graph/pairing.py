@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from langmem_tiers.knowledge_graph import likeness, name_tables, naming
@@ -27,12 +27,23 @@ class Pair(NamedTuple):
 
 def pairs(view: GraphView, numbers: Sequence[int]) -> list[Pair]:
     """The pairs of these entities with any others, each once, the likest first."""
+    return _found(view, numbers, _near)
+
+
+def twins(view: GraphView, numbers: Sequence[int]) -> list[Pair]:
+    """As `pairs`, but only with others whose names look the same and are written with other letters."""
+    return [pair for pair in _found(view, numbers, _looking_alike) if pair.like.score == likeness.LOOKALIKE]
+
+
+def _found(
+    view: GraphView, numbers: Sequence[int], others: Callable[[GraphView, EntityRow], Sequence[EntityRow]]
+) -> list[Pair]:
     found: dict[tuple[int, int], Pair] = {}
     for number in numbers:
         row = view.entities.get(number)
         if row is None or row.merged_into is not None or not _has_a_name(row):
             continue
-        for other in _near(view, row):
+        for other in others(view, row):
             pair = _pair(view, row, other)
             if pair is not None:
                 found[min(number, other.number), max(number, other.number)] = pair
@@ -53,8 +64,8 @@ def _pair(view: GraphView, one: EntityRow, other: EntityRow) -> Pair | None:
 
 
 def _near(view: GraphView, row: EntityRow) -> list[EntityRow]:
-    """The entities that share a word of a name, or have one that is spelled alike."""
-    numbers: dict[int, None] = {}
+    """The entities that share a word of a name, or have one that looks or is spelled alike."""
+    numbers = dict.fromkeys(each.number for each in _looking_alike(view, row))
     for name in _names(row):
         slug = naming.slug(name)
         spelled = [known for known, _ in view.names.spellings.like(slug, least=_SPELLED_ALIKE)]
@@ -65,6 +76,12 @@ def _near(view: GraphView, row: EntityRow) -> list[EntityRow]:
             numbers |= dict.fromkeys(view.standing(held[:_MOST]))
     numbers.pop(row.number, None)
     rows = [view.entities[number] for number in [*numbers][:_MOST]]
+    return [each for each in rows if _has_a_name(each)]
+
+
+def _looking_alike(view: GraphView, row: EntityRow) -> list[EntityRow]:
+    alike = sorted(number for name in _names(row) for number in view.names.twins(name))
+    rows = [view.entities[number] for number in view.standing(alike)[:_MOST] if number != row.number]
     return [each for each in rows if _has_a_name(each)]
 
 
@@ -85,10 +102,12 @@ def _other_forms(name: str) -> Iterator[str]:
 def _likeness(one: EntityRow, other: EntityRow) -> Likeness:
     """How like the likest of their names are; their own names have to be no other ones."""
     own = likeness.compare(one.name, other.name, one.type, other.type)
+    both = [(first, second) for first in _names(one) for second in _names(other)]
+    if any(likeness.look_alike(*pair) for pair in both):
+        return likeness.ALIKE
     if own.kind != "other":
         return own
-    pairs = ((first, second) for first in _names(one) for second in _names(other))
-    best = max((likeness.compare(*pair, one.type, other.type) for pair in pairs), key=lambda each: each.score)
+    best = max((likeness.compare(*pair, one.type, other.type) for pair in both), key=lambda each: each.score)
     return Likeness("like", best.score, "by another name") if best.kind in {"same", "like"} else own
 
 

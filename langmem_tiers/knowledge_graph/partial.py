@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from langmem_tiers.knowledge_graph.exchange import sealed
 from langmem_tiers.knowledge_graph.types import Subgraph
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def _json(whole: Path, part: Subgraph) -> bytes:
     named |= {each[end] for each in merges for end in ("source", "target")}
     entities = [each for each in held["entities"] if each["id"] in named]
     kept = {"entities": entities, "relations": relations, "merges": merges, "pairs": []}
-    return orjson.dumps(held | kept, option=orjson.OPT_INDENT_2)
+    return sealed(held | kept)
 
 
 def _merges(held: Mapping[str, Any], named: set[str]) -> list[Any]:

@@ -13,6 +13,7 @@ _YEAR = re.compile(r"[0-9]{4}")
 _MONTH = re.compile(r"([0-9]{4})-([0-9]{2})")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DAY_WORDS = {"yesterday": -1, "today": 0, "tomorrow": 1}
+_WAY_OUT = "Write 2024, 2024-05, 2024-05-17, a time with its zone, or now, today, yesterday or tomorrow."
 _LAST = datetime.max.replace(tzinfo=UTC)
 
 
@@ -80,7 +81,7 @@ def _read(text: str, now: datetime) -> tuple[datetime, Exactness]:
     except (ValueError, OverflowError) as error:
         if isinstance(error, NaiveDatetime):
             raise
-        raise InvalidPeriod(f"{text[:40]!a} is no date.") from error
+        raise InvalidPeriod(f"{text[:40]!a} is no date.", way_out=_WAY_OUT) from error
 
 
 def _dated(text: str) -> tuple[datetime, Exactness]:

@@ -69,6 +69,8 @@ _SINGLE = {
     "prefers_language": "have preferred language, preferred language is, prefer language",
 }
 _SEVERAL = {
+    "also_lives_in": "also live in, also lives in, also be based in, have second home in, have a second home in",
+    "also_works_at": "also work at, also works at, also work for, also works for, have side job at",
     "owns": "own, possess, be the owner of, have ownership of, have bought",
     "bought": "buy, purchase, order, acquire",
     "sold": "sell",

@@ -23,6 +23,7 @@ from langmem_tiers.storage.change_log import Change, Moment
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.notes import ranges
+from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +110,7 @@ class GraphProjection:
             if self._held:
                 self.checkpoint()
         except StorageError as error:
-            log.warning("graph_not_written file=%s reason=%s", str(self.path), str(error))
+            say(log, logging.WARNING, "graph_not_written", file=self.path, error=error, reason=error)
         with self._lock:
             self._held = []
 
@@ -132,7 +133,7 @@ class GraphProjection:
         try:
             self.path.unlink(missing_ok=True)
         except OSError as error:
-            log.warning("graph_file_not_deleted file=%s reason=%s", str(self.path), str(error))
+            say(log, logging.WARNING, "graph_file_not_deleted", file=self.path, error=error, reason=error)
         return after._replace(changes=_ALL)
 
     def _unsettled(self, moment: Moment) -> _Held:
@@ -150,7 +151,7 @@ class GraphProjection:
         try:
             kept = self.require_usable(moment)
         except UnusableSnapshot as error:
-            log.warning("graph_rebuilt file=%s reason=%s", str(self.path), str(error))
+            say(log, logging.WARNING, "graph_rebuilt", file=self.path, reason=error)
             return self._built(moment)
         if kept is None:
             return self._first(moment)
@@ -173,7 +174,7 @@ class GraphProjection:
         """The graph where there is no file; an empty one needs none."""
         built = self._built(moment)
         if built.view.entities:
-            log.info("graph_rebuilt file=%s reason=it is not there", str(self.path))
+            say(log, logging.INFO, "graph_rebuilt", file=self.path, reason="it is not there")
             return built
         return built._replace(changes=0)
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
 from langmem_tiers.embeddings.guard import GuardedEmbedder
-from langmem_tiers.errors import AmbiguousEntity, InvalidRelation, UnknownEntity
+from langmem_tiers.errors import AmbiguousEntity, UnknownEntity
 from langmem_tiers.knowledge_graph import kinship, naming, predicates
+from langmem_tiers.knowledge_graph.asked import of_kin
 from langmem_tiers.knowledge_graph.types import EntityType, FoundBy, Match, Resolution
 from langmem_tiers.knowledge_graph.view import Asked, GraphView
 from langmem_tiers.palace.words import FIRST_PERSON, STOPWORDS, words
@@ -42,9 +43,6 @@ _LOOKED_AT = 2_000
 _OWNED = re.compile(r"(?:(?P<mine>my|our)|(?P<owner>.+?)['’]s?) +(?P<what>.+)", re.IGNORECASE)
 _CAPITAL = re.compile(r"[^\W\d_a-z]\w*")
 _INSIDE = re.compile(r"(?<=[\w,;:]\s)[^\W\d_a-z]\w*")
-# Words of kinship that are also told by another relation.
-_ALSO = dict.fromkeys(("wife", "husband", "spouse"), "married_to")
-_ALSO |= dict.fromkeys(("girlfriend", "boyfriend", "partner"), "dates")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +86,22 @@ def required(view: GraphView, name: str, *, at: int | None = None) -> int:
     Raises:
         UnknownEntity, AmbiguousEntity: none has it, or several have.
     """
+    number = known(view, name, at=at)
+    if number is None:
+        plain = name.strip()
+        raise UnknownEntity(f"There is no entity {_shown(plain)}.{_meant_perhaps(view, plain)}")
+    return number
+
+
+def known(view: GraphView, name: str, *, at: int | None = None) -> int | None:
+    """As `required`, but None where none has it."""
     plain = name.strip()
     found = _exact(view, plain, at) if plain and len(plain) <= naming.LONGEST else []
-    if not found:
-        raise UnknownEntity(f"There is no entity {_shown(plain)}.{_meant_perhaps(view, plain)}")
     if len(found) > 1:
         rows = [view.entities[each.entity] for each in found]
-        told = ", ".join(f"{row.id} ({row.name}, {row.type})" for row in rows[:_SHOWN])
+        told = ", ".join(f"{row.id} ({row.name}, {row.type}{_known_of(view, row.number)})" for row in rows[:_SHOWN])
         raise AmbiguousEntity(f"Several are called {_shown(plain)}: {told}.", ids=tuple(row.id for row in rows))
-    return found[0].entity
+    return found[0].entity if found else None
 
 
 def named_in(view: GraphView, text: str, *, at: int | None = None) -> list[Match]:
@@ -207,12 +212,23 @@ def _owned(view: GraphView, mention: str, at: int | None) -> list[int]:
         owner = held[0] if len(held) == 1 else None
     if owner is None:
         return []
-    return _kin(view, owner, kinship.mine(f"my {match['what']}") or match["what"], at)
+    kin = _kin(view, owner, kinship.mine(f"my {match['what']}") or match["what"], at)
+    return kin or _called(view, owner, match["what"], at)
+
+
+def _called(view: GraphView, owner: int, what: str, at: int | None) -> list[int]:
+    """The entities that somebody is related to and that are called so, or are that: "my camera" of who owns one."""
+    slug = naming.slug(what)
+    held = set(view.standing(view.names.by_slug.get(slug, ())))
+    rows = [view.relations[number] for number in view.edges(owner, Asked(first=at, last=at), 10 * _SHOWN)[0]]
+    own = [view.canonical(row.object) for row in rows if row.object and view.canonical(row.subject) == owner]
+    named = [number for number in dict.fromkeys(own) if number in held]
+    return named or [number for number in dict.fromkeys(own) if slug in _kinds(view, number)]
 
 
 def _kin(view: GraphView, owner: int, word: str, at: int | None) -> list[int]:
     """The entities that somebody has as their sister, boss or dog: at a moment, or those that have not ended."""
-    asked = Asked(first=at, last=at, predicates=_has(word))
+    asked = Asked(first=at, last=at, predicates=of_kin(word))
     numbers, _ = view.edges(owner, asked, 10 * _SHOWN)
     found: dict[int, None] = {}
     for row in (view.relations[number] for number in numbers):
@@ -228,24 +244,19 @@ def _kin(view: GraphView, owner: int, word: str, at: int | None) -> list[int]:
 
 def _may_be(view: GraphView, number: int, word: str) -> bool:
     """Whether a pet may be called by a word: "my cat" is none that is known to be a dog."""
-    asked = Asked(predicates=frozenset({"is_a"}))
-    kinds = {_kind(view, each) for each in view.edges(number, asked, _SHOWN)[0]} - {""}
+    kinds = _kinds(view, number)
     return not kinds or word.casefold() in _PETS or any(word.casefold() in kind.split() for kind in kinds)
+
+
+def _kinds(view: GraphView, number: int) -> set[str]:
+    asked = Asked(predicates=frozenset({"is_a"}))
+    return {_kind(view, each) for each in view.edges(number, asked, _SHOWN)[0]} - {""}
 
 
 def _kind(view: GraphView, number: int) -> str:
     row = view.relations[number]
     named = row.value if row.object is None else view.entities[view.canonical(row.object)].name
     return (named or "").casefold() if row.predicate == "is_a" and row.kind == "stated" else ""
-
-
-def _has(word: str) -> frozenset[str]:
-    try:
-        said = {predicates.normalise(f"has {word}")}
-    except InvalidRelation:
-        said = set()
-    also = _ALSO.get(kinship.canonical(word))
-    return frozenset({kinship.predicate(word), *said, *([also] if also else [])})
 
 
 def _like(view: GraphView, mention: str) -> list[_Found]:
@@ -313,7 +324,11 @@ def _resolution(view: GraphView, mention: str, found: Sequence[_Found]) -> Resol
 
 def _matches(view: GraphView, found: Iterable[_Found]) -> list[Match]:
     return [
-        Match(entity=entities.entity(view.entities[each.entity], {}), found_by=each.by, score=round(each.score, 4))
+        Match(
+            entity=entities.entity(view.entities[each.entity]._replace(aliases=view.aliases(each.entity)), {}),
+            found_by=each.by,
+            score=round(each.score, 4),
+        )
         for each in found
     ]
 
@@ -326,6 +341,18 @@ def _meant_perhaps(view: GraphView, name: str) -> str:
 
 def _rows(view: GraphView, found: Iterable[_Found]) -> Iterator[entities.EntityRow]:
     return (view.entities[each.entity] for each in found)
+
+
+def _known_of(view: GraphView, number: int) -> str:
+    """Something known of an entity, to tell it from others of its name."""
+    numbers, _ = view.edges(number, Asked(), 1)
+    if not numbers:
+        return ""
+    row = view.relations[numbers[0]]
+    subject = view.canonical(row.subject)
+    whose = "" if subject == number else f"{view.entities[subject].name} "
+    target = row.value if row.object is None else view.entities[view.canonical(row.object)].name
+    return f": {whose}{row.predicate.replace('_', ' ')} {target}"
 
 
 def _shown(name: str) -> str:

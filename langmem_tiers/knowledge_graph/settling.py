@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import zip_longest
 from typing import Literal, NamedTuple
 
 # Earlier than any moment that can be stored: what holds since nobody knows when comes first.
@@ -18,7 +19,7 @@ class Stated(NamedTuple):
     """A relation as it was said; times in milliseconds.
 
     `start` is None where nobody knows since when, `end` where it was not said that it ended. `value` is what it leads
-    to: two with the same value do not exclude each other.
+    to: two with the same value do not contradict each other.
     """
 
     number: int
@@ -37,27 +38,22 @@ class Settled(NamedTuple):
     """
 
     end: int | None
-    reason: Literal["succeeded", "contradicted", "outranked"] | None = None
+    reason: Literal["succeeded", "contradicted", "outranked", "repeated"] | None = None
     cause: int | None = None
     believed: bool = True
 
 
 def settle(group: Iterable[Stated]) -> dict[int, Settled]:
-    """The effective end of each relation of a group, by its number.
+    """The effective end of each relation of a group, by its number; no two of them hold at once.
 
-    1. Of two that start at once with different values, that of the higher authority holds, then that said last.
-    2. What starts within a time that a higher authority gave both ends of, with another value, holds at no time.
-    3. Each of the others ends where it was said to, or where the next one of another value starts.
+    1. Of those that start at once, that of the highest authority holds, then that said last; the others at no time.
+    2. What starts within a time that a higher authority gave both ends of holds at no time.
+    3. Each of the others ends where it was said to, or where the next one starts, whatever its value.
     """
     holding, settled = _holding(list(group))
-    holding.sort(key=_place)
-    after: Stated | None = None
-    following: Stated | None = None
-    for here in reversed(holding):
-        if after is not None and after.value != here.value:
-            following = after
+    holding.sort(key=_start)
+    for here, following in zip_longest(holding, holding[1:]):
         settled[here.number] = _ended(here, following)
-        after = here
     return settled
 
 
@@ -80,38 +76,39 @@ def _holding(group: Sequence[Stated]) -> tuple[list[Stated], dict[int, Settled]]
         outranked = _outranked(level, [each for each in holding if _both_said(each)])
         for each in sorted(level, key=lambda each: -each.number):
             other = first_at.get(_start(each))
-            if other is not None and other.value != each.value:
-                gone[each.number] = Settled(each.start, "contradicted", other.number, each.start is not None)
-            elif each.number in outranked:
-                gone[each.number] = Settled(each.start, "outranked", outranked[each.number])
+            over = outranked.get(each.number)
+            if other is not None:
+                gone[each.number] = _displaced(each, other, "contradicted")
+            elif over is not None:
+                gone[each.number] = _displaced(each, over, "outranked")
             else:
-                first_at.setdefault(_start(each), each)
+                first_at[_start(each)] = each
                 holding.append(each)
     return holding, gone
 
 
-def _outranked(level: Sequence[Stated], above: Sequence[Stated]) -> dict[int, int]:
-    """Which relations start within one of those above of another value, and which that is: the one that starts last."""
-    found: dict[int, int] = {}
-    waiting = sorted(above, key=_place, reverse=True)
+def _displaced(each: Stated, by: Stated, why: Literal["contradicted", "outranked"]) -> Settled:
+    """What becomes of one that holds at no time because another one does."""
+    return Settled(each.start, "repeated" if by.value == each.value else why, by.number, each.start is not None)
+
+
+def _outranked(level: Sequence[Stated], above: Sequence[Stated]) -> dict[int, Stated]:
+    """Which relations start within one of those above, and within which: of several the one that starts last."""
+    found: dict[int, Stated] = {}
+    waiting = sorted(above, key=_start, reverse=True)
     around: list[Stated] = []
-    for each in sorted(level, key=_place):
+    for each in sorted(level, key=_start):
         start = _start(each)
         while waiting and _start(waiting[-1]) <= start:
             around.append(waiting.pop())
         around = [other for other in around if _end(other) > start]
-        over = next((other for other in reversed(around) if other.value != each.value), None)
-        if over is not None:
-            found[each.number] = over.number
+        if around:
+            found[each.number] = around[-1]
     return found
 
 
 def _both_said(each: Stated) -> bool:
     return each.start is not None and each.start_said and each.end is not None
-
-
-def _place(each: Stated) -> tuple[int, int, int]:
-    return (_start(each), each.authority, each.number)
 
 
 def _start(each: Stated) -> int:

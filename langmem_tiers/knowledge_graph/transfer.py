@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 Format = Literal["json", "graphml"]
 # Five hundred thousand relations; a larger file would take more memory than a small machine has.
 _MOST_BYTES = 512 * 1024 * 1024
-_WAY_OUT = "Give a JSON file that `space.graph.export` wrote."
+WAY_OUT = "Give a JSON file that an export of a graph wrote."
+_CHANGED = "Copy or export it anew; if it was changed on purpose, remove its field 'checksum': then it is not checked."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,7 +81,7 @@ def _read(source: Path) -> bytes:
 def _parsed(source: Path, data: bytes) -> GraphRecord:
     from pydantic import ValidationError
 
-    from langmem_tiers.knowledge_graph.exchange import FORMAT, VERSION, GraphRecord
+    from langmem_tiers.knowledge_graph.exchange import CHECKSUM, FORMAT, VERSION, GraphRecord
 
     try:
         found = orjson.loads(data)
@@ -90,10 +91,22 @@ def _parsed(source: Path, data: bytes) -> GraphRecord:
         raise _unreadable(source, f"it does not say that it is a {FORMAT}")
     if found.get("version") != VERSION:
         raise _unreadable(source, f"it is of version {ascii(found.get('version'))[:40]}; this one reads {VERSION}")
+    if CHECKSUM in found and not _fits(found, found.pop(CHECKSUM)):
+        raise _unreadable(source, "its content does not fit its checksum: it was damaged or changed", _CHANGED)
     try:
         return GraphRecord.model_validate(found)
     except ValidationError as error:
         raise _unreadable(source, _first_fault(error)) from error
+
+
+def _fits(found: dict[str, Any], told: object) -> bool:
+    """Whether the content of a file is that of which it tells the checksum."""
+    from langmem_tiers.knowledge_graph.exchange import checksum
+
+    try:
+        return checksum(found) == told
+    except orjson.JSONEncodeError:  # parts within parts, deeper than any that was written
+        return False
 
 
 def _first_fault(error: object) -> str:
@@ -115,5 +128,5 @@ def _write(target: Path, data: bytes) -> None:
         ) from error
 
 
-def _unreadable(source: Path, reason: str) -> UnreadableFile:
-    return UnreadableFile(f"{source} can not be imported: {ascii(reason)[1:-1].rstrip('.')}.", way_out=_WAY_OUT)
+def _unreadable(source: Path, reason: str, way_out: str = WAY_OUT) -> UnreadableFile:
+    return UnreadableFile(f"{source} can not be imported: {ascii(reason)[1:-1].rstrip('.')}.", way_out=way_out)

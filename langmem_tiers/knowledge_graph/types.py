@@ -19,8 +19,10 @@ Exactness = Literal["year", "month", "day", "moment"]
 When = datetime | date | str
 """A moment, a day, or text such as "2024", "2024-05", "2024-05-17" or "2024-05-17T10:00:00+00:00"."""
 VersionReason = Literal[
-    "said", "confirmed", "succeeded", "contradicted", "outranked", "ended", "moved", "withdrawn", "restored"
+    "said", "succeeded", "contradicted", "outranked", "repeated", "ended", "moved", "withdrawn", "restored"
 ]
+DISPLACING: frozenset[VersionReason] = frozenset({"contradicted", "outranked", "repeated"})
+"""Why a relation holds at no time although nobody took it back: another one was said of the same time."""
 RelationOutcome = Literal["added", "known", "moved", "ended"]
 FoundBy = Literal["id", "name", "alias", "kinship", "fuzzy", "vector"]
 
@@ -113,7 +115,9 @@ class Relation:
 
     `predicate` is the normalised word, `said` the words used. Exactly one of `object` and `value` is set. `period` is
     what is believed now, or was at the `known_at` asked for. `kind` is "mentioned" where two were only spoken of
-    together. `confidence` is 0 to 1. `withdrawn` says that it is not believed any more, at no time.
+    together. `confidence` is 0 to 1. `withdrawn` says that it is not believed any more, at no time. `reason` says why
+    its time is as it is; where that is another relation, `cause` is the id of it, and `cause_target` the name of what
+    it leads to.
     """
 
     number: int
@@ -129,6 +133,7 @@ class Relation:
     withdrawn: bool = False
     reason: VersionReason = "said"
     cause: str | None = None
+    cause_target: str | None = None
     origin: Origin
     path: GraphPath
     authority: Authority
@@ -205,7 +210,10 @@ class Paths:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Timeline:
-    """Everything that ever related to an entity, in the order it began; what is not known since when comes first."""
+    """Everything that ever related to an entity, in the order it began; what is not known since when comes first.
+
+    What was said, but holds at no time because another one was said instead, is there too, as `withdrawn`.
+    """
 
     entity: Entity
     relations: tuple[Relation, ...] = ()
@@ -214,10 +222,14 @@ class Timeline:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GraphChange:
-    """Something that became so, or ceased to be: `began` or `ended`, and when."""
+    """Something that became so, or ceased to be: `began` or `ended`, and when.
+
+    `displaced` was said to begin then, but holds at no time: another one, its `cause`, was said instead. Where nobody
+    knows since when, `at` is when that was noted.
+    """
 
     at: datetime
-    what: Literal["began", "ended"]
+    what: Literal["ended", "displaced", "began"]
     relation: Relation
 
 
@@ -241,6 +253,15 @@ class LikelyPair:
     first: Entity
     second: Entity
     score: float
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptApart:
+    """Two entities that are not the same, and why: somebody said so, or a merge of them was undone."""
+
+    first: Entity
+    second: Entity
     reason: str
 
 

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from langmem_tiers.knowledge_graph.names import NameIndex
-from langmem_tiers.knowledge_graph.naming import USER
+from langmem_tiers.knowledge_graph.naming import USER, names
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -135,6 +135,8 @@ class GraphView:
     """The numbers of entities by id."""
     around: dict[int, Around] = field(default_factory=dict, repr=False)
     """Filled as entities are asked for."""
+    merged: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """By each entity that others were merged into, over any number of steps, the numbers of these."""
     lost: bool = False
     """Whether the view before this one held what is deleted now."""
 
@@ -146,6 +148,12 @@ class GraphView:
         """The entities that stand for these, each once, in order."""
         roots = dict.fromkeys(map(self.canonical, numbers))
         return [root for root in roots if root in self.entities]
+
+    def aliases(self, number: int) -> tuple[str, ...]:
+        """The other names of an entity that stands, with those of what was merged into it."""
+        own = self.entities[number]
+        parts = [self.entities[each] for each in self.merged.get(number, ())]
+        return names(own.name, (*own.aliases, *(name for row in parts for name in (row.name, *row.aliases))))
 
     def ends(self, row: RelationRow) -> tuple[Node, Node]:
         """The nodes that a relation leads from and to."""

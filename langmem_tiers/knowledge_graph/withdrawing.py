@@ -16,7 +16,7 @@ def withdraw(ledger: Ledger, gone: Collection[int]) -> tuple[list[str], set[int]
     """Withdraw what was found in these drawers alone; ids of that, and the drawers to take up once more.
 
     A relation that rests on others too is withdrawn where the message may have said since or until when it holds: what
-    the others say of that is taken up again.
+    the others say of that is taken up again, and so is what the message said was never so.
     """
     numbers = relations.of_drawers(ledger.connection, ledger.space, gone)
     rests = relations.evidence(ledger.connection, ledger.space, numbers)
@@ -24,15 +24,21 @@ def withdraw(ledger: Ledger, gone: Collection[int]) -> tuple[list[str], set[int]
     withdrawn: list[str] = []
     again: set[int] = set()
     for row in relations.of_numbers(ledger.connection, ledger.space, numbers):
+        standing = {each.drawer for each in rests[row.number] if cited[each.drawer].status == "active"}
+        if _set_aside(row):
+            again |= standing
         if not _found_by_itself(row):
             continue
-        standing = {each.drawer for each in rests[row.number] if cited[each.drawer].status == "active"}
         if standing and len(row.versions) == 1 and row.last.stated_to is None:
             continue
         ledger.withdraw(row.number, by=Authority.SYSTEM)
         withdrawn.append(row.id)
         again |= standing
     return withdrawn, again
+
+
+def _set_aside(row: RelationRow) -> bool:
+    return not row.believed and row.path in _FOUND and row.last.reason == "withdrawn"
 
 
 def _found_by_itself(row: RelationRow) -> bool:

@@ -60,11 +60,18 @@ def standing_words(relation: Relation, at: datetime) -> str:
     """When a relation holds, in words; of one that holds at no time, why."""
     told = standing(relation, at)
     if told == "never":
-        return f"not believed: {relation.reason}"
+        return _why_never(relation)
     when = period_words(relation.period)
     if told == "coming" and relation.period.end is None:
         when = when.replace("since", "from")
     return when
+
+
+def _why_never(relation: Relation) -> str:
+    if relation.reason == "repeated":
+        return f"said by relation {relation.cause} as well"
+    by = "" if relation.cause_target is None else f" by {relation.cause_target}"
+    return f"not believed: {relation.reason}{by}"
 
 
 def left_out(cut: Sequence[str]) -> str:

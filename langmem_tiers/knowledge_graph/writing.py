@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
+from langmem_tiers.errors import UnknownEntity
 from langmem_tiers.knowledge.types import Authority
-from langmem_tiers.knowledge_graph import checks, naming, periods
-from langmem_tiers.knowledge_graph.ledger import Ledger, NewRelation
+from langmem_tiers.knowledge_graph import checks, naming, once, periods, resolving
+from langmem_tiers.knowledge_graph.asking import answering
+from langmem_tiers.knowledge_graph.ledger import Ledger
+from langmem_tiers.knowledge_graph.stating import NewRelation
 from langmem_tiers.knowledge_graph.types import (
     Entity,
     GraphDeleted,
@@ -19,6 +23,7 @@ from langmem_tiers.knowledge_graph.types import (
     RelationLanded,
     When,
 )
+from langmem_tiers.storage import relations
 from langmem_tiers.types import Origin
 
 if TYPE_CHECKING:
@@ -46,7 +51,7 @@ def add_entity(
 ) -> Entity:
     """See `KnowledgeGraph.add_entity`."""
     said_by = checks.said_by(origin)
-    called = arguments.text(name, "name")
+    called = _called(space, arguments.text(name, "name"))
     of_type = naming.check_type(arguments.text(type, "type"))
     names = checks.aliases(aliases)
     cited = checks.evidence(space, evidence)
@@ -54,7 +59,7 @@ def add_entity(
         entered = ledger.entity(
             called, type=of_type, aliases=names, metadata=metadata, evidence=cited, **said_by._asdict()
         )
-        return ledger.read_entity(entered.number)
+        return ledger.existing(entered.id)
 
 
 def add_relation(
@@ -75,8 +80,8 @@ def add_relation(
 ) -> RelationLanded:
     """See `KnowledgeGraph.add_relation`."""
     said_by = checks.said_by(origin)
-    named = arguments.text(subject, "subject")
-    leads_to = arguments.optional_text(object, "object")
+    named = _called(space, arguments.text(subject, "subject"))
+    leads_to = None if object is None else _called(space, arguments.text(object, "object"))
     types = (arguments.text(subject_type, "subject_type"), arguments.text(object_type, "object_type"))
     given = None if value is None else checks.value(value, arguments.optional_text(unit, "unit"), space.memory.settings)
     now = space.memory.clock()
@@ -111,7 +116,12 @@ def end_relation(space: Space, relation: str, at: When | None, *, origin: Origin
     by = checks.said_by(origin).authority
     which = arguments.text(relation, "relation")
     moment, unit = periods.parse("now" if at is None else at, now=space.memory.clock())
+    also = _alike(space, which)
     with writing(space) as ledger:
+        for number in also:
+            start = ledger.row(number).last.valid_from
+            if start is None or start < to_millis(moment):
+                ledger.end(number, moment, unit=unit, by=by)
         return ledger.end(which, moment, unit=unit, by=by)
 
 
@@ -119,16 +129,22 @@ def withdraw_relation(space: Space, relation: str, *, origin: Origin) -> Relatio
     """See `KnowledgeGraph.withdraw_relation`."""
     by = checks.said_by(origin).authority
     which = arguments.text(relation, "relation")
+    also = _alike(space, which)
     with writing(space) as ledger:
+        for number in also:
+            ledger.withdraw(number, by=by)
         return ledger.withdraw(which, by=by)
 
 
 def delete_relation(space: Space, relation: str) -> GraphDeleted:
     """See `KnowledgeGraph.delete_relation`."""
     which = arguments.text(relation, "relation")
+    also = _alike(space, which)
     with writing(space) as ledger:
+        others = [ledger.delete_relation(number, by=Authority.CORRECTION) for number in also]
         receipt = ledger.delete_relation(which, by=Authority.CORRECTION)
-    return _cleared(space, receipt)
+    every = sum(each.relations for each in (receipt, *others))
+    return _cleared(space, replace(receipt, relations=every))
 
 
 def delete_entity(space: Space, entity: str) -> GraphDeleted:
@@ -140,6 +156,33 @@ def delete_entity(space: Space, entity: str) -> GraphDeleted:
             return GraphDeleted(id=which, existed=False, at=space.memory.clock())
         receipt = ledger.delete_entity(found, by=Authority.CORRECTION)
     return _cleared(space, receipt)
+
+
+def _alike(space: Space, which: str) -> list[int]:
+    """The numbers of the other relations that are shown as this one: they say the same of what was merged."""
+    with answering(space) as answer:
+        row = relations.of_id(answer.connection, answer.space, which)
+        return [] if row is None else once.alike(answer.view, row.number)
+
+
+def _called(space: Space, name: str) -> str:
+    """A name as it was given; of "my cat" the id of the one that is known to be the user's.
+
+    Raises:
+        UnknownEntity: none is known to be.
+        AmbiguousEntity: several are.
+    """
+    what = naming.of_mine(name)
+    if what is None:
+        return name
+    with answering(space) as answer:
+        number = resolving.known(answer.view, name, at=to_millis(space.memory.clock()))
+        if number is not None:
+            return answer.view.entities[number].id
+    raise UnknownEntity(
+        f"Nothing is known of {name[:80]!a}.",
+        way_out=f"Ask what it is called and give that name; that the user has this {what[:40]!a} is a relation, too.",
+    )
 
 
 def _cleared(space: Space, receipt: GraphDeleted) -> GraphDeleted:

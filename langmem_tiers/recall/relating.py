@@ -6,15 +6,17 @@ called. "Where did I live in 2023" is after what held in 2023, anything else aft
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from langmem_tiers.clock import from_millis, to_millis
-from langmem_tiers.knowledge_graph import asked, naming, resolving
+from langmem_tiers.knowledge_graph import asked, kinship, naming, once, predicates, resolving
+from langmem_tiers.knowledge_graph.once import Told
 from langmem_tiers.knowledge_graph.view import FOREVER, Asked, GraphView, bounds, version_at
 from langmem_tiers.knowledge_graph.wording import date_words, period_words
-from langmem_tiers.palace.words import words
+from langmem_tiers.palace.words import word_set, words
 from langmem_tiers.recall.signals.temporal import spans
 from langmem_tiers.storage import relations
 
@@ -33,17 +35,25 @@ _LEAST_SHARE = 0.3
 # Who asks like this is after what was, too.
 _BEFORE = {"before", "previously", "formerly", "former", "used", "earlier", "past", "ever", "history", "ago", "last"}
 _BEFORE |= {"was", "were", "did", "had"}
+# Words of the times that a message speaks of; what held then accounts for them.
+_TIMES = {"last", "past", "previous", "year", "years", "month", "months", "week", "weeks", "day", "days", "ago", "back"}
+_TIMES |= {"spring", "summer", "autumn", "fall", "winter", "early", "late", "beginning", "start", "end", "mid", "then"}
+_TIMES |= word_set("january february march april may june july august september october november december today")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Related:
-    """A relation that a message asks for, with the share of the message's words that it accounts for."""
+    """A relation that a message asks for, with the share of the message's words that it accounts for.
+
+    `answers` says that the message asks what held at a time, and this did.
+    """
 
     row: RelationRow
     text: str
     label: str
     share: float
     evidence: tuple[int, ...]
+    answers: bool = False
 
 
 def find(source: Snapshot, query: Query, request: RecallRequest, most: int) -> list[Related]:
@@ -51,24 +61,39 @@ def find(source: Snapshot, query: Query, request: RecallRequest, most: int) -> l
     view = source.graph.view(source.moment)
     if not view.relations:
         return []
-    now = to_millis(request.now)
-    named = resolving.named_in(view, query.text, at=now)[:_ENTITIES]
-    if not named:
-        return []
-    search = _Search(view, query, named, periods=_periods(query, request, now))
-    best = sorted(search.hits(), key=lambda hit: (-hit[1], -hit[0]))[:most]
-    rests = relations.evidence(source.connection, source.key, [number for number, _ in best])
+    search = _search(view, query, request)
+    best = _once(view, sorted(search.hits(), key=lambda hit: (-hit[1], -hit[0])), search.known_at)[:most]
+    rests = relations.evidence(source.connection, source.key, [each for one, _ in best for each in one.numbers])
+    wanted = search.wanted() if search.of_a_time else frozenset()
     return [
         Related(
-            row=row,
-            text=_text(view, row),
-            label=_when(row, request),
+            row=one.row,
+            text=_text(view, one.row),
+            label=period_words(relations.period(one.version)),
             share=share,
-            evidence=tuple(each.drawer for each in rests.get(number, ())),
+            evidence=tuple(each.drawer for number in one.numbers for each in rests.get(number, ())),
+            answers=one.row.predicate in wanted,
         )
-        for number, share in best
-        for row in (view.relations[number],)
+        for one, share in best
     ]
+
+
+def _search(view: GraphView, query: Query, request: RecallRequest) -> _Search:
+    """A message against a graph: whom it names, and the times that it is after."""
+    now = to_millis(request.now)
+    named = resolving.named_in(view, query.text, at=now)[:_ENTITIES]
+    times = _spoken_of(query, request)
+    known_at = None if request.until is None else to_millis(request.until)
+    periods = [each._replace(known_at=known_at) for each in times or [_else_meant(query, now)]]
+    return _Search(view, query, named, periods=periods, of_a_time=bool(times), known_at=known_at)
+
+
+def _once(view: GraphView, hits: Sequence[tuple[int, float]], known_at: int | None) -> list[tuple[Told, float]]:
+    """Relations with their share, each fact once."""
+    rows = [view.relations[number] for number, _ in hits]
+    noted = [(row, version) for row in rows if (version := version_at(row, known_at)) is not None]
+    shares = dict(hits)
+    return [(one, max(shares[number] for number in one.numbers)) for one in once.told(view, noted)]
 
 
 def told(related: Sequence[Related]) -> dict[int, float]:
@@ -88,60 +113,85 @@ class _Search:
     query: Query
     named: Sequence[Match]
     periods: Sequence[Asked]
+    of_a_time: bool
+    """Whether the message itself speaks of the times that are looked at."""
+    known_at: int | None
+
+    @cached_property
+    def asked_for(self) -> Mapping[str, frozenset[str]]:
+        """The words of the message that speak of predicates, with those."""
+        return asked.asked(words(self.query.text))
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """The words that a relation has to account for."""
+        terms = frozenset(self.query.terms)
+        if not self.of_a_time:
+            return terms
+        timeless = {term for term in terms - _TIMES if not any(sign.isdigit() for sign in term)}
+        return frozenset(timeless) or terms
+
+    def wanted(self) -> frozenset[str]:
+        """The predicates asked for; none where all may be meant."""
+        return frozenset().union(*self.asked_for.values())
 
     def hits(self) -> Iterator[tuple[int, float]]:
         """Relations by number, with the share of the message that each accounts for; each once."""
-        said = words(self.query.text)
-        asked_for = asked.asked(said)
         met: set[int] = set()
-        for match in self.named:
-            node = self.view.canonical(match.entity.number)
-            for number in self._of(node, asked_for):
+        for node, match in self._nodes():
+            for number in self._of(node):
                 if number not in met:
                     met.add(number)
-                    share = self._share(self.view.relations[number], match, asked_for)
+                    share = self._share(self.view.relations[number], node, match)
                     if share >= _LEAST_SHARE:
                         yield number, share
 
-    def _of(self, node: int, asked_for: dict[str, frozenset[str]]) -> Iterator[int]:
+    def _nodes(self) -> Iterator[tuple[int, Match]]:
+        """The entities named; where all that is asked is who "my boss" is, the user before that one."""
+        kin = next((match for match in self.named if match.found_by == "kinship"), None)
+        user = self.view.user()
+        if kin is not None and user is not None and self.asked_for and all(map(kinship.read, self.asked_for)):
+            yield user, kin
+        yield from ((self.view.canonical(match.entity.number), match) for match in self.named)
+
+    def _of(self, node: int) -> Iterator[int]:
         """The relations of an entity that the message may be after: those asked for, else all."""
-        wanted = frozenset().union(*asked_for.values()) if asked_for else None
         for period in self.periods:
-            found, _ = self.view.edges(node, period._replace(predicates=wanted), _LOOKED_AT)
+            found, _ = self.view.edges(node, period._replace(predicates=self.wanted() or None), _LOOKED_AT)
             yield from found
 
-    def _share(self, row: RelationRow, match: Match, asked_for: dict[str, frozenset[str]]) -> float:
+    def _share(self, row: RelationRow, node: int, match: Match) -> float:
         """How much of the message it accounts for, by words; of what is asked of the user, the predicate has to be."""
-        terms = set(self.query.terms)
-        accounts = {word for word, those in asked_for.items() if row.predicate in those}
+        accounts = {word for word, those in self.asked_for.items() if row.predicate in those}
+        if self._turned(row, node, accounts):
+            return 0.0
         accounts |= self._named_by(row.subject) | set(words(_target(self.view, row)))
         if match.found_by == "kinship":
-            accounts |= {word for word in terms if word in asked_for and word not in accounts}
-        if self.periods[0].first is not None:
-            accounts |= {term for term in terms if any(sign.isdigit() for sign in term)}
-        of_the_user = self.view.user() == self.view.canonical(match.entity.number)
-        if of_the_user and not (accounts & terms or accounts & asked_for.keys()):
+            accounts |= self.terms & self.asked_for.keys()
+        if self.view.user() == node and not accounts & (self.terms | self.asked_for.keys()):
             return 0.0
-        if not terms:
-            return 0.0
-        return len(terms & accounts) / len(terms) * match.score
+        return len(self.terms & accounts) / len(self.terms) * match.score if self.terms else 0.0
+
+    def _turned(self, row: RelationRow, node: int, said: Collection[str]) -> bool:
+        """Whether it is the other one's boss that somebody is, where their own is asked for."""
+        forth = self.view.canonical(row.subject) == node or predicates.symmetric(row.predicate)
+        return not forth and any(kinship.read(word) is not None for word in said) and self.view.user() == node
 
     def _named_by(self, number: int) -> set[str]:
-        row = self.view.entities[self.view.canonical(number)]
-        return {word for name in (row.name, *row.aliases) for word in words(name)}
+        standing = self.view.canonical(number)
+        names = (self.view.entities[standing].name, *self.view.aliases(standing))
+        return {word for name in names for word in words(name)}
 
 
-def _periods(query: Query, request: RecallRequest, now: int) -> list[Asked]:
-    """The times that a message is after: those it speaks of, or now, or all where it asks what was before."""
-    known_at = None if request.until is None else to_millis(request.until)
+def _spoken_of(query: Query, request: RecallRequest) -> list[Asked]:
+    """The times that a message speaks of."""
     times = spans(query.text, request.now.date())
-    if times:
-        return [
-            Asked(first=round(each.start * _DAY), last=round(each.stop * _DAY) - 1, known_at=known_at) for each in times
-        ]
-    if _BEFORE & set(words(query.text)):
-        return [Asked(known_at=known_at)]
-    return [Asked(first=now, last=now, known_at=known_at)]
+    return [Asked(first=round(each.start * _DAY), last=round(each.stop * _DAY) - 1) for each in times]
+
+
+def _else_meant(query: Query, now: int) -> Asked:
+    """The time that a message is after which speaks of none: now, or all where it asks what was before."""
+    return Asked() if _BEFORE & set(words(query.text)) else Asked(first=now, last=now)
 
 
 class Ended(NamedTuple):
@@ -200,8 +250,3 @@ def _over(row: RelationRow, at: int) -> str:
     if start < end and (end == FOREVER or end > at):
         return ""
     return f"until {date_words(from_millis(end), version.to_unit)}" if start < end else "not so"
-
-
-def _when(row: RelationRow, request: RecallRequest) -> str:
-    version = version_at(row, None if request.until is None else to_millis(request.until))
-    return "" if version is None else period_words(relations.period(version))

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import orjson
 from sqlalchemy import (
@@ -15,7 +15,6 @@ from sqlalchemy import (
     CompoundSelect,
     Connection,
     Select,
-    and_,
     bindparam,
     delete,
     func,
@@ -30,15 +29,12 @@ from langmem_tiers.clock import from_millis
 from langmem_tiers.knowledge.types import Authority
 from langmem_tiers.knowledge_graph.naming import slug as slug_of
 from langmem_tiers.knowledge_graph.types import Entity, GraphEvidence, GraphPath
-from langmem_tiers.palace.pointers import drawer_pointer
-from langmem_tiers.storage import facts
-from langmem_tiers.storage.schema import drawers, entities, entity_aliases, entity_evidence, rooms
+from langmem_tiers.storage import facts, graph_evidence
+from langmem_tiers.storage.batches import AT_ONCE, batches
+from langmem_tiers.storage.schema import entities, entity_aliases, entity_evidence
 from langmem_tiers.types import Origin
 from langmem_tiers.writing.proposals import Evidence
 
-T = TypeVar("T")
-# SQLite takes 32,766 variables in a statement by default.
-_AT_ONCE = 10_000
 # The number last given out: a number is never used twice, also when the newest entity was deleted.
 _NEWEST = "newest_entity"
 
@@ -77,6 +73,7 @@ class EntityRow(NamedTuple):
     aliases: tuple[str, ...]
 
 
+_RESTING = entity_evidence.c.entity
 _COLUMNS = tuple(entities.c[name] for name in EntityRow._fields if name != "aliases")
 
 
@@ -119,22 +116,27 @@ def add_aliases(connection: Connection, space: str, number: int, names: Iterable
     return sum(added)
 
 
+def drop_aliases(connection: Connection, space: str, number: int, names: Iterable[str]) -> None:
+    """Take other names from an entity."""
+    gone = entity_aliases.c.slug.in_([slug_of(name) for name in names])
+    connection.execute(
+        delete(entity_aliases).where(entity_aliases.c.space == space, entity_aliases.c.entity == number, gone)
+    )
+
+
 def add_evidence(connection: Connection, space: str, number: int, evidence: Iterable[Evidence]) -> int:
     """Note drawers that speak of an entity; how many are new to it."""
-    rows = [{"space": space, "entity": number, "drawer": each.drawer, "quote": each.quote} for each in evidence]
-    added = [connection.execute(insert_or(entity_evidence).on_conflict_do_nothing(), row).rowcount for row in rows]
-    return sum(added)
+    return graph_evidence.add(connection, space, _RESTING, number, evidence)
 
 
 def drop_evidence(connection: Connection, space: str, number: int, drawer_numbers: Collection[int]) -> None:
     """Let an entity rest on these drawers no longer."""
-    held = (entity_evidence.c.space == space, entity_evidence.c.entity == number)
-    connection.execute(delete(entity_evidence).where(*held, entity_evidence.c.drawer.in_(drawer_numbers)))
+    graph_evidence.drop(connection, space, _RESTING, number, drawer_numbers)
 
 
 def remove(connection: Connection, space: str, numbers: Collection[int]) -> None:
     """Delete entities with their other names and what they rest on."""
-    for some in _batches(list(numbers)):
+    for some in batches(numbers):
         for table, column in (
             (entity_aliases, entity_aliases.c.entity),
             (entity_evidence, entity_evidence.c.entity),
@@ -212,8 +214,8 @@ def rows(connection: Connection, space: str, first: int, until: int) -> Iterator
 def every(connection: Connection, space: str) -> Iterator[EntityRow]:
     """All entities, in order of their numbers, some thousands at a time."""
     last = newest(connection, space)
-    for first in range(1, last + 1, _AT_ONCE):
-        yield from rows(connection, space, first, min(last, first + _AT_ONCE - 1))
+    for first in range(1, last + 1, AT_ONCE):
+        yield from rows(connection, space, first, min(last, first + AT_ONCE - 1))
 
 
 def find(
@@ -232,21 +234,13 @@ def find(
 
 def evidence_of(connection: Connection, space: str, numbers: Collection[int]) -> dict[int, list[GraphEvidence]]:
     """The drawers that speak of entities, oldest first."""
-    found: defaultdict[int, list[GraphEvidence]] = defaultdict(list)
-    for some in _batches(list(numbers)):
-        for row in connection.execute(_spoken_of(), {"space": space, "values": list(some)}):
-            pointer = drawer_pointer(row.address_wing, row.address_room, row.place)
-            found[row.entity].append(GraphEvidence(drawer=row.drawer, pointer=pointer, quote=row.quote))
-    return found
+    return graph_evidence.read(connection, space, _RESTING, numbers)
 
 
 def of_drawers(connection: Connection, space: str, drawer_numbers: Collection[int]) -> list[int]:
     """The numbers of the entities that drawers speak of."""
-    found: set[int] = set()
-    for some in _batches(list(drawer_numbers)):
-        on_them = (entity_evidence.c.space == space, entity_evidence.c.drawer.in_(some))
-        found.update(connection.execute(select(entity_evidence.c.entity).where(*on_them)).scalars())
-    return sorted(found)
+    resting = graph_evidence.of_drawers(connection, space, _RESTING, drawer_numbers)
+    return sorted({number for _, number in resting})
 
 
 def count(connection: Connection, space: str) -> tuple[int, int]:
@@ -294,14 +288,14 @@ def _where(
     connection: Connection, space: str, column: Literal["number", "id"], values: Sequence[Any]
 ) -> list[EntityRow]:
     found: list[Any] = []
-    for some in _batches(values):
+    for some in batches(values):
         found += connection.execute(_by(column), {"space": space, "values": list(some)}).all()
     return _with_aliases(connection, space, found)
 
 
 def _with_aliases(connection: Connection, space: str, found: Sequence[Any]) -> list[EntityRow]:
     aliases: defaultdict[int, list[str]] = defaultdict(list)
-    for some in _batches([row.number for row in found]):
+    for some in batches([row.number for row in found]):
         for number, name in connection.execute(_aliases(), {"space": space, "values": list(some)}):
             aliases[number].append(name)
     return [EntityRow._make((*row, tuple(aliases[row.number]))) for row in found]
@@ -309,7 +303,7 @@ def _with_aliases(connection: Connection, space: str, found: Sequence[Any]) -> l
 
 def _ids(connection: Connection, space: str, numbers: Collection[int]) -> dict[int, str]:
     found: dict[int, str] = {}
-    for some in _batches(list(numbers)):
+    for some in batches(numbers):
         these = (entities.c.space == space, entities.c.number.in_(some))
         found |= {
             row.number: row.id for row in connection.execute(select(entities.c.number, entities.c.id).where(*these))
@@ -319,7 +313,7 @@ def _ids(connection: Connection, space: str, numbers: Collection[int]) -> dict[i
 
 def _merged_into(connection: Connection, space: str, numbers: Collection[int]) -> dict[int, int]:
     found: dict[int, int] = {}
-    for some in _batches(list(numbers)):
+    for some in batches(numbers):
         rows = connection.execute(_steps(), {"space": space, "values": list(some)})
         found |= {row.number: row.merged_into for row in rows}
     return found
@@ -341,20 +335,6 @@ def _named_with(space: str, slug: str) -> ColumnElement[bool]:
         entity_aliases.c.space == space, entity_aliases.c.slug.contains(slug, autoescape=True)
     )
     return or_(entities.c.slug.contains(slug, autoescape=True), entities.c.number.in_(aliased))
-
-
-@cache
-def _spoken_of() -> Select[Any]:
-    same_drawer = and_(drawers.c.space == entity_evidence.c.space, drawers.c.number == entity_evidence.c.drawer)
-    same_room = and_(rooms.c.space == drawers.c.space, rooms.c.number == drawers.c.room)
-    kept = (entity_evidence.c.entity, entity_evidence.c.drawer, entity_evidence.c.quote)
-    address = (rooms.c.address_wing, rooms.c.address_room, drawers.c.place)
-    tables = entity_evidence.join(drawers, same_drawer).join(rooms, same_room)
-    these = (
-        entity_evidence.c.space == bindparam("space"),
-        entity_evidence.c.entity.in_(bindparam("values", expanding=True)),
-    )
-    return select(*kept, *address).select_from(tables).where(*these).order_by(entity_evidence.c.drawer)
 
 
 # Statements are built once: a single write runs most of them.
@@ -393,7 +373,3 @@ def _behind() -> Select[Any]:
     """The entities that were merged into some."""
     into = entities.c.merged_into.in_(bindparam("into", expanding=True))
     return select(entities.c.number).where(entities.c.space == bindparam("space"), into)
-
-
-def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    return (items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Literal, NamedTuple
 
-from sqlalchemy import Connection, and_, or_, select
+from sqlalchemy import Connection, and_, delete, or_, select
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.storage.schema import entity_pairs
@@ -58,8 +58,24 @@ def between(connection: Connection, space: str, first: Collection[int], second: 
     return [PairRow(*row) for row in found]
 
 
+def remove(connection: Connection, space: str, pairs: Iterable[PairRow]) -> None:
+    """Forget what was noted of pairs."""
+    for low, high, *_ in pairs:
+        these = (entity_pairs.c.space == space, entity_pairs.c.low == low, entity_pairs.c.high == high)
+        connection.execute(delete(entity_pairs).where(*these))
+
+
 def flagged(connection: Connection, space: str) -> list[PairRow]:
     """The pairs that nobody has judged, the likeliest first."""
-    wanted = select(*_COLUMNS).where(entity_pairs.c.space == space, entity_pairs.c.status == "flagged")
+    return _noted(connection, space, "flagged")
+
+
+def apart(connection: Connection, space: str) -> list[PairRow]:
+    """The pairs that are not the same."""
+    return _noted(connection, space, "apart")
+
+
+def _noted(connection: Connection, space: str, status: Status) -> list[PairRow]:
+    wanted = select(*_COLUMNS).where(entity_pairs.c.space == space, entity_pairs.c.status == status)
     order = (entity_pairs.c.score.desc(), entity_pairs.c.low, entity_pairs.c.high)
     return [PairRow(*row) for row in connection.execute(wanted.order_by(*order))]

@@ -8,14 +8,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delete, func, insert, or_, select, update
-from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.knowledge.types import Authority
 from langmem_tiers.knowledge_graph.types import (
+    DISPLACING,
     Entity,
     Exactness,
     GraphEvidence,
@@ -26,15 +26,12 @@ from langmem_tiers.knowledge_graph.types import (
     Value,
     VersionReason,
 )
-from langmem_tiers.palace.pointers import drawer_pointer
-from langmem_tiers.storage import entities, facts
-from langmem_tiers.storage.schema import drawers, relation_evidence, relation_versions, relations, rooms
+from langmem_tiers.storage import entities, facts, graph_evidence
+from langmem_tiers.storage.batches import AT_ONCE, batches
+from langmem_tiers.storage.schema import relation_evidence, relation_versions, relations
 from langmem_tiers.types import Origin
 from langmem_tiers.writing.proposals import Evidence
 
-T = TypeVar("T")
-# SQLite takes 32,766 variables in a statement by default.
-_AT_ONCE = 10_000
 # The number last given out: a number is never used twice, also when the newest relation was deleted.
 _NEWEST = "newest_relation"
 # SQLite's `lower` knows the letters A to Z only.
@@ -108,6 +105,7 @@ class RelationRow(NamedTuple):
         return self.last.until is None
 
 
+_RESTING = relation_evidence.c.relation
 _COLUMNS = tuple(relations.c[name] for name in RelationRow._fields if name != "versions")
 _VERSION = tuple(relation_versions.c[name] for name in VersionRow._fields)
 
@@ -137,7 +135,7 @@ def put_rows(connection: Connection, space: str, new: Sequence[RelationRow]) -> 
         for version in row.versions
     ]
     for table, stored in ((relations, named), (relation_versions, versions)):
-        for some in _batches(stored):
+        for some in batches(stored):
             connection.execute(insert(table), [{"space": space, **row} for row in some])
 
 
@@ -162,22 +160,17 @@ def change(connection: Connection, space: str, number: int, values: Mapping[str,
 
 def add_evidence(connection: Connection, space: str, number: int, evidence: Iterable[Evidence], at: int) -> int:
     """Let a relation rest on these drawers too; how many are new to it."""
-    found = [
-        {"space": space, "relation": number, "drawer": each.drawer, "quote": each.quote, "at": at} for each in evidence
-    ]
-    added = [connection.execute(insert_or(relation_evidence).on_conflict_do_nothing(), row).rowcount for row in found]
-    return sum(added)
+    return graph_evidence.add(connection, space, _RESTING, number, evidence, at=at)
 
 
 def drop_evidence(connection: Connection, space: str, number: int, drawer_numbers: Collection[int]) -> None:
     """Let a relation rest on these drawers no longer."""
-    held = (relation_evidence.c.space == space, relation_evidence.c.relation == number)
-    connection.execute(delete(relation_evidence).where(*held, relation_evidence.c.drawer.in_(drawer_numbers)))
+    graph_evidence.drop(connection, space, _RESTING, number, drawer_numbers)
 
 
 def remove(connection: Connection, space: str, numbers: Collection[int]) -> None:
     """Delete relations with all that was believed of them; others do not name them as a cause any more."""
-    for some in _batches(list(numbers)):
+    for some in batches(numbers):
         caused = (relation_versions.c.space == space, relation_versions.c.cause.in_(some))
         connection.execute(update(relation_versions).where(*caused).values(cause=None))
         for table, column in (
@@ -205,14 +198,14 @@ def rows(connection: Connection, space: str, first: int, until: int) -> Iterator
 def every(connection: Connection, space: str) -> Iterator[RelationRow]:
     """All relations, in order of their numbers, some thousands at a time."""
     last = newest(connection, space)
-    for first in range(1, last + 1, _AT_ONCE):
-        yield from rows(connection, space, first, min(last, first + _AT_ONCE - 1))
+    for first in range(1, last + 1, AT_ONCE):
+        yield from rows(connection, space, first, min(last, first + AT_ONCE - 1))
 
 
 def of_numbers(connection: Connection, space: str, numbers: Collection[int]) -> list[RelationRow]:
     """Relations by their numbers, in order, with all their versions; those that do not exist are left out."""
     found: list[RelationRow] = []
-    for some in _batches(sorted(set(numbers))):
+    for some in batches(sorted(set(numbers))):
         values = {"space": space, "numbers": list(some)}
         versions: defaultdict[int, list[VersionRow]] = defaultdict(list)
         for number, *version in connection.execute(_versions_of_numbers(), values):
@@ -232,7 +225,7 @@ def of_id(connection: Connection, space: str, relation_id: str) -> RelationRow |
 def numbers_of_ids(connection: Connection, space: str, ids: Collection[str]) -> dict[str, int]:
     """The numbers of relations by their id."""
     found: dict[str, int] = {}
-    for some in _batches(list(ids)):
+    for some in batches(ids):
         these = (relations.c.space == space, relations.c.id.in_(some))
         wanted = select(relations.c.id, relations.c.number).where(*these)
         found |= {row.id: row.number for row in connection.execute(wanted)}
@@ -292,7 +285,7 @@ def between(connection: Connection, space: str, first: Collection[int], second: 
 def numbers_of_entities(connection: Connection, space: str, members: Collection[int]) -> list[int]:
     """The numbers of the relations that lead from or to one of these entities."""
     found: set[int] = set()
-    for some in _batches(list(members)):
+    for some in batches(members):
         for column in (relations.c.subject, relations.c.object):
             these = (relations.c.space == space, column.in_(some))
             found.update(connection.execute(select(relations.c.number).where(*these)).scalars())
@@ -301,32 +294,17 @@ def numbers_of_entities(connection: Connection, space: str, members: Collection[
 
 def of_drawers(connection: Connection, space: str, drawer_numbers: Collection[int]) -> list[int]:
     """The numbers of the relations that rest on one of these drawers."""
-    found: set[int] = set()
-    for some in _batches(list(drawer_numbers)):
-        on_them = (relation_evidence.c.space == space, relation_evidence.c.drawer.in_(some))
-        found.update(connection.execute(select(relation_evidence.c.relation).where(*on_them)).scalars())
-    return sorted(found)
+    return sorted({number for _, number in resting(connection, space, drawer_numbers)})
 
 
 def resting(connection: Connection, space: str, drawer_numbers: Collection[int]) -> list[tuple[int, int]]:
     """The relations that rest on each of these drawers, as (drawer, relation)."""
-    columns = (relation_evidence.c.drawer, relation_evidence.c.relation)
-    found: list[tuple[int, int]] = []
-    for some in _batches(list(drawer_numbers)):
-        on_them = (relation_evidence.c.space == space, relation_evidence.c.drawer.in_(some))
-        rows = connection.execute(select(*columns).where(*on_them).order_by(*columns))
-        found += [(drawer, relation) for drawer, relation in rows]
-    return found
+    return graph_evidence.of_drawers(connection, space, _RESTING, drawer_numbers)
 
 
 def evidence(connection: Connection, space: str, numbers: Collection[int]) -> dict[int, list[GraphEvidence]]:
     """The drawers that relations rest on, oldest first."""
-    found: defaultdict[int, list[GraphEvidence]] = defaultdict(list)
-    for some in _batches(list(numbers)):
-        for row in connection.execute(_rests(), {"space": space, "values": list(some)}):
-            pointer = drawer_pointer(row.address_wing, row.address_room, row.place)
-            found[row.relation].append(GraphEvidence(drawer=row.drawer, pointer=pointer, quote=row.quote))
-    return found
+    return graph_evidence.read(connection, space, _RESTING, numbers)
 
 
 def by_numbers(
@@ -341,21 +319,14 @@ def relations_of(
     connection: Connection, space: str, found: Sequence[RelationRow], *, with_evidence: bool = False
 ) -> list[Relation]:
     """The records that callers get of rows, each as of the last of its versions there."""
-    named = {number for row in found for number in (row.subject, row.object) if number is not None}
+    causes = of_numbers(connection, space, {row.last.cause for row in found if row.last.cause is not None})
+    named = {number for row in (*found, *causes) for number in (row.subject, row.object) if number is not None}
     ends = entities.canonical_of(connection, space, named)
-    known = entities.by_numbers(connection, space, set(ends.values()))
-    causes = _ids(connection, space, {row.last.cause for row in found if row.last.cause is not None})
+    standing = entities.by_numbers(connection, space, set(ends.values()))
+    known = {number: standing[end] for number, end in ends.items()}
+    caused = {row.number: cause(row, known) for row in causes}
     rests = evidence(connection, space, [row.number for row in found]) if with_evidence else {}
-    return [
-        relation(
-            row,
-            row.last,
-            {number: known[end] for number, end in ends.items()},
-            causes,
-            tuple(rests.get(row.number, ())),
-        )
-        for row in found
-    ]
+    return [relation(row, row.last, known, caused, tuple(rests.get(row.number, ()))) for row in found]
 
 
 def beliefs(connection: Connection, space: str, row: RelationRow) -> list[Relation]:
@@ -368,17 +339,32 @@ def beliefs(connection: Connection, space: str, row: RelationRow) -> list[Relati
         version.until is not None and (place >= len(ahead) or ahead[place] > version.until)
         for place, version in enumerate(row.versions)
     ]
-    return [_as(each, withdrawn=gone) for each, gone in zip(made, given_up, strict=True)]
+    displaced = [version.reason in DISPLACING for version in row.versions]
+    return [_as(each, withdrawn=any(gone)) for each, *gone in zip(made, given_up, displaced, strict=True)]
+
+
+class Cause(NamedTuple):
+    """A relation that made another one so: its id, and the name of what it leads to."""
+
+    id: str
+    target: str
+
+
+def cause(row: RelationRow, known: Mapping[int, Entity]) -> Cause:
+    """What callers are told of a relation that made another one so; `known` are entities by the numbers said."""
+    return Cause(row.id, str(_value(row)) if row.object is None else known[row.object].name)
 
 
 def relation(
     row: RelationRow,
     version: VersionRow,
     known: Mapping[int, Entity],
-    causes: Mapping[int, str],
+    causes: Mapping[int, Cause],
     evidence: tuple[GraphEvidence, ...] = (),
 ) -> Relation:
     """The record that callers get of a row and one of its versions; `known` are entities by the numbers said."""
+    by = None if version.cause is None else causes.get(version.cause)
+    gone = version.until is not None and version is row.last
     return Relation(
         number=row.number,
         id=row.id,
@@ -386,13 +372,14 @@ def relation(
         predicate=row.predicate,
         said=row.said,
         object=None if row.object is None else known[row.object],
-        value=None if row.value is None else Value(text=row.value, unit=row.unit),
+        value=_value(row),
         kind=row.kind,
         period=period(version),
         recorded_at=from_millis(version.recorded_at),
-        withdrawn=version.until is not None and version is row.last,
+        withdrawn=gone or version.reason in DISPLACING,
         reason=version.reason,
-        cause=None if version.cause is None else causes.get(version.cause),
+        cause=None if by is None else by.id,
+        cause_target=None if by is None else by.target,
         origin=row.origin,
         path=row.path,
         authority=Authority(row.authority),
@@ -439,13 +426,8 @@ def _as(made: Relation, *, withdrawn: bool) -> Relation:
     return replace(made, withdrawn=withdrawn)
 
 
-def _ids(connection: Connection, space: str, numbers: Collection[int]) -> dict[int, str]:
-    found: dict[int, str] = {}
-    for some in _batches(list(numbers)):
-        these = (relations.c.space == space, relations.c.number.in_(some))
-        wanted = select(relations.c.number, relations.c.id).where(*these)
-        found |= {row.number: row.id for row in connection.execute(wanted)}
-    return found
+def _value(row: RelationRow) -> Value | None:
+    return None if row.value is None else Value(text=row.value, unit=row.unit)
 
 
 def _versions(connection: Connection, space: str, which: ColumnElement[bool]) -> defaultdict[int, list[VersionRow]]:
@@ -516,21 +498,3 @@ def _versions_of_numbers() -> Select[Any]:
 
 def _same_relation() -> ColumnElement[bool]:
     return and_(relation_versions.c.space == relations.c.space, relation_versions.c.relation == relations.c.number)
-
-
-@cache
-def _rests() -> Select[Any]:
-    same_drawer = and_(drawers.c.space == relation_evidence.c.space, drawers.c.number == relation_evidence.c.drawer)
-    same_room = and_(rooms.c.space == drawers.c.space, rooms.c.number == drawers.c.room)
-    kept = (relation_evidence.c.relation, relation_evidence.c.drawer, relation_evidence.c.quote)
-    address = (rooms.c.address_wing, rooms.c.address_room, drawers.c.place)
-    tables = relation_evidence.join(drawers, same_drawer).join(rooms, same_room)
-    these = (
-        relation_evidence.c.space == bindparam("space"),
-        relation_evidence.c.relation.in_(bindparam("values", expanding=True)),
-    )
-    return select(*kept, *address).select_from(tables).where(*these).order_by(relation_evidence.c.drawer)
-
-
-def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    return (items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE))

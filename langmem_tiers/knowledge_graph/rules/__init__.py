@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from langmem_tiers.writing.proposals import Said
 
 
-def proposals(said: Sequence[Said], now: datetime) -> list[NewProposal]:
+def proposals(said: Sequence[Said], now: datetime, *, before: Sequence[Said] = ()) -> list[NewProposal]:
     """What the users' own turns claim of people, places and things, in order; see `reading.proposals`."""
     # Their patterns take a second to compile: only where something is read.
     from langmem_tiers.knowledge_graph.rules import reading
 
-    return reading.proposals(said, now)
+    return reading.proposals(said, now, before=before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from langmem_tiers.knowledge_graph.rules.claim import Claim
+from langmem_tiers.knowledge_graph.rules.claim import Claim, of_person
 from langmem_tiers.knowledge_graph.rules.shape import Fit, shape
 from langmem_tiers.knowledge_graph.rules.wording import END, HAS, IS, PLACE, WHO, is_person, is_place
 from langmem_tiers.palace.names import names
@@ -48,6 +48,7 @@ _THE = r"(?:an?|the|my|our|his|her|their|another|some)"
 _NP = rf"{_THE} {_PRAISE}(?P<what>(?:{_PART} ){{1,4}}?{_HEAD})(?![\w-])"
 _NP0 = rf"{_THE} {_PRAISE}(?P<what>{_HEAD})(?![\w-])"
 _PLACE_NP = rf"(?:the|an?) {_PRAISE}(?P<what>(?:{_PART} ){{0,3}}?(?P<place>{_HEADS['place']}))(?![\w-])"
+_NOWHERE = frozenset({"my place", "other side"})
 # Organisations that one attends; to the others one only goes.
 _MET = re.compile(r"\b(?:group|club|choir|band|orchestra|society|church|community)$")
 _TOOK_PART = {
@@ -82,26 +83,21 @@ _END = r"(?= ?$|[,;:.!)]| (?:and|but|because|since|with|at|in|on|so)\b)"
 
 
 def _took_part(fit: Fit) -> Iterator[Claim]:
-    said = next(_SAID[place] for place in range(len(_SAID)) if fit[f"v{place}"])
     kind = next(kind for kind in _HEADS if fit[kind])
-    if said == "joined" and kind == "event":
-        said = "participated in"
-    if said == "attended" and (kind == "place" or (kind == "organisation" and not _MET.search(fit["what"]))):
-        said = "visited"
-    if said == "organised" and fit["v1"] == "ran" and kind != "event":
-        return
-    if not tells(fit["what"]) or fit["what"].lower() in {"my place", "other side"}:
-        return
-    yield from fit.of_all(
-        Claim(
-            subject="",
-            subject_type="person",
-            predicate=said,
-            object=_name(fit["what"]),
-            object_type=kind,
-            since=fit.event(),
+    if tells(fit["what"]) and fit["what"].lower() not in _NOWHERE:
+        said = next(_SAID[place] for place in range(len(_SAID)) if fit[f"v{place}"])
+        what = _name(fit["what"])
+        yield from fit.of_all(
+            of_person(_of_kind(said, kind, fit["what"]), object=what, object_type=kind, since=fit.event())
         )
-    )
+
+
+def _of_kind(said: str, kind: str, what: str) -> str:
+    """What was done, as it is said of this kind: one takes part in an event that one joined, and visits a museum."""
+    if said == "joined" and kind == "event":
+        return "participated in"
+    only_visited = kind == "place" or (kind == "organisation" and not _MET.search(what))
+    return "visited" if said == "attended" and only_visited else said
 
 
 def _name(phrase: str) -> str:
@@ -193,11 +189,6 @@ def _goes(fit: Fit) -> Iterator[Claim]:
         )
 
 
-def _died(fit: Fit) -> Iterator[Claim]:
-    if since := fit.event():
-        yield from fit.of_all(Claim(subject="", subject_type="person", predicate="died on", value=since, since=since))
-
-
 # What is booked for a day is not booked on it.
 _FOR_THEN = re.compile(r"\bfor (?:the )?(?:\d|next|this|tomorrow|[A-Z][a-z]+ \d)")
 _VERBS = (
@@ -230,7 +221,6 @@ SHAPES = (
         _visited,
     ),
     shape(rf"{WHO} (?:{HAS} )?went (?P<practice>{_OUTING})\b", _goes),
-    shape(rf"{WHO} (?:{HAS} )?(?:passed away|died)\b", _died),
     shape(rf"{WHO} (?:{HAS} )?visited {_PLACE_NP}{END}", _dated(_visited)),
     shape(
         rf"{WHO} (?:{HAS} )?(?:visited|went to|travell?ed to|flew to|took a trip to|(?:went|was|were) on (?:a"

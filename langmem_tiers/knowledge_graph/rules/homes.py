@@ -30,8 +30,19 @@ def _at(fit: Fit, predicate: str, place: str, since: str = "", until: str = "", 
 
 
 def _lives(fit: Fit) -> Iterator[Claim]:
-    span = fit.state
-    yield from _at(fit, "lives in", fit["place"], span.since, span.until)
+    """In one place, or in two at once: the second is told as such, so that it does not succeed the first."""
+    span, second = fit.state, fit["second"]
+    if second and f"{fit['place']} and {second}" in _ONE_PLACE:
+        yield from _at(fit, "lives in", f"{fit['place']} and {second}", span.since, span.until)
+        return
+    yield from _at(fit, "also lives in" if fit["also"] else "lives in", fit["place"], span.since, span.until)
+    if second and len(fit.subjects) == 1:
+        yield from _at(fit, "also lives in", second, span.since, span.until)
+
+
+def _between(fit: Fit) -> Iterator[Claim]:
+    if fit["second"]:
+        yield from _lives(fit)
 
 
 def _has_lived(fit: Fit) -> Iterator[Claim]:
@@ -75,8 +86,28 @@ def _grew_up(fit: Fit) -> Iterator[Claim]:
     yield from _at(fit, "grew up in", fit["place"])
 
 
+_ONE_PLACE = frozenset(
+    [
+        "Antigua and Barbuda",
+        "Bosnia and Herzegovina",
+        "Brighton and Hove",
+        "Newfoundland and Labrador",
+        "Saint Kitts and Nevis",
+        "Trinidad and Tobago",
+        "Tyne and Wear",
+    ]
+)
+_SECOND = (
+    rf"(?: (?:and|as well as) (?:(?:also|partly|sometimes) )?(?:in )?(?P<second>{NAME})(?!['’]s|\w)"
+    r"(?= ?$|[,;:.!)]| (?:now|at the moment|these days|since|depending|for|right)\b))?"
+)
 SHAPES = (
-    shape(rf"{WHO} {_LIVES} in {PLACE}{END}", _lives),
+    shape(rf"{WHO} (?P<also>also )?{_LIVES} (?:both )?in {PLACE}{_SECOND}{END}", _lives),
+    shape(
+        rf"{WHO} (?:{_LIVES} between|(?:split|splits|divide|divides) (?:my|our|his|her|their) time between)"
+        rf" {PLACE}{_SECOND}{END}",
+        _between,
+    ),
     shape(rf"{WHO} {HAS} (?:lived|been living|been based) in {PLACE}{END}", _has_lived),
     shape(
         rf"{WHO} (?:{HAS} )?(?:moved|relocated|emigrated|immigrated) {_BACK}(?:from (?:the"

@@ -9,9 +9,12 @@ from typing import NamedTuple
 from langmem_tiers.knowledge_graph import kinship
 from langmem_tiers.knowledge_graph.rules.claim import ME, Claim
 from langmem_tiers.knowledge_graph.rules.shape import Fit, shape
-from langmem_tiers.knowledge_graph.rules.wording import END, HAS, IS, WHO, is_name, is_person
+from langmem_tiers.knowledge_graph.rules.wording import END, HAPPENED, HAS, IS, MINE, WHO, is_name, is_person
 
-_AGED = r"(?:(?:little|big|older|younger|elder|eldest|oldest|youngest|other|dear|lovely|beloved|late|own|twin) )?"
+_AGED = (
+    r"(?:(?:little|big|older|younger|elder|eldest|oldest|youngest|other|dear|lovely|beloved|late|own|twin|new"
+    r"|current) )?"
+)
 _KIN = kinship.WORDS
 _FIRST = r"[A-Z\u00c0-\u00d6\u00d8-\u00de\u0100-\u017f][\w]*(?:[-'](?!s\b)[\w]+)*"
 _FULL = rf"{_FIRST}(?: {_FIRST}){{0,2}}"
@@ -33,6 +36,7 @@ _PLURAL = {
     "colleagues": "colleague",
     "twins": "child",
 }
+_MEANT_TOO = {"child": ("child", "son", "daughter")}
 SEVERAL = re.compile(
     rf"\b(?:[Mm]y|[Oo]ur) (?:two |three |four |best |close |old |good )?(?P<kin>{'|'.join(_PLURAL)}),?"
     rf" (?:\(|are |named |called |- )?"
@@ -126,6 +130,24 @@ def _is_called(fit: Fit) -> Iterator[Claim]:
         yield from (related(of, fit["related"], _whole(fit["who"])) for of in fit.subjects)
 
 
+def _is_not(fit: Fit) -> Iterator[Claim]:
+    """'Nils is not my brother' was never so; with "any more" it is so no longer."""
+    over = fit["over"] or fit["longer"]
+    if _is_name(fit["who"]):
+        until, ended = (fit.event(), "said") if over else ("", "never")
+        yield related(ME, fit["related"], _whole(fit["who"]), until=until, ended=ended)
+
+
+def _have_none(fit: Fit) -> Iterator[Claim]:
+    """'I don't have a brother': those by blood never were so; a partner may be gone."""
+    word = kinship.canonical(fit["related"] or _PLURAL[fit["several"]])
+    if word not in kinship.FAMILY:
+        return
+    over = fit["over"] or word in kinship.PARTNERS
+    until, ended = (fit.event(), "known") if over else ("", "never")
+    yield from (related(ME, each, "", until=until, ended=ended) for each in _MEANT_TOO.get(word, (word,)))
+
+
 def _is_somebody(fit: Fit) -> Iterator[Claim]:
     """'My wife is Anna'; what else is capitalised may be where she is from, or what she believes."""
     who = fit["who"]
@@ -164,23 +186,38 @@ def _both_married(fit: Fit) -> Iterator[Claim]:
 
 def _parted(fit: Fit) -> Iterator[Claim]:
     """Whoever was the partner is none any more; by name where it is said."""
-    who = fit["who"]
-    if fit["former"] and who and _is_name(who):
-        yield from (related(of, fit["former"], _whole(who), until=fit.event(), ended="said") for of in fit.subjects)
+    who = _whole(fit["who"]) if fit["who"] and _is_name(fit["who"]) else ""
+    if fit["former"] and who:
+        yield from (related(of, fit["former"], who, until=fit.event(), ended="said") for of in fit.subjects)
         return
-    subjects = fit.subjects or (ME,)
-    for of in subjects[:1]:
-        yield Claim(
-            subject=of,
-            subject_type="person",
-            predicate="has partner",
-            object=_whole(who) if who and _is_name(who) else "",
-            object_type="person",
-            until=fit.event(),
-            ended="known",
-        )
+    yield _apart((fit.subjects or (ME,))[0], who, fit.event())
 
 
+def _both_parted(fit: Fit) -> Iterator[Claim]:
+    """'Anna and Carl got divorced'."""
+    if all(_is_name(fit[each]) for each in ("one", "other")):
+        yield _apart(fit["one"], fit["other"], fit.event())
+
+
+def _apart(one: str, other: str, until: str) -> Claim:
+    return Claim(
+        subject=one,
+        subject_type="person",
+        predicate="has partner",
+        object=other,
+        object_type="person",
+        until=until,
+        ended="known",
+    )
+
+
+_PARTED = (
+    rf"(?:{HAS} )?(?:broke up|broken up|split up|separated|got divorced|gotten divorced|divorced|are divorced"
+    r"|are separated|are no longer (?:together|married)|are not (?:together|married) any ?more)"
+)
+_CALLED = r"(?: (?:named|called|whose name is)|,? (?:and )?(?:[Hh]er|[Hh]is) name is)"
+_NO_LONGER = r"(?P<over> any ?more| any longer)?"
+_NONE = r"(?= ?$|[,;:.!)]| (?:and|but|at all|so|because|since)\b)"
 SHAPES = (
     shape(
         rf"{_NAME} (?:is|was) (?:(?:my|our)|(?P<owner>{_FULL})['’]s) {_AGED}(?P<related>{_KIN})(?!['’]|-\w|"
@@ -194,16 +231,32 @@ SHAPES = (
         _is_called,
     ),
     shape(rf"(?:[Mm]y|[Oo]ur) {_AGED}(?P<related>{_KIN}) is {_NAME}(?= ?$|[,;:.!)])", _is_somebody),
-    shape(rf"{WHO} {HAS} an? {_AGED}(?P<related>{_KIN}) (?:named|called|whose name is) {_NAME}", _is_called),
+    shape(rf"{WHO} {HAS} an? {_AGED}(?P<related>{_KIN}){_CALLED} {_NAME}", _is_called),
     shape(rf"(?P<me>[Ww]e|I) (?:have )?named (?:our|my) (?:new )?(?P<related>son|daughter|baby) {_NAME}", _is_called),
     shape(rf"{WHO} (?:{IS}|{HAS} been|got) married to {_NAME}{END}", _married),
     shape(rf"{WHO} (?:{HAS} )?married {_NAME}{END}", _married),
     shape(rf"{WHO} (?:{IS}|got) engaged to {_NAME}{END}", _engaged),
     shape(rf"{WHO} (?:{IS}|{HAS} been) dating {_NAME}{END}", _dating),
     shape(rf"{_NAME} and I (?:got married|married)\b", _both_married),
+    shape(rf"(?:{_NAME} and I|[Ww]e) {_PARTED}{HAPPENED}", _parted, ends=True),
     shape(
-        rf"(?:{_NAME} and I|[Ww]e) (?:{HAS} )?(?:broke up|split up|separated|got divorced|divorced|are divorced)\b",
-        _parted,
+        rf"(?:[Mm]y {_AGED}{_KIN} )?(?P<one>{_FIRST}) and (?:(?:her|his) {_AGED}{_KIN} )?(?P<other>{_FIRST}) {_PARTED}"
+        rf"{HAPPENED}",
+        _both_parted,
+        ends=True,
+    ),
+    shape(
+        rf"{_NAME} (?:is not|isn't|was never|(?P<longer>is no longer)) (?:my|our) {_AGED}(?P<related>{_KIN})"
+        rf"{_NO_LONGER}{_NONE}",
+        _is_not,
+        ends=True,
+    ),
+    shape(rf"{MINE} {_AGED}(?P<related>{_KIN})(?:['’]s name)? (?:is not|isn't) {_NAME}{_NONE}", _is_not, ends=True),
+    shape(
+        r"(?:I|[Ww]e) (?:(?:do not|don't) have(?: an?| any)?|have (?:no|never had an?)|(?:have not|haven't) got"
+        rf" (?:an?|any)) (?:(?P<several>{'|'.join(_PLURAL)})|(?P<related>{_KIN})){_NO_LONGER}{_NONE}",
+        _have_none,
+        ends=True,
     ),
     shape(
         rf"{WHO} (?:{HAS} )?(?:broke up with|split up with|divorced|left) (?:my|his|her) (?P<former>{_KIN})(?:"
@@ -211,5 +264,5 @@ SHAPES = (
         _parted,
     ),
     shape(rf"{WHO} (?:{HAS} )?(?:broke up with|split up with|got divorced from|divorced) {_NAME}{END}", _parted),
-    shape(r"(?P<me>I) (?:got|am) divorced\b", _parted),
+    shape(rf"{WHO} (?:(?:{HAS} )?got|am|is) divorced{HAPPENED}", _parted),
 )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import takewhile
 
 from langmem_tiers.knowledge_graph import comentions, kinship
-from langmem_tiers.knowledge_graph.rules import deeds, homes, kin, selves, things, when, work
+from langmem_tiers.knowledge_graph.rules import deeds, homes, kin, passing, pets, righting, selves, things, when, work
 from langmem_tiers.knowledge_graph.rules.claim import ME, Claim, proposal
+from langmem_tiers.knowledge_graph.rules.pets import PET
+from langmem_tiers.knowledge_graph.rules.righting import Righting
 from langmem_tiers.knowledge_graph.rules.shape import Fit, Shape
 from langmem_tiers.knowledge_graph.rules.tracker import Tracker
 from langmem_tiers.knowledge_graph.rules.wording import NEGATED, is_name, plain, without_time
@@ -17,14 +20,24 @@ from langmem_tiers.storage.mined import NewProposal
 from langmem_tiers.trust.taint import tainted
 from langmem_tiers.writing.extractive import sifting
 from langmem_tiers.writing.extractive.clauses import clauses
-from langmem_tiers.writing.extractive.prose import Sentence, is_latin, sentences
+from langmem_tiers.writing.extractive.prose import Sentence
+from langmem_tiers.writing.extractive.turn import Reading, readings
 from langmem_tiers.writing.proposals import Said
 
 _LONGEST_TURN = 4000  # characters; longer turns are pasted texts, whose first person is seldom the user
 _LONGEST_QUOTE = 300
 _MOST_OF_A_TURN = 20
 _MOST_MENTIONS = 3  # of one turn
-_SHAPES: tuple[Shape, ...] = (*kin.SHAPES, *things.SHAPES, *homes.SHAPES, *selves.SHAPES, *work.SHAPES, *deeds.SHAPES)
+_SHAPES: tuple[Shape, ...] = (
+    *passing.SHAPES,
+    *kin.SHAPES,
+    *pets.SHAPES,
+    *things.SHAPES,
+    *homes.SHAPES,
+    *selves.SHAPES,
+    *work.SHAPES,
+    *deeds.SHAPES,
+)
 # "Anna, my sister, …" is "My sister Anna …"; with one comma only, Anna is spoken to.
 _APPOSED = re.compile(rf"\b([A-Z][\w'-]+), ([Mm]y|[Oo]ur) ((?:\w+ )?{kinship.WORDS}),(?= )")
 _QUOTED = re.compile(r"[\"“][^\"”]{12,}[\"”]")
@@ -47,6 +60,8 @@ _OPEN = re.compile(
 )
 
 
+_ITS_NAME = re.compile(r"(?:[Hh]er|[Hh]is|[Ii]ts|[Tt]heir) names? (?:is|are) [A-Z]")
+_SOMEBODY_NEW = re.compile(rf"\b(?:an?|another|two|three) (?:[\w-]+ ){{0,3}}(?:{PET}s?|{kinship.WORDS})[.!…]*$")
 # "Just got a puppy yesterday": the I that is left out.
 _ELIDED = re.compile(
     r"^(?:(?:[Jj]ust|[Rr]ecently|[Ff]inally) )?(?:[Gg]ot|[Ll]ost|[Ss]tarted|[Ss]igned|[Bb]ought"
@@ -64,42 +79,40 @@ class _Turn:
     tracker: Tracker = field(default_factory=Tracker)
 
 
-def proposals(said: Sequence[Said], now: datetime) -> list[NewProposal]:
+def proposals(said: Sequence[Said], now: datetime, *, before: Sequence[Said] = ()) -> list[NewProposal]:
     """What the users' own turns claim of people, places and things, in order, each once for a turn.
 
     Nothing is taken from assistants, tools and systems, from questions, suppositions, plans without a date, jokes,
-    tasks, quotations, and other languages than English, nor from a turn said after `now`.
+    tasks, quotations, and other languages than English, nor from a turn said after `now`. The turns `before` only tell
+    what it is that is set right.
     """
-    turns = (turn for turn in said if turn.said_at <= now and _may_speak(turn))
-    return [found for turn in turns for found in _of_turn(turn)]
+    turns = [*before, *said]
+    places = (place for place in range(len(before), len(turns)) if _may_speak(turns[place], now))
+    return [found for place in places for found in _of_turn(turns, place)]
 
 
-def _may_speak(turn: Said) -> bool:
-    return tainted(turn) is None and len(turn.content) <= _LONGEST_TURN
+def _may_speak(turn: Said, now: datetime) -> bool:
+    return turn.said_at <= now and tainted(turn) is None and len(turn.content) <= _LONGEST_TURN
 
 
-def _of_turn(said: Said) -> list[NewProposal]:
-    if not is_latin(said.content) or sifting.jokes_throughout(said.content):
-        return []
+def _of_turn(turns: Sequence[Said], place: int) -> list[NewProposal]:
+    said = turns[place]
     found: dict[Claim, NewProposal] = {}
     turn = _Turn(said=said)
-    for sentence in sentences(said.content):
-        if sifting.is_task(sentence.text):
-            break
-        for claim in _without_ended([*_of_sentence(turn, sentence)]):
+    read = [*takewhile(lambda each: not sifting.is_task(each[1].text), readings(turns, place, several=False))]
+    for reading, sentence in read:
+        for claim in _without_ended([*_of_sentence(turn, reading, sentence)]):
             found.setdefault(claim, proposal(claim, said.drawer, _quote(said.content, sentence)))
         turn.tracker.hear(sentence.text)
     stated = [*found.values()][:_MOST_OF_A_TURN]
-    return [*stated, *_mentions(said, stated)]
+    return [*stated, *_mentions(said, [sentence for _, sentence in read], stated)]
 
 
-def _mentions(said: Said, stated: Collection[NewProposal]) -> list[NewProposal]:
+def _mentions(said: Said, read: Sequence[Sentence], stated: Collection[NewProposal]) -> list[NewProposal]:
     """Those who are only named together, a few of a turn, in sentences that state nothing."""
     quoted = {each.quote for each in stated}
     found: dict[frozenset[str], NewProposal] = {}
-    for sentence in sentences(said.content):
-        if sifting.is_task(sentence.text):
-            break
+    for sentence in read:
         quote = _quote(said.content, sentence)
         if quote in quoted or sifting.is_question(sentence.text) or sifting.is_unreal(sentence.text):
             continue
@@ -108,10 +121,41 @@ def _mentions(said: Said, stated: Collection[NewProposal]) -> list[NewProposal]:
     return [*found.values()][:_MOST_MENTIONS]
 
 
-def _of_sentence(turn: _Turn, sentence: Sentence) -> Iterator[Claim]:
-    text = _APPOSED.sub(r"\2 \3 \1", _QUOTED.sub(" ", sentence.text))
-    if sifting.is_question(text) or sifting.is_unreal(text) or sifting.is_taken_back(text) or sifting.is_joking(text):
+def _of_sentence(turn: _Turn, reading: Reading, sentence: Sentence) -> Iterator[Claim]:
+    text = _QUOTED.sub(" ", sentence.text)
+    if not sifting.is_stated(text) or sifting.is_taken_back(text):
         return
+    right = righting.read(reading, text)
+    if right is None or right.never:
+        yield from _of_text(turn, _introduced(reading, text))
+    if right is not None:
+        for claim in _of_text(turn, right.never or right.right):
+            yield from _set_right(claim, right)
+
+
+def _set_right(claim: Claim, right: Righting) -> Iterator[Claim]:
+    """A claim that takes the place of a wrong one, or is wrong itself; what has a time of its own is neither."""
+    timeless = not (claim.since or claim.until or claim.ended)
+    if right.never:
+        yield from [replace(claim, ended="never")] if timeless else []
+    elif word := kinship.mine(right.wrong):
+        if kinship.read(claim.predicate):
+            yield replace(claim, predicate=kinship.predicate(word), ended="never")
+        yield claim
+    else:
+        yield replace(claim, instead=right.wrong) if timeless else claim
+
+
+def _introduced(reading: Reading, text: str) -> str:
+    """'We have a cat. Her name is Minka.' as one sentence."""
+    before = reading.before.text if reading.before else ""
+    if not (_ITS_NAME.match(text) and _SOMEBODY_NEW.search(before) and sifting.is_stated(before)):
+        return text
+    return f"{before.rstrip(' .!…')}, {text[0].lower()}{text[1:]}"
+
+
+def _of_text(turn: _Turn, said: str) -> Iterator[Claim]:
+    text = _APPOSED.sub(r"\2 \3 \1", said)
     heard = turn.tracker.copy()
     for clause, _ in clauses(text):
         simple = plain(f"I {clause[0].lower()}{clause[1:]}" if _ELIDED.match(clause) else clause)
@@ -138,23 +182,26 @@ def _named(clause: str) -> Iterator[Claim]:
         return
     for of, word, name in kin.named(clause):
         yield kin.related(of, word, name)
-    yield from things.pets_named(clause)
+    yield from pets.named(clause)
 
 
 def _of_clause(turn: _Turn, heard: Tracker, clause: str) -> Iterator[Claim]:
     for part in _parts(clause):
         text = without_time(part)
-        negated = NEGATED.search(text) is not None
-        if _OPEN.search(text) or when.is_impossible(part, turn.said.said_at):
-            continue
-        for shape in _SHAPES:
-            match = shape.pattern.match(text) if shape.ends or not negated else None
-            subjects = _subjects(match, heard) if match else ()
-            if match and subjects:
-                claims = [*shape.claims(Fit(match=match, subjects=subjects, clause=part, said_at=turn.said.said_at))]
-                yield from claims
-                if claims:
-                    break
+        if not (_OPEN.search(text) or when.is_impossible(part, turn.said.said_at)):
+            yield from _first_fitting(turn, heard, part, text)
+
+
+def _first_fitting(turn: _Turn, heard: Tracker, clause: str, text: str) -> list[Claim]:
+    """The claims of the first shape that a clause fits and that makes any; `text` is it without an opening time."""
+    negated = NEGATED.search(text) is not None
+    for shape in _SHAPES:
+        match = shape.pattern.match(text) if shape.ends or not negated else None
+        if match and (subjects := _subjects(match, heard)):
+            fit = Fit(match=match, subjects=subjects, clause=clause, said_at=turn.said.said_at)
+            if claims := [*shape.claims(fit)]:
+                return claims
+    return []
 
 
 def _parts(clause: str) -> Iterator[str]:

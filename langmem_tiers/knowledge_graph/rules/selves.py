@@ -9,7 +9,7 @@ from datetime import datetime
 from langmem_tiers.knowledge_graph.rules import when
 from langmem_tiers.knowledge_graph.rules.claim import ME, Claim
 from langmem_tiers.knowledge_graph.rules.shape import Fit, shape
-from langmem_tiers.knowledge_graph.rules.wording import END, HAS, IS, NAME, WHO, is_name, is_organisation
+from langmem_tiers.knowledge_graph.rules.wording import END, FIRST, HAS, IS, NAME, WHO, is_name, is_organisation
 
 _FIELD = (
     "physics|maths|mathematics|applied mathematics|biology|marine biology|chemistry|biochemistry|medicine|nursing|law"
@@ -112,6 +112,23 @@ def _called(fit: Fit) -> Iterator[Claim]:
         yield Claim(subject=ME, subject_type="person", predicate="is named", value=fit["call"])
 
 
+def _not_called(fit: Fit) -> Iterator[Claim]:
+    if is_name(fit["call"]):
+        yield Claim(subject=ME, subject_type="person", predicate="is named", value=fit["call"], ended="never")
+
+
+def _called_by(fit: Fit) -> Iterator[Claim]:
+    """'Call me Cla': another name, where it can be nothing else."""
+    if is_name(fit["call"]) and fit["call"].casefold() not in _NO_NICKNAME:
+        yield Claim(subject=ME, subject_type="person", predicate="has nickname", value=fit["call"])
+
+
+_CALLS = (
+    r"(?:(?:(?:[Pp]lease|[Jj]ust) )*[Cc]all me|[Yy]ou (?:can|may) (?:just )?call me|I go by|(?:[Ee]verybody|[Ee]veryone"
+    r"|[Pp]eople|[Ff]riends|[Mm]y (?:friends|family|colleagues|parents|mates|wife|husband)|[Tt]hey)"
+    r"(?: all| usually| just)* calls? me)"
+)
+_NO_NICKNAME = frozenset({"maybe", "back", "later", "crazy", "old", "ishmael", "asap", "now", "god"})
 _FAVOURITE = (
     "colou?r|book|film|movie|band|singer|song|album|artist|author|writer|dish|food|meal|fruit|drink|beer|wine|dessert"
     "|cuisine|restaurant|caf[eé]|city|country|season|animal|sport|team|game|board game|video game|series|tv show|show"
@@ -119,6 +136,12 @@ _FAVOURITE = (
 )
 SHAPES = (
     shape(rf"[Mm]y (?:full |first )?name is (?P<call>{NAME})(?!\w)", _called),
+    shape(
+        rf"[Mm]y (?:full |first )?name (?:is not|isn't|was never) (?P<call>{NAME})(?= ?$|[,;:.!)])",
+        _not_called,
+        ends=True,
+    ),
+    shape(rf"{_CALLS} (?:just )?(?P<call>{FIRST}(?: {FIRST})?)(?= ?$|[,;.!)]| (?:for short|instead)\b)", _called_by),
     shape(rf"{WHO} {IS} {_YEARS}(?: years? old| y/?o| years? of age)\b", _aged),
     shape(rf"{WHO} (?:am|is) {_YEARS}(?= ?$|[,;:.!)]| (?:and|but|now)\b)", _aged),
     shape(rf"{WHO} (?:{HAS} )?(?P<turned>turned) {_YEARS}{_GONE_ON}", _aged),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 from langmem_tiers.knowledge_graph import kinship
@@ -31,24 +32,33 @@ class Tracker:
 
     def hear(self, text: str) -> None:
         """Note who is named in a text."""
-        found = names(text)
-        located = set(places(found))
         related = {named.name: named.kin for named in kin.named(text)}
         for name, word in related.items():
             self._note(name, kinship.gender(word))
+        self._hear_kin(text, related)
+        self._hear_names(text, related)
+        if _SOMEBODY.search(text):
+            self._note(_NOBODY, None)
+
+    def _hear_kin(self, text: str, related: Container[str]) -> None:
+        """Kin without a name: those of the one who speaks are known by it, others are somebody."""
         for match in _ANY_KIN.finditer(text):
             name = (match["name"] or "").strip()
             if not name or name not in related:
-                self._note(
-                    f"my {kinship.canonical(match['kin'])}" if match["mine"] else _NOBODY, kinship.gender(match["kin"])
-                )
+                who = f"my {kinship.canonical(match['kin'])}" if match["mine"] else _NOBODY
+                self._note(who, kinship.gender(match["kin"]))
+
+    def _hear_names(self, text: str, related: Container[str]) -> None:
+        """Names that may be of people, if they were not named before."""
+        found = names(text)
+        located = set(places(found))
         for each in found:
-            if each.text in related or each.folded in located or not PRODUCTS.isdisjoint(each.folded.split()):
-                continue
-            if each.text not in self.people and not any(known.split()[0] == each.text for known in self.people):
+            may_be = each.text not in related and each.folded not in located
+            if may_be and PRODUCTS.isdisjoint(each.folded.split()) and not self._knows(each.text):
                 self._note(each.text if tag_people.is_person(each) else _uncertain(each.text, text), None)
-        if _SOMEBODY.search(text):
-            self._note(_NOBODY, None)
+
+    def _knows(self, name: str) -> bool:
+        return name in self.people or any(known.split()[0] == name for known in self.people)
 
     def meant_by(self, pronoun: str) -> str:
         """Who "he" or "she" is: the one person named, if it can be; nothing where it is not sure."""

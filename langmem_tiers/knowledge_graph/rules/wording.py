@@ -32,6 +32,14 @@ WHO = (
     rf"|(?P<pronoun>[Hh]e|[Ss]he)"
     rf"|(?P<name>{_WORD}(?: {_WORD}){{0,2}}))"
 )
+FIRST = rf"[{_UPPER}][\w'-]*"
+"""One capitalised word."""
+MINE = r"(?:[Mm]y|[Oo]ur)"
+LOOKS = (
+    r"(?:(?:new|old|used|second-hand|secondhand|beautiful|small|big|tiny|red|blue|black|white|green|grey"
+    r"|gray|silver|yellow|brand-?new|brand new|little|nice|first|second|own) )*"
+)
+"""What a thing or an animal looks like, which is no part of what it is."""
 IS = r"(?:am|is|are)"
 HAS = r"(?:have|has)"
 END = (
@@ -40,16 +48,31 @@ END = (
     r"|near|together)\b)"
 )
 """Behind a name: what goes on with the sentence rather than with the name."""
+_SPAN = r"(?:days?|weeks?|months?|years?)"
+_SEASON = (
+    r"(?:\d|spring|summer|autumn|fall|winter|night|end of|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed"
+    r"|Thu|Fri|Sat|Sun|Christmas|Easter|New Year)"
+)
+_FIGURATIVE = r"(?:laugh|boredom|shame|embarrass|hunger|curios|thirst|envy|jealous|excite|joy|happiness|fright|love)"
+_CALAMITY = "(?:accident|crash|collision|war|hospital|hospice|fire|earthquake|flood|pandemic|attack|surgery)"
+HAPPENED = (
+    r"(?= ?$|[,;:.!)]| (?:(?:last|this|yesterday|today|tonight|recently|earlier|after|before|because|when|while|and|but"
+    r"|since|years ago|peacefully|suddenly|unexpectedly|at home|in (?:his|her|their|its) sleep|at the age|aged)\b"
+    rf"|(?:an?|\d+|one|two|three|four|five|six|seven|eight|nine|ten|many|some|several|a few|a couple of) {_SPAN}\b"
+    rf"|(?:in|on|at|around|back in|during|over) (?:the )?(?:early |late )?{_SEASON}"
+    rf"|(?:of|from) (?!{_FIGURATIVE})[a-z]|in (?:an? |the |his |her )?(?:[a-z-]+ ){{0,2}}{_CALAMITY}\b))"
+)
+"""Behind a verb that tells of an end: nothing more, or when and how it came; no figure of speech."""
 
 _ADVERBS = re.compile(
-    r" (?:currently|still|also|actually|just|recently|finally|really|originally|already|presently|temporarily|happily"
-    r"|proudly|officially|both|all|definitely|basically|mostly|mainly|permanently|eventually|once|then|now)"
+    r" (?:currently|still|also(?! (?:lives?|works?)\b)|actually|just|recently|finally|really|originally|already"
+    r"|presently|temporarily|happily|proudly|officially|both|all|definitely|basically|mostly|mainly|permanently|eventually|once|then|now)"
     r"(?= (?:live|work|move|relocat|study|stud|own|have|has|had|bought|buy|sold|got|left|quit|start|join|am|is|are|was"
     r"|were|been|based|from|living|working|moving|with|married|engaged|used|ride|drive|graduat|turned|a|an|\d)\w*\b)"
 )
 _BETWEEN = re.compile(
-    r"\b(I|[Ww]e|[Hh]e|[Ss]he|am|is|are|have|has)(?: (?:just|recently|finally|also|actually|really|even|already|first"
-    r"|currently|still))+\b(?= \w)"
+    r"\b(I|[Ww]e|[Hh]e|[Ss]he|am|is|are|have|has)(?: (?:just|recently|finally|also(?! (?:lives?|works?)\b)|actually"
+    r"|really|even|already|first|currently|still))+\b(?= \w)"
 )
 _SHORT = (
     (re.compile(r"\b(I)'m\b"), r"\1 am"),
@@ -78,6 +101,7 @@ _OPENS = re.compile(rf"{OPENING_TIME}(?=(?:I|[Ww]e|[Hh]e|[Ss]he|[Mm]y|[Oo]ur)\b)
 _OPENS_NAME = re.compile(rf"{OPENING_TIME}(?=[{_UPPER}])(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|(?:{_MONTHS})\b)")
 # Capitalised, and nobody's employer or home.
 _NO_NAMES = NOT_NAMES | LANGUAGES | CALENDAR | word_set("mom mum mother dad father grandma grandpa aunt uncle god lord")
+_NO_NAMES -= {"jan"}
 _DEPARTMENTS = word_set(
     """
     marketing sales engineering hr finance accounting support legal operations product design research it management

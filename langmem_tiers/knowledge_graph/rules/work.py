@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from langmem_tiers.knowledge_graph.rules.claim import Claim
@@ -30,6 +31,8 @@ _JOB = (
     "|social worker|caregiver|nanny|hairdresser|barber|tailor|florist|butcher|salesperson|estate agent|realtor|agent"
     "|copywriter|entrepreneur|freelancer|founder|ceo|cto|cfo|intern|apprentice|phd student|student|physicist|chemist"
     "|biologist|mathematician|historian|geologist|astronomer|economist|statistician|sysadmin|trainer|instructor|coach"
+    "|(?:team|tech|technical|project|group|shift|department|engineering|design|product|squad|account|store) lead(?:er)?"
+    "|product owner|scrum master|(?:vice )?president|supervisor|trainee|working student|assistant|consultant"
     "|driver|guide|technician|radiologist|cardiologist|pediatrician|paediatrician|zookeeper|park ranger|postman"
 )
 ROLE = rf"(?P<role>(?:(?:{_OF_A_KIND}) ){{0,3}}(?:{_JOB}))"
@@ -46,7 +49,7 @@ def _employed(fit: Fit, since: str, until: str = "", ended: str = "") -> Iterato
         Claim(
             subject="",
             subject_type="person",
-            predicate="works at",
+            predicate="also works at" if fit["also"] else "works at",
             object=at,
             object_type="organisation",
             since=since,
@@ -75,6 +78,12 @@ def _is_with(fit: Fit) -> Iterator[Claim]:
 def _started(fit: Fit) -> Iterator[Claim]:
     yield from _employed(fit, fit.event())
     yield from _in_role(fit)
+
+
+def _began_at(fit: Fit) -> Iterator[Claim]:
+    """'I started at Bosch last week': where one learns or does sports, one starts as well."""
+    if fit["role"] or not _NO_EMPLOYER.search(fit["organisation"]):
+        yield from _started(fit)
 
 
 def _worked(fit: Fit) -> Iterator[Claim]:
@@ -141,12 +150,18 @@ def _left_role(fit: Fit) -> Iterator[Claim]:
     )
 
 
+_NO_EMPLOYER = re.compile(
+    r"\b(?:University|College|School|Academy|Uni|Institute|Harvard|Stanford|MIT|Oxford|Cambridge|Yale|Princeton|Gym"
+    r"|Fitness|Yoga|Crossfit|CrossFit|Pilates|Club|Studio|Dojo|Kindergarten|Daycare|Church|Chapter|Level|Page|Stage|Room"
+    r"|Gate|Track|Terminal|Exit|Mile|Museum|Gallery|Park|Zoo|Market|Castle|Louvre)\b"
+)
+# When it was, or what else one did: where one only began to look around, it is no job.
+_BEGUN = r"(?= (?:last|this|yesterday|today|two|three|in (?:\d|[A-Z])|on [A-Z]|a (?:few|couple|week|month|year))\b)"
+_ALSO = r"(?P<also>also )?"
+_HOW = r"(?:full-time |part-time |remotely )?"
 SHAPES = (
-    shape(
-        rf"{WHO} {_WORKS} (?:full-time |part-time |remotely )?{_AT} {ORGANISATION} as (?:an?|the|their) {ROLE}\b",
-        _works,
-    ),
-    shape(rf"{WHO} {_WORKS} (?:full-time |part-time |remotely )?(?:as an? {ROLE} )?{_AT} {ORGANISATION}{END}", _works),
+    shape(rf"{WHO} {_ALSO}{_WORKS} {_HOW}{_AT} {ORGANISATION} as (?:an?|the|their) {ROLE}\b", _works),
+    shape(rf"{WHO} {_ALSO}{_WORKS} {_HOW}(?:as an? {ROLE} )?{_AT} {ORGANISATION}{END}", _works),
     shape(rf"{WHO} {HAS} worked (?:as an? {ROLE} )?{_AT} {ORGANISATION}{END}", _has_worked),
     shape(rf"{WHO} {HAS} been working (?:as an? {ROLE} )?{_AT} {ORGANISATION}{END}", _works),
     shape(rf"{WHO} {IS} an? {ROLE} (?:at|for|with) {ORGANISATION}{END}", _works),
@@ -159,6 +174,9 @@ SHAPES = (
         _started,
     ),
     shape(rf"{WHO} (?:{HAS} )?joined {ORGANISATION} as (?:an?|the|their) {ROLE}\b", _started),
+    shape(
+        rf"{WHO} (?:{HAS} )?(?:started|began) at {ORGANISATION}(?: as (?:an?|the|their) {ROLE}\b|{_BEGUN})", _began_at
+    ),
     shape(rf"{WHO} (?:works?|{IS} working|{HAS} been working) as an? {ROLE}{END}", _in_role),
     shape(rf"{WHO} {IS} an? {ROLE}(?= ?$|[,;:.!?)]| (?:and|but|in|since|for|by)\b)", _in_role),
     shape(rf"{WHO} (?:became|{HAS} become) an? {ROLE}{END}", _in_role),
