@@ -12,9 +12,10 @@ from sqlalchemy import Connection
 from langmem_tiers.clock import Clock, from_millis, to_millis
 from langmem_tiers.knowledge.types import Activity
 from langmem_tiers.knowledge_graph import merging, taking, withdrawing
+from langmem_tiers.knowledge_graph.claiming import Taken
 from langmem_tiers.knowledge_graph.episodes import found_in
 from langmem_tiers.knowledge_graph.ledger import Ledger
-from langmem_tiers.knowledge_graph.taking import Message, Taken
+from langmem_tiers.knowledge_graph.taking import Message
 from langmem_tiers.llm.asker import ModelAsker
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import activities, change_log, drawers, mined

@@ -24,6 +24,7 @@ from langmem_tiers.llm.ration import RationedAsker
 from langmem_tiers.storage import activities, documents, drawers, entries, flushed, mined, rooms
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.flushed import Flushed
+from langmem_tiers.telemetry.logs import say
 from langmem_tiers.trust import secrets
 from langmem_tiers.trust.taint import derived_trust
 from langmem_tiers.types import Drawer, Origin, TrackReport, Turn
@@ -230,7 +231,7 @@ class _Flush:
             text = "\n".join(line for _, line in new)
             made = making.with_more(path, held, text, origin, self.settings)
         except InvalidText as error:
-            log.warning("flush_without_note path=%s reason=%s", path, error.message)
+            say(log, logging.WARNING, "flush_without_note", document=path, error=error, reason=error.message)
             return _Note(reason=error.message)
         documents.put(connection, self.store.key, made, to_millis(now))
         return _Note(path=path, entries=tuple(entry.id for entry, _ in new))

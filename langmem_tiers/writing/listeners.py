@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from langmem_tiers.knowledge.types import Activity
+from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
 
@@ -18,6 +19,6 @@ def tell(listeners: Iterable[Listener], activity: Activity) -> None:
     for listener in listeners:
         try:
             listener(activity)
-        except Exception:
+        except Exception as error:  # noqa: BLE001 - it is logged
             # Somebody else's code: what is stored is stored, and the work at hand goes on.
-            log.warning("activity_listener_failed kind=%s", activity.kind, exc_info=True)
+            say(log, logging.WARNING, "activity_listener_failed", kind=activity.kind, error=error, trace=True)

@@ -24,6 +24,7 @@ from langmem_tiers.settings import Settings
 from langmem_tiers.storage import activities, drawers, enriched, entries, mined
 from langmem_tiers.storage.enriched import Task, Waits
 from langmem_tiers.storage.store import SpaceStore
+from langmem_tiers.telemetry.logs import say
 from langmem_tiers.writing.enriching.checking import Checked, check
 from langmem_tiers.writing.enriching.prompt import Ordered, prompt
 from langmem_tiers.writing.enriching.settling import Settled, settle
@@ -115,7 +116,7 @@ class Enricher:
         try:
             return self.directives.text(RULES)
         except InvalidDirective as error:
-            log.warning("directive_ignored name=%s reason=%s", RULES, error.message)
+            say(log, logging.WARNING, "directive_ignored", directive=RULES, reason=error.message)
             return Directives(None).text(RULES)
 
     def _put_off(self, task: Task, answer: Answer[Ordered]) -> bool:

@@ -115,6 +115,16 @@ def read(sentence: str, earlier: Iterable[Statement]) -> Correction | None:
     return _placed(with_wrong, there) if with_wrong else _of_said(rest, there, opening.group())
 
 
+def told_apart(sentence: str) -> Correction | None:
+    """What a sentence says is right and what is not, also where it has no word for a correction.
+
+    Example:
+        >>> told_apart("I live in Turin, not Rome.").wrong
+        'Rome'
+    """
+    return _with_wrong(re.sub(r"[\s.!…]+$", "", sentence))
+
+
 def told(sentence: str, corrected: Correction, subject: Subject) -> str:
     """The correction in the user's words, with the statement it is about."""
     words = re.sub(r"\s*[.!]+$", "", sentence)

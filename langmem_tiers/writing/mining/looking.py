@@ -57,7 +57,7 @@ def by_rule(window: Window, settings: Settings, now: datetime, *, reason: str = 
 
 def _for_graph(window: Window, settings: Settings, now: datetime) -> tuple[NewProposal, ...]:
     """What the rules find for the graph, without what stands beside a secret."""
-    found = rules.proposals(window.turns, now)
+    found = rules.proposals(window.turns, now, before=window.before)
     return tuple(each for each in found if settings.privacy.derived == "keep" or not secrets.find(each.quote))
 
 

@@ -21,6 +21,7 @@ from langmem_tiers.settings import Settings
 from langmem_tiers.storage import activities, mined
 from langmem_tiers.storage.mined import Again, MinedPath, Waiting
 from langmem_tiers.storage.store import SpaceStore
+from langmem_tiers.telemetry import figures
 from langmem_tiers.trust.taint import derived_trust
 from langmem_tiers.types import Origin
 from langmem_tiers.writing.listeners import Listener, tell
@@ -63,6 +64,9 @@ class Miner:
         if not window.told:
             self._note(window, "rule")
             return None
+        return figures.mine(self.store.name, lambda: self._first_look(window))
+
+    def _first_look(self, window: Window) -> MiningReport | None:
         found = self._look(window)
         path: MinedPath = "again" if found.temporary else found.path
         landed = self._land(window, found)
@@ -74,6 +78,9 @@ class Miner:
         Raises:
             StorageError: it is asked again later.
         """
+        return figures.mine(self.store.name, lambda: self._second_look(once))
+
+    def _second_look(self, once: Again) -> MiningReport | None:
         with self.store.reading() as connection:
             window = windows.same_window(connection, self.store.key, once)
         found = self._look(window) if window.told else Found(path="rule")
