@@ -5,6 +5,7 @@ import hashlib
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
@@ -17,14 +18,18 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from langmem_tiers.dream import flow
-from langmem_tiers.dream.flow import STEPS, Dreaming, DreamState
+from langmem_tiers.dream.state import DreamState, begun, report_of
+from langmem_tiers.dream.steps import STEPS, Dreaming
+from langmem_tiers.dream.telling import ended
 from langmem_tiers.dream.types import DreamReport
 from langmem_tiers.errors import InvalidSpace, MemoryTiersError, MissingUser
 from langmem_tiers.graphs.identity import SpaceChoice, authenticated_user, current_runtime, resolve_scope
 from langmem_tiers.graphs.messages import peek
 from langmem_tiers.graphs.node import OnError
+from langmem_tiers.graphs.runs import described
 from langmem_tiers.graphs.state import MemoryContext
 from langmem_tiers.naming import check_space, user_space
+from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
@@ -124,10 +129,9 @@ class _Node(Runnable[Any, dict[str, Any]]):
 
     def _log(self, space: str, error: Exception) -> None:
         """Log what went wrong; a fault that nobody foresaw with where it happened."""
-        if isinstance(error, MemoryTiersError):
-            logger.error("dream_failed step=%s space=%s error=%s: %s", self.name, space, type(error).__name__, error)
-        else:
-            logger.error("dream_failed step=%s space=%s", self.name, space, exc_info=error)
+        foreseen = isinstance(error, MemoryTiersError)
+        told = {"reason": error} if foreseen else {"trace": error}
+        say(logger, logging.ERROR, "dream_failed", space=space or None, step=self.name, error=error, **told)
 
 
 class _Spaces(_Node):
@@ -139,13 +143,18 @@ class _Spaces(_Node):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
         """The update to the state."""
-        return self._update(input, ensure_config(config), current_runtime())
+        call = _Asked(self, input, ensure_config(config), current_runtime())
+        self._call_with_config(call.answered, {}, described(self.memory, "dream", config))
+        return call.update
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
         """`invoke` without holding up the event loop."""
-        return await asyncio.to_thread(self._update, input, ensure_config(config), current_runtime())
+        call = _Asked(self, input, ensure_config(config), current_runtime())
+        await self._acall_with_config(call.aanswered, {}, described(self.memory, "dream", config))
+        return call.update
 
-    def _update(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> dict[str, Any]:
+    def begun(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> dict[str, Any]:
+        """The update to the state that a run begins with."""
         try:
             waiting = self._wanted(state, config, runtime)
         except (MissingUser, InvalidSpace) as error:
@@ -177,6 +186,24 @@ class _Spaces(_Node):
         return [named or resolve_scope(config, runtime, remembered=None).space]
 
 
+@dataclass
+class _Asked:
+    """One call of `_Spaces` as a run that traces show: with how many spaces, and without their names."""
+
+    node: _Spaces
+    state: Any
+    config: RunnableConfig
+    runtime: Runtime[Any] | None
+    update: dict[str, Any] = field(default_factory=dict)
+
+    def answered(self, _shown: dict[str, Any]) -> dict[str, Any]:
+        self.update = self.node.begun(self.state, self.config, self.runtime)
+        return {"spaces": len(self.update["dream_run"]["waiting"])}
+
+    async def aanswered(self, shown: dict[str, Any]) -> dict[str, Any]:
+        return await asyncio.to_thread(self.answered, shown)
+
+
 class _Step(_Node):
     """A step of a dream; the first takes up the next space, the last reports."""
 
@@ -187,40 +214,52 @@ class _Step(_Node):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
         """The update to the state."""
         runtime = current_runtime()
-        given = self._given(input, runtime)
+        call = _Call(self, self._given(input, runtime), runtime)
+        self._call_with_config(call.answered, call.shown, call.described(config))
+        return self._update(input, call.state)
+
+    def taken(self, given: DreamState, runtime: Runtime[Any] | None) -> DreamState:
+        """The dream after this step."""
+        if given.report is not None:
+            return given
         try:
             with self.memory.use(given.space) as store:
-                state = self._dreaming(store, runtime).step(self.step, given)
+                return self._dreaming(store, runtime).step(self.step, given)
         except GraphBubbleUp:
             raise
         except Exception as error:
             if self.on_error == "raise":
                 raise
             # Whatever goes wrong here, a broken disk or a custom embedder: the report tells of it.
-            state = self._failed(given, error)
-        return self._update(input, state)
+            return self._failed(given, error)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
         """`invoke` without holding up the event loop."""
         runtime = current_runtime()
-        given = await asyncio.to_thread(self._given, input, runtime)
+        call = _Call(self, await asyncio.to_thread(self._given, input, runtime), runtime)
+        await self._acall_with_config(call.aanswered, call.shown, call.described(config))
+        return await asyncio.to_thread(self._update, input, call.state)
+
+    async def ataken(self, given: DreamState, runtime: Runtime[Any] | None) -> DreamState:
+        """`taken`, while the event loop goes on."""
+        if given.report is not None:
+            return given
         try:
             async with flow.opened(self.memory, given.space) as store:
-                state = await self._dreaming(store, runtime).astep(self.step, given)
+                return await self._dreaming(store, runtime).astep(self.step, given)
         except GraphBubbleUp:
             raise
         except Exception as error:
             if self.on_error == "raise":
                 raise
-            state = await asyncio.to_thread(self._failed, given, error)
-        return await asyncio.to_thread(self._update, input, state)
+            return await asyncio.to_thread(self._failed, given, error)
 
     def _given(self, state: Any, runtime: Runtime[Any] | None) -> DreamState:
         """The dream as the step before left it; a new one for the first step."""
         if self.step != _FIRST:
             return DreamState.model_validate({**state["dream_state"], "material": state["dream_material"]})
         run = state["dream_run"]
-        return flow.begun(self.memory, run["waiting"][0], dry_run=run["dry_run"], dream_id=_id(runtime))
+        return begun(self.memory, run["waiting"][0], dry_run=run["dry_run"], dream_id=_id(runtime))
 
     def _dreaming(self, store: "SpaceStore", runtime: Runtime[Any] | None) -> Dreaming:
         def told(progress: Mapping[str, Any]) -> None:
@@ -242,17 +281,44 @@ class _Step(_Node):
             finished_at=self.memory.clock(),
             notes=(*given.notes, f"{type(error).__name__}: {error}"),
         )
+        ended(report)
         return given.but(report=report)
 
     def _update(self, before: Any, state: DreamState) -> dict[str, Any]:
         """What the step leaves to the next one."""
         if self.step == _LAST:
-            return _reported(before["dream_run"], flow.report_of(state))
+            return _reported(before["dream_run"], report_of(state))
         update: dict[str, Any] = {"dream_state": state.model_dump(mode="json", exclude={"material"})}
         if self.step == _FIRST:
             material = None if state.material is None else state.material.model_dump(mode="json")
             update["dream_material"] = material
         return update
+
+
+@dataclass
+class _Call:
+    """One call of a step as a run that traces show: with counts, and without what was said."""
+
+    step: _Step
+    state: DreamState
+    runtime: Runtime[Any] | None
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """The dream as far as traces show it."""
+        status = {} if self.state.report is None else {"status": self.state.report.status}
+        return {"dream": self.state.id, "proposals": len(self.state.proposals), **status}
+
+    def described(self, config: RunnableConfig | None) -> RunnableConfig:
+        return described(self.step.memory, "dream", config, space=self.state.space)
+
+    def answered(self, _shown: dict[str, Any]) -> dict[str, Any]:
+        self.state = self.step.taken(self.state, self.runtime)
+        return self.shown
+
+    async def aanswered(self, _shown: dict[str, Any]) -> dict[str, Any]:
+        self.state = await self.step.ataken(self.state, self.runtime)
+        return self.shown
 
 
 def _reported(run: Mapping[str, Any], report: DreamReport) -> dict[str, Any]:

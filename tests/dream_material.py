@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from langmem_tiers.dream.types import EntrySeen, EpisodeSeen, Material, PairSeen, Signal, TurnSeen
+from langmem_tiers.dream.types import EntrySeen, EpisodeSeen, Material, PairSeen, RelationSeen, Signal, TurnSeen
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
@@ -52,3 +52,8 @@ def episode(place, summary="The user moved to Oslo in 2021."):
 def pair(first, second):
     """Two entities that may be one."""
     return PairSeen(first=first, second=second, first_name=first, second_name=second, score=0.9, reason="alike")
+
+
+def relation(name, *, kind="stated", cited=0, standing=0, last_seen=NOW, **values):
+    """A relation, and what is left of its grounds."""
+    return RelationSeen(id=name, kind=kind, cited=cited, standing=standing, last_seen=last_seen, **values)

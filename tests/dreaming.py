@@ -2,6 +2,7 @@
 
 from langmem_tiers import Space
 from langmem_tiers.dream import applying
+from langmem_tiers.dream.changeset import TABLES
 from langmem_tiers.dream.gather import gather
 from langmem_tiers.dream.types import Decision, DreamReport, Material
 from langmem_tiers.storage import dreams
@@ -31,3 +32,9 @@ def known(space: Space, text: str, **given) -> str:
 def reasons(report: DreamReport) -> list[str]:
     """Why what was accepted was not carried out."""
     return [each.reason for each in report.decision.rejected]
+
+
+def dump(space: Space) -> dict[str, list[str]]:
+    """All rows that a dream may change, as they are stored."""
+    with space.memory.use(space.name) as store, store.reading() as connection:
+        return {name: sorted(map(repr, connection.exec_driver_sql(f"SELECT * FROM {name}"))) for name in TABLES}

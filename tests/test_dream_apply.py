@@ -28,7 +28,8 @@ from langmem_tiers.dream.types import (
 )
 from langmem_tiers.errors import LeaseLost
 from langmem_tiers.knowledge.types import Authority
-from langmem_tiers.knowledge_graph.ledger import Ledger, NewRelation
+from langmem_tiers.knowledge_graph.ledger import Ledger
+from langmem_tiers.knowledge_graph.stating import NewRelation
 from langmem_tiers.settings import DreamSettings, Settings
 from langmem_tiers.storage import change_log
 from langmem_tiers.testing import FrozenClock, ScriptedChatModel

@@ -146,6 +146,21 @@ def test_a_space_may_be_named_instead_of_a_user(run):
     assert run("dreams", user=None)[0] == 1
 
 
+def test_golden_questions_are_kept_listed_and_removed(run, alice):
+    assert run("golden", "list") == (0, "No questions are kept.\n", "")
+    question = "What does the user drink?"
+    assert run("golden", "add", question, "--expects", "tea", "--expects", "§W-001/R-01/D-001")[0] == 0
+    assert run("golden", "list")[1] == f"  1  {question} → 'tea', message 1\n"
+    assert json.loads(run("golden", "list", "--json")[1])[0]["words"] == ["tea"]
+    assert run("golden", "remove", "1")[1] == "Question 1 is not kept any more.\n"
+    code, out, err = run("golden", "remove", "1")
+    assert (code, out) == (1, "")
+    assert "There is no golden question 1." in err
+    assert json.loads(run("golden", "list", "--space", "users/alice", "--json")[1]) == []
+    assert "says" not in run("golden", "add", "Ok, thanks!", "--expects", "tea")[1]
+    assert run("golden", "add", question)[0] == 2
+
+
 def test_a_long_dream_is_cut_in_the_list_and_whole_as_json(run, alice):
     ids = [known(alice, f"The user has a {each} lamp.") for each in ("red", "blue", "tall", "new", "cheap")]
     ids += [known(alice, f"The user sold a {each} tent.") for each in ("red", "blue", "tall", "new", "cheap")]

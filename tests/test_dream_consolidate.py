@@ -16,8 +16,9 @@ from langmem_tiers.dream import anti_patterns, consolidate, rules
 from langmem_tiers.dream.applying import new_report
 from langmem_tiers.dream.asking import DreamAsker, run
 from langmem_tiers.dream.batching import LONGEST, arranged, batches
-from langmem_tiers.dream.decider import cap, decide, of_the_very_same_words
+from langmem_tiers.dream.decider import decide
 from langmem_tiers.dream.gather import gather
+from langmem_tiers.dream.hearing import cap, of_the_very_same_words
 from langmem_tiers.dream.types import AntiPattern, MergeEntries, RefineEntry, RetireEntry
 from langmem_tiers.llm.answers import Answer, Unclear
 from langmem_tiers.llm.asker import ModelAsker

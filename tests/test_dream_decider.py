@@ -3,28 +3,33 @@
 from datetime import timedelta
 
 import pytest
-from dream_material import NOW, entry, episode, material, pair, signal, turn
+from dream_material import NOW, entry, episode, material, pair, relation, signal, turn
 from hypothesis import given
 from hypothesis import strategies as st
 
 from langmem_tiers import Settings
-from langmem_tiers.dream.blending import blended
-from langmem_tiers.dream.decider import cap, decide, of_the_very_same_words, showable
+from langmem_tiers.dream import graph_pass
+from langmem_tiers.dream.blending import blended, says
+from langmem_tiers.dream.decider import decide, showable
+from langmem_tiers.dream.hearing import cap, of_the_very_same_words
 from langmem_tiers.dream.types import (
     AntiPattern,
     Cited,
+    CloseWindows,
     InferredPreference,
     MergeEntities,
     MergeEntries,
     RefineEntry,
     RetireEntry,
     Synthesis,
+    WindowsSeen,
     WithdrawRelation,
 )
 from langmem_tiers.knowledge.merging import same_fact
 from langmem_tiers.settings import DreamSettings
 
 SETTINGS = Settings()
+DAY = timedelta(days=1)
 LONG = "The user likes hiking in the Alps."
 SHORT = "The user likes hiking."
 
@@ -344,7 +349,11 @@ def preference(*drawers, content="The user prefers short answers.", sentiment="c
     ],
 )
 def test_a_preference_shows_in_as_many_turns_as_its_sentiment_takes(proposal, why):
-    turns = (*(turn(each, "Make it short, please.") for each in (1, 2, 3)), turn(4, "A short one.", role="assistant"))
+    said = (turn(each, "Make it short, please.") for each in (1, 2, 3))
+    turns = (
+        *(each.model_copy(update={"session": f"s{each.drawer}"}) for each in said),
+        turn(4, "A.", role="assistant"),
+    )
     signals = (signal(5, "I said short."), signal(6, "SHORT!!", sentiment="very_irritated", kind="irritation"))
     reason = refusal(material(turns=turns, signals=signals), proposal)
     assert reason is None if why is None else why in reason
@@ -377,8 +386,76 @@ def test_entities_are_merged_where_they_were_likely_and_each_once():
 
 
 def test_only_rules_withdraw_relations():
-    assert refusal(material(), WithdrawRelation(id="r1")) is None
-    assert "only rules" in refusal(material(), WithdrawRelation(id="r1", path="model"))
+    seen = material(relations=(relation("r1", cited=1),))
+    assert refusal(seen, WithdrawRelation(id="r1")) is None
+    assert "only rules" in refusal(seen, WithdrawRelation(id="r1", path="model"))
+    assert "no relation 'r2'" in refusal(seen, WithdrawRelation(id="r2"))
+
+
+LONG_AGO = NOW - timedelta(days=180)
+
+
+@pytest.mark.parametrize(
+    ("seen", "orphan"),
+    [
+        (relation("r", cited=2, standing=0), True),
+        (relation("r", cited=2, standing=1), False),
+        (relation("r", cited=0), False),  # it came without messages, as what is imported
+        (relation("r", kind="mentioned", cited=1, standing=1, alone=True, last_seen=LONG_AGO), True),
+        (relation("r", kind="stated", cited=1, standing=1, alone=True, last_seen=LONG_AGO), False),
+        (relation("r", kind="mentioned", cited=2, standing=2, alone=True, last_seen=LONG_AGO), False),
+        (relation("r", kind="mentioned", cited=1, standing=1, alone=False, last_seen=LONG_AGO), False),
+        (relation("r", kind="mentioned", cited=1, standing=1, alone=True, last_seen=LONG_AGO + DAY), False),
+    ],
+)
+def test_a_relation_is_an_orphan_where_nothing_is_left_of_its_grounds(seen, orphan):
+    held = material(relations=(seen,))
+    assert [each.id for each in graph_pass.by_rule(held, SETTINGS)] == ["r"] * orphan
+    assert (refusal(held, WithdrawRelation(id="r")) is None) == orphan
+
+
+def test_no_more_relations_are_withdrawn_than_entries_may_be_retired():
+    settings = Settings(dream=DreamSettings(retire_most=3))
+    held = material(relations=tuple(relation(f"r{number}", cited=1) for number in range(5)))
+    decision = decide(held, graph_pass.by_rule(held, settings), settings)
+    assert (len(decision.accepted), len(decision.rejected)) == (3, 2)
+    assert "no more than 3 relations" in decision.rejected[0].reason
+
+
+def test_windows_are_closed_by_rule_where_nobody_stands_behind_them_and_no_more_than_the_cap():
+    seen = [WindowsSeen(subject=f"s{by}", predicate="lives_in", closing=15, authority=by) for by in (0, 2)]
+    held = material(windows=(*seen, seen[0].model_copy(update={"predicate": "works_at"})))
+    decision = decide(held, graph_pass.by_rule(held, SETTINGS), SETTINGS)
+    assert [(each.subject, each.predicate) for each in decision.accepted] == [("s0", "lives_in")]
+    assert ["no more than 20" in each.reason for each in decision.rejected] == [True]
+    for wrong, why in (
+        (CloseWindows(subject="s2", predicate="lives_in"), "somebody stands behind"),
+        (CloseWindows(subject="s0", predicate="lives_in", path="model"), "only rules"),
+        (CloseWindows(subject="s9", predicate="lives_in"), "no open windows"),
+    ):
+        assert why in refusal(held, wrong)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([LONG, SHORT, "The user likes hiking."]), st.integers(0, 3)), min_size=2),
+    st.sampled_from([LONG, SHORT]),
+)
+def test_rules_and_models_are_held_to_the_same_when_authorities_differ(given_entries, content):
+    held = [entry(place, said, authority=by) for place, (said, by) in enumerate(given_entries[:6], 1)]
+    seen, ids = material(*held), [each.id for each in held]
+    reasons = [refusal(seen, merge(*ids, content=content, path=path)) for path in ("rule", "model")]
+    assert reasons[0] == reasons[1]
+    if any(each.authority == 3 for each in held):
+        assert "correction" in reasons[0]
+    if reasons[0] is None:
+        lowest = min(each.authority for each in held)
+        assert not any(each.authority > lowest and says(each.content, content) for each in held)
+
+
+def test_what_is_trusted_more_is_not_merged_away_and_what_it_adds_to_is_trusted_less():
+    seen = material(entry(1, LONG, authority=2), SHORT)
+    assert "trusted more" in refusal(seen, merge("e01", "e02", content=LONG))
+    assert refusal(material(LONG, entry(2, SHORT, authority=2)), merge("e01", "e02", content=LONG)) is None
 
 
 def test_a_report_keeps_no_secret_of_what_was_refused():

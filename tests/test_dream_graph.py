@@ -5,24 +5,30 @@ import json
 import subprocess
 import sys
 import threading
+import time
+from datetime import UTC, datetime
 
 import pytest
+from blockbuster import BlockingError, blockbuster_ctx
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from openai import RateLimitError
 
-from langmem_tiers import Memory
+from langmem_tiers import Memory, Turn
 from langmem_tiers.dream import flow
-from langmem_tiers.dream.flow import STEPS, Dreaming
+from langmem_tiers.dream.gather import gather
+from langmem_tiers.dream.state import begun
+from langmem_tiers.dream.steps import STEPS, Dreaming
 from langmem_tiers.errors import InvalidSpace, LeaseLost, MissingUser
 from langmem_tiers.graphs import dream_graph
-from langmem_tiers.settings import ModelSettings, Settings
-from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
+from langmem_tiers.settings import DreamSettings, ModelSettings, Settings
+from langmem_tiers.testing import FrozenClock, HashEmbedder, ScriptedChatModel
 from tests.tidying import BY_RULE, FACTS, OUTDATED, TIDIED, by_hand, fill, known, tidying
 
 ALICE = "users/alice"
+MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 RUN = {"configurable": {"thread_id": "night"}}
 
 
@@ -257,8 +263,8 @@ def test_killed_at_any_checkpoint_it_is_committed_once(opened, tmp_path):
             saver.left = 1_000
             assert known(memory.user("alice")) in (set(FACTS), TIDIED)
             graph = dream_graph(memory, checkpointer=saver)
-            begun = graph.get_state(RUN).created_at is not None
-            report = graph.invoke(None if begun else {"user_id": "alice"}, RUN)["dream_report"]
+            there = graph.get_state(RUN).created_at is not None
+            report = graph.invoke(None if there else {"user_id": "alice"}, RUN)["dream_report"]
         assert report["status"] == "applied"
         assert known(memory.user("alice")) == TIDIED
         assert len(memory.user("alice").dreams()) == 1
@@ -306,11 +312,11 @@ def test_a_process_that_is_killed_right_after_the_commit_finds_its_dream_applied
 
 def test_a_dream_that_was_killed_while_it_gathered_has_its_lease_still(opened):
     memory = opened()
-    begun = flow.begun(memory, ALICE, dream_id="a" * 12)
+    new = begun(memory, ALICE, dream_id="a" * 12)
     with memory.use(ALICE) as store:
-        first = Dreaming(memory, store).step("gather", begun)
-        again = Dreaming(memory, store).step("gather", begun)
-        other = Dreaming(memory, store).step("gather", flow.begun(memory, ALICE))
+        first = Dreaming(memory, store).step("gather", new)
+        again = Dreaming(memory, store).step("gather", new)
+        other = Dreaming(memory, store).step("gather", begun(memory, ALICE))
     assert again.material == first.material
     assert other.report.status == "skipped"
 
@@ -452,6 +458,157 @@ def test_a_dream_has_the_budget_of_a_session(opened):
     report = dreamt(opened(model, settings=settings))
     assert (report["status"], report["path"], model.requests) == ("applied", "rule", [])
     assert any("budget" in note for note in report["notes"])
+
+
+# No longer than it may take, and not beyond the memory.
+
+
+def test_a_dream_that_has_had_its_seconds_asks_no_more_and_goes_on_by_rule(opened):
+    model = tidying()
+    memory = opened(model, settings=by_hand(seconds=1e-6))
+    report = dreamt(memory)
+    assert (report["status"], report["path"], model.requests) == ("applied", "rule", [])
+    assert "consolidate: the dream has had its 1e-06 s; rules did what they can" in report["notes"]
+    assert known(memory.user("alice")) == BY_RULE
+
+
+def test_the_seconds_of_a_dream_are_those_of_all_its_steps(opened):
+    memory = opened(tidying(), settings=by_hand(seconds=1000))
+    with memory.use(ALICE) as store:
+        dreaming = Dreaming(memory, store)
+        gathered = dreaming.step("gather", begun(memory, ALICE))
+        asked = dreaming.step("consolidate", gathered)
+        late = dreaming.step("consolidate", gathered.but(took=1000.0))
+        dreaming.release(asked)
+    assert asked.took > gathered.took > 0
+    assert (asked.path, late.path) == ("model", "rule")
+
+
+def closing(memory, model_was_asked, may_reply):
+    """Close a memory in another thread once its model was asked, and only then let that reply."""
+
+    def close():
+        assert model_was_asked.wait(30)
+        memory.close()
+        may_reply.set()
+
+    thread = threading.Thread(target=close)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("way", ["space", "graph", "async"])
+def test_closing_the_memory_ends_a_dream_that_waits_for_its_model(opened, way):
+    def waiting(_messages):
+        asked.set()
+        assert may_reply.wait(30)
+        return "{}"
+
+    asked, may_reply = threading.Event(), threading.Event()
+    memory = opened(ScriptedChatModel(responses=[waiting]))
+    before = known(memory.user("alice"))
+    thread = closing(memory, asked, may_reply)
+    if way == "graph":
+        report = dreamt(memory)
+    else:
+        report = memory.user("alice").dream() if way == "space" else asyncio.run(memory.user("alice").adream())
+        report = report.model_dump(mode="json")
+    thread.join()
+    assert report["status"] == "skipped"
+    assert "The memory was closed meanwhile: nothing was changed." in report["notes"]
+    again = opened().user("alice")
+    assert (known(again), again.dreams()) == (before, ())
+    assert again.dream().status == "applied"
+
+
+def test_closing_the_memory_ends_a_dream_of_the_background(tmp_path):
+    def waiting(_messages):
+        asked.set()
+        assert over.wait(30)
+        return "{}"
+
+    asked, over = threading.Event(), threading.Event()
+    dream = DreamSettings(episodes=1, debounce_minutes=0, retire_share=1.0)
+    settings = by_hand().model_copy(update={"dream": dream})
+    made = {"embedder": None, "settings": settings, "clock": FrozenClock(MONDAY)}
+    with Memory.open(tmp_path, background=False, **made) as memory:
+        fill(memory.user("alice"))
+        memory.user("alice").archive.write("monday", summary="The user moved to Lisbon.")
+    memory = Memory.open(tmp_path, model=ScriptedChatModel(responses=[waiting]), **made)
+    memory.user("alice").dreams()
+    assert asked.wait(30)
+    memory.close()
+    assert not over.is_set()
+    over.set()
+    with Memory.open(tmp_path, background=False, **made) as memory:
+        alice = memory.user("alice")
+        assert (known(alice), alice.dreams()) == ({*FACTS}, ())
+        alice.flush()
+        assert [report.trigger for report in alice.dreams()] == ["episodes"]
+
+
+# Whatever the model does.
+
+
+@pytest.mark.parametrize("reply", [RuntimeError("broken"), "no JSON at all", limited, '{"preferences": 7}'])
+def test_the_cursor_of_the_log_moves_on_whatever_the_model_does(opened, reply):
+    settings = by_hand().model_copy(update={"model": ModelSettings(timeout_seconds=2)})
+    memory = opened(ScriptedChatModel(responses=[reply]), settings=settings)
+    alice = memory.user("alice")
+    said = [drawer.content for drawer in alice.drawers()]
+
+    def unread():
+        with memory.use(ALICE) as store:
+            return len(gather(store, settings, memory.clock(), 0).turns)
+
+    assert unread() == len(said)
+    assert dreamt(memory)["status"] == "applied"
+    assert unread() == 0
+    assert [drawer.content for drawer in alice.drawers()] == said
+    alice.track([Turn(role="user", content="One more thing.")], session="monday")
+    assert unread() == 1
+
+
+def test_a_dream_that_fails_has_read_the_log_and_one_that_was_stopped_or_tried_out_has_not(opened):
+    memory = opened(tidying())
+
+    def unread():
+        with memory.use(ALICE) as store:
+            return len(gather(store, memory.settings, memory.clock(), 0).turns)
+
+    before = unread()
+    dreamt(memory, {"user_id": "alice", "dry_run": True})
+    assert unread() == before
+    (memory.path / "directives").mkdir()
+    (memory.path / "directives" / "dream.md").write_bytes(b"\xff\xfe")
+    assert dreamt(memory)["status"] == "failed"
+    assert unread() == 0
+
+
+# On an event loop.
+
+
+@pytest.mark.parametrize("scripted", [None, tidying])
+async def test_a_dream_never_blocks_the_event_loop(opened, scripted):
+    model = scripted and scripted()
+    memory = await asyncio.to_thread(opened, model)
+    graph = dream_graph(memory, on_error="raise")
+    with blockbuster_ctx():
+        state = await graph.ainvoke({"user_id": "alice"})
+        again = await graph.ainvoke({"all": True, "dry_run": True})
+        report = await memory.user("alice").adream()
+    assert state["dream_report"]["status"] == "applied"
+    assert again["dream_report"][0]["status"] == "previewed"
+    assert report.status == "nothing"
+
+
+def test_what_blocks_an_event_loop_is_noticed():
+    async def blocking():
+        with blockbuster_ctx():
+            time.sleep(0.01)
+
+    with pytest.raises(BlockingError):
+        asyncio.run(blocking())
 
 
 # Faults.

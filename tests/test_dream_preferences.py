@@ -20,12 +20,12 @@ EMOJIS = "The user does not want the assistant to use emojis."
 SHORT = "The user prefers short answers."
 
 
-def said(*texts, session="s", first=1) -> list[TurnSeen]:
-    """Turns of the user, each before a turn of the assistant."""
+def said(*texts, session="s", first=1, apart=90) -> list[TurnSeen]:
+    """Turns of the user, each before a turn of the assistant, so many minutes apart: an hour ends a task."""
     turns = []
     for place, text in enumerate(texts):
         for role, content, drawer in (("user", text, 2 * place), ("assistant", "Sure.", 2 * place + 1)):
-            at = AT + timedelta(minutes=drawer)
+            at = AT + timedelta(minutes=apart * place + drawer % 2)
             turn = TurnSeen(drawer=first + drawer, session=session, role=role, content=content, said_at=at)
             turns.append(turn)
     return turns
@@ -76,6 +76,40 @@ def test_the_stronger_the_feeling_the_fewer_turns_it_takes(texts, found):
 def test_twice_in_one_turn_and_the_same_message_sent_twice_are_one_turn():
     assert counted("No emojis. No emojis! No emojis please.") == []
     assert counted("No emojis please.", "No emojis please.", "No emojis please!") == []
+
+
+TASK = ["No emojis please.", "Please don't use emojis.", "no more emojis"]
+ANNOYED = ["I told you not to use emojis.", "Again emojis? Stop using emojis!", "I said no emojis"]
+
+
+@pytest.mark.parametrize(
+    ("sessions", "found"),
+    [
+        ([("monday", TASK, 1)], []),  # one letter that is to be without them
+        ([("monday", TASK, 60)], []),
+        ([("monday", TASK, 61)], [("casual", 3)]),
+        ([("monday", TASK, 1), ("tuesday", TASK, 1)], []),
+        ([(day, TASK, 1) for day in ("monday", "tuesday", "friday")], [("casual", 3)]),
+        ([("monday", ANNOYED, 1)], [("mildly_frustrated", 3)]),  # who has to say it again in one task means it
+    ],
+)
+def test_what_is_asked_calmly_counts_once_in_a_task_and_what_annoys_each_time(sessions, found):
+    turns = []
+    for day, texts, apart in sessions:
+        turns += said("Hello.", *texts, session=day, first=len(turns) + 1, apart=apart)
+    seen = material(turns)
+    rule = preferences.by_count(seen, Settings())
+    assert [(each.sentiment, len(each.evidence)) for each in rule] == found
+    assert decider.decide(seen, rule, Settings()).rejected == ()
+
+
+def test_who_tells_of_one_task_can_not_have_it_counted_thrice(asked):
+    seen = material(said(*COFFEE, apart=1))
+    told = [Cited(drawer=drawer, quote="black") for drawer in (1, 3, 5)]
+    forged = InferredPreference(content=BLACK, evidence=tuple(told))
+    assert decider.decide(seen, [forged], Settings()).rejected[0].reason == "it shows 1 times as casual, and needs 3"
+    found, _ = asked(seen, reply(BLACK, *LINES))
+    assert [len(each.evidence) for each in found] == [1]
 
 
 def test_who_asks_for_both_asks_for_neither():
@@ -243,8 +277,8 @@ def test_a_model_tells_what_shows_and_the_turns_are_counted_here(asked):
 @pytest.mark.parametrize(
     ("evidence", "why"),
     [
-        (LINES[:2], "it shows in 2 turns as casual, and needs 3"),
-        ([LINES[0]] * 3, "it shows in 1 turns as casual, and needs 3"),
+        (LINES[:2], "it shows 2 times as casual, and needs 3"),
+        ([LINES[0]] * 3, "it shows 1 times as casual, and needs 3"),
         ([(1, "I take tea"), (2, "tea"), (3, "tea")], "it rests on nothing"),
         ([(99, "black"), (0, "black"), (-1, "black")], "it rests on nothing"),
         ([(4, "What time is it?")], "it rests on nothing"),
@@ -341,7 +375,7 @@ def tell(space, *texts, session="monday"):
     for text in texts:
         space.track([Turn(role="user", content=text)], session=session)
         space.track([Turn(role="assistant", content="Sure.")], session=session)
-        space.memory.clock.tick(60)
+        space.memory.clock.tick(90 * 60)
 
 
 def test_a_preference_is_kept_with_what_it_rests_on_and_the_cursor_moves_on(dreamer):
@@ -384,3 +418,18 @@ def test_an_inferred_preference_weighs_less_the_longer_nothing_bears_it_out(drea
     fresh = score()
     clock.tick(90 * 86_400)
     assert score() < 0.75 * fresh
+
+
+def test_a_preference_that_nothing_bears_out_is_put_aside_in_the_end_and_can_be_taken_back(dreamer, clock):
+    tell(dreamer, "Hello.", "No emojis please.", "Please don't use emojis.", "no more emojis")
+    dreamer.dream()
+    for number in range(10):  # a tenth of what is known may go
+        dreamer.knowledge.save(f"The user owns boat number {number}.")
+    clock.tick(179 * 86_400)
+    assert dreamer.dream().status == "nothing"
+    clock.tick(2 * 86_400)
+    report = dreamer.dream()
+    assert [each.why for each in report.decision.accepted] == ["nothing has borne it out for long"]
+    assert EMOJIS not in {found.entry.content for found in dreamer.knowledge.search(limit=50)}
+    dreamer.undo_dream(report.id)
+    assert EMOJIS in {found.entry.content for found in dreamer.knowledge.search(limit=50)}

@@ -14,6 +14,8 @@ from langmem_tiers.background.enriching import EnrichingPass
 from langmem_tiers.background.expiring import ExpiringPass
 from langmem_tiers.background.graphing import GraphPass
 from langmem_tiers.background.mining import MiningPass
+from langmem_tiers.background.pruning import PruningPass
+from langmem_tiers.background.sweeping import SweepingPass
 from langmem_tiers.clock import Clock, to_millis
 from langmem_tiers.episodes.archivist import Archivist
 from langmem_tiers.knowledge.nearby import Embed
@@ -41,7 +43,7 @@ class Deriving:
 
     def step(self, stop: Callable[[], bool]) -> bool:
         """Do what is due; False when nothing was. Between steps `stop` is asked."""
-        worked = self._expiring().step()
+        worked = self._expiring().step() | self._sweeping().step() | self._pruning().step()
         for step in self._steps():
             if stop():
                 break
@@ -59,7 +61,8 @@ class Deriving:
         What waits for a moment is looked at every `prune_hours` at the latest: machines sleep, and clocks are set.
         """
         with self.store.reading() as connection:
-            passes = (self._expiring(), self._mining(), self._archiving(), self._dreaming())
+            ending = (self._expiring(), self._sweeping(), self._pruning())
+            passes = (*ending, self._mining(), self._archiving(), self._dreaming())
             moments = [each.next_due(connection) for each in passes]
         moments.append(self._enriching().next_due())
         due = [moment for moment in moments if moment is not None]
@@ -79,6 +82,12 @@ class Deriving:
 
     def _expiring(self) -> ExpiringPass:
         return ExpiringPass(self.store, self.clock)
+
+    def _sweeping(self) -> SweepingPass:
+        return SweepingPass(self.store, self.clock)
+
+    def _pruning(self) -> PruningPass:
+        return PruningPass(store=self.store, settings=self.settings.dream, clock=self.clock)
 
     def _enriching(self) -> EnrichingPass:
         if self.asker is None or not self.settings.knowledge.enrich:

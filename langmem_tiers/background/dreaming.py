@@ -37,8 +37,10 @@ class DreamingPass:
     clock: Clock
     dream: Dream | None
 
-    def step(self, _stop: Callable[[], bool]) -> bool:
-        """Dream if that is due; whether anything was changed by it.
+    def step(self, stop: Callable[[], bool]) -> bool:
+        """Dream if that is due, and nobody says to stop; whether anything was changed by it.
+
+        A dream that is under way looks itself at whether the memory is being closed.
 
         Raises:
             StorageError: nothing was changed; it is tried again later.
@@ -46,7 +48,7 @@ class DreamingPass:
         now = to_millis(self.clock())
         with self.store.reading() as connection:
             due, trigger = self.next_due(connection), self._trigger(connection, now)
-        if self.dream is None or trigger is None or due is None or due > now:
+        if self.dream is None or trigger is None or due is None or due > now or stop():
             return False
         with self.store.writing(durable=False) as connection:
             facts.put(connection, self.store.key, _TRIED, str(now))

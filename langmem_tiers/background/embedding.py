@@ -16,14 +16,17 @@ from langmem_tiers.storage import change_log, embedding_cache
 from langmem_tiers.storage.change_log import Change
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import ChunkText
+from langmem_tiers.telemetry.logs import say
 from langmem_tiers.writing.pieces import embedded_text
 
 log = logging.getLogger(__name__)
 
+_CURSOR = "embed:"
+
 
 def cursor_name(model: str) -> str:
     """Each model has a cursor of its own: a new one is embedded beside the old."""
-    return f"embed:{model}"
+    return f"{_CURSOR}{model}"
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ class EmbeddingPass:
         for chunk in batch:
             if chunk.text_hash in faults:
                 reason = faults[chunk.text_hash].message
-                log.warning("drawer_not_embedded drawer=%s reason=%s", chunk.drawer, reason)
+                say(log, logging.WARNING, "drawer_not_embedded", drawer=chunk.drawer, reason=reason)
 
     def _finish(self, name: str, old: int, news: Sequence[Change]) -> None:
         with self.database.writing() as connection:
@@ -89,6 +92,12 @@ class EmbeddingPass:
                 change_log.append(
                     connection, space, "drawers.embedded", first, until=last, detail=self.embedder.name, at=at
                 )
+
+
+def embedded_by(database: Database) -> list[str]:
+    """The models that drawers of a space have vectors of."""
+    with database.reading() as connection:
+        return [name.removeprefix(_CURSOR) for name in change_log.cursors_named(connection, database.space, _CURSOR)]
 
 
 def pending(database: Database, model: str) -> int:

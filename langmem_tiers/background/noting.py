@@ -11,12 +11,18 @@ from sqlalchemy import Connection
 from langmem_tiers.background.text_vectors import TextVectors
 from langmem_tiers.clock import Clock, to_millis
 from langmem_tiers.embeddings.base import Embedder
+from langmem_tiers.embeddings.guard import GuardedEmbedder, NoEmbedder
+from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
 from langmem_tiers.storage import change_log, notes
 from langmem_tiers.storage.change_log import Change
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.notes import Note
+from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
+
+# Batches that a caller waits for: more is left to the background.
+_AT_ONCE = 2
 
 
 def cursor_name(model: str) -> str:
@@ -65,7 +71,7 @@ class NotingPass:
         for note in batch:
             if note.text_hash in faults:
                 reason = faults[note.text_hash].message
-                log.warning("note_not_embedded kind=%s ref=%s reason=%s", note.kind, note.ref, reason)
+                say(log, logging.WARNING, "note_not_embedded", kind=note.kind, ref=note.ref, reason=reason)
 
     def _held(self, connection: Connection, hashes: Collection[bytes]) -> set[bytes]:
         return notes.held(connection, self.database.space, hashes)
@@ -78,6 +84,24 @@ class NotingPass:
             at = to_millis(self.clock())
             for first, last in _ranges(news):
                 change_log.append(connection, space, "notes.embedded", first, until=last, detail=model, at=at)
+
+
+def embed_due(database: Database, embedder: GuardedEmbedder | NoEmbedder, clock: Clock, batch: int) -> None:
+    """Embed what waits now, for a caller that asks for it next; without an embedder at hand it goes on waiting.
+
+    Raises:
+        StorageError: what is not embedded yet is embedded later.
+    """
+    if isinstance(embedder, NoEmbedder) or embedder.resting or not embedder.inner.available():
+        return
+    due = NotingPass(database, embedder.inner, clock, batch)
+    try:
+        for _ in range(_AT_ONCE):
+            if not due.step(lambda: True):
+                break
+            embedder.works()
+    except (EmbeddingUnavailable, InvalidVector) as error:
+        embedder.failed(error)
 
 
 def pending(database: Database, model: str) -> int:

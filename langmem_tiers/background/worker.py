@@ -12,6 +12,8 @@ from time import monotonic
 
 from langmem_tiers.background.passes import Outcome
 from langmem_tiers.errors import DatabaseLocked
+from langmem_tiers.telemetry import metrics
+from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +39,12 @@ class Worker:
         self._stopping = False
         self._thread: threading.Thread | None = None
         self._faults = 0
+        metrics.watch(self)
+
+    def depth(self) -> int:
+        """How many spaces wait for their work, or are being worked on."""
+        with self._changed:
+            return len({*self._woken, *self._waiting, *([self._busy] if self._busy else [])})
 
     def wake(self, space: str) -> None:
         """There is work in a space."""
@@ -72,6 +80,7 @@ class Worker:
 
     def stop(self, timeout: float) -> bool:
         """Let the thread finish its current step and end; True when it did."""
+        metrics.unwatch(self)
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -101,15 +110,16 @@ class Worker:
             outcome = self._work(space, lambda: self._stopping)
         except DatabaseLocked as error:
             # Whoever writes a lot at the time goes first; this is tried again.
-            log.warning("background_work_waits space=%s reason=%s", space, str(error))
+            say(log, logging.WARNING, "background_work_waits", space=space, error=error, reason=error)
             self._faults += 1
             return Outcome.WAITING
-        except Exception:
+        except Exception as error:  # noqa: BLE001 - it is logged: `say` is this package's way to
             # The thread must outlive one bad space; the space's cursors stand where they stood and it is tried again.
             # What fails while the interpreter ends (libraries' thread pools are closed first) is no news: it is left
             # for the next open.
             level = logging.ERROR if threading.main_thread().is_alive() else logging.DEBUG
-            log.log(level, "background_work_failed space=%s", space, exc_info=True)
+            say(log, level, "background_work_failed", space=space, error=error, trace=True)
+            metrics.failed("background", type(error).__name__)
             self._faults += 1
             return Outcome.WAITING
         else:

@@ -15,6 +15,7 @@ from langmem_tiers.cli import (
     documents,
     dream,
     entities,
+    golden,
     graph,
     identity,
     importing,
@@ -69,6 +70,14 @@ def options(
     user: Annotated[
         str | None, typer.Option(envvar="LANGMEM_TIERS_USER", metavar="ID", help="Whose memory: any user id.")
     ] = None,
+    embedder: Annotated[
+        str,
+        typer.Option(
+            envvar="LANGMEM_TIERS_EMBEDDER",
+            metavar="NAME",
+            help="minilm, none, or a name such as openai:text-embedding-3-small: the one that the memory is used with.",
+        ),
+    ] = "minilm",
     json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
     _version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
@@ -76,7 +85,7 @@ def options(
 ) -> None:
     """Take the options that come before every command."""
     show_warnings()
-    context.obj = Target(path=path, user=user, json=json)
+    context.obj = Target(path=path, user=user, json=json, embedder=None if embedder == "none" else embedder)
 
 
 for group in (
@@ -90,6 +99,7 @@ for group in (
     entities,
     activity,
     dream,
+    golden,
     directives,
     identity,
     documents,

@@ -35,6 +35,9 @@ _MEANING = {
 }
 # Lines of a diff in a list of dreams.
 _MOST_LINES = 20
+_WHY_NOT = {"pruned": "what it changed was dropped, as it is old", "forgotten": "some of its words were deleted"}
+# What names the one thing that a proposal is about.
+_NAMES = ("id", "source", "subject")
 _NOT_DONE = {"gated", "skipped", "failed"}
 
 
@@ -54,7 +57,7 @@ def dream(
     """Consolidate a memory now: merge duplicates, retire noise, infer preferences, take up episodes, tend the graph."""
     target = target_of(context, json=json)
     with target.existing_memory() as memory, working("Dreaming …"):
-        report = _space(target, memory, space).dream(dry_run=dry_run)
+        report = space_of(target, memory, space).dream(dry_run=dry_run)
     if target.json:
         print_json(_data(report))
     else:
@@ -73,7 +76,7 @@ def dreams(
     """Print what became of the last dreams: what each changed, what was refused and why, and what it cost."""
     target = target_of(context, json=json)
     with target.existing_memory() as memory:
-        reports = _space(target, memory, space).dreams(limit=limit)
+        reports = space_of(target, memory, space).dreams(limit=limit)
     if target.json:
         print_json([_data(report) for report in reports])
         return
@@ -95,7 +98,7 @@ def redo(context: typer.Context, which: Id, *, space: OfSpace = None, json: Json
 
 def _put_back(target: Target, space: str | None, how: Callable[[Space], DreamReport], said: str) -> None:
     with target.existing_memory() as memory:
-        report = how(_space(target, memory, space))
+        report = how(space_of(target, memory, space))
     if target.json:
         print_json(_data(report))
         return
@@ -103,7 +106,7 @@ def _put_back(target: Target, space: str | None, how: Callable[[Space], DreamRep
     _print_diff(report.diff)
 
 
-def _space(target: Target, memory: Memory, name: str | None) -> Space:
+def space_of(target: Target, memory: Memory, name: str | None) -> Space:
     """The space of a name, or of the user.
 
     Raises:
@@ -149,6 +152,8 @@ def _rows(report: DreamReport) -> Iterator[tuple[str, str]]:
         kept = sum(each.after for each in report.golden)
         yield "recall", f"{kept} of {len(report.golden)} golden questions are answered"
     yield from (("broke", shortened(question, _SHOWN)) for question in broken)
+    if report.changes != "kept":
+        yield "undo", f"not any more: {_WHY_NOT[report.changes]}"
     for source, took in report.usage.items():
         yield "cost", f"{source}: {_took(took)}"
     yield from (("note", shortened(note, _SHOWN)) for note in report.notes)
@@ -161,7 +166,7 @@ def _took(took: Mapping[str, float]) -> str:
 def _proposal(proposal: Mapping[str, Any]) -> str:
     """A proposal in one line."""
     kind = str(proposal["kind"]).replace("_", " ")
-    of = proposal.get("sources") or proposal.get("episodes") or [proposal.get("id") or proposal.get("source")]
+    of = proposal.get("sources") or proposal.get("episodes") or [proposal.get(name) for name in _NAMES]
     named = ", ".join(str(each) for each in of if each)
     text = proposal.get("content") or proposal.get("text") or ""
     told = f" “{shortened(text, 120)}”" if text else ""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
@@ -38,6 +39,41 @@ NO_MODEL: Answer[Any] = Answer(failure="resting", reason="there is no model")
 """The answer where nobody can be asked."""
 
 
+class Stopped(Exception):
+    """The memory is being closed: a dream ends here, and nothing of it is kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patience:
+    """How long a dream may take yet before it asks no more, and whether it is to end at once.
+
+    `seconds` are those of the whole dream, None for as long as it takes; `spent` those of its earlier steps.
+    """
+
+    seconds: float | None = None
+    spent: float = 0.0
+    stop: Callable[[], bool] = lambda: False
+    began: float = field(default_factory=monotonic)
+
+    @property
+    def took(self) -> float:
+        """Seconds that the dream has taken by now."""
+        return self.spent + monotonic() - self.began
+
+    def longest(self, asker: ModelAsker, timeout: float | None) -> float | None:
+        """Seconds that one question may take, None for the setting; 0 and less where there is no time left."""
+        return timeout if self.seconds is None else min(asker.longest(timeout), self.seconds - self.took)
+
+    def require(self) -> None:
+        """Nothing, while the dream may go on.
+
+        Raises:
+            Stopped: it is to end.
+        """
+        if self.stop():
+            raise Stopped
+
+
 @dataclass(frozen=True, kw_only=True)
 class DreamAsker:
     """Answers the questions of one dream: by the memory's model, or by saying why there is no answer.
@@ -49,26 +85,49 @@ class DreamAsker:
     asker: ModelAsker | None
     session: str
     answered: Callable[[], None]
+    patience: Patience = field(default_factory=Patience)
 
     def ask(self, question: Question) -> Answer[Any]:
-        """The answer to a question; its `value` is None where there is none."""
-        if self.asker is None:
-            return NO_MODEL
-        return self.asker.ask(question.schema, question.prompt, **self._options(question))
+        """The answer to a question; its `value` is None where there is none.
+
+        Raises:
+            Stopped: the dream is to end.
+        """
+        options = self._options(question)
+        if self.asker is None or options is None:
+            return self._unasked()
+        answer = self.asker.ask(question.schema, question.prompt, **options)
+        self.patience.require()
+        return answer
 
     async def aask(self, question: Question) -> Answer[Any]:
         """`ask`, while the event loop goes on."""
-        if self.asker is None:
-            return NO_MODEL
-        return await self.asker.aask(question.schema, question.prompt, **self._options(question))
+        options = self._options(question)
+        if self.asker is None or options is None:
+            return self._unasked()
+        answer = await self.asker.aask(question.schema, question.prompt, **options)
+        self.patience.require()
+        return answer
 
-    def _options(self, question: Question) -> dict[str, Any]:
+    def _options(self, question: Question) -> dict[str, Any] | None:
+        """How a question is asked, None where nobody is to be asked any more."""
+        self.patience.require()
+        timeout = None if self.asker is None else self.patience.longest(self.asker, question.timeout)
+        if timeout is not None and timeout <= 0:
+            return None
         return {
             "source": question.source,
             "session": self.session,
-            "timeout": question.timeout,
+            "timeout": timeout,
             "output_tokens": question.output_tokens,
+            "stop": self.patience.stop,
         }
+
+    def _unasked(self) -> Answer[Any]:
+        """The answer where nobody was asked."""
+        if self.asker is None:
+            return NO_MODEL
+        return Answer(failure="timeout", reason=f"the dream has had its {self.patience.seconds:g} s")
 
 
 def run(step: Step[Given], asker: DreamAsker) -> Given:
@@ -85,6 +144,19 @@ async def arun(step: Step[Given], asker: DreamAsker) -> Given:
     while isinstance(moved, Question):
         moved = await asyncio.to_thread(_moved, step, await asker.aask(moved), asker)
     return moved.given
+
+
+def listening(asking: Generator[Question, Answer[Any], Given], heard: list[Answer[Any]]) -> Step[Given]:
+    """A pass as a step, with every answer noted."""
+    try:
+        question = next(asking)
+        while True:
+            answer = yield question
+            heard.append(answer)
+            question = asking.send(answer)
+    except StopIteration as done:
+        given: Given = done.value
+        return given
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from langmem_tiers.dream.types import ChangedRecord
+from langmem_tiers.knowledge_graph.types import Entity
 from langmem_tiers.storage import entities, entries, relations
 
 _COUNTED = ("version", "updated_at", "content_hash", "recall_count", "last_recalled_at", "created_at")
 _LONGEST = 300
+_ENDS = ("source", "target")
 
 
 class Line(NamedTuple):
@@ -46,11 +48,15 @@ def _entry(record: ChangedRecord) -> Line:
         held = record.after or record.before or {}
         mark = "+" if record.before is None else "-"
         return Line(mark, f"entry {held['id']} [{held['category']}] {_short(held['content'])}")
-    before, after = record.before, record.after
-    if before["status"] == "active" and after["status"] != "active":
+    return _changed_entry(record.before, record.after)
+
+
+def _changed_entry(before: Mapping[str, Any], after: Mapping[str, Any]) -> Line:
+    held, holds = (row["status"] == "active" for row in (before, after))
+    if held and not holds:
         instead = f", {after['successor']} holds instead" if after["successor"] else ""
         return Line("-", f"entry {after['id']} {_short(after['content'])} ({after['reason']}{instead})")
-    if before["status"] != "active" and after["status"] == "active":
+    if holds and not held:
         return Line("+", f"entry {after['id']} [{after['category']}] {_short(after['content'])} (holds again)")
     return Line("~", f"entry {after['id']} {_short(after['content'])}: {_changes(before, after)}")
 
@@ -101,17 +107,20 @@ def _episode(record: ChangedRecord) -> Line:
 def _merges(connection: Connection, space: str, records: Sequence[ChangedRecord]) -> Iterator[Line]:
     merges = [record for record in records if record.table == "entity_merges"]
     rows = [record.after or record.before or {} for record in merges]
-    named = entities.by_numbers(connection, space, {row[end] for row in rows for end in ("source", "target")})
-    names = {number: each.name for number, each in named.items()}
+    named = entities.by_numbers(connection, space, {row[end] for row in rows for end in _ENDS})
     for record, row in zip(merges, rows, strict=True):
-        source, target = (_short(names.get(row[end], "?")) for end in ("source", "target"))
-        yield Line("~", f"entity {source} {'is' if record.after is not None else 'is not'} {target}: {row['reason']}")
+        source, target = (_name(named.get(row[end])) for end in _ENDS)
+        yield Line("~", f"entity {source} {'is not' if record.after is None else 'is'} {target}: {row['reason']}")
 
 
 def _relations(connection: Connection, space: str, records: Sequence[ChangedRecord]) -> Iterator[Line]:
     numbers = {record.key["relation"] for record in records if record.table == "relation_versions"}
     for each in relations.by_numbers(connection, space, sorted(numbers)).values():
         yield Line("-" if each.withdrawn else "~", f"relation {each.id} {_short(str(each))}")
+
+
+def _name(entity: Entity | None) -> str:
+    return "?" if entity is None else _short(entity.name)
 
 
 def _plain(value: Any) -> str:

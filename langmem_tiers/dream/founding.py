@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from langmem_tiers.dream import grounds, sensitive
+from langmem_tiers.dream.occurrences import THRESHOLDS, Occurrences
 from langmem_tiers.dream.types import (
     AntiPattern,
     Cited,
     EntrySeen,
     InferredPreference,
     Material,
-    Sentiment,
     Signal,
     Synthesis,
 )
@@ -26,9 +25,6 @@ from langmem_tiers.recall.tokens import estimate
 from langmem_tiers.settings import Settings
 from langmem_tiers.trust import secrets
 from langmem_tiers.trust.instructions import suspicious
-
-THRESHOLDS: Mapping[Sentiment, int] = MappingProxyType({"very_irritated": 1, "mildly_frustrated": 2, "casual": 3})
-"""In how many different turns a preference has to show, by how the user felt (RockBot)."""
 
 _FORM = re.compile(r"Don't (?P<do_not>.+) because (?P<because>.+); instead (?P<instead>.+)")
 _DOMAIN = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -63,21 +59,14 @@ def content(text: str, settings: Settings) -> str | None:
 def anti_pattern(proposal: AntiPattern, material: Material, settings: Settings) -> str | None:
     """Why an anti-pattern is not written; None where corrections bear it out."""
     signals = {signal.drawer: signal for signal in material.signals if signal.kind == "correction"}
-    reason = _no_correction(proposal.evidence, signals) or content(proposal.content, settings)
+    reason = _no_correction(proposal.evidence, signals) or content(proposal.content, settings) or _ill_formed(proposal)
     if reason:
         return reason
-    found = _FORM.match(proposal.content)
-    if found is None or not all(map(meaningful_words, found.groups())):
-        return 'it is not of the form "Don\'t X because Y; instead Z"'
-    if not _DOMAIN.fullmatch(proposal.domain):
-        return f"{proposal.domain[:40]!r} is no domain"
     known = _known(proposal, material.entries)
-    drawers = {cited.drawer for cited in proposal.evidence}
     if known is not None:  # the mistake came back
-        return f"entry {known.id} says it already" if drawers <= set(known.evidence) else None
-    said = [text for cited in proposal.evidence for text in _words(signals[cited.drawer])]
-    unsaid = next((name for name, part in found.groupdict().items() if _beyond(part, said, name)), None)
-    return f"nobody said {found[unsaid][:80]!r}" if unsaid else None
+        rests = {cited.drawer for cited in proposal.evidence} <= set(known.evidence)
+        return f"entry {known.id} says it already" if rests else None
+    return _unsaid(proposal, signals)
 
 
 def preference(proposal: InferredPreference, material: Material, settings: Settings) -> str | None:
@@ -91,28 +80,53 @@ def preference(proposal: InferredPreference, material: Material, settings: Setti
         return f"{proposal.category[:40]!r} is no category of preferences"
     if not proposal.sensitive and sensitive.touches(proposal.content):
         return "it touches security, credentials or money, and would not have the user asked"
-    needed, shown = THRESHOLDS[proposal.sentiment], _showing(proposal, material)
-    if len(shown) < needed:
+    needed = THRESHOLDS[proposal.sentiment]
+    drawers = {each.drawer for each in proposal.evidence}
+    shown = Occurrences(material, settings).count(drawers, proposal.sentiment)
+    if shown < needed:
         felt = proposal.sentiment.replace("_", " ")
-        return f"it shows in {len(shown)} turns as {felt}, and needs {needed}"
+        return f"it shows {shown} times as {felt}, and needs {needed}"
     return _new_numbers(proposal.content, [said[each.drawer] for each in proposal.evidence])
 
 
 def synthesis(proposal: Synthesis, material: Material, settings: Settings) -> str | None:
     """Why a synthesis is not written; None where it rests on episodes of this dream."""
     episodes = {episode.id: episode for episode in material.episodes}
-    unknown = [each for each in proposal.episodes if each not in episodes]
-    if unknown or not proposal.episodes:
-        return f"there is no episode {unknown[0][:40]!r} to take up" if unknown else "it rests on no episode"
-    if len(set(proposal.episodes)) < len(proposal.episodes) or len(proposal.episodes) > settings.dream.promoted:
-        return f"it takes up an episode twice, or more than {settings.dream.promoted}"
-    if reason := unfit(proposal.text, "synthesis", settings):
+    reason = _no_episodes(proposal, episodes, settings) or unfit(proposal.text, "synthesis", settings)
+    if reason:
         return reason
     if estimate(proposal.text) > settings.dream.synthesis_tokens:
         return f"it is longer than {settings.dream.synthesis_tokens:,} tokens"
     told = [episodes[each] for each in proposal.episodes]
     dates = [f"{each.created_at:%Y-%m-%d} {material.at:%Y-%m-%d} {len(told)}" for each in told]
     return _new_numbers(proposal.text, [*(f"{each.summary} {each.abstract} {each.topics}" for each in told), *dates])
+
+
+def _ill_formed(proposal: AntiPattern) -> str | None:
+    found = _FORM.match(proposal.content)
+    if found is None or not all(map(meaningful_words, found.groups())):
+        return 'it is not of the form "Don\'t X because Y; instead Z"'
+    return None if _DOMAIN.fullmatch(proposal.domain) else f"{proposal.domain[:40]!r} is no domain"
+
+
+def _unsaid(proposal: AntiPattern, signals: Mapping[int, Signal]) -> str | None:
+    """What of it none of its corrections says."""
+    found = _FORM.match(proposal.content)
+    parts = {} if found is None else found.groupdict()
+    said = [text for cited in proposal.evidence for text in _words(signals[cited.drawer])]
+    unsaid = next((part for name, part in parts.items() if _beyond(part, said, name)), None)
+    return f"nobody said {unsaid[:80]!r}" if unsaid else None
+
+
+def _no_episodes(proposal: Synthesis, episodes: Collection[str], settings: Settings) -> str | None:
+    if not proposal.episodes:
+        return "it rests on no episode"
+    unknown = next((each for each in proposal.episodes if each not in episodes), None)
+    if unknown is not None:
+        return f"there is no episode {unknown[:40]!r} to take up"
+    if len(set(proposal.episodes)) < len(proposal.episodes) or len(proposal.episodes) > settings.dream.promoted:
+        return f"it takes up an episode twice, or more than {settings.dream.promoted}"
+    return None
 
 
 def _no_correction(evidence: Sequence[Cited], signals: Mapping[int, Signal]) -> str | None:
@@ -137,15 +151,6 @@ def _said_by_user(material: Material) -> dict[int, str]:
     """What the user said, by drawer: in the turns since the last dream, and in the signals."""
     said = {signal.drawer: signal.quote for signal in material.signals}
     return said | {turn.drawer: turn.content for turn in material.turns if turn.role == "user"}
-
-
-def _showing(proposal: InferredPreference, material: Material) -> set[int]:
-    """The turns that show a preference as strongly as it says; what is casual shows in any."""
-    cited = {each.drawer for each in proposal.evidence}
-    if proposal.sentiment == "casual":
-        return cited
-    strong = {each.drawer for each in material.signals if THRESHOLDS[each.sentiment] <= THRESHOLDS[proposal.sentiment]}
-    return cited & strong
 
 
 def _words(signal: Signal) -> tuple[str, str]:

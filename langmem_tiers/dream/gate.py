@@ -14,6 +14,7 @@ from langmem_tiers.dream.golden import GoldenQuestion
 from langmem_tiers.dream.trial import trial
 from langmem_tiers.dream.types import (
     AntiPattern,
+    CloseWindows,
     Decision,
     GoldenResult,
     InferredPreference,
@@ -252,7 +253,7 @@ def _touches(proposal: Proposal, rests_on: Collection[Ref]) -> bool:
             return any(("episode", episode) in rests_on for episode in proposal.episodes)
         case WithdrawRelation():
             return ("relation", proposal.id) in rests_on
-        case MergeEntities():
+        case MergeEntities() | CloseWindows():
             return any(kind == "relation" for kind, _ in rests_on)
         case _:
             return False

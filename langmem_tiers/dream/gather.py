@@ -10,18 +10,31 @@ from sqlalchemy import Connection
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.dream import feedback
 from langmem_tiers.dream.batching import arranged
-from langmem_tiers.dream.types import EntrySeen, EpisodeSeen, Material, PairSeen, Signal, TurnSeen
+from langmem_tiers.dream.types import (
+    EntrySeen,
+    EpisodeSeen,
+    Material,
+    PairSeen,
+    RelationSeen,
+    Signal,
+    TurnSeen,
+    WindowsSeen,
+)
+from langmem_tiers.dream.windows import open_windows
 from langmem_tiers.episodes.types import Episode
 from langmem_tiers.knowledge.types import Entry
 from langmem_tiers.settings import DreamSettings, Settings
-from langmem_tiers.storage import change_log, dreamt, entities, graph_pairs
+from langmem_tiers.storage import change_log, dreamt, entities, graph_pairs, orphans
 from langmem_tiers.storage.dreams import TURNS
 from langmem_tiers.storage.dreamt import Spoken
+from langmem_tiers.storage.orphans import Grounds
 from langmem_tiers.storage.store import SpaceStore
 from langmem_tiers.trust.taint import holds_block
 
 _MOST_HEARD = 2000  # turns in which signals are looked for
 _MOST_PAIRS = 50
+_MOST_ORPHANS = 100
+_MOST_WINDOWS = 50
 
 
 def gather(store: SpaceStore, settings: Settings, now: datetime, fence: int) -> Material:
@@ -49,6 +62,8 @@ def gather(store: SpaceStore, settings: Settings, now: datetime, fence: int) -> 
             turns_upto=upto,
             episodes=_episodes(connection, store.key, dream, now),
             pairs=_pairs(connection, store.key),
+            relations=_relations(connection, store.key, settings, now),
+            windows=_windows(connection, store.key, settings),
         )
 
 
@@ -113,3 +128,20 @@ def _pairs(connection: Connection, space: str) -> tuple[PairSeen, ...]:
         if one.id != other.id:
             found.setdefault(frozenset((one.id, other.id)), PairSeen(**named, score=row.score / 100, reason=row.reason))
     return tuple(found.values())
+
+
+def _relations(connection: Connection, space: str, settings: Settings, now: datetime) -> tuple[RelationSeen, ...]:
+    """The relations that may have lost what they rested on."""
+    if not settings.graph.enabled:
+        return ()
+    before = to_millis(now - timedelta(days=settings.dream.mention_days))
+    return tuple(map(relation_seen, orphans.likely(connection, space, before=before, most=_MOST_ORPHANS)))
+
+
+def _windows(connection: Connection, space: str, settings: Settings) -> tuple[WindowsSeen, ...]:
+    return open_windows(connection, space, settings, _MOST_WINDOWS) if settings.graph.enabled else ()
+
+
+def relation_seen(grounds: Grounds) -> RelationSeen:
+    """What a relation rests on, as a dream sees it."""
+    return RelationSeen(**grounds._asdict() | {"last_seen": from_millis(grounds.last_seen)})

@@ -1,7 +1,7 @@
-"""The graph pass: entities that were flagged as likely the same, and relations that rest on nothing that stands.
+"""The graph pass: entities that were flagged as likely the same, relations that rest on nothing, windows left open.
 
 What was flagged is what the rules could not tell when it was named: so by rule only names that are written the same way
-are one, and a model has to be sure. Windows of time need no dream: the graph closes them when it learns what came next.
+are one, and a model has to be sure.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from langmem_tiers.dream.asking import Question
+from langmem_tiers.dream.orphans import orphaned
 from langmem_tiers.dream.replies import Number, Objects, Told
-from langmem_tiers.dream.types import Material, MergeEntities, PairSeen, Proposal
+from langmem_tiers.dream.types import CloseWindows, Material, MergeEntities, PairSeen, Proposal, WithdrawRelation
+from langmem_tiers.knowledge.types import Authority
 from langmem_tiers.knowledge_graph.likeness import compare
 from langmem_tiers.llm.answers import Answer, Prompt
 from langmem_tiers.llm.directives import Directives
@@ -74,10 +76,24 @@ def flow(
 
 
 def by_rule(material: Material, settings: Settings) -> list[Proposal]:
-    """The flagged pairs whose names are written the same way; `settings.graph.enabled` off, none."""
+    """The flagged pairs whose names are written the same way, orphans, and open windows; without the graph, none."""
     if not settings.graph.enabled:
         return []
-    return [_merge(pair, "rule") for pair in material.pairs if _is_one(pair)]
+    merges = (_merge(pair, "rule") for pair in material.pairs if _is_one(pair))
+    return [*merges, *_withdrawn(material, settings), *_closed(material)]
+
+
+def _withdrawn(material: Material, settings: Settings) -> Iterator[WithdrawRelation]:
+    for each in material.relations:
+        why = orphaned(each, material.at, settings.dream.mention_days)
+        if why is not None:
+            yield WithdrawRelation(id=each.id, why=why)
+
+
+def _closed(material: Material) -> Iterator[CloseWindows]:
+    for each in material.windows:
+        if each.authority <= Authority.SYSTEM:
+            yield CloseWindows(subject=each.subject, predicate=each.predicate, why="only one can hold at a time")
 
 
 def _is_one(pair: PairSeen) -> bool:

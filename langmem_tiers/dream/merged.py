@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 from langmem_tiers.clock import to_millis
@@ -27,8 +29,7 @@ def entry(proposal: MergeEntries, sources: Sequence[Entry], settings: Settings) 
     if len(sources) < 2:
         raise InvalidInput("A merge of fewer than two entries is none.")
     content = checks.content(proposal.content, settings)
-    tags = proposal.tags or dict.fromkeys(tag for source in sources for tag in source.tags)
-    flags = dict.fromkeys((*checks.flags(content), *(flag for source in sources for flag in source.flags)))
+    tags = proposal.tags or _union(source.tags for source in sources)
     return NewEntry(
         id=checks.new_id(),
         content=content,
@@ -37,10 +38,10 @@ def entry(proposal: MergeEntries, sources: Sequence[Entry], settings: Settings) 
         origin=derived_trust(["dream", *(source.origin for source in sources)]),
         path=proposal.path,
         authority=Authority(min(source.authority for source in sources)),
-        flags=tuple(flags),
+        flags=tuple(_union([checks.flags(content), *(source.flags for source in sources)])),
         project=_common("project", sources, lambda source: source.project),
         agent=_common("agent", sources, lambda source: source.agent),
-        metadata={name: value for source in reversed(sources) for name, value in source.metadata.items()},
+        metadata=dict(ChainMap(*(dict(source.metadata) for source in sources))),
         expires_at=_expiry(sources),
     )
 
@@ -53,6 +54,10 @@ def history(sources: Sequence[Entry]) -> dict[str, Any]:
         "recall_count": sum(source.recall_count for source in sources),
         "last_recalled_at": to_millis(max(recalled)) if recalled else None,
     }
+
+
+def _union(named: Iterable[Iterable[str]]) -> list[str]:
+    return list(dict.fromkeys(chain.from_iterable(named)))
 
 
 def _common(what: str, sources: Sequence[Entry], of: Callable[[Entry], T]) -> T:

@@ -7,16 +7,15 @@ the agent asks before it acts upon it. What nothing bears out any more fades, an
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from pydantic import Field
 
-from langmem_tiers.dream import anti_patterns, grounds, sensitive
+from langmem_tiers.dream import anti_patterns, counting, grounds
 from langmem_tiers.dream.asking import Question
-from langmem_tiers.dream.founding import THRESHOLDS
+from langmem_tiers.dream.occurrences import THRESHOLDS, Occurrences, firsts
 from langmem_tiers.dream.replies import Number, Objects, Told, Words, Yes
 from langmem_tiers.dream.types import (
     Cited,
@@ -25,11 +24,10 @@ from langmem_tiers.dream.types import (
     Material,
     Proposal,
     RetireEntry,
-    Sentiment,
     TurnSeen,
 )
-from langmem_tiers.dream.wishes import Wish, wishes
-from langmem_tiers.knowledge.learned import ANTI_PATTERNS, INFERRED, PERMISSION, left, within
+from langmem_tiers.dream.wishes import wishes
+from langmem_tiers.knowledge.learned import INFERRED, PERMISSION, left
 from langmem_tiers.knowledge.merging import same_fact
 from langmem_tiers.knowledge.quotes import occurs
 from langmem_tiers.knowledge.wordings import plain
@@ -53,7 +51,6 @@ _EVERY_PREFERENCE = frozenset(
         stem, word_set("user prefer want wants wish like dislike hate need assistant answer reply response message use")
     )
 )
-_STRONGEST: tuple[Sentiment, ...] = tuple(sorted(THRESHOLDS, key=lambda sentiment: THRESHOLDS[sentiment]))
 
 
 class ToldEvidence(Told):
@@ -100,7 +97,7 @@ def flow(
         elif answer.temporary:
             break
     counted = by_count(material, settings)
-    return [*proposals, *counted, *_by_model(told, counted, material)]
+    return [*proposals, *counted, *_by_model(told, counted, Occurrences(material, settings))]
 
 
 def by_count(material: Material, settings: Settings) -> list[Proposal]:
@@ -109,14 +106,7 @@ def by_count(material: Material, settings: Settings) -> list[Proposal]:
         return []
     faded = (entry for entry in material.entries if grounds.has_faded(entry, material.at, settings.dream.fade_days))
     retired = [_put_aside(entry) for entry in faded if grounds.untouchable(entry) is None]
-    return [*retired, *_repeated(material)]
-
-
-def _corrected(material: Material) -> set[int]:
-    """The drawers that anti-patterns rest on: what these say is no preference besides."""
-    known = (entry for entry in material.entries if within(entry.category, ANTI_PATTERNS))
-    found = (cited.drawer for each in anti_patterns.by_rule(material) for cited in each.evidence)
-    return {drawer for entry in known for drawer in entry.evidence} | set(found)
+    return [*retired, *counting.repeated(material, settings)]
 
 
 def metadata(preference: InferredPreference, held: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -156,80 +146,6 @@ def _put_aside(entry: EntrySeen) -> RetireEntry:
     return RetireEntry(id=entry.id, why="nothing has borne it out for long", path="rule")
 
 
-# By count.
-
-
-def _repeated(material: Material) -> Iterator[InferredPreference]:
-    """The wishes that show in enough turns, and that the user has not taken back, nor stated."""
-    heard = _heard(material)
-    new = {turn.drawer for turn in material.turns}
-    languages = [key for key in heard if key.startswith("language:")]
-    for key, found in heard.items():
-        contradicted = found[0][1].against in heard or (key in languages and len(languages) > 1)
-        evidence = tuple(Cited(drawer=drawer, quote=wish.quote) for drawer, wish in found)
-        sentiment = _sentiment(evidence, material)
-        if sentiment is None or contradicted or new.isdisjoint(each.drawer for each in evidence):
-            continue
-        if not _stated(found[0][1].content, material.entries):
-            yield _preference(found[0][1].content, evidence, sentiment, why="the user keeps asking for it")
-
-
-def _heard(material: Material) -> dict[str, list[tuple[int, Wish]]]:
-    """Each wish with the drawers of the turns that it shows in; what was sent twice counts once."""
-    heard: dict[str, list[tuple[int, Wish]]] = {}
-    corrected = _corrected(material)
-    seen: set[tuple[str, str, str]] = set()
-    for drawer, session, content in _said(material):
-        for wish in wishes(content):
-            if drawer not in corrected and (session, wish.key, plain(content)) not in seen:
-                seen.add((session, wish.key, plain(content)))
-                heard.setdefault(wish.key, []).append((drawer, wish))
-    return heard
-
-
-def _said(material: Material) -> Iterator[tuple[int, str, str]]:
-    """What the user said: in the turns since the last dream, and what annoyed them before."""
-    turns = {turn.drawer for turn in material.turns}
-    for signal in material.signals:
-        if signal.drawer not in turns:
-            yield signal.drawer, signal.session, signal.quote
-    for turn in material.turns:
-        if turn.role == "user":
-            yield turn.drawer, turn.session, turn.content
-
-
-def _sentiment(evidence: Iterable[Cited], material: Material) -> Sentiment | None:
-    """The strongest feeling that a preference shows with often enough; None where it does not."""
-    felt = {signal.drawer: signal.sentiment for signal in material.signals}
-    shown = [THRESHOLDS[felt.get(drawer, "casual")] for drawer in {each.drawer for each in evidence}]
-    needed = ((each, THRESHOLDS[each]) for each in _STRONGEST)
-    return next((each for each, least in needed if sum(one <= least for one in shown) >= least), None)
-
-
-def _stated(content: str, entries: Iterable[EntrySeen]) -> bool:
-    """Whether it is known otherwise than by inference."""
-    others = (entry for entry in entries if grounds.special(entry.category) != INFERRED)
-    return any(same_fact(content, entry.content, None).same for entry in others)
-
-
-def _preference(
-    content: str,
-    evidence: tuple[Cited, ...],
-    sentiment: Sentiment,
-    *,
-    why: str,
-    marked: bool = False,
-) -> InferredPreference:
-    return InferredPreference(
-        content=content,
-        sentiment=sentiment,
-        evidence=evidence,
-        sensitive=marked or sensitive.touches(content, *(each.quote for each in evidence)),
-        why=why,
-        path="rule",
-    )
-
-
 # By a model.
 
 
@@ -260,27 +176,35 @@ def _known(material: Material) -> list[str]:
 
 
 def _by_model(
-    told: Iterable[tuple[ToldPreference, Mapping[int, TurnSeen]]], counted: Sequence[Proposal], material: Material
+    told: Iterable[tuple[ToldPreference, Mapping[int, TurnSeen]]],
+    counted: Sequence[Proposal],
+    occurrences: Occurrences,
 ) -> Iterator[InferredPreference]:
     """What a model told, each preference once, with the lines that really show it."""
-    found: defaultdict[str, list[Cited]] = defaultdict(list)
-    marked: set[str] = set()
     by_rule = [each for each in counted if isinstance(each, InferredPreference)]
+    for content, (cited, marked) in _gathered(told).items():
+        first = {each.drawer: each for each in cited}
+        evidence = tuple(first[drawer] for drawer in firsts(first, occurrences))
+        sentiment = occurrences.strongest({each.drawer for each in evidence}) or "casual"
+        if not any(_is_counted(content, evidence, each) for each in by_rule):
+            why = "it shows in what the user said"
+            found = counting.preference(content, evidence, sentiment, why=why, marked=marked)
+            yield found.model_copy(update={"path": "model"})
+
+
+def _gathered(
+    told: Iterable[tuple[ToldPreference, Mapping[int, TurnSeen]]],
+) -> dict[str, tuple[list[Cited], bool]]:
+    """Each preference with all lines that show it, and whether it was marked as sensitive."""
+    found: dict[str, tuple[list[Cited], bool]] = {}
     for each, numbered in told:
         content = next((one for one in found if same_fact(one, each.content, None).same), each.content)
-        found[content] += _borne_out(each, numbered)
-        if each.sensitive:
-            marked.add(content)
-    for content, cited in found.items():
-        evidence = tuple({each.drawer: each for each in cited}.values()) if len(content) <= _LONGEST_CONTENT else ()
-        if content and not any(_is_counted(content, evidence, each) for each in by_rule):
-            yield _preference(
-                content,
-                evidence,
-                _sentiment(evidence, material) or "casual",
-                why="it shows in what the user said",
-                marked=content in marked,
-            ).model_copy(update={"path": "model"})
+        if not content:
+            continue
+        cited, marked = found.get(content, ([], False))
+        lines = _borne_out(each, numbered) if len(content) <= _LONGEST_CONTENT else ()
+        found[content] = ([*cited, *lines], marked or each.sensitive)
+    return found
 
 
 def _borne_out(told: ToldPreference, numbered: Mapping[int, TurnSeen]) -> Iterator[Cited]:

@@ -9,7 +9,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 DreamStatus = Literal["applied", "nothing", "gated", "previewed", "skipped", "undone", "failed"]
-"""`gated`: recall would have become worse; `skipped`: another dream was under way, or nothing was due."""
+"""`gated`: recall would have become worse; `skipped`: another dream was under way, or the memory was closed."""
+Kept = Literal["kept", "pruned", "forgotten"]
+"""Whether what a dream changed is kept: `pruned` once it was old, `forgotten` with words that were deleted."""
 Trigger = Literal["hand", "episodes", "interval"]
 Sentiment = Literal["very_irritated", "mildly_frustrated", "casual"]
 SignalKind = Literal["correction", "irritation"]
@@ -87,6 +89,32 @@ class PairSeen(_Frozen):
     reason: str
 
 
+class RelationSeen(_Frozen):
+    """A relation of the graph that was found by itself, and what is left of its grounds."""
+
+    id: str
+    kind: Literal["stated", "mentioned"]
+    cited: int
+    """How many messages say so."""
+    standing: int
+    """How many of them stand."""
+    alone: bool = False
+    """Whether nothing else is believed of either end."""
+    last_seen: datetime
+    """When one of the ends was last spoken of."""
+
+
+class WindowsSeen(_Frozen):
+    """Relations of an entity of which only one can hold at a time, and that do not say so: two have no end, say."""
+
+    subject: str
+    predicate: str
+    closing: int
+    """How many of them would be closed."""
+    authority: int
+    """The highest of those that would be."""
+
+
 class Material(_Frozen):
     """What a dream works with: one moment of a space."""
 
@@ -105,6 +133,9 @@ class Material(_Frozen):
     """The cursor of the conversation log moves here, whatever comes of the pass."""
     episodes: tuple[EpisodeSeen, ...] = ()
     pairs: tuple[PairSeen, ...] = ()
+    relations: tuple[RelationSeen, ...] = ()
+    """Those that may rest on nothing any more."""
+    windows: tuple[WindowsSeen, ...] = ()
 
 
 class Cited(_Frozen):
@@ -200,6 +231,16 @@ class WithdrawRelation(_Frozen):
     path: DreamPath = "rule"
 
 
+class CloseWindows(_Frozen):
+    """Of an entity's relations by a predicate that has one value at a time, each ends where the next one begins."""
+
+    kind: Literal["close_windows"] = "close_windows"
+    subject: str
+    predicate: str
+    why: str = ""
+    path: DreamPath = "rule"
+
+
 Proposal = Annotated[
     MergeEntries
     | RetireEntry
@@ -208,7 +249,8 @@ Proposal = Annotated[
     | InferredPreference
     | Synthesis
     | MergeEntities
-    | WithdrawRelation,
+    | WithdrawRelation
+    | CloseWindows,
     Field(discriminator="kind"),
 ]
 
@@ -245,7 +287,10 @@ class ChangedRecord(_Frozen):
 
 
 class DreamReport(_Frozen):
-    """What became of a dream: `diff` is readable, `usage` is what models took by source."""
+    """What became of a dream: `diff` is readable, `usage` is what models took by source.
+
+    It can be undone while `changes` are kept.
+    """
 
     id: str
     space: str
@@ -259,4 +304,5 @@ class DreamReport(_Frozen):
     usage: Mapping[str, Mapping[str, float]] = Field(default_factory=dict)
     notes: tuple[str, ...] = ()
     diff: str = ""
+    changes: Kept = "kept"
     undone_at: datetime | None = None

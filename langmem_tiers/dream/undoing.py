@@ -15,11 +15,12 @@ from sqlalchemy import Connection, select
 from langmem_tiers.clock import to_millis
 from langmem_tiers.dream import changeset
 from langmem_tiers.dream.changeset import BOOKKEEPING, TABLES
-from langmem_tiers.dream.types import ChangedRecord, DreamReport
+from langmem_tiers.dream.record_names import name_of
+from langmem_tiers.dream.types import ChangedRecord, DreamReport, Kept
 from langmem_tiers.errors import DreamConflict, InvalidInput, UnknownDream
 from langmem_tiers.knowledge_graph.ledger import Ledger as GraphLedger
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import change_log, dreams, entities, entries, note_words, notes
+from langmem_tiers.storage import change_log, dreams, entities, note_words, notes
 from langmem_tiers.storage.dreams import DreamRow
 from langmem_tiers.storage.note_words import WordsRow
 from langmem_tiers.storage.schema import entries as entries_table
@@ -29,6 +30,12 @@ from langmem_tiers.storage.store import SpaceStore
 How = Callable[[SpaceStore, str, datetime, Settings], DreamReport]
 """`undo` or `redo`."""
 _NAMED = 20
+_GONE = "some of its words were deleted for good"
+_WHY_NOT: Mapping[Kept, str] = {
+    "pruned": "it is older than `Settings.dream.undo_days`",
+    "forgotten": _GONE,
+    "kept": _GONE,  # by an earlier version, which did not say so
+}
 
 
 def undo(store: SpaceStore, dream_id: str, now: datetime, settings: Settings) -> DreamReport:
@@ -81,7 +88,7 @@ def _kept(connection: Connection, space: str, row: DreamRow) -> tuple[ChangedRec
     records = dreams.changes(connection, space, row.number)
     if not records:
         raise DreamConflict(
-            f"What dream {row.report.id} changed is not kept any more: some of its words were deleted for good.",
+            f"What dream {row.report.id} changed is not kept any more: {_WHY_NOT[row.report.changes]}.",
             way_out="Change the entries by hand.",
         )
     return records
@@ -116,7 +123,7 @@ class _Putting:
         """
         held = [changeset.read(self._connection, self._space, record) for record in records]
         differ = [record for record, now in zip(records, held, strict=True) if not _same(record, record.before, now)]
-        named = dict.fromkeys([*map(self._name, differ), *self._built_upon(records)])
+        named = dict.fromkeys([*self._names(differ), *self._built_upon(records)])
         if named:
             raise _conflict(row, list(named))
         roots = self._roots(records)
@@ -145,60 +152,37 @@ class _Putting:
             statement = f"UPDATE main.{table.name} SET {setting} WHERE {these}"
             self._connection.exec_driver_sql(statement, (*stored, *key))
 
+    def _names(self, records: Sequence[ChangedRecord]) -> Iterator[str]:
+        return (name_of(self._connection, self._space, record) for record in records)
+
     def _built_upon(self, records: Sequence[ChangedRecord]) -> Iterator[str]:
         """What was said later of entries that would go: further evidence, and entries that gave way to them."""
         going = {r.key["number"]: r.before["id"] for r in records if r.table == "entries" and _goes(r) and r.before}
-        if not going:
-            return
+        if going:
+            yield from self._later_evidence(going, records)
+            yield from self._later_givers(going, records)
+
+    def _later_evidence(self, going: Mapping[int, str], records: Sequence[ChangedRecord]) -> Iterator[str]:
         known = {(r.key["entry"], r.key["drawer"], r.key["via"]) for r in records if r.table == "entry_evidence"}
         columns = (entry_evidence.c.entry, entry_evidence.c.drawer, entry_evidence.c.via)
         rests = entry_evidence.c.entry.in_(list(going)) | entry_evidence.c.via.in_(list(going))
         for row in self._connection.execute(select(*columns).where(entry_evidence.c.space == self._space, rests)):
             if tuple(row) not in known:
                 yield f"entry {going.get(row.entry) or going[row.via]}"
+
+    def _later_givers(self, going: Mapping[int, str], records: Sequence[ChangedRecord]) -> Iterator[str]:
         ours = {r.key["number"] for r in records if r.table == "entries"}
         behind = select(entries_table.c.number, entries_table.c.id).where(
             entries_table.c.space == self._space, entries_table.c.successor.in_(list(going.values()))
         )
         yield from (f"entry {row.id}" for row in self._connection.execute(behind) if row.number not in ours)
 
-    def _name(self, record: ChangedRecord) -> str:
-        """A record as users know it."""
-        values = record.before or record.after or {}
-        if record.table in {"entries", "episodes"}:
-            return f"{'entry' if record.table == 'entries' else 'episode'} {values['id']}"
-        if record.table == "notes":
-            return f"{values['kind']} {values['ref']}"
-        if record.table == "documents":
-            return f"document {record.key['path']}"
-        if record.table == "entry_evidence":
-            entry = entries.by_numbers(self._connection, self._space, [record.key["entry"]]).get(record.key["entry"])
-            return f"entry {record.key['entry'] if entry is None else entry.id}"
-        if record.table == "tombstones":
-            return f"tombstone of a deleted {record.key['kind']}"
-        return f"{'relation' if record.table.startswith('relation') else 'entity'} {self._graph_id(record)}"
-
-    def _graph_id(self, record: ChangedRecord) -> str:
-        values = {**(record.before or record.after or {}), **record.key}
-        if "id" in values:
-            return str(values["id"])
-        column = "relation" if record.table.startswith("relation") else "entity"
-        number = next(values[name] for name in (column, "source", "low") if name in values)
-        table = TABLES["relations" if column == "relation" else "entities"]
-        wanted = select(table.c.id).where(table.c.space == self._space, table.c.number == number)
-        return str(self._connection.execute(wanted).scalar() or number)
-
     def _keep_words_in_step(self, records: Sequence[ChangedRecord]) -> None:
         """The keyword index over notes, and the vectors of texts that nothing holds any more."""
         changed = [record for record in records if record.table == "notes"]
         note_words.remove(self._connection, [r.key["number"] for r in changed if r.before is not None])
         note_words.add(self._connection, [_words(r.key["number"], r.after) for r in changed if r.after is not None])
-        gone = {r.key["number"] for r in records if r.table == "entries" and _goes(r)}
-        ids = {r.before["id"] for r in records if r.table == "entries" and r.key["number"] in gone and r.before}
-        dropped = [r.before for r in changed if _goes(r) and r.before is not None]
-        # The text of an inactive entry is still there, and so is its vector.
-        hashes = [bytes.fromhex(row["text_hash"]) for row in dropped if row["kind"] != "entry" or row["ref"] in ids]
-        notes.forget_vectors(self._connection, self._space, hashes)
+        notes.forget_vectors(self._connection, self._space, _dropped_texts(records))
 
     def _roots(self, records: Sequence[ChangedRecord]) -> set[int]:
         """The entities that entities of these records are, or were part of."""
@@ -250,6 +234,14 @@ def _with_counters(record: ChangedRecord, held: Mapping[str, Any] | None) -> dic
         counted = BOOKKEEPING.get(record.table, frozenset())
         values |= {name: held[name] for name in counted if held[name] != record.before[name]}
     return values
+
+
+def _dropped_texts(records: Sequence[ChangedRecord]) -> list[bytes]:
+    """The hashes of the texts that nothing holds any more; that of an inactive entry is still there."""
+    rows = [(record.table, record.before) for record in records if _goes(record) and record.before is not None]
+    gone = {row["id"] for table, row in rows if table == "entries"}
+    dropped = (row for table, row in rows if table == "notes" and (row["kind"] != "entry" or row["ref"] in gone))
+    return [bytes.fromhex(row["text_hash"]) for row in dropped]
 
 
 def _goes(record: ChangedRecord) -> bool:

@@ -187,17 +187,19 @@ _DOUBLED = re.compile(r"([bgmnprt])\1$")
 
 
 def _of_sentence(sentence: str) -> Iterator[Wish]:
-    if len(sentence) > 2 * _LONGEST or sifting.is_joking(sentence) or sifting.is_unreal(sentence):
+    if not _is_meant(sentence):
         return
     styles = [style for style in _STYLES if style.pattern.search(sentence)]
     if styles:
         yield from (Wish(style.key, style.against, style.content, sentence) for style in styles)
         return
-    if sifting.is_question(sentence) and _ASKED_FOR.match(sentence) is None:
-        return
-    found = _language(sentence) or _not_wanted(sentence) or _wanted(sentence)
-    if found is not None:
-        yield found
+    asks = sifting.is_question(sentence) and _ASKED_FOR.match(sentence) is None
+    found = None if asks else _language(sentence) or _not_wanted(sentence) or _wanted(sentence)
+    yield from () if found is None else (found,)
+
+
+def _is_meant(sentence: str) -> bool:
+    return len(sentence) <= 2 * _LONGEST and not sifting.is_joking(sentence) and not sifting.is_unreal(sentence)
 
 
 def _language(sentence: str) -> Wish | None:

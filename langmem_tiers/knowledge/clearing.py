@@ -1,13 +1,16 @@
 """Clearing: what was made of messages by itself stops saying what is deleted.
 
-Summaries of sessions, what dreams made of these, and the lines of flushes are cleared. What somebody wrote on purpose
-stays as it was written: notes, the identity, the archived text of a task.
+Summaries of sessions, what dreams made of these, the lines of flushes, the reports of dreams, and golden questions are
+cleared. What somebody wrote on purpose to be kept stays as it was written: notes, the identity, the archived text of a
+task.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cache
 
 from langmem_tiers.documents import making
 from langmem_tiers.documents.types import Document
@@ -18,17 +21,19 @@ from langmem_tiers.knowledge.ledger import Ledger
 from langmem_tiers.knowledge.passages import passages, without
 from langmem_tiers.knowledge_graph.ledger import Ledger as GraphLedger
 from langmem_tiers.knowledge_graph.unsaying import unsay
+from langmem_tiers.palace.words import words
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import documents, dreams, episodes, receipts
+from langmem_tiers.storage import documents, dreams, episodes, golden, receipts
 from langmem_tiers.writing.extractive.gist import abstract
 
+_HEAD = 2  # letters
 _DAY = re.compile(r"memory/\d{4}-\d\d-\d\d\.md")
 _DREAMT = re.compile(r"_system/dreaming/.*\.md")
 _LINE = re.compile(r"- \d{4}-\d\d-\d\d: (?P<told>.*) \[§[^\]\n]+\]\s*")
 
 
 def clear(ledger: Ledger, said: Unsaid, settings: Settings) -> None:
-    """Take what is deleted out of the graph, the episodes of sessions and the notes of the days."""
+    """Take what is deleted out of the graph, episodes of sessions, notes of the days, dreams and golden questions."""
     unsay(GraphLedger(ledger.connection, ledger.space, ledger.now, settings), said.passages)
     for episode in episodes.of_sessions(ledger.connection, ledger.space):
         _clear_episode(ledger, episode, said, settings)
@@ -36,6 +41,28 @@ def clear(ledger: Ledger, said: Unsaid, settings: Settings) -> None:
         _clear_note(ledger, path, said, settings)
     for path in filter(_DREAMT.fullmatch, documents.paths(ledger.connection, ledger.space)):
         _clear_synthesis(ledger, path, said, settings)
+    left = _left(said)
+    dreams.unsay(ledger.connection, ledger.space, left)
+    golden.unsay(ledger.connection, ledger.space, left)
+
+
+def _left(said: Unsaid) -> Callable[[str], str]:
+    """What is left of a text; for many texts, most of which do not even hold the words."""
+    wanted = [_heads(each.telling) for each in said.meanings]
+    passages_of = [_heads(meaning(each).telling) for held in said.passages.values() for each in held]
+
+    @cache
+    def left(text: str) -> str:
+        here = _heads(words(text))
+        may = any(each <= here for each in wanted) or any(len(each & here) > 1 for each in passages_of)
+        return without(text, said.holds) if may else text
+
+    return left
+
+
+def _heads(found: Iterable[str]) -> frozenset[str]:
+    """The beginnings of words, which their stems have as well."""
+    return frozenset(word[:_HEAD] for word in found)
 
 
 def _clear_episode(ledger: Ledger, episode: Episode, said: Unsaid, settings: Settings) -> None:

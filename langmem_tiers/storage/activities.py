@@ -11,6 +11,7 @@ import orjson
 from sqlalchemy import Connection, func, insert, select
 
 from langmem_tiers.storage.schema import activities
+from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +68,6 @@ def _read(row: Any) -> ActivityRow | None:
     try:
         body = orjson.loads(row.body)
     except ValueError:
-        log.warning("unreadable_activity_skipped activity=%s", row.number)
+        say(log, logging.WARNING, "unreadable_activity_skipped", activity=row.number)
         return None
     return ActivityRow(number=row.number, at=row.at, kind=row.kind, session=row.session, body=body)

@@ -32,6 +32,7 @@ Kind = Literal[
     "proposals.added",  # subject..until are proposals for the graph
     "identity.changed",  # subject is its new version
     "document.changed",  # a document was written or deleted; detail is its path
+    "item.changed",  # a store item was written or deleted
 ]
 
 
@@ -145,6 +146,13 @@ def cursor(connection: Connection, space: str, name: str) -> int:
     """How far a follower has come; 0 for one that never ran."""
     position = select(cursors.c.position).where(cursors.c.space == space, cursors.c.name == name)
     return connection.execute(position).scalar() or 0
+
+
+def cursors_named(connection: Connection, space: str, beginning: str) -> list[str]:
+    """The names of the cursors that begin so."""
+    fits = cursors.c.name.startswith(beginning, autoescape=True)
+    named = select(cursors.c.name).where(cursors.c.space == space, fits)
+    return list(connection.scalars(named.order_by(cursors.c.name)))
 
 
 def move_cursor(connection: Connection, space: str, name: str, *, old: int, new: int) -> bool:

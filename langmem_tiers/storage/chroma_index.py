@@ -24,6 +24,7 @@ from langmem_tiers.storage.change_log import Change
 from langmem_tiers.storage.chroma_folder import ChromaFolder
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import Vectors
+from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
 
@@ -156,7 +157,7 @@ class ChromaIndex:
 
     def distrust(self) -> None:
         """Let go of the projection, noting that it is to be built anew."""
-        log.warning("chroma_distrusted folder=%s", str(self.folder))
+        say(log, logging.WARNING, "chroma_distrusted", folder=self.folder)
         self._mark()
         self._let_go()
 
@@ -169,7 +170,7 @@ class ChromaIndex:
                 with self._database.writing() as connection:
                     self._note_left(connection, left)
         except ProjectionDamaged as error:
-            log.warning("chroma_left_unclean folder=%s reason=%s", str(self.folder), str(error))
+            say(log, logging.WARNING, "chroma_left_unclean", folder=self.folder, error=error, reason=error)
         finally:
             self._let_go()
 
@@ -214,7 +215,7 @@ class ChromaIndex:
             return _opened(folder, stamp)
         except ProjectionDamaged as error:
             self._damaged = name  # Chroma can not be asked twice for a folder that it failed to open
-            log.warning("chroma_rebuilt folder=%s reason=%s", str(folder), str(error))
+            say(log, logging.WARNING, "chroma_rebuilt", folder=folder, error=error, reason=error)
             return None
 
     def _is_whole(self, name: str) -> bool:

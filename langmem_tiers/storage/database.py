@@ -95,6 +95,7 @@ def _engine(path: Path, settings: StorageSettings) -> Engine:
         connect_args={"timeout": settings.busy_timeout, "check_same_thread": False},
         pool_size=8,
         max_overflow=32,
+        hide_parameters=True,  # else an error of the database quotes what was to be stored, also in tracebacks
     )
 
     @event.listens_for(engine, "connect")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import orjson
+from pydantic import BaseModel
 from sqlalchemy import Connection, delete, func, insert, or_, select, update
 
 from langmem_tiers.clock import to_millis
-from langmem_tiers.dream.types import ChangedRecord, DreamReport, Material
+from langmem_tiers.dream.types import ChangedRecord, Decision, DreamReport, Kept, Material
 from langmem_tiers.storage import change_log, facts
 from langmem_tiers.storage.schema import changesets, dreams
 
@@ -20,6 +21,13 @@ TURNS = "dream:turns"
 _NEWEST = "newest_dream"
 # Log position of the last dream's material.
 _SEEN = "dream:seen"
+_SOME_GONE = "Not all that it decided is kept: some of its words were deleted."
+_NOTHING: Mapping[str, Any] = {"decision": Decision(), "diff": "", "golden": (), "notes": ()}
+# The columns of changed rows that hold words.
+_WORDS = ("content", "text", "summary", "abstract", "topics", "quote", "value", "said", "name")
+
+Without = Callable[[str], str]
+"""Gives a text without the passages that say what is deleted."""
 
 
 class DreamRow(NamedTuple):
@@ -92,23 +100,131 @@ def changes(connection: Connection, space: str, number: int) -> tuple[ChangedRec
 def forget(connection: Connection, space: str, names: Iterable[str]) -> None:
     """Drop what is kept of the dreams that name these records, by id or path: their words were deleted for good.
 
-    Such a dream stays in the list, without what it decided, and can not be undone any more.
+    Such a dream stays in the list, without what it decided; where it changed one of these, it can not be undone any
+    more.
     """
-    for number in sorted({number for name in names for number in _naming(connection, space, name)}):
-        of_it = (changesets.c.space == space, changesets.c.dream == number)
-        connection.execute(delete(changesets).where(*of_it))
-        wanted = select(dreams.c.number, dreams.c.report).where(dreams.c.space == space, dreams.c.number == number)
-        change(connection, space, number, _without_words(_read(*connection.execute(wanted).one()).report))
+    wanted = list(names)
+    changed = {number for name in wanted for number in _changing(connection, space, name)}
+    told = {number for name in wanted for number in _naming(connection, space, name)}
+    _drop_changes(connection, space, changed)
+    for row in _of_numbers(connection, space, changed | told):
+        kept: Kept = "forgotten" if row.number in changed else row.report.changes
+        _change_words(connection, space, row, {**_NOTHING, "changes": kept})
+
+
+def unsay(connection: Connection, space: str, without: Without) -> None:
+    """Take what is deleted for good out of all that is kept of dreams, also of what they proposed in vain.
+
+    `without` gives a text without the passages that say so. A dream whose changes hold such words can not be undone
+    any more; all others can.
+    """
+    held = {number for number, row in _rows(connection, space) if _says(row, without)}
+    _drop_changes(connection, space, held)
+    for row in latest(connection, space, -1):
+        left = _left(row.report, without)
+        if row.number in held:
+            left |= {"changes": "forgotten", "diff": ""}
+        if left:
+            _change_words(connection, space, row, left)
+
+
+def prune(connection: Connection, space: str, before: int) -> int:
+    """Drop what dreams changed that ended before a moment, in UTC milliseconds: they can not be undone any more.
+
+    How many there were. Their reports stay.
+    """
+    old = select(dreams.c.number).where(dreams.c.space == space, dreams.c.finished_at < before)
+    with_changes = select(changesets.c.dream).distinct().where(changesets.c.space == space)
+    gone = set(connection.execute(old.where(dreams.c.number.in_(with_changes))).scalars())
+    _drop_changes(connection, space, gone)
+    for row in _of_numbers(connection, space, gone):
+        change(connection, space, row.number, row.report.model_copy(update={"changes": "pruned"}))
+    return len(gone)
+
+
+def oldest_kept(connection: Connection, space: str) -> int | None:
+    """When the first dream ended whose changes are kept, in UTC milliseconds; None where there is none."""
+    with_changes = select(changesets.c.dream).where(changesets.c.space == space)
+    wanted = select(func.min(dreams.c.finished_at)).where(dreams.c.space == space, dreams.c.number.in_(with_changes))
+    first: int | None = connection.execute(wanted).scalar()
+    return first
 
 
 def _naming(connection: Connection, space: str, name: str) -> set[int]:
-    """The numbers of the dreams whose report or changeset names a record."""
-    here, there = (text.strip('"') for text in (json.dumps(name), orjson.dumps(name).decode()))
+    """The numbers of the dreams whose report names a record."""
+    here = json.dumps(name).strip('"')
     told = select(dreams.c.number).where(dreams.c.space == space, func.instr(dreams.c.report, here) > 0)
+    return set(connection.execute(told).scalars())
+
+
+def _changing(connection: Connection, space: str, name: str) -> set[int]:
+    """The numbers of the dreams whose changeset names a record."""
+    there = orjson.dumps(name).decode().strip('"')
     rows = (changesets.c.key, changesets.c.before, changesets.c.after)
     held = or_(*(func.instr(column, there) > 0 for column in rows))
-    changed = select(changesets.c.dream).distinct().where(changesets.c.space == space, held)
-    return {number for wanted in (told, changed) for number in connection.execute(wanted).scalars()}
+    return set(
+        connection.execute(select(changesets.c.dream).distinct().where(changesets.c.space == space, held)).scalars()
+    )
+
+
+def _drop_changes(connection: Connection, space: str, numbers: Iterable[int]) -> None:
+    for number in numbers:
+        connection.execute(delete(changesets).where(changesets.c.space == space, changesets.c.dream == number))
+
+
+def _of_numbers(connection: Connection, space: str, numbers: Iterable[int]) -> list[DreamRow]:
+    wanted = select(dreams.c.number, dreams.c.report).where(dreams.c.space == space)
+    return [
+        _read(*row) for each in sorted(numbers) for row in connection.execute(wanted.where(dreams.c.number == each))
+    ]
+
+
+def _rows(connection: Connection, space: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Every row that dreams changed, as it was and as it became, with the number of the dream."""
+    wanted = select(changesets.c.dream, changesets.c.before, changesets.c.after).where(changesets.c.space == space)
+    for number, *rows in connection.execute(wanted):
+        yield from ((number, orjson.loads(row)) for row in rows if row is not None)
+
+
+def _says(row: Mapping[str, Any], without: Without) -> bool:
+    """Whether a row holds words that `without` takes out."""
+    texts = (text for name in _WORDS if isinstance(text := row.get(name), str))
+    return any(without(text) != text for text in texts)
+
+
+def _left(report: DreamReport, without: Without) -> dict[str, Any]:
+    """What is left of the parts of a report that hold words which `without` takes out."""
+
+    def stays(part: BaseModel | str) -> bool:
+        return all(without(text) == text for text in _texts(part if isinstance(part, str) else part.model_dump()))
+
+    decision, lines = report.decision, report.diff.splitlines()
+    left = {
+        "decision": type(decision)(
+            accepted=tuple(filter(stays, decision.accepted)), rejected=tuple(filter(stays, decision.rejected))
+        ),
+        "diff": "\n".join(filter(stays, lines)),
+        "golden": tuple(filter(stays, report.golden)),
+        "notes": tuple(filter(stays, report.notes)),
+    }
+    held = {"decision": decision, "diff": "\n".join(lines), "golden": report.golden, "notes": report.notes}
+    return {} if left == held else left
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts within a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from (text for each in value.values() for text in _texts(each))
+    elif isinstance(value, list | tuple):
+        yield from (text for each in value for text in _texts(each))
+
+
+def _change_words(connection: Connection, space: str, row: DreamRow, left: Mapping[str, Any]) -> None:
+    """Keep this of a report, and say in it that some words of it are gone."""
+    notes = dict.fromkeys((*left.get("notes", row.report.notes), _SOME_GONE))
+    change(connection, space, row.number, row.report.model_copy(update={**left, "notes": tuple(notes)}))
 
 
 def _columns(report: DreamReport) -> dict[str, Any]:
@@ -134,8 +250,3 @@ def _stored(values: Mapping[str, Any] | None) -> str | None:
 def _record(table: str, *values: str | None) -> ChangedRecord:
     key, before, after = (None if value is None else orjson.loads(value) for value in values)
     return ChangedRecord(table=table, key=key, before=before, after=after)
-
-
-def _without_words(report: DreamReport) -> DreamReport:
-    note = "What it decided is not kept: some of its words were deleted."
-    return report.model_copy(update={"decision": type(report.decision)(), "diff": "", "golden": (), "notes": (note,)})

@@ -15,6 +15,7 @@ from sqlalchemy import BindParameter, ColumnElement, Connection, Select, and_, b
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.storage.schema import chunks, drawers, embeddings
+from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +104,7 @@ def _usable(rows: Sequence[tuple[int, int, bytes]]) -> ChunkVectors | None:
     matrix = np.frombuffer(b"".join(row[2] for row in whole), dtype="<f4").reshape(len(whole), -1)
     finite = np.isfinite(matrix).all(axis=1)
     if len(whole) < len(rows) or not finite.all():
-        log.warning("unusable_vectors_skipped count=%s", len(rows) - int(finite.sum()))
+        say(log, logging.WARNING, "unusable_vectors_skipped", count=len(rows) - int(finite.sum()))
     if not finite.any():
         return None
     numbers = np.array([row[:2] for row in whole], dtype=np.int64)[finite]

@@ -10,6 +10,7 @@ from uuid import uuid4
 from langmem_tiers.errors import DatabaseDamaged, NewerSchema, NotAMemoryFolder
 from langmem_tiers.naming import folder_name
 from langmem_tiers.storage.errors_border import translated
+from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +71,11 @@ def mark_space(folder: Path, name: str) -> None:
             _write_mark(mark, {"space": name})
 
 
+def has_space(memory: Path, name: str) -> bool:
+    """Whether there is a space of this name; looking makes none."""
+    return (memory / "spaces" / folder_name(name) / _SPACE_MARK).exists()
+
+
 def space_names(memory: Path) -> tuple[str, ...]:
     """The names of all spaces in a memory folder, sorted."""
     with translated(memory):
@@ -111,7 +117,7 @@ def _name_in(mark: Path) -> str | None:
     except (ValueError, KeyError, TypeError):
         fits = False
     if not fits:
-        log.warning("unreadable_space_mark_skipped file=%s", mark)
+        say(log, logging.WARNING, "unreadable_space_mark_skipped", file=mark)
         return None
     return name
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import orjson
@@ -53,6 +53,25 @@ def remove(connection: Connection, space: str, number: int) -> bool:
     """Keep a question no longer; False where there is none of this number."""
     this = (golden_questions.c.space == space, golden_questions.c.number == number)
     return connection.execute(delete(golden_questions).where(*this)).rowcount == 1
+
+
+def unsay(connection: Connection, space: str, without: Callable[[str], str]) -> int:
+    """Delete the questions that hold what is deleted, or ask for it; how many.
+
+    `without` gives a text without the passages that say so.
+    """
+
+    def says(text: str) -> bool:
+        return without(text) != text
+
+    gone = [each for each in every(connection, space) if any(map(says, _texts(each)))]
+    return sum(remove(connection, space, each.number) for each in gone)
+
+
+def _texts(row: GoldenRow) -> tuple[str, ...]:
+    """What a question says, by itself and with the words that it expects."""
+    bare = row.question.rstrip("?")
+    return (row.question, *row.words, " ".join((bare, *row.words)), *(f"{bare} {each}" for each in row.words))
 
 
 def _read(number: int, question: str, expects: str, at: int) -> GoldenRow:

@@ -57,6 +57,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration("knowledge, episodes, identity, documents", _knowledge),
     Migration("temporal knowledge graph", _tables),
     Migration("dreams", _tables),
+    Migration("store items", _tables),
 )
 
 

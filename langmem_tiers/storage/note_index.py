@@ -26,7 +26,7 @@ from langmem_tiers.storage import change_log, dimensions, note_words
 from langmem_tiers.storage.change_log import Moment
 from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.keyword import MOST_TERMS
-from langmem_tiers.storage.notes import KINDS, NoteKind, ranges, same_text
+from langmem_tiers.storage.notes import RECALLED, NoteKind, ranges, same_text
 from langmem_tiers.storage.schema import embeddings, notes
 
 Column = NDArray[np.float64]
@@ -74,6 +74,7 @@ class _State:
     """
 
     notes: Sequence[_Standing] = ()
+    kinds: frozenset[NoteKind] = frozenset()
     numbers: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     rows: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     matrix: Vectors | None = None
@@ -105,7 +106,7 @@ class NoteSearch:
         terms: Sequence[str],
         vector: Vectors | None,
         most: int,
-        kinds: Collection[NoteKind] = KINDS,
+        kinds: Collection[NoteKind] = RECALLED,
         *,
         settings: RecallSettings = RecallSettings(),  # noqa: B008 - a frozen value
     ) -> list[NoteHit]:
@@ -124,7 +125,7 @@ class NoteSearch:
         similar = self._similar(state, vector)
         score = np.asarray(matched(keyword, similar, settings))
         found = np.flatnonzero((keyword > 0) | (similar >= settings.min_similarity))
-        if len(kinds) < len(KINDS):
+        if not state.kinds.issubset(kinds):
             found = np.array([place for place in found.tolist() if state.notes[place].kind in kinds], np.int64)
         best = found[np.lexsort((-found, -score[found]))[:most]]
         columns = (_known(keyword[best]), _known(similar[best]), score[best].tolist())
@@ -229,7 +230,8 @@ def _taken_in(state: _State, changed: Sequence[tuple[int, int]], news: Sequence[
     order = np.argsort(numbers)
     listed = [listed[place] for place in order.tolist()]
     grown = _with_vectors(state, vectors)
-    return _compact(replace(grown, notes=listed, numbers=numbers[order], rows=rows[order]))
+    kinds = frozenset(note.kind for note in listed)
+    return _compact(replace(grown, notes=listed, kinds=kinds, numbers=numbers[order], rows=rows[order]))
 
 
 def _with_vectors(state: _State, news: Sequence[Vectors]) -> _State:

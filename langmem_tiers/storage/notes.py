@@ -1,7 +1,7 @@
 """Notes: the searched text of everything that is no drawer, made from its record and made again when that changes.
 
-Notes are kept by the record they belong to: `ref` is the id of an entry or episode, or the path of a document. Call
-these in the transaction that writes the record.
+Notes are kept by the record they belong to: `ref` is the id of an entry or episode, the path of a document, or the
+place of a store item. Call these in the transaction that writes the record.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ from langmem_tiers.storage import change_log, facts, note_words
 from langmem_tiers.storage.note_words import WordsRow
 from langmem_tiers.storage.schema import chunks, embeddings, notes
 
-NoteKind = Literal["entry", "episode", "document"]
+NoteKind = Literal["entry", "episode", "document", "item", "value"]
 KINDS: frozenset[NoteKind] = frozenset(get_args(NoteKind))
+RECALLED = KINDS - {"value"}
+"""What recall tells of; a value is found by those who ask for store items only."""
 
 # Numbers are never used twice, also where the newest note is gone.
 _NEWEST = "note:newest"

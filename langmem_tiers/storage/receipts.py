@@ -15,6 +15,7 @@ from sqlalchemy.sql.dml import ReturningInsert
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.storage.notes import NoteKind
 from langmem_tiers.storage.schema import receipts
+from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import Candidate, KnownCandidate, Receipt
 
 log = logging.getLogger(__name__)
@@ -160,7 +161,7 @@ def _kept(row: Any) -> KeptRecall | None:
     try:
         receipt = _receipt(row)
     except (ValueError, KeyError, TypeError):
-        log.warning("unreadable_receipt_skipped receipt=%s", row.number)
+        say(log, logging.WARNING, "unreadable_receipt_skipped", receipt=row.number)
         return None
     return None if shown is None else KeptRecall(receipt=receipt, block=row.block, shown=shown)
 
@@ -182,5 +183,5 @@ def _shown(listed: str) -> tuple[Shown, ...] | None:
     try:
         return tuple((str(item[0]), _which(item[1]), float(item[2]), int(item[3])) for item in orjson.loads(listed))
     except (ValueError, IndexError, TypeError, KeyError):
-        log.warning("unreadable_list_of_shown_drawers_skipped shown=%s", listed[:80])
+        say(log, logging.WARNING, "unreadable_list_of_shown_drawers_skipped", characters=len(listed))
         return None

@@ -19,6 +19,7 @@ from langmem_tiers.storage.schema.graph import (
     relation_versions,
     relations,
 )
+from langmem_tiers.storage.schema.items import store_items
 from langmem_tiers.storage.schema.knowledge import (
     documents,
     entries,
@@ -76,6 +77,7 @@ __all__ = [
     "relation_versions",
     "relations",
     "rooms",
+    "store_items",
     "tombstones",
     "turns",
     "usages",
