@@ -9,7 +9,7 @@ from langmem_tiers.graphs.agent import AgentGraph, memory_agent
 from langmem_tiers.graphs.chatting import chat, converse
 from langmem_tiers.graphs.dream import DreamGraph, DreamInput, DreamOutput, dream_graph
 from langmem_tiers.graphs.flush import FlushNode, flush_before_compaction, flush_node
-from langmem_tiers.graphs.identity import Scope, SpaceChoice, resolve_scope
+from langmem_tiers.graphs.identity import Scope, SpaceChoice, resolve_scope, space_template
 from langmem_tiers.graphs.models import chat_model
 from langmem_tiers.graphs.node import MemoryNode, OnError
 from langmem_tiers.graphs.prompt import DEFAULT_SYSTEM_PROMPT, Placement, build_prompt
@@ -45,6 +45,7 @@ __all__ = [
     "memory_agent",
     "recall_node",
     "resolve_scope",
+    "space_template",
     "track_node",
     "window_start",
 ]

@@ -1,5 +1,6 @@
 """Whose memory a run works on, and in which conversation."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -7,12 +8,15 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime, get_runtime
 
-from langmem_tiers.errors import MissingUser
+from langmem_tiers.errors import InvalidSettings, MissingUser
 from langmem_tiers.graphs.messages import peek
 from langmem_tiers.naming import check_space, user_space
 
 SpaceChoice = str | Callable[[RunnableConfig, Runtime[Any] | None], str | None]
 """A fixed space, or a function that names one for each run (None: this run does not say)."""
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_USER = ("user_id", "langgraph_user_id")
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,34 @@ def resolve_scope(
         agent=run.said("agent_id") or _text(earlier.get("agent")),
         project=run.said("project") or _text(earlier.get("project")),
     )
+
+
+def space_template(template: str) -> SpaceChoice:
+    """A space that each run names, such as `teams/{team_id}`: for nodes, tools and whatever takes a space.
+
+    What stands in braces is looked up in the run's context, then in the `configurable` of its config; `user_id` is the
+    user as `resolve_scope` finds them. Values are escaped: none reaches into another part of the name.
+
+    Raises:
+        InvalidSettings: nothing stands in braces.
+
+    Example:
+        >>> research = space_template("teams/{team_id}")
+        >>> research({"configurable": {"team_id": "r/d"}}, None)
+        'teams/r%2Fd'
+    """
+    names = _PLACEHOLDER.findall(template)
+    if not names:
+        raise InvalidSettings(f"Nothing in {template!r} is left to the run.", way_out="Write such as teams/{team_id}.")
+
+    def choose(config: RunnableConfig, runtime: Runtime[Any] | None) -> str | None:
+        run = _Run(config, runtime)
+        values = {name: run.user() if name in _USER else run.said(name) for name in names}
+        if not all(values.values()):
+            return None
+        return _PLACEHOLDER.sub(lambda place: user_space(values[place[1]]).removeprefix("users/"), template)
+
+    return choose
 
 
 def authenticated_user(config: RunnableConfig | None, runtime: Runtime[Any] | None) -> str | None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from langmem_tiers.integrations.middleware import MemoryMiddleware
     from langmem_tiers.integrations.offline import OfflineResponder, model_or_offline
     from langmem_tiers.integrations.retriever import TieredRetriever
+    from langmem_tiers.integrations.store import TieredStore, user_label
     from langmem_tiers.integrations.tools import (
         GRAPH_TOOLS,
         MEMORY_TOOLS,
@@ -28,10 +29,12 @@ __all__ = [
     "TieredChatMessageHistory",
     "TieredMemory",
     "TieredRetriever",
+    "TieredStore",
     "memory_tools",
     "model_or_offline",
     "recall_runnable",
     "space_tools",
+    "user_label",
 ]
 
 _HOMES = {
@@ -43,11 +46,13 @@ _HOMES = {
     "TieredChatMessageHistory": "message_history",
     "TieredMemory": "classic",
     "TieredRetriever": "retriever",
+    "TieredStore": "store",
     "WRITING_GUIDANCE": "tools",
     "memory_tools": "tools",
     "model_or_offline": "offline",
     "recall_runnable": "lcel",
     "space_tools": "tools",
+    "user_label": "store",
 }
 
 

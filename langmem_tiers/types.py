@@ -124,8 +124,8 @@ class Candidate:
 class KnownCandidate:
     """One entry, episode, note, relation or store item that a recall looked at, and what became of it.
 
-    `ref` is its id, or the path of the note; of a store item it is the namespace, "..", and the key. `quoted_instead` means that the message it was
-    derived from stands in the block.
+    `ref` is its id, or the path of the note; of a store item, its namespace, "..", and its key. `quoted_instead`
+    means that the message it was derived from stands in the block.
     """
 
     space: str
@@ -244,8 +244,8 @@ class PalaceWing:
 class SpaceStats:
     """Counts and sizes of a space.
 
-    `entries` are active ones, `inactive_entries` those put aside. `items` are those of a LangGraph store. `notes` are the
-    pieces that all these are searched by. `pending` is how many drawers still wait for their vectors.
+    `entries` are active ones, `inactive_entries` those put aside. `items` are those of a LangGraph store. `notes` are
+    the pieces that all these are searched by. `pending` is how many drawers still wait for their vectors.
     """
 
     space: str

@@ -14,9 +14,9 @@ from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
 
 from langmem_tiers import Memory, Turn
-from langmem_tiers.errors import InvalidInput
-from langmem_tiers.graphs import MemoryContext, MemoryState, memory_agent, recall_node
-from langmem_tiers.integrations import WRITING_GUIDANCE, memory_tools, space_tools
+from langmem_tiers.errors import InvalidInput, InvalidSettings
+from langmem_tiers.graphs import MemoryContext, MemoryState, memory_agent, recall_node, space_template
+from langmem_tiers.integrations import GRAPH_TOOLS, MEMORY_TOOLS, WRITING_GUIDANCE, memory_tools, space_tools
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 from tests.graphing import FACT, QUESTION, ask, remember, run, said
 
@@ -150,6 +150,43 @@ def test_the_context_names_the_user_before_the_config_does(hosted, memory):
 def test_a_space_may_be_chosen_for_all_runs(hosted, memory):
     hosted(call("save_memory", content=TEA), space="teams/research").invoke(ask("We like tea."), run("bob"))
     assert len(memory.space("teams/research").knowledge.search("tea")) == 1
+
+
+def test_each_run_may_name_the_space(hosted, memory):
+    agent = hosted(call("save_memory", content=TEA), space=space_template("teams/{team_id}/{user_id}"))
+    config = run("bob")
+    config["configurable"]["team_id"] = "r/d"
+    agent.invoke(ask("We like tea."), config)
+    assert len(memory.space("teams/r%2Fd/bob").knowledge.search("tea")) == 1
+
+
+def test_a_run_that_does_not_say_what_the_space_needs_is_nobodys(memory):
+    (save,) = memory_tools(memory, space=space_template("teams/{team_id}"), only=["save_memory"])
+    assert save.invoke(call("save_memory", content=TEA), run("bob")).status == "error"
+    assert memory.spaces() == ()
+
+
+def test_a_template_leaves_something_to_the_run():
+    with pytest.raises(InvalidSettings, match="team_id"):
+        space_template("teams/research")
+
+
+@pytest.mark.parametrize("key", ["user_id", "langgraph_user_id", "langgraph_auth_user_id"])
+def test_each_way_to_name_the_user_is_understood_also_by_the_tools_of_the_graph(memory, key):
+    save, add = memory_tools(memory, only=["save_memory", "add_relation"])
+    config = {"configurable": {key: "alice@example.com"}}
+    save.invoke({"content": TEA}, config)
+    add.invoke({"subject": "Lena", "predicate": "lives in", "object": "Porto"}, config)
+    alice = memory.user("alice@example.com")
+    assert memory.spaces() == (alice.name,)
+    assert (len(alice.knowledge.search("tea")), len(alice.graph.neighbours("Lena").relations)) == (1, 1)
+
+
+def test_all_tools_are_one_list_and_a_wrong_name_shows_it(memory):
+    every = (*MEMORY_TOOLS, *GRAPH_TOOLS)
+    assert [tool.name for tool in memory_tools(memory, only=every)] == list(every)
+    with pytest.raises(InvalidInput, match=", ".join(every)):
+        memory_tools(memory, only=["remember"])
 
 
 @pytest.mark.parametrize("host", [_create_agent, _nodes])

@@ -56,7 +56,8 @@ def memory_tools(
 
     Args:
         memory: the open memory.
-        space: a space, or a function of config and runtime that names one; by default the user's own.
+        space: a space, or a function of config and runtime that names one, such as `space_template("teams/{team_id}")`;
+            by default the user's own.
         only: names of the tools wanted, such as `("save_memory", "search_memory")`; `MEMORY_TOOLS` by default. With
             `(*MEMORY_TOOLS, *GRAPH_TOOLS)` the model has those for the knowledge graph, too.
 

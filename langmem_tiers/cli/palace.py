@@ -67,7 +67,8 @@ def _beside(stats: SpaceStats) -> str:
     """How much is known beside the messages."""
     entries, episodes = _counted(stats.entries, "entry", "entries"), _counted(stats.episodes, "episode", "episodes")
     aside = f" ({stats.inactive_entries:,} more put aside)" if stats.inactive_entries else ""
-    return f"Besides: {entries}{aside}, {episodes}, {_counted(stats.documents, 'note', 'notes')}"
+    items = f", {_counted(stats.items, 'store item', 'store items')}" if stats.items else ""
+    return f"Besides: {entries}{aside}, {episodes}, {_counted(stats.documents, 'note', 'notes')}{items}"
 
 
 def _counted(count: int, one: str, several: str) -> str:

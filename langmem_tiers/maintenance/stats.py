@@ -7,7 +7,7 @@ from sqlalchemy import Connection, func, select
 from langmem_tiers.background import embedding, filing
 from langmem_tiers.storage import change_log, closets, embedding_cache, notes, receipts
 from langmem_tiers.storage.folder import size
-from langmem_tiers.storage.schema import documents, drawers, entries, episodes, rooms
+from langmem_tiers.storage.schema import documents, drawers, entries, episodes, rooms, store_items
 from langmem_tiers.storage.store import SpaceStore
 from langmem_tiers.types import SpaceStats
 
@@ -36,6 +36,7 @@ def stats(store: SpaceStore, model: str | None) -> SpaceStats:
             inactive_entries=_count(connection, entries, key) - holding,
             episodes=_count(connection, episodes, key),
             documents=_count(connection, documents, key),
+            items=_count(connection, store_items, key),
             notes=notes.counts(connection, key, None)[0],
             chunks=chunks,
             vectors=vectors,

@@ -7,15 +7,15 @@ the words themselves are better.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from langmem_tiers.clock import to_millis
+from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.episodes.history import asks_history
 from langmem_tiers.knowledge.learned import fading, is_constraint, needs_permission
 from langmem_tiers.recall import relating, rendering, scoring
-from langmem_tiers.storage import entries, episodes, notes
+from langmem_tiers.storage import entries, episodes, items, notes
 from langmem_tiers.types import KnownCandidate, KnownItem, KnownKind, KnownVerdict
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from langmem_tiers.recall.request import RecallRequest
     from langmem_tiers.recall.sources import Snapshot
     from langmem_tiers.storage.embedding_cache import Vectors
+    from langmem_tiers.storage.items import ItemRow
     from langmem_tiers.storage.note_index import NoteHit
 
 # Notes looked at, for each line that a block may have.
@@ -52,6 +53,8 @@ class Known(NamedTuple):
     scores: dict[str, float]
     score: float
     derived_from: frozenset[int]
+    answers: bool = False
+    """Whether it says what held at the time that the message asks for: several messages may tell of that time."""
 
     @property
     def key(self) -> Key:
@@ -78,13 +81,13 @@ def find(
     request: RecallRequest,
     related: Mapping[str, Sequence[Related]],
 ) -> list[Known]:
-    """What is known that fits, best first, with the relations found; nothing where the settings want none."""
+    """What is known that fits, what answers first, then the best; nothing where the settings want none."""
     most = request.settings.knowledge * _LOOKED_AT
     if not most:
         return []
     found = [known for source in sources for known in _of_source(source, query, vector, request, most)]
     found += [_of_graph(source, each, request) for source in sources for each in related.get(source.name, ())]
-    return sorted(found, key=lambda known: (-known.score, known.key))
+    return sorted(found, key=lambda known: (not known.answers, -known.score, known.key))
 
 
 def choose(
@@ -146,7 +149,7 @@ def _verdict(
         return "already_shown"
     if known.score < request.threshold or (known.kind == "episode" and not history and known.score < _STRONG):
         return "below_threshold"
-    if any((known.space, drawer) in said for drawer in known.derived_from):
+    if not known.answers and any((known.space, drawer) in said for drawer in known.derived_from):
         return "quoted_instead"
     return "shown" if left else "over_limit"
 
@@ -157,9 +160,12 @@ def _of_source(
     hits = source.notes.search(source.moment, query.terms, vector, most, settings=request.settings)
     held = _entries(source, hits, request)
     told = _episodes(source, hits, request)
+    kept = _items(source, hits, request)
     over = _ended(source, held, request)
     for hit in hits:
-        if hit.kind == "document" or hit.ref in held or hit.ref in told:
+        if hit.kind == "item" and hit.ref in kept:
+            yield _of_item(source, hit, kept[hit.ref], request)
+        elif hit.kind == "document" or hit.ref in held or hit.ref in told:
             yield _known(source, hit, held.get(hit.ref), told.get(hit.ref), over.get(hit.ref, ()), request)
 
 
@@ -195,6 +201,7 @@ def _of_graph(source: Snapshot, related: Related, request: RecallRequest) -> Kno
         scores={"graph": round(related.share, 4)},
         score=round(float(np.asarray(scoring.score(signals, factors, request.settings))), 4),
         derived_from=frozenset(related.evidence),
+        answers=related.answers,
     )
 
 
@@ -210,6 +217,14 @@ def _episodes(source: Snapshot, hits: Sequence[NoteHit], request: RecallRequest)
         return {}
     until = None if request.until is None else to_millis(request.until)
     return episodes.holding(source.connection, source.key, ids, at=to_millis(request.now), until=until)
+
+
+def _items(source: Snapshot, hits: Sequence[NoteHit], request: RecallRequest) -> dict[str, ItemRow]:
+    refs = [hit.ref for hit in hits if hit.kind == "item"]
+    if not refs:
+        return {}
+    until = None if request.until is None else to_millis(request.until)
+    return items.holding(source.connection, source.key, refs, at=to_millis(request.now), until=until)
 
 
 def _holds(entry: Entry, request: RecallRequest) -> bool:
@@ -234,21 +249,45 @@ def _known(
     moments = [*([entry.updated_at] if entry else []), *([episode.ended_at] if episode else []), request.now]
     age = to_millis(request.now) - to_millis(moments[0])
     factors = scoring.factors(own=source.own, trust=trust, age=float(age), settings=settings)
-    channels = {"keyword": hit.keyword, "vector": hit.vector}
     return Known(
         space=source.name,
         name=f"{hit.kind}:{hit.ref}#{hit.ordinal}",
-        kind=hit.kind,
+        kind=cast("KnownKind", hit.kind),
         ref=hit.ref,
         text=hit.text,
         line=rendering.render_known(
             _label(hit, entry, episode) + rendering.render_ended(ended),
             _told(hit, entry, settings.item_characters),
         ),
-        scores={name: round(score, 4) for name, score in channels.items() if score is not None},
+        scores=_channels(hit),
         score=round(float(np.asarray(scoring.score(signals, factors, settings))), 4),
         derived_from=_derived_from(entry),
     )
+
+
+def _of_item(source: Snapshot, hit: NoteHit, item: ItemRow, request: RecallRequest) -> Known:
+    """A store item as a line, with its key and its date; it is scored as an entry of the agent's."""
+    settings = request.settings
+    signals = {"match": hit.score, "session": hit.score, "statement": 1.0}
+    age = float(to_millis(request.now) - item.updated_at)
+    factors = scoring.factors(own=source.own, trust=1.0, age=age, settings=settings)
+    label = f"[item {item.key}] {from_millis(item.updated_at):%Y-%m-%d}"
+    return Known(
+        space=source.name,
+        name=f"{hit.kind}:{hit.ref}#{hit.ordinal}",
+        kind="item",
+        ref=hit.ref,
+        text=hit.text,
+        line=rendering.render_known(label, rendering.excerpt(hit.text, (), settings.item_characters)),
+        scores=_channels(hit),
+        score=round(float(np.asarray(scoring.score(signals, factors, settings))), 4),
+        derived_from=frozenset(),
+    )
+
+
+def _channels(hit: NoteHit) -> dict[str, float]:
+    shares = {"keyword": hit.keyword, "vector": hit.vector}
+    return {name: round(share, 4) for name, share in shares.items() if share is not None}
 
 
 def _label(hit: NoteHit, entry: Entry | None, episode: Episode | None) -> str:

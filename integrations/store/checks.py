@@ -1,0 +1,104 @@
+"""What ops have to be, asked before any of them is carried out."""
+
+import math
+from typing import Any
+
+from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, Op, PutOp, SearchOp
+
+from langmem_tiers import arguments
+from langmem_tiers.errors import InvalidInput
+from langmem_tiers.integrations.store import filters
+
+_MINUTE = 60_000
+_FORBIDDEN = {".": "periods ('.')", "\0": "NUL bytes"}
+
+
+def check(op: Op) -> None:
+    """Nothing, if an op can be carried out.
+
+    Raises:
+        InvalidNamespaceError: a label is empty, no text, or holds "." or NUL.
+        InvalidInput: it is no op, or an argument can not be used.
+    """
+    if isinstance(op, GetOp | PutOp):
+        _item(op)
+    elif isinstance(op, SearchOp):
+        labels(op.namespace_prefix)
+        filters.check(op.filter)
+        if op.query is not None:
+            arguments.any_text(op.query, "query")
+        _page(op)
+    elif isinstance(op, ListNamespacesOp):
+        _listing(op)
+    else:
+        raise InvalidInput(
+            f"A {type(op).__name__} is no op of a store.", way_out="There are get, search, put and list."
+        )
+
+
+def labels(namespace: Any) -> None:
+    """Nothing, if these can be labels of a namespace.
+
+    Raises:
+        InvalidNamespaceError: one can not.
+    """
+    for label in namespace:
+        fault = _fault(label)
+        if fault:
+            raise InvalidNamespaceError(f"Invalid namespace label {label!r} in {namespace!r}: {fault}.")
+
+
+def milliseconds(ttl: float | None) -> int | None:
+    """Minutes in milliseconds.
+
+    Raises:
+        InvalidInput: it is no number of minutes.
+    """
+    if ttl is None:
+        return None
+    if isinstance(ttl, bool) or not isinstance(ttl, int | float) or not math.isfinite(ttl) or not 0 <= ttl <= 10**9:
+        raise arguments.refused(ttl, "ttl", "minutes, or None to keep it for ever")
+    return round(ttl * _MINUTE)
+
+
+def _item(op: GetOp | PutOp) -> None:
+    if isinstance(op, PutOp) and not op.namespace:
+        raise InvalidNamespaceError("Namespace cannot be empty.")
+    labels(op.namespace)
+    arguments.text(op.key, "key")
+    if isinstance(op, PutOp):
+        milliseconds(op.ttl)
+        if op.index is not None and op.index is not False:
+            arguments.texts(op.index, "index")
+
+
+def _listing(op: ListNamespacesOp) -> None:
+    for condition in op.match_conditions or ():
+        arguments.one_of(condition.match_type, "match_type", ("prefix", "suffix"))
+        labels(condition.path)
+    arguments.optional_whole(op.max_depth, "max_depth", least=1)
+    _page(op)
+
+
+def _page(op: SearchOp | ListNamespacesOp) -> None:
+    arguments.whole(op.limit, "limit", least=0)
+    arguments.whole(op.offset, "offset", least=0)
+
+
+def _fault(label: Any) -> str:
+    if not isinstance(label, str):
+        return f"labels are texts, not of type {type(label).__name__}"
+    if not label:
+        return "labels can not be empty"
+    for sign, name in _FORBIDDEN.items():
+        if sign in label:
+            return f"labels can not hold {name}"
+    return "" if label.isascii() or _is_unicode(label) else "it holds a lone surrogate"
+
+
+def _is_unicode(label: str) -> bool:
+    try:
+        label.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
