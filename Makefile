@@ -8,6 +8,10 @@
 #   make smoke    the wheel in a new environment, and the README's quick start run from it
 #   make clean    remove everything that these commands made
 #
+#   make test-server   what `langgraph dev` serves, in an environment of its own
+#   make test-lowest   nodes, agents, chains and tools with the lowest versions that pyproject.toml allows
+#   make test-newest   the same with the newest that can be installed together
+#
 # PYTHON chooses the interpreter (3.11 to 3.13): make test PYTHON=python3.12
 
 PYTHON ?= python3
@@ -16,7 +20,11 @@ JOBS ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 
-.PHONY: demo test pytest lint types wheel smoke clean
+# What touches LangChain and LangGraph, and what its tests need beside the extras.
+DOORS := $(wildcard tests/test_nodes*.py) $(patsubst %,tests/test_%.py,agent middleware classic_memory lcel retriever tools dream_graph)
+TESTING := langchain-tests langgraph-checkpoint-sqlite pytest pytest-asyncio pytest-xdist hypothesis
+
+.PHONY: demo test pytest lint types wheel smoke clean test-server test-lowest test-newest
 
 demo: $(VENV)/.base
 	@$(BIN)/python examples/demo.py
@@ -49,6 +57,23 @@ smoke: wheel
 	build/smoke/bin/python -m pip --disable-pip-version-check --quiet --quiet install dist/*.whl -c constraints.txt
 	sed -n '/^```python/,/^```/{/^```/!p;/^```$$/q}' README.md > build/smoke/quick_start.py
 	cd build/smoke && bin/python quick_start.py && bin/langmem-tiers --path memory stats
+
+# The development server wants other versions of packages that the MCP server needs, so it has its own environment.
+test-server: build/server/.ready
+	build/server/bin/python -m pytest -p no:cacheprovider tests/test_server.py
+
+test-lowest test-newest: test-%: build/%/.ready
+	build/$*/bin/python -m pytest -n $(JOBS) -p no:cacheprovider $(DOORS)
+
+build/server/.ready: WANTED = -e . 'langgraph-cli[inmem]' pytest pytest-asyncio -c constraints-server.txt
+build/lowest/.ready: WANTED = -e '.[classic,openai]' $(TESTING) -c constraints-lowest.txt
+build/newest/.ready: WANTED = -e '.[classic,openai]' $(TESTING) --upgrade --upgrade-strategy eager
+
+build/%/.ready: pyproject.toml constraints-server.txt constraints-lowest.txt
+	@echo "Installing what make test-$* needs into build/$*"
+	@$(PYTHON) -m venv build/$*
+	@build/$*/bin/python -m pip --disable-pip-version-check --quiet --quiet install $(WANTED)
+	@touch $@
 
 clean:
 	rm -rf $(VENV) build dist .demo .mypy_cache .pytest_cache .ruff_cache .hypothesis langmem_tiers.egg-info

@@ -1,4 +1,4 @@
-"""A ready-made agent with memory: recall, then model and tools in turn, then track."""
+"""A ready-made agent with memory: recall, track what the user said, model and tools in turn, track the reply."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +44,8 @@ def memory_agent(
     """A compiled graph that remembers, for `invoke`, `stream` and their async twins.
 
     Say whose memory it is with `context={"user_id": "alice"}` or in the config's `configurable`. The messages in its
-    state and output hold what was said and nothing else.
+    state and output hold what was said and nothing else. The user's message is stored before the model is asked: it
+    stays even when the client leaves in mid-stream or the model fails.
 
     Args:
         model: a chat model, or a name for LangChain's `init_chat_model`.
@@ -78,10 +79,14 @@ def memory_agent(
     )
     options: dict[str, Any] = {"space": space, "on_error": on_error}
     builder.add_node(recall_node(memory, fallbacks=fallbacks, window=window, placement=placement, **options))
+    builder.add_node(
+        track_node(memory, name="listen", **options)
+    )  # a client that leaves takes the rest of the run away
     builder.add_node("agent", RunnableLambda(agent.answer, afunc=agent.aanswer, name="agent"))
     builder.add_node(track_node(memory, **options))
     builder.add_edge(START, "recall")
-    builder.add_edge("recall", "agent")
+    builder.add_edge("recall", "listen")
+    builder.add_edge("listen", "agent")
     _add_tools(builder, tools)
     return builder.compile(checkpointer=checkpointer, store=store, name=name)
 

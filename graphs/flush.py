@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 class FlushNode(MemoryNode):
     """Saves what a long history holds before it is summarized. Writes nothing into the state."""
 
+    step = "flush"
+
     def __init__(self, memory: "Memory", *, context_window: int | None, **options: Any) -> None:
         super().__init__(memory, **options)
         self._context_window = _checked(context_window)

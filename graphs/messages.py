@@ -7,7 +7,10 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
 
+from langmem_tiers.errors import InvalidInput
 from langmem_tiers.trust.secrets import mask
+
+_OURS = ("memory_blocks", "memory_scope")
 
 
 def peek(source: Any, key: str) -> Any:
@@ -15,6 +18,32 @@ def peek(source: Any, key: str) -> Any:
     if isinstance(source, Mapping):
         return source.get(key)
     return getattr(source, key, None)
+
+
+def kept_in(state: Any, key: str) -> Mapping[str, Any]:
+    """What the memory nodes keep under one of their keys; nothing where the host keeps something else there."""
+    value = peek(state, key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def require_fitting(state: Any, messages_key: str) -> None:
+    """Refuse a state that the memory nodes can not work with.
+
+    Raises:
+        InvalidInput: it has no messages under `messages_key`, or something of the host's under a key of theirs.
+    """
+    if peek(state, messages_key) is None:
+        raise InvalidInput(
+            f"The graph's state has no {messages_key!r}.",
+            way_out="Say where it keeps its messages: recall_node(memory, messages_key=…), and so for the other nodes.",
+        )
+    for key in _OURS:
+        value = peek(state, key)
+        if value is not None and not isinstance(value, Mapping):
+            raise InvalidInput(
+                f"The graph's state holds a {type(value).__name__} under {key!r}, where the memory keeps its own.",
+                way_out="Give that key of your state another name.",
+            )
 
 
 def read_messages(state: Any, key: str = "messages") -> list[BaseMessage]:

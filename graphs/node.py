@@ -19,8 +19,10 @@ from langgraph.runtime import Runtime
 from langmem_tiers.errors import InvalidSpace, MemoryTiersError, MissingUser
 from langmem_tiers.graphs.activities import feed_of
 from langmem_tiers.graphs.identity import Scope, SpaceChoice, current_runtime, resolve_scope
-from langmem_tiers.graphs.messages import last_human, peek, read_messages
+from langmem_tiers.graphs.messages import last_human, peek, read_messages, require_fitting
+from langmem_tiers.graphs.runs import described
 from langmem_tiers.graphs.state import HEARD, PROFILE, MemoryInput, memory_input
+from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
@@ -53,11 +55,15 @@ class Visit:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a node did: the update to the state, and what it tells the custom stream of that and of activities."""
+    """What a node did: the update to the state, and what it tells the custom stream of that and of activities.
+
+    `failed` is the class of a fault that was logged.
+    """
 
     update: dict[str, Any] = field(default_factory=dict)
     event: dict[str, Any] | None = None
     news: tuple[dict[str, Any], ...] = ()
+    failed: str = ""
 
 
 class _Told:
@@ -88,6 +94,8 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
     run does not say whose memory it is, its first memory node logs that, and the others keep quiet.
     """
 
+    step = ""
+    """What traces call the work that it does."""
     _tells_news = False
 
     def __init__(
@@ -113,13 +121,15 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
         """Do the node's work on a state; the update to it."""
-        runtime = current_runtime()
-        return _with_event_sent(self._visited(input, ensure_config(config), runtime), runtime)
+        call = self._called(input, ensure_config(config), current_runtime())
+        self._call_with_config(call.answered, call.given, call.described)
+        return call.update()
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
         """`invoke` without holding up the event loop."""
-        runtime = current_runtime()
-        return _with_event_sent(await asyncio.to_thread(self._visited, input, ensure_config(config), runtime), runtime)
+        call = await asyncio.to_thread(self._called, input, ensure_config(config), current_runtime())
+        await self._acall_with_config(call.aanswered, call.given, call.described)
+        return call.update()
 
     @abstractmethod
     def _work(self, visit: Visit) -> Outcome:
@@ -129,17 +139,31 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         """What the node does even where its work fails: by default nothing."""
         return Outcome()
 
-    def _visited(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> Outcome:
+    def _called(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> "_Call":
+        return _Call(self, state, config, runtime, self._begun(state, config, runtime))
+
+    def _begun(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> Visit | Exception:
+        """The visit, or why there is none: what becomes of that is decided in the run that traces show."""
+        try:
+            return self._visit(state, config, runtime)
+        except GraphBubbleUp:
+            raise  # an interrupt is LangGraph's way to pause, no fault
+        except Exception as error:  # noqa: BLE001 - raised or logged by `visited`
+            return error
+
+    def visited(self, state: Any, visit: Visit | Exception, runtime: Runtime[Any] | None) -> Outcome:
+        """What the node's work on a state came to; faults are raised or logged, as the node was told to."""
         update = self._without_blocks() if peek(state, "memory_blocks") is None else {}
-        with self._faults():
-            try:
-                visit = self._visit(state, config, runtime)
-            except (MissingUser, InvalidSpace) as error:
-                return self._nobody(state, error)
+        failed: list[str] = []
+        with self._faults(failed):
+            if isinstance(visit, MissingUser | InvalidSpace):
+                return self._nobody(state, visit)
+            if isinstance(visit, Exception):
+                raise visit
             update |= self._at_least(visit).update
             outcome = self._work(visit)
             return outcome if runtime is None else self._with_news(visit, outcome)
-        return Outcome(update=update)
+        return Outcome(update=update, failed=failed[0])
 
     def _with_news(self, visit: Visit, outcome: Outcome) -> Outcome:
         """The outcome with the activities that the thread has not heard of; where these can not be read, as it is."""
@@ -148,7 +172,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         try:
             news, upto = feed_of(self.memory).news(visit.space, visit.scope.session, visit.heard)
         except MemoryTiersError as error:
-            logger.warning("activities_not_told node=%s error=%s: %s", self.name, type(error).__name__, error)
+            say(logger, logging.WARNING, "activities_not_told", node=self.name, error=error, reason=error)
             return outcome
         scope = outcome.update.get("memory_scope")
         kept = {**outcome.update, "memory_scope": {**scope, HEARD: upto}} if scope and upto else outcome.update
@@ -160,9 +184,9 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
             raise error
         asked = last_human(read_messages(state, self._messages_key))
         if asked is None or _told.first(self.memory, str(asked.id)):
-            logger.error("memory_node_failed node=%s error=%s: %s", self.name, type(error).__name__, error)
+            say(logger, logging.ERROR, "memory_node_failed", node=self.name, error=error, reason=error)
         update = self._without_blocks()
-        return Outcome(update={**update, "memory_scope": {}} if update else {})
+        return Outcome(update={**update, "memory_scope": {}} if update else {}, failed=type(error).__name__)
 
     def _without_blocks(self) -> dict[str, Any]:
         """No blocks, of the node that answers for them: `build_prompt` takes a state that lacks the key for a mistake.
@@ -173,6 +197,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         return {"memory_blocks": {}} if answers else {}
 
     def _visit(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> Visit:
+        require_fitting(state, self._messages_key)
         remembered = peek(state, "memory_scope") or {}
         scope = resolve_scope(config, runtime, remembered=remembered, space=self._space)
         same_session = all(remembered.get(key) == value for key, value in scope.as_state().items())
@@ -187,7 +212,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         )
 
     @contextmanager
-    def _faults(self) -> Iterator[None]:
+    def _faults(self, failed: list[str]) -> Iterator[None]:
         try:
             yield
         except GraphBubbleUp:
@@ -196,7 +221,40 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
             if self.on_error == "raise":
                 raise
             # Whatever goes wrong here, a broken disk or a custom embedder: the user gets the reply all the same.
-            logger.exception("memory_node_failed node=%s error=%s", self.name, type(error).__name__)
+            say(logger, logging.ERROR, "memory_node_failed", node=self.name, error=error, trace=True)
+            failed.append(type(error).__name__)
+
+
+@dataclass
+class _Call:
+    """One call of a node as a run that traces show: with counts, and without what was said."""
+
+    node: MemoryNode
+    state: Any
+    config: RunnableConfig
+    runtime: Runtime[Any] | None
+    visit: Visit | Exception
+    outcome: Outcome = field(default_factory=Outcome)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        return {"messages": len(self.visit.messages)} if isinstance(self.visit, Visit) else {}
+
+    @property
+    def described(self) -> RunnableConfig:
+        space = self.visit.scope.space if isinstance(self.visit, Visit) else None
+        return described(self.node.memory, self.node.step, self.config, space=space)
+
+    def answered(self, _given: dict[str, Any]) -> dict[str, Any]:
+        self.outcome = self.node.visited(self.state, self.visit, self.runtime)
+        failed = {"failed": self.outcome.failed} if self.outcome.failed else {}
+        return {**(self.outcome.event or {}), **failed}
+
+    async def aanswered(self, given: dict[str, Any]) -> dict[str, Any]:
+        return await asyncio.to_thread(self.answered, given)
+
+    def update(self) -> dict[str, Any]:
+        return _with_event_sent(self.outcome, self.runtime)
 
 
 NodeT = TypeVar("NodeT", bound=MemoryNode)

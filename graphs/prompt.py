@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from langmem_tiers.graphs.messages import is_synthetic, peek, read_messages
+from langmem_tiers.graphs.messages import is_synthetic, kept_in, read_messages
 from langmem_tiers.graphs.state import PROFILE
 from langmem_tiers.graphs.window import leading_systems, window_start
+from langmem_tiers.telemetry.logs import say
 
 Placement = Literal["message", "system"]
 
@@ -68,7 +69,7 @@ def build_prompt(
     messages = read_messages(state, messages_key)
     if not _shows_blocks(state):
         _say_once(_NO_BLOCKS)
-    blocks: Mapping[str, str] = peek(state, "memory_blocks") or {}
+    blocks = kept_in(state, "memory_blocks")
     lead, start = leading_systems(messages), window_start(messages, window)
     shown = [*_summaries(messages[lead:start]), *messages[start:]]
     parts = [system or "", identity or _profile(state), *(message.content for message in messages[:lead])]
@@ -78,12 +79,12 @@ def build_prompt(
 
 
 def _profile(state: Any) -> str:
-    return str((peek(state, "memory_scope") or {}).get(PROFILE) or "")
+    return str(kept_in(state, "memory_scope").get(PROFILE) or "")
 
 
 @cache
 def _say_once(text: str) -> None:
-    logger.warning(text)
+    say(logger, logging.WARNING, "prompt_without_blocks", hint=text)
 
 
 def _shows_blocks(state: Any) -> bool:

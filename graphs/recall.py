@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 class RecallNode(MemoryNode):
     """Writes `memory_blocks` (one block of text for each human message in the window) and `memory_scope`."""
 
+    step = "recall"
     _tells_news = True
 
     def __init__(self, memory: "Memory", *, window: int | None, placement: Placement, **options: Any) -> None:

@@ -10,6 +10,7 @@ from langmem_tiers.clock import require_aware
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import is_synthetic
 from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, Visit, reading
+from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import TrackReport, Turn
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ logger = logging.getLogger(__name__)
 class TrackNode(MemoryNode):
     """Stores every human and AI message that is not stored yet. Writes nothing into the state."""
 
+    step = "track"
     _tells_news = True
 
     def _work(self, visit: Visit) -> Outcome:
@@ -90,11 +92,11 @@ def _said_at(message: BaseMessage) -> datetime | None:
     try:
         return require_aware(datetime.fromisoformat(timestamp), "timestamp")
     except (TypeError, ValueError) as error:
-        logger.warning("timestamp_ignored message=%s timestamp=%r error=%s", message.id, timestamp, error)
+        say(logger, logging.WARNING, "timestamp_ignored", message_id=message.id, error=error, reason=error)
         return None
 
 
 def _log_rejected(report: TrackReport) -> None:
     for rejected in report.rejected:
-        error = type(rejected.error).__name__
-        logger.warning("turn_rejected message=%s error=%s: %s", rejected.turn.message_id, error, rejected.error)
+        error, message = rejected.error, rejected.turn.message_id
+        say(logger, logging.WARNING, "turn_rejected", error=error, message_id=message, reason=error)

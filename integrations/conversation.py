@@ -14,6 +14,7 @@ from langmem_tiers.graphs.track import turn_of
 from langmem_tiers.graphs.window import window_start
 from langmem_tiers.integrations.own_words import without_recalled
 from langmem_tiers.storage import drawers, rooms
+from langmem_tiers.telemetry.logs import say
 from langmem_tiers.trust.secrets import mask
 from langmem_tiers.types import Drawer, TrackReport
 
@@ -76,7 +77,7 @@ class Conversation:
 def log_rejected(report: TrackReport) -> None:
     """Say which turns were not stored, and why."""
     for rejected in report.rejected:
-        logger.warning("turn_rejected error=%s: %s", type(rejected.error).__name__, rejected.error)
+        say(logger, logging.WARNING, "turn_rejected", error=rejected.error, reason=rejected.error)
 
 
 def place_id(kind: str, place: int, text: str) -> str:

@@ -8,6 +8,7 @@ from langgraph.errors import GraphBubbleUp
 
 from langmem_tiers.errors import InvalidSpace, MissingUser
 from langmem_tiers.graphs.node import OnError
+from langmem_tiers.telemetry.logs import say
 
 logger = logging.getLogger(__name__)
 
@@ -24,5 +25,4 @@ def faults(step: str, on_error: OnError) -> Iterator[None]:
             raise
         # Whatever goes wrong here, a broken disk or a custom embedder: the user gets the reply all the same.
         trace = not isinstance(error, MissingUser | InvalidSpace)  # these say all there is to say
-        text = "memory_step_failed step=%s error=%s: %s"
-        logger.log(logging.ERROR, text, step, type(error).__name__, error, exc_info=trace)
+        say(logger, logging.ERROR, "memory_step_failed", step=step, error=error, reason=error, trace=trace)

@@ -9,11 +9,14 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.graphs.messages import last_human
+from langmem_tiers.telemetry.logs import say
 
 ASKED = ("input", "question", "query")
 ANSWERED = ("output", "response", "answer", "text", "result")
 # What chains and agents add to their inputs by themselves.
 _MACHINERY = frozenset({"stop", "agent_scratchpad", "intermediate_steps"})
+
+_NAME_IT = "name it with input_key or output_key"
 
 logger = logging.getLogger(__name__)
 
@@ -88,4 +91,4 @@ def _single_text(value: Any) -> str:
 
 @cache
 def _guessed(named: str, names: tuple[str, ...]) -> None:
-    logger.warning("key_guessed key=%s among=%s: name it with input_key or output_key", named, ",".join(names))
+    say(logger, logging.WARNING, "key_guessed", key=named, among=",".join(names), hint=_NAME_IT)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import merge_configs
 
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.node import OnError
+from langmem_tiers.graphs.runs import described
 from langmem_tiers.integrations.faults import faults
 from langmem_tiers.integrations.inputs import asked_in, messages_in
 from langmem_tiers.integrations.own_words import without_recalled
@@ -16,9 +16,6 @@ from langmem_tiers.integrations.whose import scope_of, with_profile
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
-
-# What traces are filtered by.
-_TRACED: RunnableConfig = {"tags": ["langmem-tiers", "memory"], "metadata": {"memory_step": "recall"}}
 
 
 class RecallRunnable(Runnable[Any, str]):
@@ -45,11 +42,11 @@ class RecallRunnable(Runnable[Any, str]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> str:
         """The recalled text, empty where nothing fits."""
-        return self._call_with_config(self._recalled, input, merge_configs(_TRACED, config))
+        return self._call_with_config(self._recalled, input, described(self.memory, "recall", config))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> str:
         """`invoke` in a thread."""
-        return await self._acall_with_config(self._arecalled, input, merge_configs(_TRACED, config))
+        return await self._acall_with_config(self._arecalled, input, described(self.memory, "recall", config))
 
     async def _arecalled(self, given: Any, run_manager: Any, config: RunnableConfig) -> str:
         return await asyncio.to_thread(self._recalled, given, run_manager, config)

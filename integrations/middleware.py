@@ -9,6 +9,7 @@ from langgraph.runtime import Runtime
 from langmem_tiers.errors import MissingExtra
 from langmem_tiers.graphs.flush import FlushNode
 from langmem_tiers.graphs.identity import SpaceChoice
+from langmem_tiers.graphs.messages import kept_in
 from langmem_tiers.graphs.node import MemoryNode, OnError
 from langmem_tiers.graphs.prompt import Placement, build_prompt
 from langmem_tiers.graphs.state import PROFILE
@@ -132,13 +133,13 @@ class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
-    ) -> ModelCallResult[Any]:
+    ) -> "ModelCallResult[Any]":
         """Ask the model with what was recalled and the profile before it."""
         return handler(_with_memory(request, self._placement))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
-    ) -> ModelCallResult[Any]:
+    ) -> "ModelCallResult[Any]":
         """`wrap_model_call` for async agents."""
         return await handler(_with_memory(request, self._placement))
 
@@ -160,8 +161,8 @@ def _tools(memory: "Memory", wanted: bool | Sequence[str], space: SpaceChoice | 
 def _with_memory(request: ModelRequest[Any], placement: Placement) -> ModelRequest[Any]:
     """The request with the profile and the blocks; what is in the state stays as it is."""
     state: Mapping[str, Any] = dict(request.state)
-    blocks: Mapping[str, str] = state.get("memory_blocks") or {}
-    system = _behind(request.system_message, (state.get("memory_scope") or {}).get(PROFILE) or "")
+    blocks = kept_in(state, "memory_blocks")
+    system = _behind(request.system_message, kept_in(state, "memory_scope").get(PROFILE) or "")
     if placement == "system":
         return request.override(system_message=_behind(system, _latest(request.messages, blocks)))
     return request.override(system_message=system, messages=[_with_block(m, blocks) for m in request.messages])

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from langmem_tiers import arguments
 from langmem_tiers.episodes.types import EpisodeFound
+from langmem_tiers.graphs.runs import described
 from langmem_tiers.integrations.whose import UserId, scope_of
 from langmem_tiers.knowledge.types import EntryFound
 from langmem_tiers.memory import Memory
@@ -59,11 +60,13 @@ class TieredRetriever(BaseRetriever):
             MissingUser: nobody says whose memory it is.
             InvalidInput: `k` or `tier` can not be used.
         """
-        return super().invoke(input, config, of=self._space_of(config), **kwargs)
+        of = self._space_of(config)
+        return super().invoke(input, described(self.memory, "retrieve", config, space=of.name), of=of, **kwargs)
 
     async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
         """`invoke` in a thread."""
-        return await super().ainvoke(input, config, of=self._space_of(config), **kwargs)
+        of = self._space_of(config)
+        return await super().ainvoke(input, described(self.memory, "retrieve", config, space=of.name), of=of, **kwargs)
 
     def _get_relevant_documents(
         self,

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         SessionSettings,
         Settings,
         StorageSettings,
+        TelemetrySettings,
         TextSettings,
         WindowSettings,
     )
@@ -99,6 +100,7 @@ __all__ = [
     "Space",
     "SpaceStats",
     "StorageSettings",
+    "TelemetrySettings",
     "TextSettings",
     "TrackReport",
     "Turn",

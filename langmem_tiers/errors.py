@@ -331,7 +331,7 @@ class DownloadFailed(MemoryTiersError, OSError):
 class UnreadableFile(MemoryTiersError, ValueError):
     """A file to import is missing or not in the format named."""
 
-    way_out = "Check the path and --format (locomo, longmemeval or jsonl)."
+    way_out = "Check the path and --format: `langmem-tiers import --help` names the formats."
 
 
 class MissingExtra(MemoryTiersError, ImportError):

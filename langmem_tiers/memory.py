@@ -11,11 +11,12 @@ from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from langmem_tiers import arguments, naming
 from langmem_tiers.background import passes
+from langmem_tiers.background.embedding import embedded_by
 from langmem_tiers.background.passes import Outcome
 from langmem_tiers.background.worker import Worker
 from langmem_tiers.clock import Clock, utc_now
@@ -38,6 +39,7 @@ from langmem_tiers.storage.folder import open_memory_folder, space_names, unread
 from langmem_tiers.storage.open_spaces import OpenSpaces
 from langmem_tiers.storage.store import SpaceStore
 from langmem_tiers.storage.usages import Usage, UsageKey
+from langmem_tiers.telemetry.logs import say
 from langmem_tiers.twins import twin
 from langmem_tiers.writing.listeners import Listener
 from langmem_tiers.writing.mining.vectors import embed_with
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from langmem_tiers.background.deriving import Deriving
     from langmem_tiers.dream.types import DreamReport, Trigger
     from langmem_tiers.embeddings.base import Embedder
+    from langmem_tiers.transfer import Format, ImportReport
 
 log = logging.getLogger(__name__)
 
@@ -98,6 +101,7 @@ class Memory:
         self._worker = Worker(self._work, retry_after=self._resting) if background else None
         self._listeners: list[Listener] = []
         self._process = os.getpid()
+        self._closing = False
         self._at_exit = _close_at_exit(self)
 
     @classmethod
@@ -105,7 +109,7 @@ class Memory:
         cls,
         path: str | Path | None = None,
         *,
-        embedder: Embeddings | Embedder | Literal["minilm"] | None = "minilm",
+        embedder: Embeddings | Embedder | str | None = "minilm",
         reranker: BaseDocumentCompressor | BaseChatModel | None = None,
         model: BaseChatModel | None = None,
         settings: Settings | None = None,
@@ -116,8 +120,9 @@ class Memory:
 
         Args:
             path: The folder; None takes $LANGMEM_TIERS_PATH, else the user's data folder of this system.
-            embedder: "minilm" for Chroma's default model run locally, any LangChain `Embeddings`, or None for keyword
-                search only. A model that can not be reached degrades to keyword search with one warning.
+            embedder: "minilm" for Chroma's default model run locally, a name for LangChain's `init_embeddings` such as
+                "openai:text-embedding-3-small", any LangChain `Embeddings`, or None for keyword search only. A model
+                that can not be reached degrades to keyword search with one warning.
             reranker: A LangChain document compressor, such as a cross-encoder, or chat model that picks the best of
                 what a recall found, within `Settings.recall.rerank.timeout_seconds`; None, and nothing waits for a
                 model. Where it fails, the order stays as it was, and the receipt says so.
@@ -130,6 +135,7 @@ class Memory:
         Raises:
             NotAMemoryFolder, FolderNotWritable, DiskFull, NewerSchema: the folder can not be used.
             InvalidSettings: `embedder`, `reranker` or `model` is none of the above.
+            MissingExtra: `embedder` is a name, and a package for it is not installed.
             InvalidInput: another argument is of another type.
         """
         wanted = default_folder() if path is None else arguments.path(path, "path")
@@ -195,6 +201,30 @@ class Memory:
 
     adream = twin(dream)
 
+    def import_file(
+        self, path: str | Path, *, format: Format | None = None, user: str | None = None, dry_run: bool = False
+    ) -> ImportReport:
+        """Bring in what other memories and chat programs wrote down: messages, facts and documents, with their dates.
+
+        Importing the same again stores nothing twice. Parts that can not be read are in the report's `problems`.
+
+        Args:
+            path: A file, a zip file or a folder.
+            format: What it is, one of `langmem_tiers.transfer.FORMATS`; None for what it looks like.
+            user: Whose it all is; None for the users that the file names.
+            dry_run: Only count what there is.
+
+        Raises:
+            UnreadableFile: it is in no known format, or in another one; what was read before is stored.
+            MissingUser: no user is given, and such a file names none.
+            InvalidInput: an argument is of another type.
+        """
+        from langmem_tiers.transfer import bringing
+
+        return bringing.import_file(self, path, format=format, user=user, dry_run=dry_run)
+
+    aimport_file = twin(import_file)
+
     def on_activity(self, listener: Listener) -> Callable[[], None]:
         """Have a function called after each thing that the memory does by itself; call the result to end that.
 
@@ -207,6 +237,7 @@ class Memory:
         """Finish the background step at hand and close every file. Closing twice is no error."""
         if os.getpid() != self._process:
             return  # a forked child: the files belong to the parent
+        self._closing = True
         atexit.unregister(self._at_exit)
         if self._worker is not None:
             self._worker.stop(_CLOSING)
@@ -225,6 +256,11 @@ class Memory:
         return f"Memory({str(self.path)!r})"
 
     # What a Space needs of its memory.
+
+    @property
+    def closing(self) -> bool:
+        """Whether `close` was called: what takes long ends now."""
+        return self._closing
 
     @property
     def query_embedder(self) -> GuardedEmbedder | NoEmbedder:
@@ -312,9 +348,18 @@ class Memory:
 
     def _open_space(self, name: str) -> SpaceStore:
         store = SpaceStore(self.path, name, self.settings.storage, model=self.embedding_model)
+        self._compare_embedders(store)
         # Whatever a crash left undone follows from the log; look at it now.
         self.wake(name)
         return store
+
+    def _compare_embedders(self, store: SpaceStore) -> None:
+        """Say so where the vectors of a space are another model's: until they are made anew, words alone are found."""
+        model = self.embedding_model
+        before = [] if model is None else embedded_by(store.database)
+        if before and model not in before:
+            told: dict[str, Any] = {"model": model, "before": ",".join(before), "recall": "keywords_until_embedded"}
+            say(log, logging.WARNING, "embedder_changed", space=store.name, **told)
 
     def _work(self, name: str, stop: Callable[[], bool]) -> Outcome:
         self.count_tokens.prepare()
@@ -345,7 +390,7 @@ class Memory:
                 with self._spaces.use(name) as store:
                     self.tally.book(name, store.database)
             except MemoryTiersError as error:
-                log.warning("usage_not_booked space=%s reason=%s", name, error)
+                say(log, logging.WARNING, "usage_not_booked", space=name, error=error, reason=error)
 
     def _resting(self) -> float:
         return 0.0 if self._embedder is None else self._embedder.resting

@@ -52,6 +52,18 @@ def user_space(user_id: str | int | UUID | None) -> str:
     return check_space("users/" + ({".": "%2E", "..": "%2E%2E"}.get(escaped, escaped)))
 
 
+def space_mark(name: str) -> str:
+    """What logs and telemetry call a space: the same in every process, and without the user's id in it.
+
+    A pseudonym: who has a list of ids can find out which one it is of.
+
+    Example:
+        >>> space_mark("users/alice")
+        '60aa4bbe595c'
+    """
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
 def user_of(space: str) -> str | None:
     """The user id that `user_space` made this name of, None for another space."""
     kind, _, escaped = space.partition("/")

@@ -239,6 +239,15 @@ class DreamSettings(_Frozen):
     golden: int = Field(default=20, ge=0, description="Questions made from the space's own words for the gate.")
     fade_days: float = Field(default=90, gt=0, description="Half-life of an inferred preference's confidence.")
     lease_seconds: float = Field(default=300, gt=0, description="How long a dream that died holds up the next.")
+    mention_days: float = Field(
+        default=180, gt=0, description="After so long, names that were mentioned together once, and no more, are let go."
+    )
+    undo_days: float | None = Field(
+        default=90, gt=0, description="How long a dream can be undone; then what it changed is dropped. None: for ever."
+    )
+    seconds: float | None = Field(
+        default=300, gt=0, description="Longest that one dream takes before it asks no model any more: rules go on."
+    )
 
 
 class PrivacySettings(_Frozen):
@@ -247,6 +256,14 @@ class PrivacySettings(_Frozen):
     drawers: Literal["mask", "keep"] = Field(default="mask", description="Secrets in messages: masked, or kept.")
     derived: Literal["refuse", "mask", "keep"] = Field(
         default="refuse", description="Secrets in entries, episodes and notes."
+    )
+
+
+class TelemetrySettings(_Frozen):
+    """What traces may say."""
+
+    space_names: bool = Field(
+        default=False, description="Name spaces, and so users, in LangChain's traces instead of marking them by a hash."
     )
 
 
@@ -273,3 +290,4 @@ class Settings(_Frozen):
     graph: GraphSettings = GraphSettings()
     dream: DreamSettings = DreamSettings()
     privacy: PrivacySettings = PrivacySettings()
+    telemetry: TelemetrySettings = TelemetrySettings()

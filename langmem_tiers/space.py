@@ -118,6 +118,7 @@ class Space:
             StorageError: nothing was stored; calling again stores nothing twice.
             InvalidInput: `turns` holds something else than turns, or another argument is no text.
         """
+        from langmem_tiers.telemetry import figures
         from langmem_tiers.writing.tracking import Conversation, track
 
         conversation = Conversation(
@@ -125,8 +126,13 @@ class Space:
             project=arguments.optional_text(project, "project"),
             agent=arguments.optional_text(agent, "agent"),
         )
-        with self.memory.use(self.name) as store:
-            report = track(store.database, turns, conversation, settings=self.memory.settings, now=self.memory.clock())
+
+        def stored() -> TrackReport:
+            settings, now = self.memory.settings, self.memory.clock()
+            with self.memory.use(self.name) as store:
+                return track(store.database, turns, conversation, settings=settings, now=now)
+
+        report = figures.track(self.name, stored)
         if report.stored or report.revised:
             self.memory.wake(self.name)
         return report
@@ -181,23 +187,11 @@ class Space:
             NaiveDatetime: `now` or `until` has no time zone.
             InvalidInput: `query` is no text, or another argument is of another type or out of range.
         """
-        from langmem_tiers.recall.pipeline import Recall
+        from langmem_tiers.telemetry import figures
 
         request = self._request(query, session, message_id, window, now, until, fallback, keep_receipt)
         request = _with_chosen(request, limit, threshold, token_budget)
-        with ExitStack() as stack:
-            own = stack.enter_context(self.memory.use(self.name))
-            others = [stack.enter_context(self.memory.use(name)) for name in self.fallbacks]
-            return Recall(
-                request,
-                others,
-                own=own,
-                embedder=self.memory.embedder_of(self.name),
-                count_tokens=self.memory.count_tokens,
-                receipts_kept=self.memory.settings.storage.receipts_kept,
-                reranker=self.memory.reranker,
-                count_rerank=lambda took: self.memory.count_rerank(self.name, session, took),
-            ).run()
+        return figures.recall(self.name, lambda: self._recalled(request))
 
     async def arecall(
         self,
@@ -475,6 +469,23 @@ class Space:
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until the background work of this space is done; see `Memory.flush`."""
         return self.memory.finish({self.name}, arguments.seconds(timeout, "timeout"))
+
+    def _recalled(self, request: RecallRequest) -> Recalled:
+        from langmem_tiers.recall.pipeline import Recall
+
+        with ExitStack() as stack:
+            own = stack.enter_context(self.memory.use(self.name))
+            others = [stack.enter_context(self.memory.use(name)) for name in self.fallbacks]
+            return Recall(
+                request,
+                others,
+                own=own,
+                embedder=self.memory.embedder_of(self.name),
+                count_tokens=self.memory.count_tokens,
+                receipts_kept=self.memory.settings.storage.receipts_kept,
+                reranker=self.memory.reranker,
+                count_rerank=lambda took: self.memory.count_rerank(self.name, request.session, took),
+            ).run()
 
     def _request(
         self,

@@ -61,3 +61,16 @@ def test_the_track_node_embeds_nothing(run):
 @pytest.mark.model
 def test_ingest_is_compared_with_the_bare_embedder(run):
     assert run("ingest.py", "--drawers", 40, "--rounds", 1)["share of the bare embedder"] > 0
+
+
+@pytest.mark.model
+def test_the_event_loop_is_watched_while_many_users_talk(run):
+    row = run("concurrent_users.py", "--users", 2, "--turns", 2)
+    assert row["what"] == "idle"
+    assert row["longest step ms"] > 0
+
+
+def test_what_requests_have_in_common_is_counted(run):
+    row = run("prompt_prefix.py", "--turns", 3)
+    assert row["in the loop: of the last request kept %"] == "100 to 100"
+    assert row["next turn: of the last request kept %"] == "100 to 100"

@@ -168,7 +168,7 @@ def test_rules_that_can_not_be_read_are_named_and_the_built_in_ones_hold(with_mo
     alice.knowledge.save(TEA)
     with caplog.at_level(logging.WARNING):
         alice.flush()
-    assert "directive_ignored name=memory-rules" in caplog.text
+    assert "directive_ignored directive=memory-rules" in caplog.text
     assert (known(alice), "# What to remember" in asked(model)) == ({CLEAN}, True)
 
 

@@ -62,6 +62,13 @@ def test_the_chatbot_names_its_options(example):
     assert "--session" in example("chatbot.py", "--help")
 
 
+def test_the_store_finds_and_recalls_what_was_put(root, offline_environment, tmp_path):
+    environment = offline_environment | {"LANGMEM_TIERS_PATH": str(tmp_path / "memory")}
+    shown = _example(root, environment, "store.py")
+    assert shown.count("The user's sister Lena lives in Porto.") == 2
+    assert "[item lena]" in shown
+
+
 def test_the_tools_correct_what_was_wrong_and_explain_what_was_recalled(example, tmp_path):
     shown = example("tools.py", tmp_path / "memory")
     monday, tuesday, friday = re.split(r"^(?:tuesday|friday): ", shown, flags=re.MULTILINE)
@@ -73,6 +80,16 @@ def test_the_tools_correct_what_was_wrong_and_explain_what_was_recalled(example,
         assert found.entry.content == "The user's sister Lena lives in Lisbon."
 
 
+def test_what_langmem_knew_is_imported_once_and_recalled(example, tmp_path):
+    shown = example("migrating_from_langmem.py", tmp_path)
+    assert "store.jsonl: 3 there, 3 stored, 0 known" in shown
+    assert "store.db: 3 there, 0 stored, 3 known" in shown
+    alice, bob = shown.split("bob: ")
+    assert "lives in Porto" in alice
+    assert "city: Oslo" in bob
+    assert "Oslo" not in alice
+
+
 def test_the_nightly_dream_is_looked_at_applied_and_undone(example, tmp_path):
     shown = example("nightly_dream.py", tmp_path / "memory")
     previewed, applied, undone = re.split(r"^(?:applied|undone):\n", shown, flags=re.MULTILINE)
@@ -81,3 +98,49 @@ def test_the_nightly_dream_is_looked_at_applied_and_undone(example, tmp_path):
     assert "The user lives in Porto." not in applied
     assert "The user has two cats" in applied
     assert "The user lives in Porto." in undone
+
+
+def test_create_agent_redacts_before_it_remembers(example, tmp_path):
+    monday, _, friday = example("create_agent.py", tmp_path / "memory").partition("friday:")
+    assert "type: memory_tracked, stored: 1" in monday
+    assert "user: “I moved to Lisbon in March. Write to me at [REDACTED_EMAIL].”" in friday
+    assert "alice@example.com" not in friday
+
+
+def test_the_lcel_chain_quotes_another_session_and_stores_both_turns(example, tmp_path):
+    shown = example("lcel_chain.py", tmp_path / "memory")
+    assert "user: “I moved to Lisbon in March.”" in shown.partition("friday:")[2]
+    with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
+        said = [(drawer.session, drawer.content) for drawer in memory.user("alice").drawers()]
+    assert said == [("monday", "I moved to Lisbon in March."), ("friday", "Which city did I move to?")]
+
+
+def test_the_classic_chain_goes_on_with_its_session_and_recalls_the_other(example, tmp_path):
+    shown = example("classic_chain.py", tmp_path / "memory")
+    first, second, friday = shown.split("before the model stood:\n")[1:]
+    assert first.startswith("(nothing)")
+    assert "Human: I moved to Lisbon in March.\nAI: How do you like it?" in second
+    assert re.search(r"<memory_context>.*user: I moved to Lisbon in March\.", friday, flags=re.DOTALL)
+
+
+def test_the_research_team_shares_one_memory_and_stores_each_message_once(example, tmp_path):
+    shown = example("research_team.py", tmp_path / "memory")
+    block = shown.partition("before the writer on friday stood:")[2].partition("</memory_context>")[0]
+    assert "researcher: Cherry tomatoes take the least sun" in block
+    with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
+        speakers = [(drawer.session, drawer.speaker) for drawer in memory.user("alice").drawers()]
+    assert speakers == [
+        ("monday", None),
+        ("monday", "researcher"),
+        ("monday", "writer"),
+        ("friday", None),
+        ("friday", "writer"),
+    ]
+
+
+def test_each_example_stands_in_the_table(root):
+    examples = {path.name for path in (root / "examples").glob("*.py")}
+    listed = re.findall(
+        r"^\| \[(\w+\.py)\]\(\1\) \|", (root / "examples" / "README.md").read_text(), flags=re.MULTILINE
+    )
+    assert sorted(listed) == sorted(examples)

@@ -13,6 +13,7 @@ from langmem_tiers import Memory, Space, Turn
 from langmem_tiers.cli import main
 from langmem_tiers.cli.knowledge import StatusChoice
 from langmem_tiers.documents.documents import Documents
+from langmem_tiers.dream.golden import Golden
 from langmem_tiers.episodes.archive import Episodes
 from langmem_tiers.errors import InvalidInput, NaiveDatetime
 from langmem_tiers.graphs import MemoryState, flush_node, recall_node, track_node
@@ -35,12 +36,14 @@ OWNERS = {
     Identity: lambda memory: memory.user("alice").identity,
     Documents: lambda memory: memory.user("alice").documents,
     Episodes: lambda memory: memory.user("alice").archive,
+    Golden: lambda memory: memory.user("alice").golden,
 }
 # What is given for the arguments that have to be given, while another one is wrong.
 RIGHT = {
     "content": "The user prefers coffee.",
     "dream_id": "x",
     "episode_id": "x",
+    "expects": "Lisbon",
     "folder": "notes",
     "ids": ["x"],
     "line": "Speaks Portuguese.",
@@ -49,6 +52,7 @@ RIGHT = {
     "number": 1,
     "path": "MEMORY.md",
     "query": "Where does Anna live?",
+    "question": "Where does my sister live?",
     "section": "Notes",
     "session": "monday",
     "task": "login",
@@ -68,6 +72,7 @@ def _fill(memory: Memory) -> None:
     alice.documents.write("MEMORY.md", "The launch is on Friday.")
     alice.documents.write("anna.md", "Anna, the sister, lives in Lisbon.")
     alice.archive.archive_task("login", "The login failed on old cookies.")
+    alice.golden.add("Where does Anna live?", expects="Lisbon")
     memory.flush()
 
 
@@ -84,7 +89,7 @@ def _takes(annotation: str, value: object) -> bool:
     if value is None:
         return "None" in kinds
     if isinstance(value, list):
-        return any(kind.endswith(("[str]", "[Cited]")) for kind in kinds)
+        return any(kind.endswith(("[str]", "[str", "[Cited]")) for kind in kinds)
     # A single drawer may be cited without its list.
     return value == 5 and bool(kinds & {"int", "float", "Iterable[Cited]"})
 
@@ -121,7 +126,8 @@ def _fault(owner: object, method: str, argument: str, given: dict) -> str | None
 def _everything(memory: Memory) -> tuple:
     alice = memory.user("alice")
     stats = replace(alice.stats(), database_bytes=0, chroma_bytes=0)
-    return memory.spaces(), stats, alice.knowledge.search(status="all"), alice.identity.read(), alice.documents.list()
+    known = alice.knowledge.search(status="all"), alice.identity.read(), alice.documents.list(), alice.golden.list()
+    return memory.spaces(), stats, *known
 
 
 @pytest.mark.parametrize("kind", OWNERS, ids=lambda kind: kind.__name__)
@@ -337,6 +343,8 @@ WRONG_USAGE = [
     "knowledge edit x --version 0",
     "knowledge edit x",
     "activity --limit -1",
+    "golden add q",
+    "golden remove 0",
     "identity undo --to -1",
     f"identity undo --to {10**30}",
     "identity add",
@@ -376,6 +384,8 @@ REFUSED = [
     "knowledge add x --corrects nothing",
     "knowledge add x --category ../y",
     "activity --session nothing",
+    "golden add ok --expects x",
+    "golden remove 9",
     "identity undo --to 5",
     "identity remove nothing",
     "identity edit --file /nothing/there",

@@ -85,11 +85,16 @@ def test_the_format_may_be_left_out(run, save):
     assert code == 0
     assert json.loads(out) == {
         "spaces": ["users/alice"],
+        "dry_run": False,
         "sessions": 2,
         "messages": 2,
         "stored": 2,
         "known": 0,
+        "entries": {"read": 0, "stored": 0, "known": 0},
+        "documents": {"read": 0, "stored": 0, "known": 0},
         "rejected": [],
+        "refused": [],
+        "left_behind": {},
         "problems": [],
     }
 

@@ -15,7 +15,7 @@ def test_without_a_user_the_reply_comes_all_the_same_and_nothing_is_stored(memor
     assert memory.spaces() == ()
     said = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert len(said) == 1
-    assert said[0].startswith("memory_node_failed node=recall error=MissingUser: The run names no user. Pass ")
+    assert said[0].startswith("memory_node_failed node=recall error=MissingUser reason=The run names no user. Pass ")
 
 
 def test_on_request_a_missing_user_ends_the_run(memory):

@@ -12,6 +12,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from langmem_tiers.integrations.tools import lines
+from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
     from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, Tool
@@ -68,8 +69,8 @@ class Tools:
         call = {"type": "tool_call", "id": uuid4().hex, "name": name, "args": dict(arguments)}
         try:
             answer: ToolMessage = await tool.ainvoke(call)
-        except Exception as error:  # an error in this package: the client's conversation goes on without this answer
-            logger.exception("mcp_tool_failed tool=%s", name)
+        except Exception as error:  # noqa: BLE001 - an error in this package: the client's conversation goes on without this answer
+            say(logger, logging.ERROR, "mcp_tool_failed", tool=name, error=error, trace=True)
             return Told(f"Not done: the memory failed ({type(error).__name__}). Go on without it.", refused=True)
         return Told(answer.text, refused=answer.status == "error")
 

@@ -10,10 +10,12 @@ from langchain_core.tools import BaseTool, ToolException
 from pydantic import BaseModel, Field
 
 from langmem_tiers.errors import MemoryClosed, MemoryTiersError, MissingUser, StorageError
+from langmem_tiers.graphs.runs import TAGS
 from langmem_tiers.integrations.tools import lines
 from langmem_tiers.integrations.tools.arguments import Injected
 from langmem_tiers.integrations.tools.calls import Call, Reach
 from langmem_tiers.integrations.tools.telling import told
+from langmem_tiers.telemetry.logs import say
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +47,8 @@ class MemoryTool(BaseTool):
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     handle_tool_error: Any = True
     handle_validation_error: Any = _invalid
+    tags: list[str] | None = Field(default_factory=lambda: [*TAGS, "tool"])
+    metadata: dict[str, Any] | None = Field(default_factory=lambda: {"memory_step": "tool"})
     reach: Reach = Field(exclude=True, repr=False)
 
     @abstractmethod
@@ -57,7 +61,7 @@ class MemoryTool(BaseTool):
             answer = self._answer(self.reach(config, runtime), arguments)
         except MemoryTiersError as error:
             level = logging.WARNING if isinstance(error, _FAULTS) else logging.INFO
-            logger.log(level, "memory_tool_refused tool=%s error=%s: %s", self.name, type(error).__name__, error)
+            say(logger, level, "memory_tool_refused", tool=self.name, error=error, reason=error)
             raise ToolException(told(error)) from error
         return answer.text, dict(answer.artifact)
 

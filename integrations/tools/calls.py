@@ -10,7 +10,7 @@ from langchain_core.runnables.config import ensure_config
 from langgraph.prebuilt import ToolRuntime
 
 from langmem_tiers.graphs.identity import Scope, SpaceChoice, current_runtime, resolve_scope
-from langmem_tiers.graphs.messages import peek, read_messages
+from langmem_tiers.graphs.messages import kept_in, read_messages
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
@@ -38,7 +38,7 @@ def of_run(memory: "Memory", space: SpaceChoice | None) -> Reach:
 
     def reach(config: RunnableConfig | None, injected: Any) -> Call:
         state = _state(injected)
-        remembered = peek(state, "memory_scope")
+        remembered = kept_in(state, "memory_scope")
         scope = resolve_scope(ensure_config(config), _runtime(injected), remembered=remembered, space=space)
         return Call(space=memory.space(scope.space), scope=scope, messages=read_messages(state))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated
 from uuid import uuid4
 
@@ -17,13 +16,10 @@ if TYPE_CHECKING:
 
     from langmem_tiers.memory import Memory
 
-_EXTRAS = ("openai", "anthropic", "ollama")
 RerankOption = Annotated[
     str | None,
     typer.Option(metavar="MODEL", help="A chat model that picks the best of what is found, such as openai:gpt-5-mini."),
 ]
-# As LangChain names it when it is missing.
-_PACKAGE = re.compile(r"langchain-([\w-]+)")
 
 
 def register(app: typer.Typer) -> None:
@@ -60,8 +56,8 @@ def chat_model(name: str | None) -> BaseChatModel:
 
     try:
         model = model_or_offline(name)
-    except Exception as error:  # whatever a provider's client finds missing: its package, a key, an address
-        print_error(f"The model {name!r} can not be used: {_reason(str(name), error)}")
+    except (MemoryTiersError, ImportError) as error:
+        print_error(f"The model {name!r} can not be used: {shortened(str(error), 600)}")
         raise typer.Exit(1) from error
     if isinstance(model, OfflineResponder):
         print_text("No --model given: what answers is no model, it quotes what was recalled.")
@@ -71,20 +67,6 @@ def chat_model(name: str | None) -> BaseChatModel:
 def reranking_model(name: str | None) -> BaseChatModel | None:
     """The model of a name that was given with `--rerank`, if one was."""
     return chat_model(name) if name else None
-
-
-def _reason(name: str, error: Exception) -> str:
-    if isinstance(error, ImportError):
-        package = _PACKAGE.search(str(error))
-        extra = package[1] if package else name.partition(":")[0]
-        if extra in _EXTRAS:
-            return f"its package is not installed. Install it with: pip install 'langmem-tiers[{extra}]'."
-    elif "model_provider" in str(error):
-        return (
-            "nobody is known to provide it. Name it as provider:model, such as openai:gpt-5-mini, and install the "
-            "provider's extra: pip install 'langmem-tiers[openai]' (or anthropic, ollama)."
-        )
-    return shortened(f"{type(error).__name__}: {error}", 300)
 
 
 def _converse(model: BaseChatModel, memory: Memory, *, user: str, thread: str, show: bool) -> None:

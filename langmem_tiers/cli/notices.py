@@ -6,19 +6,16 @@ import logging
 
 from langmem_tiers.cli.terminal import print_error
 
-_EVERY_RECORD_HAS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
-
 
 class _OnStandardError(logging.Handler):
-    """Prints an event and its values on one line; a warning that was printed already is not printed again."""
+    """Prints an event with its fields on one line; a warning that was printed already is not printed again."""
 
     def __init__(self, level: int) -> None:
         super().__init__(level)
         self.printed: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        values = (f"{name}={value}" for name, value in vars(record).items() if name not in _EVERY_RECORD_HAS)
-        line = " ".join([record.getMessage(), *values])
+        line = record.getMessage()
         if line in self.printed and record.levelno < logging.ERROR:
             return
         self.printed.add(line)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,7 +28,7 @@ _NAMED_USERS = 10
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Target:
-    """The options given before the command: the memory folder, the user, and whether a script is reading.
+    """The options given before the command: the memory folder, the user, its embedder, and whether a script is reading.
 
     `path` None means $LANGMEM_TIERS_PATH or the user's data folder, as in `Memory.open`.
     """
@@ -36,13 +36,14 @@ class Target:
     path: Path | None = None
     user: str | None = None
     json: bool = False
+    embedder: str | None = "minilm"
 
     @contextmanager
     def memory(self, *, reranker: BaseChatModel | None = None) -> Iterator[Memory]:
         """The memory, open for one command; the folder is made if there is none."""
         from langmem_tiers.memory import Memory
 
-        with Memory.open(self.path, reranker=reranker) as memory:
+        with Memory.open(self.path, embedder=self.embedder, reranker=reranker) as memory:
             yield memory
 
     @contextmanager
@@ -66,7 +67,8 @@ class Target:
                 f"There is no memory at {folder}.",
                 way_out="Name its folder before the command: langmem-tiers --path FOLDER …",
             )
-        with Memory.open(folder, reranker=reranker, settings=settings, background=False) as memory:
+        options: dict[str, Any] = {"embedder": self.embedder, "reranker": reranker, "settings": settings}
+        with Memory.open(folder, background=False, **options) as memory:
             yield memory
 
     def space_name(self) -> str:

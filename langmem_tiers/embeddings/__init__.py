@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from langmem_tiers.embeddings.base import Embedder
 from langmem_tiers.embeddings.chunking import split
@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 __all__ = ["Embedder", "resolve", "split"]
 
 
-def resolve(embedder: Embedder | Embeddings | Literal["minilm"] | None) -> Embedder | None:
+def resolve(embedder: Embedder | Embeddings | str | None) -> Embedder | None:
     """The embedder that is meant; None means keyword search only. Loads and downloads nothing.
 
     Raises:
-        InvalidSettings: it is none of these.
+        InvalidSettings: it is none of these, or a name that nobody is known to provide.
+        MissingExtra: it is named, and a package for it is not installed.
     """
     if embedder is None:
         return None
@@ -26,9 +27,19 @@ def resolve(embedder: Embedder | Embeddings | Literal["minilm"] | None) -> Embed
         from langmem_tiers.embeddings.minilm import MiniLM
 
         return MiniLM()
+    if isinstance(embedder, str):
+        return _wrap(_named(embedder))
     if isinstance(embedder, type):  # a class has the methods too, and would fail at the first text
         raise _unusable(embedder)
     return _wrap(embedder)
+
+
+def _named(name: str) -> Embeddings:
+    if ":" not in name:
+        raise _unusable(name)
+    from langmem_tiers.embeddings.named import named
+
+    return named(name)
 
 
 def _wrap(embedder: Embedder | Embeddings) -> Embedder:
@@ -44,5 +55,6 @@ def _wrap(embedder: Embedder | Embeddings) -> Embedder:
 def _unusable(given: object) -> InvalidSettings:
     return InvalidSettings(
         f"{given!r} is no embedder.",
-        way_out="Give 'minilm', a LangChain Embeddings object, or None for keyword search only.",
+        way_out="Give 'minilm', a name such as 'openai:text-embedding-3-small', a LangChain Embeddings object, or None "
+        "for keyword search only.",
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from langmem_tiers.embeddings.base import Embedder
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
+from langmem_tiers.telemetry import figures, tracing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,7 +50,10 @@ class CountingEmbedder:
 
     def _told(self, texts: Sequence[str], embed: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:
         try:
-            vectors = embed()
+            with tracing.step("embed") as span:
+                figures.embedding(span, self.name, len(texts))
+                vectors = embed()
+                figures.embedding(span, self.name, len(texts), vectors.shape[-1])
         except (EmbeddingUnavailable, InvalidVector):
             self._count(texts, True)
             raise

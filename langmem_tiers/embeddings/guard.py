@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from langmem_tiers.embeddings.base import Embedder
 from langmem_tiers.embeddings.counting import Count, CountingEmbedder
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
+from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -65,13 +66,17 @@ class GuardedEmbedder:
             level = logging.DEBUG if health.warned else logging.WARNING
             health.warned = True
             health.reason = error.message
-        log.log(level, "embedding_unavailable recall=keywords_only reason=%s", error)
+        model = self.inner.name
+        say(log, level, "embedding_unavailable", recall="keywords_only", model=model, error=error, reason=error)
 
     def works(self) -> None:
         """Note a success: the next failure is news again."""
         health = self._health
         with health.lock:
+            failed = health.warned
             health.pause, health.again_at, health.warned = _FIRST_PAUSE, 0.0, False
+        if failed:
+            say(log, logging.INFO, "embedding_available", model=self.inner.name)
 
 
 class NoEmbedder:

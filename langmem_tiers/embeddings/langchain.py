@@ -10,9 +10,13 @@ from numpy.typing import NDArray
 
 from langmem_tiers.embeddings.vectors import unit
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
+from langmem_tiers.telemetry.logs import without_quotes
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
+
+# Of an error's message, what goes into ours.
+_MESSAGE = 300
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")
@@ -65,7 +69,9 @@ class LangChainEmbedder:
         # Each provider has exceptions of its own and no common base: whatever its call raises is foreign, and is
         # passed on as one type with its cause. Nothing of this package runs inside the call.
         except Exception as error:
-            raise EmbeddingUnavailable(f"The embedder {self.name} failed: {type(error).__name__}: {error}.") from error
+            sent = [given] if isinstance(given, str) else given
+            said = without_quotes(error, sent, _MESSAGE)  # type: ignore[arg-type]
+            raise EmbeddingUnavailable(f"The embedder {self.name} failed: {said}.") from error
 
     def _rows(self, given: Any, expected: int) -> list[Any]:
         try:

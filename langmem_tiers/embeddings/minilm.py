@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from langmem_tiers.embeddings.vectors import unit
 from langmem_tiers.errors import EmbeddingUnavailable
+from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
 
@@ -168,7 +169,7 @@ def _download(folder: Path) -> None:
     fetcher = ONNXMiniLM_L6_V2()
     fetcher.DOWNLOAD_PATH = folder
     fetcher.tqdm = partial(fetcher.tqdm, disable=True)  # a library draws no progress bar into its caller's terminal
-    log.info("model_download_started folder=%s", str(folder))
+    say(log, logging.INFO, "model_download_started", folder=folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / "download.lock"):  # two processes would write one archive

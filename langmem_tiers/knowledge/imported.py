@@ -50,12 +50,15 @@ def take_in(space: Space, foreign: Foreign) -> Became:
     memory = space.memory
     new = _new(space, foreign)
     with memory.use(space.name) as store:
+        with store.reading() as connection:
+            if _is_known(Ledger(connection, store.key, to_millis(memory.clock())), new):
+                return "known"
         near = nearby.look(store, [new.content], nearby.by_words)
-    with memory.use(space.name) as store, store.writing() as connection:
-        ledger = Ledger(connection, store.key, to_millis(memory.clock()))
-        became = _landed(ledger, new, near, memory.settings.knowledge.merge_similarity)
-        if became in ("saved", "merged"):
-            _date(ledger, new.id, foreign)
+        with store.writing() as connection:
+            ledger = Ledger(connection, store.key, to_millis(memory.clock()))
+            became = _landed(ledger, new, near, memory.settings.knowledge.merge_similarity)
+            if became in ("saved", "merged"):
+                _date(ledger, new.id, foreign)
     if became in ("saved", "merged"):
         memory.wake(space.name)
     return became
@@ -80,12 +83,17 @@ def _new(space: Space, foreign: Foreign) -> NewEntry:
 
 
 def _landed(ledger: Ledger, new: NewEntry, near: Nearby, least: float) -> Became:
-    if ledger.read(new.id) is not None or landing.twin(ledger, new.content, project=None, agent=None) is not None:
+    if _is_known(ledger, new):
         return "known"
     if tombstones.among(ledger.connection, ledger.space, "entry", {forgetting.key(new.content)}):
         return "deleted"
     landed = landing.settle(ledger, new, (), near.of(ledger, new.content), least=least)
     return "merged" if landed.outcome == "merged" else "saved"
+
+
+def _is_known(ledger: Ledger, new: NewEntry) -> bool:
+    """Whether it came before, whatever became of it, or an entry says the very same, whether it holds or not."""
+    return ledger.read(new.id) is not None or landing.twin(ledger, new.content, project=None, agent=None) is not None
 
 
 def _date(ledger: Ledger, entry_id: str, foreign: Foreign) -> None:

@@ -14,8 +14,10 @@ from langmem_tiers.llm.asking import Outcome, Question, asking
 from langmem_tiers.llm.booking import Booking
 from langmem_tiers.llm.calling import Call, Failed
 from langmem_tiers.llm.guarded_model import GuardedModel, guarded
-from langmem_tiers.llm.threads import afinished, finished, in_thread
+from langmem_tiers.llm.runs import parents
+from langmem_tiers.llm.threads import Stop, afinished, finished, in_thread
 from langmem_tiers.llm.usage_book import UsageBook
+from langmem_tiers.telemetry import figures, tracing
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -56,6 +58,7 @@ class ModelAsker:
         session: str | None = None,
         timeout: float | None = None,
         output_tokens: int | None = None,
+        stop: Stop | None = None,
     ) -> Answer[T]:
         """The object that the model replies with, or why there is none.
 
@@ -66,14 +69,16 @@ class ModelAsker:
             session: The conversation whose budget it counts against; None for none.
             timeout: Seconds after which nobody waits any more, repairs included, instead of the setting.
             output_tokens: Longest reply asked for, instead of the setting.
+            stop: Whether nobody waits for the reply any more; asked some times a second.
 
         Raises:
             StorageError: a call could not be booked, and was not made.
         """
         if refused := self._refused():
             return Answer(failure="resting", reason=f"resting: {refused}")
-        attempt = self._attempt(schema, prompt, source, session, timeout, output_tokens)
-        return self._answer(attempt.run(), attempt.booking)
+        attempt = self._attempt(schema, prompt, source, session, timeout, output_tokens, stop)
+        with tracing.step("ask") as span:
+            return self._told(span, source, self._answer(attempt.run(), attempt.booking), output_tokens)
 
     async def aask(
         self,
@@ -84,20 +89,27 @@ class ModelAsker:
         session: str | None = None,
         timeout: float | None = None,
         output_tokens: int | None = None,
+        stop: Stop | None = None,
     ) -> Answer[T]:
         """`ask`, while the event loop goes on."""
         if refused := self._refused():
             return Answer(failure="resting", reason=f"resting: {refused}")
-        attempt = self._attempt(schema, prompt, source, session, timeout, output_tokens)
-        return self._answer(await attempt.arun(), attempt.booking)
+        attempt = self._attempt(schema, prompt, source, session, timeout, output_tokens, stop)
+        with tracing.step("ask") as span:
+            return self._told(span, source, self._answer(await attempt.arun(), attempt.booking), output_tokens)
+
+    def _told(self, span: tracing.Noting, source: str, answer: Answer[T], output_tokens: int | None) -> Answer[T]:
+        model, longest = self._model, output_tokens or self._settings.output_tokens
+        figures.question(span, source, model.name, answer, provider=model.provider, longest=longest)
+        return answer
 
     def _refused(self) -> str:
         """Why nothing is asked now, empty where something may be."""
         seconds = self.resting()
         return f"{seconds:.0f} s more after {self._model.breaker.reason}" if seconds else ""
 
-    def _longest(self, timeout: float | None) -> float:
-        """Seconds that one question may take."""
+    def longest(self, timeout: float | None = None) -> float:
+        """Seconds that one question may take, repairs included."""
         return self._settings.timeout_seconds if timeout is None else timeout
 
     def _attempt(
@@ -108,9 +120,10 @@ class ModelAsker:
         session: str | None,
         timeout: float | None,
         output_tokens: int | None,
+        stop: Stop | None,
     ) -> _Attempt[T]:
         tokens = output_tokens or self._settings.output_tokens
-        seconds = self._longest(timeout)
+        seconds = self.longest(timeout)
         until = monotonic() + seconds
         booking = Booking(
             self._usage,
@@ -124,7 +137,7 @@ class ModelAsker:
         question = Question(
             schema=schema, prompt=prompt, model=self._model, tokens=tokens, left=lambda: until - monotonic()
         )
-        return _Attempt(question=question, booking=booking, source=source, seconds=seconds)
+        return _Attempt(question=question, booking=booking, source=source, seconds=seconds, stop=stop)
 
     def _answer(self, result: T | Failed, booking: Booking) -> Answer[T]:
         """The result with what it took; the model's health is noted."""
@@ -150,6 +163,7 @@ class _Attempt(Generic[T]):
     booking: Booking
     source: str
     seconds: float
+    stop: Stop | None
 
     def run(self) -> T | Failed:
         steps = asking(self.question)
@@ -178,8 +192,8 @@ class _Attempt(Generic[T]):
             return refused
         outcome: Outcome = self._too_late()
         try:
-            running = in_thread(partial(call.made, self.source))
-            if finished(running, self.question.left()):
+            running = in_thread(partial(call.made, self.source, parents()))
+            if finished(running, self.question.left(), self.stop):
                 outcome = running.result()
         finally:
             self.booking.settle(call, outcome)
@@ -192,8 +206,8 @@ class _Attempt(Generic[T]):
             return refused
         outcome: Outcome = self._too_late()
         try:
-            running = in_thread(partial(call.made, self.source))
-            if await afinished(running, self.question.left()):
+            running = in_thread(partial(call.made, self.source, parents()))
+            if await afinished(running, self.question.left(), self.stop):
                 outcome = running.result()
         finally:
             await asyncio.to_thread(self.booking.settle, call, outcome)

@@ -12,6 +12,7 @@ from langmem_tiers.llm.usage_book import UsageBook, cost_micros
 from langmem_tiers.recall.tokens import estimate
 from langmem_tiers.settings import BudgetSettings
 from langmem_tiers.storage.usages import Usage, UsageKey
+from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ class Booking:
             self._book.add(self._key, took - self._expected(call))
         except StorageError as error:
             # The reply is there and has been paid for; what stays booked is too much, never too little.
-            log.warning("usage_not_corrected source=%s reason=%s", self._key.source, error)
+            say(log, logging.WARNING, "usage_not_corrected", source=self._key.source, error=error, reason=error)
 
     def _expected(self, call: Call) -> Usage:
         return self._usage(1, estimate(call.sent), self._longest)

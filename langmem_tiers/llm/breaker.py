@@ -6,6 +6,8 @@ import logging
 import threading
 from datetime import datetime, timedelta
 
+from langmem_tiers.telemetry.logs import say
+
 log = logging.getLogger(__name__)
 
 _LONGEST_REST = timedelta(hours=1)
@@ -43,12 +45,16 @@ class Breaker:
             if self._failures >= self._most and not self._left(now):  # else another asked at the same time, and failed
                 self._since, self._until = now, now + self._rest
                 self._rest = min(self._rest * 2, max(_LONGEST_REST, self._first_rest))
-        log.log(level, "model_unavailable work=without_model reason=%s", reason)
+            rest = round(self._left(now))
+        say(log, level, "model_unavailable", work="without_model", rest=rest or None, reason=reason)
 
     def works(self) -> None:
         """Note a success: the next failure is news again."""
         with self._lock:
+            failures = self._failures
             self._failures, self._rest, self._since, self._until = 0, self._first_rest, None, None
+        if failures:
+            say(log, logging.INFO, "model_available", failures=failures)
 
     def _left(self, now: datetime) -> float:
         # A clock that was put back must not make a rest of minutes one of days.

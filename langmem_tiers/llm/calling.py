@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from langmem_tiers.llm.answers import Failure, Prompt
+from langmem_tiers.llm.runs import run_config
 from langmem_tiers.recall.tokens import estimate
+from langmem_tiers.telemetry.logs import without_quotes
 
 if TYPE_CHECKING:
-    from langchain_core.runnables import Runnable, RunnableConfig
+    from langchain_core.runnables import Runnable
 
-# LangGraph's word for a model whose tokens are not those of the agent.
-_NOT_STREAMED = "nostream"
 # Of an error's message, what goes into a reason.
 _MESSAGE = 200
 _PAUSE = 1.0
@@ -42,17 +42,17 @@ class Call:
     sent: str
     pause: float = 0.0
 
-    def made(self, source: str) -> Reply | Failed:
+    def made(self, source: str, callbacks: Any = None) -> Reply | Failed:
         """What the provider gives; nothing that its client raises comes through."""
         from langchain_core.messages import HumanMessage, SystemMessage
 
-        named: RunnableConfig = {"run_name": source, "tags": [source, _NOT_STREAMED]}
+        named = run_config(source, callbacks)
         messages = [SystemMessage(self.prompt.system), HumanMessage(self.prompt.user)]
         try:
             return self._counted(_reply(self.model.invoke(messages, named)))
         except BaseException as error:  # noqa: BLE001 - clients raise what they like; in this thread nobody interrupts
             reply = _unparsed(error)
-            return _failed(error) if reply is None else self._counted(reply)
+            return _failed(error, self.prompt) if reply is None else self._counted(reply)
 
     def _counted(self, reply: Reply) -> Reply:
         """The reply with an estimate where the provider does not tell."""
@@ -162,12 +162,12 @@ def _number(told: object) -> int:
     return told if isinstance(told, int) and told > 0 else 0
 
 
-def _failed(error: BaseException) -> Failed:
+def _failed(error: BaseException, prompt: Prompt) -> Failed:
     name, status = type(error).__name__, _status(error)
     busy = status == 429 or (status or 0) in _AT_FAULT or bool(_BUSY.search(f"{name} {error}"))
     return Failed(
         failure="timeout" if "Timeout" in name else "error",
-        reason=f"{name}: {str(error)[:_MESSAGE]}",
+        reason=without_quotes(error, (prompt.user,), _MESSAGE),
         retry_after=_retry_after(error) if busy else None,
         unsupported=status in _UNSUPPORTED or isinstance(error, NotImplementedError | TypeError | ValueError),
     )

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from langmem_tiers.errors import InvalidSettings
 from langmem_tiers.llm.breaker import Breaker
+from langmem_tiers.telemetry.figures import provider_of
+from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.runnables import Runnable
 
     from langmem_tiers.settings import ModelSettings
+
+log = logging.getLogger(__name__)
 
 # What providers' classes call their name, and the length of a reply.
 _NAMES = ("model_name", "model", "model_id", "deployment_name")
@@ -28,6 +33,7 @@ class GuardedModel:
     def __init__(self, model: BaseChatModel, settings: ModelSettings) -> None:
         self._model = model
         self.name = model_name(model)
+        self.provider = provider_of(model)
         self.breaker = Breaker(settings.failures, settings.rest_seconds)
         self._in_words: set[str] = set()
 
@@ -46,7 +52,8 @@ class GuardedModel:
             return None
         try:
             return self._limited(tokens).with_structured_output(schema, include_raw=True)  # type: ignore[attr-defined, no-any-return]
-        except Exception:  # noqa: BLE001 - says that it has no such thing in as many ways as there are providers
+        except Exception as error:  # noqa: BLE001 - there are as many ways to say this as there are providers
+            say(log, logging.DEBUG, "structured_output_missing", model=self.name, error=error)
             self.ask_in_words(schema)
             return None
 

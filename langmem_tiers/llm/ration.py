@@ -26,8 +26,9 @@ class RationedAsker(ModelAsker):
         self._seconds = seconds
         self._until = monotonic() + seconds
 
-    def _longest(self, timeout: float | None) -> float:
-        return min(super()._longest(timeout), max(0.0, self._until - monotonic()))
+    def longest(self, timeout: float | None = None) -> float:
+        """Seconds that one question may take: no more than are left."""
+        return min(super().longest(timeout), max(0.0, self._until - monotonic()))
 
     def _refused(self) -> str:
         if self._calls.left == 0:

@@ -9,6 +9,7 @@ from langmem_tiers.errors import StorageError
 from langmem_tiers.storage import usages
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.usages import Usage, UsageKey
+from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +51,6 @@ class UsageTally:
                 for key, took in counted.items():
                     usages.add(connection, database.space, key, took)
         except StorageError as error:
-            log.warning("usage_not_booked space=%s reason=%s", space, error)
+            say(log, logging.WARNING, "usage_not_booked", space=space, error=error, reason=error)
             for key, took in counted.items():
                 self.add(space, key, took)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from langmem_tiers.recall.pipeline import Recall
 from langmem_tiers.recall.request import RecallRequest
+from langmem_tiers.telemetry import figures
 
 if TYPE_CHECKING:
     from langmem_tiers.space import Space
-    from langmem_tiers.types import RecalledItem
+    from langmem_tiers.types import Recalled, RecalledItem
 
 _ENDLESS = 10**9
 # A single word is a query here, and who looks on purpose has other ways to what is known besides.
@@ -51,7 +52,11 @@ def drawers(
         settings=settings,
         fade_days=memory.settings.dream.fade_days,
     )
-    kept = memory.settings.storage.receipts_kept
+    return figures.recall(space.name, lambda: _looked(space, request)).items
+
+
+def _looked(space: Space, request: RecallRequest) -> Recalled:
+    memory, kept = space.memory, space.memory.settings.storage.receipts_kept
     with memory.use(space.name) as store:
         embedder = memory.embedder_of(space.name)
-        return Recall(request, (), own=store, embedder=embedder, count_tokens=len, receipts_kept=kept).run().items
+        return Recall(request, (), own=store, embedder=embedder, count_tokens=len, receipts_kept=kept).run()

@@ -204,8 +204,7 @@ class Recall:
     def _before(self, sources: Sequence[Snapshot], ranked: Sequence[Found]) -> Before:
         """What the window shows, and the blocks of its other messages; of the whole session where none is given."""
         request, own = self._request, sources[0]
-        repeated = asked_again.find(sources, ranked, self._query)
-        before = Before(query_hash=self._query.content_hash, asked_again=repeated)
+        before = Before(query_hash=self._query.content_hash, asked_again=asked_again.find(sources, ranked, self._query))
         if request.session is None and request.window is None:
             return before
         call = {"session": request.session, "messages": request.window, "but": request.message_id}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 SOURCE = "memory_rerank"
 """What the usage of rerankers is booked under."""
@@ -50,13 +50,14 @@ class Unclear:
 class Attempt:
     """What one attempt has taken so far; tokens are None until a provider tells.
 
-    `given_up` is set by who waited: nothing more is to be asked then.
+    `given_up` is set by who waited: nothing more is to be asked then. `callbacks` are those of the run that it is in.
     """
 
     calls: int = 0
     input_tokens: int | None = None
     output_tokens: int | None = None
     given_up: bool = False
+    callbacks: Any = None
 
     def count_tokens(self, given: int | None, made: int | None) -> None:
         """Add the tokens of a call, as far as they are known."""

@@ -7,13 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from langmem_tiers.llm.guarded_model import model_name
+from langmem_tiers.llm.runs import run_config
 from langmem_tiers.recall import rerank_prompt
 from langmem_tiers.recall.rerank import SOURCE, Attempt, Passage, Places, Question, Unclear
 from langmem_tiers.recall.rerank_prompt import Prompt
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
-    from langchain_core.runnables import RunnableConfig
 
 
 class ByChatModel:
@@ -35,8 +35,8 @@ class ByChatModel:
         if attempt.given_up:
             return ""
         attempt.calls += 1
-        named: RunnableConfig = {"run_name": SOURCE, "tags": [SOURCE]}
-        reply = self._model.invoke([SystemMessage(prompt.system), HumanMessage(prompt.user)], named)
+        messages = [SystemMessage(prompt.system), HumanMessage(prompt.user)]
+        reply = self._model.invoke(messages, run_config(SOURCE, attempt.callbacks))
         usage = getattr(reply, "usage_metadata", None) or {}
         attempt.count_tokens(usage.get("input_tokens"), usage.get("output_tokens"))
         return reply if isinstance(reply, str) else str(reply.text)

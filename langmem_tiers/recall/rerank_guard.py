@@ -10,12 +10,15 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from langmem_tiers.errors import InvalidSettings
+from langmem_tiers.llm.runs import parents
 from langmem_tiers.llm.threads import finished, in_thread
-from langmem_tiers.recall.rerank import Attempt, Passage, Places, Question, Ranker, Unclear
+from langmem_tiers.recall.rerank import SOURCE, Attempt, Passage, Places, Question, Ranker, Unclear
 from langmem_tiers.recall.rerank_chat import ByChatModel
 from langmem_tiers.recall.rerank_compressor import ByCompressor
 from langmem_tiers.recall.tokens import estimate
 from langmem_tiers.storage.usages import Usage
+from langmem_tiers.telemetry import figures, tracing
+from langmem_tiers.telemetry.logs import say, without_quotes
 
 if TYPE_CHECKING:
     from langchain_core.documents import BaseDocumentCompressor
@@ -68,9 +71,11 @@ class GuardedReranker:
         """The best `how.keep` passages, or why there are none; nobody is asked while it rests after a failure."""
         if monotonic() < self._again_at:
             return Reranked(reason=f"{self._reason}, not asked again yet")
-        attempt = Attempt()
-        outcome = self._attempt(question, passages, how, attempt)
-        took = _taken(attempt, question, passages, failed=isinstance(outcome, Unclear))
+        attempt = Attempt(callbacks=parents())
+        with tracing.step("ask") as span:
+            outcome = self._attempt(question, passages, how, attempt)
+            took = _taken(attempt, question, passages, failed=isinstance(outcome, Unclear))
+            figures.rerank(span, SOURCE, self.name, took, "error" if isinstance(outcome, Unclear) else None)
         if isinstance(outcome, Unclear):
             return Reranked(reason=outcome.reason, usage=attempt.usage(), took=took)
         return Reranked(places=outcome, usage=attempt.usage(), took=took)
@@ -82,7 +87,8 @@ class GuardedReranker:
             running = in_thread(lambda: self._ranker.rank(question, passages, how.keep, attempt))
             outcome = running.result() if finished(running, how.timeout_seconds) else None
         except Exception as error:  # noqa: BLE001 - each provider's client raises what it likes, with no common base
-            return self._failed(f"{type(error).__name__}: {error}"[:_MESSAGE])
+            sent = (question.text, *(passage.text for passage in passages))
+            return self._failed(without_quotes(error, sent, _MESSAGE))
         if outcome is None:
             attempt.given_up = True
             return self._failed(f"timed out after {how.timeout_seconds:g} s")
@@ -98,7 +104,7 @@ class GuardedReranker:
             level = logging.DEBUG if self._warned else logging.WARNING
             self._warned = True
             self._reason = reason
-        log.log(level, "reranker_unavailable recall=fused_order reason=%s", reason)
+        say(log, level, "reranker_unavailable", recall="fused_order", model=self.name, reason=reason)
         return Unclear(reason)
 
     def _works(self) -> None:

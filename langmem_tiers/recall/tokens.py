@@ -12,6 +12,8 @@ import re
 import threading
 from collections.abc import Callable
 
+from langmem_tiers.telemetry.logs import say
+
 log = logging.getLogger(__name__)
 
 # Characters a token, on average, in English text; other scripts with an alphabet take fewer.
@@ -40,7 +42,7 @@ class TokenCounter:
         try:
             encoding = tiktoken.get_encoding(self._encoding)
         except (OSError, ValueError) as error:
-            log.info("token_tables_unavailable encoding=%s reason=%s", self._encoding, str(error))
+            say(log, logging.INFO, "token_tables_unavailable", encoding=self._encoding, error=error, reason=error)
             return
         self._encode = encoding.encode_ordinary
 

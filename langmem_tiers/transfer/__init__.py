@@ -1,19 +1,43 @@
-"""Bringing conversations in from files: the readers, and the import that replays what they read."""
+"""Bringing in conversations and memories from files: the readers, and the import that stores what they read."""
 
-from langmem_tiers.transfer.formats import FORMATS, Format, guess_format, read_conversations
-from langmem_tiers.transfer.importing import ImportReport, Track, import_conversations
-from langmem_tiers.transfer.records import Entry, ImportedMessage, ImportedSession, LineProblem
+from langmem_tiers.transfer.formats import FORMATS, Format, guess_format, read_conversations, read_records
+from langmem_tiers.transfer.importing import (
+    ImportReport,
+    Refusal,
+    Track,
+    import_conversations,
+    import_records,
+    survey,
+)
+from langmem_tiers.transfer.records import (
+    Entry,
+    ImportedDocument,
+    ImportedFact,
+    ImportedMessage,
+    ImportedSession,
+    LeftBehind,
+    LineProblem,
+    Record,
+)
 
 __all__ = [
     "FORMATS",
     "Entry",
     "Format",
     "ImportReport",
+    "ImportedDocument",
+    "ImportedFact",
     "ImportedMessage",
     "ImportedSession",
+    "LeftBehind",
     "LineProblem",
+    "Record",
+    "Refusal",
     "Track",
     "guess_format",
     "import_conversations",
+    "import_records",
     "read_conversations",
+    "read_records",
+    "survey",
 ]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from langmem_tiers.transfer.json_text import Malformed
 from langmem_tiers.transfer.records import ImportedRole
 
+# Numbers of seconds below this are seconds, those above are in a smaller unit.
+_LATEST = 1e11
+_UNITS = (1, 1_000, 1_000_000)
+_NUMERIC = re.compile(r"-?\d{9,}(\.\d+)?|-?\d+\.\d+")
 _ROLES: Mapping[str, ImportedRole] = {"user": "user", "assistant": "assistant"}
 
 
@@ -57,6 +62,39 @@ def iso_time(value: str, name: str) -> datetime:
         return as_utc(moment)
     except (ValueError, OverflowError) as error:
         raise Malformed(f"'{name}' is no ISO 8601 time: {value[:40]!r}") from error
+
+
+def when(value: object, name: str) -> datetime | None:
+    """The moment that another program wrote in one of the usual ways; None for nothing.
+
+    ISO 8601, or a number of seconds, milliseconds or microseconds since 1970. Without a zone it is taken as UTC.
+    """
+    if value is None or value == "":
+        return None
+    if isinstance(value, str) and not _NUMERIC.fullmatch(value.strip()):
+        return iso_time(value.strip(), name)
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise Malformed(f"'{name}' is {_kind(value)}, expected a time")
+    try:
+        number = float(value)
+        # Seconds until the year 5138, milliseconds until then, else microseconds.
+        return datetime.fromtimestamp(next(number / unit for unit in _UNITS if abs(number / unit) < _LATEST), UTC)
+    except (ValueError, OverflowError, OSError, StopIteration) as error:
+        raise Malformed(f"'{name}' is no time: {str(value)[:40]!r}") from error
+
+
+def some_text(entry: Mapping[str, object], *names: str) -> str | None:
+    """The first text under one of these names that is not blank; None where there is none that can be stored."""
+    for name in names:
+        value = entry.get(name)
+        if isinstance(value, str) and value.strip():
+            return _storable(value, name)
+    return None
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """The texts of a list that are not blank; none for anything else."""
+    return tuple(each for each in value if isinstance(each, str) and each.strip()) if isinstance(value, list) else ()
 
 
 def as_utc(moment: datetime) -> datetime:

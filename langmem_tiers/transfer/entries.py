@@ -24,10 +24,15 @@ def entries(path: Path, expected: str) -> Iterator[tuple[int, object | LineProbl
     if start not in ("[", "{"):
         raise unreadable(path, expected, "it begins with neither a JSON list nor a JSON object")
     with reading(path, expected) as stream:
-        yield from _of_list(path, expected, stream) if start == "[" else _of_lines(stream)
+        yield from list_entries(path, expected, stream) if start == "[" else _of_lines(stream)
 
 
-def _of_list(path: Path, expected: str, stream: IO[bytes]) -> Iterator[tuple[int, object]]:
+def list_entries(path: Path, expected: str, stream: IO[bytes]) -> Iterator[tuple[int, object]]:
+    """Each element of a JSON list with its position from 1.
+
+    Raises:
+        UnreadableFile: it is none; what came before is given, and counted in the way out.
+    """
     position = 0
     try:
         with TextIOWrapper(stream, encoding="utf-8-sig") as text:

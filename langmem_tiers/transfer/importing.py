@@ -1,16 +1,38 @@
-"""Replaying conversations that were read from a file, session by session, as if they were held now with their dates."""
+"""Replaying conversations that were read from a file, session by session, as if they were held now with their dates.
+
+`import_conversations` hands them to whatever tracks them, such as the node of a graph; `import_records` stores all that
+a file holds in a memory, and `survey` counts what it would store.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from langmem_tiers.transfer.records import Entry, ImportedMessage, ImportedSession, LineProblem
+from langmem_tiers.errors import InvalidSpace
+from langmem_tiers.transfer.records import (
+    Entry,
+    ImportedDocument,
+    ImportedFact,
+    ImportedMessage,
+    ImportedSession,
+    LeftBehind,
+    LineProblem,
+    Record,
+)
+from langmem_tiers.transfer.spaces import Keepable, SpaceOf
+from langmem_tiers.transfer.storing import Kept, Storing, is_long
 from langmem_tiers.types import RejectedTurn, TrackReport
 
 if TYPE_CHECKING:
     from langchain_core.messages import AnyMessage
+
+    from langmem_tiers.settings import Settings
+
+# Facts that are not stored for a reason that is nobody's fault.
+_NOT_KEPT = {"deleted": "facts that were deleted here", "expired": "facts that hold no longer"}
 
 
 class Track(Protocol):
@@ -21,11 +43,21 @@ class Track(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Refusal:
+    """A fact or a document that was not stored: what, and why."""
+
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ImportReport:
     """What an import did.
 
     `sessions` and `messages` were read; of the messages `stored` are new, `known` were there before and
-    `rejected` were refused by the memory. `problems` are parts of the file that could not be read.
+    `rejected` were refused by the memory. In the same way, of the `entries` and `documents` read, so many were stored
+    or known, and `refused` names the others. `left_behind` counts what is not to be remembered, by what it is.
+    `problems` are parts of the file that could not be read.
     """
 
     sessions: int
@@ -34,6 +66,27 @@ class ImportReport:
     known: int
     rejected: tuple[RejectedTurn, ...]
     problems: tuple[LineProblem, ...]
+    entries: int = 0
+    entries_stored: int = 0
+    entries_known: int = 0
+    documents: int = 0
+    documents_stored: int = 0
+    documents_known: int = 0
+    refused: tuple[Refusal, ...] = ()
+    left_behind: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def read(self) -> int:
+        """How many messages, entries and documents there were."""
+        return self.messages + self.entries + self.documents
+
+
+class Progress(NamedTuple):
+    """How far an import is: what was read, and how many messages, entries and documents are stored, now or before."""
+
+    read: int
+    messages: int
+    others: int
 
 
 def import_conversations(
@@ -66,6 +119,84 @@ def import_conversations(
     return tally.report()
 
 
+def import_records(
+    source: Iterable[Record],
+    *,
+    storing: Storing,
+    space: SpaceOf,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> ImportReport:
+    """Store all records of `source`; storing them again changes nothing.
+
+    Args:
+        source: what `read_records` gives.
+        storing: where to; see `Storing`.
+        space: names the space of a record.
+        on_progress: called after every record with the counts so far.
+
+    Raises:
+        MissingUser: nobody said whose a record is, and its format never says so.
+        UnreadableFile: the source turned out to be unreadable; what came before is stored.
+    """
+    tally = _Tally()
+    for record in source:
+        _take(record, tally, space, storing)
+        if on_progress is not None and not isinstance(record, LeftBehind | LineProblem):
+            on_progress(tally.progress())
+    return tally.report()
+
+
+def survey(source: Iterable[Record], *, space: SpaceOf, settings: Settings) -> ImportReport:
+    """What an import would read and where it would go; nothing is opened or stored.
+
+    Raises:
+        MissingUser, UnreadableFile: as for `import_records`.
+    """
+    tally = _Tally()
+    for record in source:
+        _take(record, tally, space, _Surveying(settings))
+    return tally.report()
+
+
+def _take(record: Record, tally: _Tally, space: SpaceOf, storing: Storing | _Surveying) -> None:
+    if isinstance(record, LineProblem):
+        tally.problems.append(record)
+    elif isinstance(record, LeftBehind):
+        tally.left_behind[record.what] += record.count
+    else:
+        try:
+            where = space(record)
+        except InvalidSpace as error:
+            tally.refuse(record, error.message)
+            return
+        _keep(record, tally, where, storing)
+
+
+def _keep(record: Keepable, tally: _Tally, where: str, storing: Storing | _Surveying) -> None:
+    if isinstance(record, ImportedSession):
+        tally.add(where, record, storing.session(record, where))
+    elif isinstance(record, ImportedFact):
+        tally.keep(record.fact_id, storing.fact(record, where))
+    else:
+        tally.keep(record.path, storing.document(record, where))
+
+
+class _Surveying:
+    """Stands in for `Storing` where nothing is to be stored."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def session(self, session: ImportedSession, _: str) -> TrackReport:
+        return TrackReport(session=session.session)
+
+    def fact(self, fact: ImportedFact, _: str) -> Kept:
+        return Kept(became="unknown", as_document=is_long(fact, self._settings))
+
+    def document(self, _: ImportedDocument, __: str) -> Kept:
+        return Kept(became="unknown", as_document=True)
+
+
 def as_messages(session: ImportedSession) -> list[AnyMessage]:
     """The session as LangChain messages that carry their ids, speakers and times."""
     return [_as_message(message) for message in session.messages]
@@ -84,25 +215,67 @@ class _Tally:
     """The report while it grows."""
 
     sessions: set[tuple[str, str]] = field(default_factory=set)
-    messages: int = 0
-    stored: int = 0
-    known: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    left_behind: Counter[str] = field(default_factory=Counter)
     rejected: list[RejectedTurn] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
     problems: list[LineProblem] = field(default_factory=list)
 
     def add(self, space: str, session: ImportedSession, tracked: TrackReport) -> None:
         self.sessions.add((space, session.session))
-        self.messages += len(session.messages)
-        self.stored += len(tracked.stored)
-        self.known += tracked.known
+        self.counts["messages"] += len(session.messages)
+        self.counts["stored"] += len(tracked.stored)
+        self.counts["known"] += tracked.known
         self.rejected.extend(tracked.rejected)
 
+    def keep(self, name: str, kept: Kept) -> None:
+        kind = "documents" if kept.as_document else "entries"
+        self.counts[kind] += 1
+        self.counts[f"{kind}_{kept.became}"] += 1
+        if kept.became == "refused":
+            self.refused.append(Refusal(what=_shown(name), reason=kept.reason))
+        elif kept.became in _NOT_KEPT:
+            self.left_behind[_NOT_KEPT[kept.became]] += 1
+
+    def refuse(self, record: Keepable, reason: str) -> None:
+        """A record that belongs nowhere."""
+        if isinstance(record, ImportedSession):
+            kind, count, name = "messages", len(record.messages), record.session
+        elif isinstance(record, ImportedFact):
+            kind, count, name = "entries", 1, record.fact_id
+        else:
+            kind, count, name = "documents", 1, record.path
+        self.counts[kind] += count
+        self.refused.append(Refusal(what=_shown(name), reason=reason))
+
+    def progress(self) -> Progress:
+        counts = self.counts
+        others = (f"{kind}_{became}" for kind in ("entries", "documents") for became in ("stored", "known"))
+        return Progress(
+            read=counts["messages"] + counts["entries"] + counts["documents"],
+            messages=counts["stored"] + counts["known"],
+            others=sum(counts[each] for each in others),
+        )
+
     def report(self) -> ImportReport:
+        counts = self.counts
         return ImportReport(
             sessions=len(self.sessions),
-            messages=self.messages,
-            stored=self.stored,
-            known=self.known,
+            messages=counts["messages"],
+            stored=counts["stored"],
+            known=counts["known"],
             rejected=tuple(self.rejected),
             problems=tuple(self.problems),
+            entries=counts["entries"],
+            entries_stored=counts["entries_stored"],
+            entries_known=counts["entries_known"],
+            documents=counts["documents"],
+            documents_stored=counts["documents_stored"],
+            documents_known=counts["documents_known"],
+            refused=tuple(self.refused),
+            left_behind=dict(self.left_behind),
         )
+
+
+def _shown(name: str) -> str:
+    return name.replace("\0", "/")[:120]

@@ -1,8 +1,9 @@
-"""What a reader yields: sessions of messages, and the problems it met on the way."""
+"""What a reader yields: sessions of messages, remembered facts, documents, and what it met on the way."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
@@ -30,19 +31,60 @@ class ImportedSession:
     """Messages of one session, in order.
 
     A session that is very long, or interleaved with others in its file, comes in several pieces of the same name.
-    `conversation` is what the session belongs to: a LoCoMo sample or a LongMemEval question.
+    `conversation` is what the session belongs to: a LoCoMo sample or a LongMemEval question. `user` is whose it is,
+    where the file says so, and `project` what it is about.
     """
 
     session: str
     messages: tuple[ImportedMessage, ...]
     conversation: str | None = None
+    user: str | None = None
+    project: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImportedFact:
+    """Something that another memory remembered, as it says it.
+
+    `source` names that memory, and `fact_id` the fact in it: the same each time it is read. Category, tags and
+    `metadata` are as they came; what can not be kept of them is left out when they are stored.
+    """
+
+    source: str
+    fact_id: str
+    content: str
+    user: str | None = None
+    category: str | None = None
+    tags: tuple[str, ...] = ()
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    expires_at: datetime | None = None
+    metadata: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImportedDocument:
+    """A text that is kept whole under a path. `identity` says that it is about who the user is."""
+
+    path: str
+    text: str
+    user: str | None = None
+    identity: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LeftBehind:
+    """Something that is not to be remembered, such as a hidden message: what, and how many of it."""
+
+    what: str
+    count: int = 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LineProblem:
     """Something in the file that was skipped, and why.
 
-    `line` is the line of a JSONL file; in a JSON list it is the position of the entry. Both count from 1.
+    `line` is the line of a JSONL file; elsewhere it is the position of the entry. Both count from 1.
     """
 
     line: int
@@ -50,3 +92,4 @@ class LineProblem:
 
 
 Entry = ImportedSession | LineProblem
+Record = ImportedSession | ImportedFact | ImportedDocument | LeftBehind | LineProblem

@@ -1,0 +1,107 @@
+"""A chat service for many users: one process, one memory, replies streamed as server-sent events.
+
+    pip install fastapi uvicorn
+    python examples/fastapi_service.py --port 8000
+
+    curl -N http://127.0.0.1:8000/chat/monday -H 'Authorization: Bearer alice-token' \
+        -H 'Content-Type: application/json' -d '{"text": "I moved to Lisbon in March."}'
+
+A reply is a task of the service, the response only listens to it: when a client leaves in mid-stream, the reply is
+still made to its end and stored. On SIGTERM no more clients are let in, replies under way are finished, and the memory
+is closed. The model is the one in $LANGMEM_TIERS_MODEL; without one it answers offline, by quoting its memory.
+"""
+
+import argparse
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+import uvicorn
+from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi.responses import StreamingResponse
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessageChunk
+from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import BaseModel, Field
+
+from langmem_tiers import Memory
+from langmem_tiers.graphs import AgentGraph, memory_agent
+from langmem_tiers.integrations import model_or_offline
+
+TOKENS = {"alice-token": "alice", "bob-token": "bob"}  # in place of your authentication
+LAST_REPLIES = 30.0  # seconds that a shutdown waits for replies nobody listens to any more
+
+Event = tuple[str, Any]
+logger = logging.getLogger(__name__)
+
+
+class Said(BaseModel):
+    """What a user says."""
+
+    text: str = Field(min_length=1, max_length=20_000)
+
+
+def user_of(given: Annotated[HTTPAuthorizationCredentials, Depends(HTTPBearer())]) -> str:
+    """Whose request it is: what the token says, and nothing else in the request."""
+    if given.credentials not in TOKENS:
+        raise HTTPException(401, "no such token")
+    return TOKENS[given.credentials]
+
+
+def service(folder: str | None = None, model: BaseChatModel | None = None) -> FastAPI:
+    @asynccontextmanager
+    async def open_memory(app: FastAPI) -> AsyncIterator[None]:
+        with Memory.open(folder) as memory:
+            app.state.agent = memory_agent(model or model_or_offline(), memory, checkpointer=InMemorySaver())
+            app.state.replies = set()
+            yield
+            if app.state.replies:
+                await asyncio.wait(app.state.replies, timeout=LAST_REPLIES)
+
+    app = FastAPI(lifespan=open_memory)
+
+    @app.post("/chat/{thread}")
+    async def chat(thread: str, said: Said, user: Annotated[str, Depends(user_of)], request: Request):
+        events: asyncio.Queue[Event | None] = asyncio.Queue()
+        # The user stands in the thread's id: else two who name a thread alike would share it.
+        run = {"configurable": {"user_id": user, "thread_id": f"{user}/{thread}"}}
+        state = request.app.state
+        reply = asyncio.create_task(speak(state.agent, said.text, run, events))
+        state.replies.add(reply)
+        reply.add_done_callback(state.replies.discard)
+        return StreamingResponse(server_sent(events), media_type="text/event-stream")
+
+    return app
+
+
+async def speak(agent: AgentGraph, text: str, run: dict, events: "asyncio.Queue[Event | None]") -> None:
+    """Have the agent reply, and tell what the memory does and each piece of the reply; at last None."""
+    try:
+        async for mode, told in agent.astream({"messages": text}, run, stream_mode=["custom", "messages"]):
+            if mode == "custom":
+                events.put_nowait(("memory", told))
+            elif isinstance(told[0], AIMessageChunk) and told[0].text:
+                events.put_nowait(("token", told[0].text))
+    except Exception:
+        logger.exception("reply_failed thread=%s", run["configurable"]["thread_id"])
+        events.put_nowait(("error", "The reply failed. Please try again."))
+    finally:
+        events.put_nowait(None)
+
+
+async def server_sent(events: "asyncio.Queue[Event | None]") -> AsyncIterator[str]:
+    while (event := await events.get()) is not None:
+        kind, data = event
+        yield f"event: {kind}\ndata: {json.dumps(data)}\n\n"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Serve an agent with memory to many users.")
+    parser.add_argument("--path", help="the memory's folder; default $LANGMEM_TIERS_PATH, else the user's data folder")
+    parser.add_argument("--port", type=int, default=8000)
+    chosen = parser.parse_args()
+    uvicorn.run(service(chosen.path), host="127.0.0.1", port=chosen.port)

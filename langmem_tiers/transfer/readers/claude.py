@@ -1,0 +1,148 @@
+"""Reading the data export of Claude: its zip file, the folder in it, or its `conversations.json`.
+
+Conversations become sessions under their own ids. What Claude remembered (`memories.json`), project instructions and
+the texts of project files become documents. Thoughts, tool calls and attachments are left behind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from langmem_tiers.errors import UnreadableFile
+from langmem_tiers.transfer import checks
+from langmem_tiers.transfer.exports import Export
+from langmem_tiers.transfer.files import unreadable
+from langmem_tiers.transfer.json_text import Malformed
+from langmem_tiers.transfer.naming import Paths
+from langmem_tiers.transfer.pieces import Names, pieces
+from langmem_tiers.transfer.readers.values import digest
+from langmem_tiers.transfer.records import ImportedDocument, ImportedMessage, LeftBehind, LineProblem, Record
+
+EXPECTED = "the data export of Claude"
+CONVERSATIONS = re.compile(r"/conversations(-\d+)?\.json$")
+OTHERS = re.compile(r"/(memories|projects)(-\d+)?\.json$|/(memories|projects)/[^/]+\.json$")
+_ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
+
+
+def read_claude(path: Path) -> Iterator[Record]:
+    """Sessions and documents, and the problems.
+
+    Raises:
+        UnreadableFile: it can not be read, or is no such export.
+    """
+    paths = Paths("claude")
+    with Export(path, EXPECTED) as export:
+        members = export.members if path.is_file() and len(export.members) == 1 else export.named(CONVERSATIONS)
+        others = [name for name in export.named(OTHERS) if name not in members]
+        if not members and not others:
+            raise unreadable(path, EXPECTED, "there is no conversations.json in it")
+        for name in members:
+            for position, held in export.entries(name):
+                yield from _element(position, held, paths)
+        for place, name in enumerate(others, 1):
+            try:
+                for position, held in export.entries(name):
+                    yield from _element(position, held, paths)
+            except UnreadableFile as error:
+                yield LineProblem(line=place, reason=f"{name}: {error.message}")
+
+
+def _element(position: int, held: object, paths: Paths) -> Iterator[Record]:
+    try:
+        element = checks.mapping(held, "the entry")
+        if "chat_messages" in element:
+            yield from _conversation(position, element)
+        elif "conversations_memory" in element or "project_memories" in element:
+            yield from _memories(element, paths)
+        elif "prompt_template" in element or "docs" in element:
+            yield from _project(position, element, paths)
+        else:
+            yield LineProblem(line=position, reason="it is neither a conversation, a memory nor a project")
+    except Malformed as error:
+        yield LineProblem(line=position, reason=str(error))
+
+
+def _conversation(position: int, held: Mapping[str, object]) -> Iterator[Record]:
+    session = checks.text(held, "uuid")
+    messages = checks.sequence(held["chat_messages"], "'chat_messages'")
+    names = Names()
+    said = (_message(position, session, held, place, each, names) for place, each in enumerate(messages, 1))
+    yield from pieces(said, user=_account(held.get("account")))
+    attached = sum(_attachments(each) for each in messages)
+    if attached:
+        yield LeftBehind(what="attachments", count=attached)
+
+
+def _attachments(message: object) -> int:
+    held = message.get("attachments") if isinstance(message, dict) else None
+    return len(held) if isinstance(held, list) else 0
+
+
+def _message(
+    position: int, session: str, conversation: Mapping[str, object], place: int, held: object, names: Names
+) -> ImportedMessage | LineProblem | LeftBehind:
+    try:
+        message = checks.mapping(held, "the message")
+        role = _ROLES.get(checks.text(message, "sender"))
+        said = _said(message)
+        if role is None or said is None:
+            return LeftBehind(what="messages of tools and the system, and empty ones")
+        read = ImportedMessage(
+            session=session,
+            role=checks.role({"role": role}),
+            content=said,
+            at=checks.when(message.get("created_at") or conversation.get("created_at"), "created_at"),
+            speaker=None,
+            message_id=checks.some_text(message, "uuid") or "",
+        )
+        return read if read.message_id else names.named(read)
+    except Malformed as error:
+        return LineProblem(line=position, reason=f"{session}, message {place}: {error}")
+
+
+def _said(message: Mapping[str, object]) -> str | None:
+    """The text blocks of a message; older exports have a text alone."""
+    blocks = message.get("content")
+    parts = [each for each in blocks if isinstance(each, dict)] if isinstance(blocks, list) else []
+    texts = [text for each in parts if each.get("type") == "text" and (text := checks.some_text(each, "text"))]
+    return "\n\n".join(texts) if texts else None if parts else checks.some_text(message, "text")
+
+
+def _memories(held: Mapping[str, object], paths: Paths) -> Iterator[Record]:
+    user = checks.some_text(held, "account_uuid")
+    remembered = checks.some_text(held, "conversations_memory")
+    if remembered:
+        yield ImportedDocument(path=paths.path("memory"), text=remembered, user=user)
+    projects = held.get("project_memories")
+    for project, text in projects.items() if isinstance(projects, dict) else ():
+        if isinstance(text, str) and text.strip():
+            path = paths.path("projects", _short(str(project)), "memory")
+            yield ImportedDocument(path=path, text=text, user=user)
+
+
+def _project(position: int, held: Mapping[str, object], paths: Paths) -> Iterator[Record]:
+    user, folder = _account(held.get("creator")), _short(checks.text(held, "uuid"))
+    name = checks.some_text(held, "name") or folder
+    told = checks.some_text(held, "prompt_template")
+    about = checks.some_text(held, "description")
+    if about or told:
+        text = "\n\n".join(part for part in (f"# {name}", about, told) if part)
+        yield ImportedDocument(path=paths.path("projects", folder, "project"), text=text, user=user)
+    docs = held.get("docs")
+    for place, doc in enumerate(docs if isinstance(docs, list) else (), 1):
+        try:
+            file = checks.mapping(doc, "the file")
+            path = paths.path("projects", folder, "files", checks.text(file, "filename"))
+            yield ImportedDocument(path=path, text=checks.text(file, "content"), user=user)
+        except Malformed as error:
+            yield LineProblem(line=position, reason=f"{name}, file {place}: {error}")
+
+
+def _short(uuid: str) -> str:
+    return uuid if len(uuid) <= 40 else digest(uuid)
+
+
+def _account(held: object) -> str | None:
+    return checks.some_text(held, "uuid") if isinstance(held, dict) else None

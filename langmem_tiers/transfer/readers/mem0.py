@@ -1,0 +1,200 @@
+"""Reading mem0: what `get_all` gives as JSON, its history database, or its vectors in Chroma or a local Qdrant.
+
+The vectors' payloads and the JSON hold every memory with whose it is. The history database holds what became of each
+memory (the last change that is no deletion is what it says) and the last messages of each scope, but no users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+from urllib.parse import unquote
+
+from langmem_tiers.transfer import checks
+from langmem_tiers.transfer.chroma_rows import collection_rows, collections
+from langmem_tiers.transfer.entries import entries
+from langmem_tiers.transfer.exports import Export
+from langmem_tiers.transfer.files import head, unreadable
+from langmem_tiers.transfer.json_text import Malformed
+from langmem_tiers.transfer.pickled import attributes
+from langmem_tiers.transfer.pieces import pieces
+from langmem_tiers.transfer.readers.values import metadata
+from langmem_tiers.transfer.records import ImportedFact, ImportedMessage, LeftBehind, LineProblem, Record
+from langmem_tiers.transfer.sqlite_files import bounded, is_sqlite, rows, tables
+
+EXPECTED = "mem0: the JSON of get_all, history.db, or a Chroma or Qdrant folder"
+HISTORY = "history.db"
+_HISTORY_COLUMNS = frozenset({"memory_id", "new_memory", "event", "created_at", "updated_at"})
+_MESSAGE_COLUMNS = frozenset({"id", "session_scope", "role", "content", "created_at"})
+# Of one memory the last row; rows of one second stand in the order they were written.
+_LAST = f"""
+SELECT memory_id, {bounded("new_memory")}, event, created_at, updated_at, is_deleted
+FROM history h WHERE rowid = (SELECT max(rowid) FROM history o WHERE o.memory_id = h.memory_id) ORDER BY rowid
+"""
+_MESSAGES = (
+    f"SELECT id, session_scope, role, {bounded('content')}, created_at FROM messages ORDER BY session_scope, rowid"
+)
+# What the program keeps for itself, or says again.
+_OWN = (
+    *("data", "memory", "id", "hash", "text_lemmatized", "created_at", "updated_at", "score"),
+    *("categories", "metadata", "expiration_date"),
+)
+
+
+def read_mem0(path: Path) -> Iterator[Record]:
+    """A fact for each memory, sessions of the last messages, and the problems.
+
+    Raises:
+        UnreadableFile: it can not be read, or is nothing of mem0.
+    """
+    if path.is_dir():
+        yield from _folder(path)
+    elif is_sqlite(path):
+        yield from _history(path, with_memories=True)
+    else:
+        yield from _json(path)
+
+
+def qdrant_files(folder: Path) -> list[Path]:
+    """The databases of the collections in a local Qdrant folder."""
+    return sorted(folder.glob("collection/*/storage.sqlite"))
+
+
+def is_history(path: Path) -> bool:
+    """Whether it is a history database of mem0."""
+    return is_sqlite(path) and tables(path, EXPECTED).get("history", frozenset()) >= _HISTORY_COLUMNS
+
+
+def _json(path: Path) -> Iterator[Record]:
+    if head(path, EXPECTED).lstrip()[:1] == "{":
+        with Export(path, EXPECTED) as export:
+            yield from _of_whole(path, next(export.entries(path.name))[1])
+        return
+    for position, held in entries(path, EXPECTED):
+        yield held if isinstance(held, LineProblem) else _told(position, held, "the memory")
+
+
+def _of_whole(path: Path, whole: object) -> Iterator[Record]:
+    found = whole.get("results", whole.get("memories")) if isinstance(whole, dict) else None
+    if not isinstance(found, list):
+        raise unreadable(path, EXPECTED, "it has no list of 'results'")
+    for position, held in enumerate(found, 1):
+        yield _told(position, held, "the memory")
+    relations = whole.get("relations") if isinstance(whole, dict) else None
+    if isinstance(relations, list) and relations:
+        yield LeftBehind(what="relations of the graph", count=len(relations))
+
+
+def _folder(path: Path) -> Iterator[Record]:
+    history, found = path / HISTORY, False
+    for name in collections(path, EXPECTED):
+        found = True
+        for position, row in enumerate(collection_rows(path, EXPECTED, name), 1):
+            yield _payload(position, name, row.row_id, row.metadata)
+    for database in qdrant_files(path):
+        found = True
+        yield from _points(database)
+    if is_history(history):
+        yield from _history(history, with_memories=not found)
+    elif not found:
+        raise unreadable(path, EXPECTED, "it holds none of these")
+
+
+def _points(database: Path) -> Iterator[Record]:
+    if "points" not in tables(database, EXPECTED):
+        raise unreadable(database, EXPECTED, "it has no table 'points'")
+    name = database.parent.name
+    found = rows(database, EXPECTED, f"SELECT {bounded('point')} FROM points ORDER BY rowid")
+    for position, (point,) in enumerate(found, 1):
+        try:
+            yield _payload(position, name, *_point(point))
+        except Malformed as error:
+            yield LineProblem(line=position, reason=f"{name}, point {position}: {error}")
+
+
+def _point(held: object) -> tuple[str, Mapping[str, object]]:
+    if not isinstance(held, bytes):
+        raise Malformed("it is no point, or longer than 16 MB")
+    point = attributes(held)
+    return str(point.get("id")), checks.mapping(point.get("payload"), "the payload")
+
+
+def _payload(position: int, collection: str, memory_id: str, payload: Mapping[str, object]) -> Record:
+    if "data" not in payload or "linked_memory_ids" in payload or collection.endswith(("_entities", "-entities")):
+        return LeftBehind(what="what mem0 keeps for itself")
+    return _told(position, {**payload, "memory": payload["data"], "id": memory_id}, memory_id)
+
+
+def _told(position: int, held: object, what: str) -> Record:
+    try:
+        return _fact(checks.mapping(held, what))
+    except Malformed as error:
+        return LineProblem(line=position, reason=str(error))
+
+
+def _fact(held: Mapping[str, object]) -> ImportedFact:
+    own = held.get("metadata")
+    about = {**metadata(own if isinstance(own, dict) else {}), **metadata(held, *_OWN)}
+    categories = checks.texts(held.get("categories"))
+    return ImportedFact(
+        source="mem0",
+        fact_id=checks.text(held, "id"),
+        content=checks.some_text(held, "memory", "data") or checks.text(held, "memory"),
+        user=checks.some_text(held, "user_id"),
+        category=next(iter(categories), None) or checks.some_text(about, "category"),
+        tags=categories,
+        created_at=checks.when(held.get("created_at"), "created_at"),
+        updated_at=checks.when(held.get("updated_at"), "updated_at"),
+        expires_at=checks.when(held.get("expiration_date"), "expiration_date"),
+        metadata=about,
+    )
+
+
+def _history(path: Path, *, with_memories: bool) -> Iterator[Record]:
+    found = tables(path, EXPECTED)
+    if not found.get("history", frozenset()) >= _HISTORY_COLUMNS:
+        raise unreadable(path, EXPECTED, "it has no table 'history' of mem0")
+    if with_memories:
+        for position, row in enumerate(rows(path, EXPECTED, _LAST), 1):
+            yield _remembered(position, *row)
+    if found.get("messages", frozenset()) >= _MESSAGE_COLUMNS:
+        yield from _messages(path)
+
+
+def _remembered(
+    position: int, memory_id: object, text: object, event: object, created: object, updated: object, gone: object
+) -> Record:
+    if gone or str(event).upper() == "DELETE":
+        return LeftBehind(what="deleted memories")
+    return _told(position, {"id": memory_id, "memory": text, "created_at": created, "updated_at": updated}, "the row")
+
+
+def _messages(path: Path) -> Iterator[Record]:
+    found = enumerate(rows(path, EXPECTED, _MESSAGES), 1)
+    for scope, held in groupby(found, key=lambda each: str(each[1][1])):
+        yield from pieces((_message(position, *row) for position, row in held), user=_user_of_scope(scope))
+
+
+def _message(
+    position: int, message_id: object, scope: object, role: object, content: object, at: object
+) -> ImportedMessage | LineProblem | LeftBehind:
+    if role not in ("user", "assistant"):
+        return LeftBehind(what="messages of tools and the system")
+    held = {"role": role, "content": content, "scope": scope, "id": message_id}
+    try:
+        return ImportedMessage(
+            session=f"mem0 {checks.text(held, 'scope')}",
+            role=checks.role(held),
+            content=checks.text(held, "content"),
+            at=checks.when(at, "created_at"),
+            speaker=None,
+            message_id=checks.text(held, "id"),
+        )
+    except Malformed as error:
+        return LineProblem(line=position, reason=f"message {position}: {error}")
+
+
+def _user_of_scope(scope: str) -> str | None:
+    named = dict(part.partition("=")[::2] for part in scope.split("&"))
+    return unquote(named["user_id"]) if named.get("user_id") else None

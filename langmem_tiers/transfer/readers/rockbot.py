@@ -1,0 +1,78 @@
+"""Reading RockBot's long-term memory: a folder `{category}/{id}.json`, one entry a file, its names in any case.
+
+Malformed files are problems, as they are warnings there. What was superseded or archived is left behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+from langmem_tiers.transfer import checks
+from langmem_tiers.transfer.exports import json_files
+from langmem_tiers.transfer.files import unreadable
+from langmem_tiers.transfer.json_text import Malformed, parse
+from langmem_tiers.transfer.readers.values import metadata
+from langmem_tiers.transfer.records import ImportedFact, LeftBehind, LineProblem, Record
+
+EXPECTED = "the memory folder of RockBot, {category}/{id}.json"
+_LARGEST = 4_000_000
+_SUPERSEDED = ("supersededby", "archivedat")
+_OWN = ("id", "content", "category", "tags", "createdat", "updatedat", "metadata", *_SUPERSEDED)
+
+
+def read_rockbot(path: Path) -> Iterator[Record]:
+    """A fact for each file, and the problems, in the order of the paths.
+
+    Raises:
+        UnreadableFile: it is no folder, or not permitted.
+    """
+    if not path.is_dir():
+        raise unreadable(path, EXPECTED, "it is no folder")
+    try:
+        files = [*json_files(path)]
+    except OSError as error:
+        raise unreadable(path, EXPECTED, error.strerror or str(error)) from error
+    for position, file in enumerate(files, 1):
+        place = PurePosixPath(file.relative_to(path).as_posix())
+        try:
+            yield _record(place, _entry(file))
+        except Malformed as error:
+            yield LineProblem(line=position, reason=f"{place}: {error}")
+
+
+def looks_like_entry(file: Path) -> bool:
+    """Whether a file is an entry of RockBot."""
+    try:
+        return {"id", "content", "createdat"} <= _entry(file).keys()
+    except Malformed:
+        return False
+
+
+def _entry(file: Path) -> Mapping[str, object]:
+    try:
+        with file.open("rb") as stream:
+            held = stream.read(_LARGEST + 1)
+        if len(held) > _LARGEST:
+            raise Malformed(f"the file is longer than {_LARGEST:,} bytes")
+        parsed = checks.mapping(parse(held.decode("utf-8-sig")), "the file")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Malformed(f"the file can not be read: {error}") from error
+    return {str(name).lower(): value for name, value in parsed.items()}
+
+
+def _record(place: PurePosixPath, entry: Mapping[str, object]) -> Record:
+    if any(entry.get(name) for name in _SUPERSEDED):
+        return LeftBehind(what="superseded and archived entries")
+    own = entry.get("metadata")
+    folder = str(place.parent)
+    return ImportedFact(
+        source="rockbot",
+        fact_id=checks.optional_text(entry, "id") or place.stem,
+        content=checks.text(entry, "content"),
+        category=checks.some_text(entry, "category") or (None if folder == "." else folder),
+        tags=checks.texts(entry.get("tags")),
+        created_at=checks.when(entry.get("createdat"), "createdAt"),
+        updated_at=checks.when(entry.get("updatedat"), "updatedAt"),
+        metadata={**metadata(own if isinstance(own, dict) else {}), **metadata(entry, *_OWN)},
+    )

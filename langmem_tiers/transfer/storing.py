@@ -1,0 +1,143 @@
+"""Storing records in a memory, each kind in its place: sessions as drawers, facts as entries, texts as documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from langmem_tiers.errors import IdentityFull, MemoryTiersError, StorageError, TextChanged
+from langmem_tiers.transfer import naming
+from langmem_tiers.transfer.readers.values import digest
+from langmem_tiers.transfer.records import ImportedDocument, ImportedFact, ImportedMessage, ImportedSession
+from langmem_tiers.types import TrackReport, Turn
+
+if TYPE_CHECKING:
+    from langmem_tiers.memory import Memory
+    from langmem_tiers.settings import Settings
+
+Became = Literal["stored", "known", "refused", "deleted", "expired", "unknown"]
+_LONGEST_METADATA = 9_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kept:
+    """What became of a fact or a document; `reason` says why it was refused. A long fact is kept as a document.
+
+    `unknown` is for what was only counted.
+    """
+
+    became: Became
+    as_document: bool
+    reason: str = ""
+
+
+class Storing:
+    """Stores records in the spaces of a memory. Everything has a stable name: storing it again changes nothing."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def session(self, session: ImportedSession, space: str) -> TrackReport:
+        """Keep what was said, verbatim, with its dates.
+
+        Raises:
+            StorageError: nothing of this session was stored.
+        """
+        turns = [_turn(message) for message in session.messages if message.content.strip()]
+        return self._memory.space(space).track(turns, session=session.session, project=session.project)
+
+    def fact(self, fact: ImportedFact, space: str) -> Kept:
+        """Keep a fact as an entry, or as a document where it is too long for one.
+
+        Raises:
+            StorageError: it was not stored.
+        """
+        if fact.expires_at is not None and fact.expires_at <= self._memory.clock():
+            return Kept(became="expired", as_document=False)
+        if is_long(fact, self._memory.settings):
+            path = naming.document_path(fact.source, "long", digest(fact.fact_id))
+            return self.document(ImportedDocument(path=path, text=fact.content), space)
+        try:
+            return Kept(became=self._entry(fact, space), as_document=False)
+        except StorageError:
+            raise
+        except MemoryTiersError as error:
+            return Kept(became="refused", as_document=False, reason=error.message)
+
+    def document(self, document: ImportedDocument, space: str) -> Kept:
+        """Keep a text under its path, unless there is something already.
+
+        Raises:
+            StorageError: it was not stored.
+        """
+        held, most = self._memory.space(space), self._memory.settings.text.max_characters
+        if len(document.text) > most:
+            reason = f"{document.path} has {len(document.text):,} characters; the limit is {most:,}."
+            return Kept(became="refused", as_document=True, reason=reason)
+        text = self._masked(document.text)
+        try:
+            became: Became = "known" if held.documents.read(document.path) else "stored"
+            if became == "stored":
+                held.documents.write(document.path, text, version=0, origin="import")
+        except StorageError:
+            raise
+        except MemoryTiersError as error:
+            return Kept(became="refused", as_document=True, reason=error.message)
+        if document.identity and became == "stored":
+            self._introduce(text, space)
+        return Kept(became=became, as_document=True)
+
+    def _introduce(self, text: str, space: str) -> None:
+        """Let a text be the identity of a space that never had one, if there is room for it."""
+        try:
+            self._memory.space(space).identity.write(text, version=0, origin="import")
+        except (TextChanged, IdentityFull):
+            return  # it stands in the document
+
+    def _entry(self, fact: ImportedFact, space: str) -> Became:
+        from langmem_tiers.knowledge.imported import Foreign, take_in
+
+        about = {"imported_from": fact.source, **fact.metadata}
+        told = self._masked(fact.category or "")
+        category = naming.category(told)
+        # A category in a script that categories can not be in is still something to find the entry by.
+        tags = fact.tags if category or not told else (told, *fact.tags)
+        foreign = Foreign(
+            key=f"{fact.source}\0{fact.fact_id}",
+            content=self._masked(fact.content),
+            category=category,
+            tags=naming.tags(tuple(self._masked(tag) for tag in tags)),
+            metadata=self._about(about),
+            created_at=fact.created_at,
+            updated_at=fact.updated_at,
+            expires_at=fact.expires_at,
+        )
+        became = take_in(self._memory.space(space), foreign)
+        return became if became in ("known", "deleted") else "stored"
+
+    def _masked(self, text: str) -> str:
+        """The text, its secrets masked also where they are refused: nobody is here to say it again without them."""
+        from langmem_tiers.trust import secrets
+
+        return text if self._memory.settings.privacy.derived == "keep" else secrets.mask(text)
+
+    def _about(self, about: dict[str, Any]) -> dict[str, Any]:
+        from langmem_tiers.trust import values
+
+        masked = about if self._memory.settings.privacy.derived == "keep" else values.mask(about)
+        return masked if len(str(masked)) <= _LONGEST_METADATA else {"imported_from": about["imported_from"]}
+
+
+def is_long(fact: ImportedFact, settings: Settings) -> bool:
+    """Whether a fact is too long for an entry."""
+    return len(fact.content.strip()) > settings.knowledge.max_characters
+
+
+def _turn(message: ImportedMessage) -> Turn:
+    return Turn(
+        role=message.role,
+        content=message.content,
+        message_id=message.message_id,
+        speaker=message.speaker,
+        said_at=message.at,
+    )
