@@ -98,6 +98,7 @@ class Memory:
         self._model = model
         self._embedder = None if embedder is None else GuardedEmbedder(embedder)
         self._spaces = OpenSpaces(self._open_space, settings.storage.open_spaces)
+        self._other_embedders: dict[str, str] = {}
         self._worker = Worker(self._work, retry_after=self._resting) if background else None
         self._listeners: list[Listener] = []
         self._process = os.getpid()
@@ -274,6 +275,7 @@ class Memory:
         model = self._embedder.inner.name
 
         def count(texts: Sequence[str], failed: bool) -> None:
+            self._tell_other_embedders(name, model)
             took = Usage(calls=1, failures=int(failed), input_tokens=0 if failed else sum(map(estimate, texts)))
             self.tally.add(name, self._usage_key(counting.SOURCE, model), took)
 
@@ -348,18 +350,18 @@ class Memory:
 
     def _open_space(self, name: str) -> SpaceStore:
         store = SpaceStore(self.path, name, self.settings.storage, model=self.embedding_model)
-        self._compare_embedders(store)
+        before = [] if self.embedding_model is None else embedded_by(store.database)
+        if before and self.embedding_model not in before:
+            self._other_embedders[name] = ",".join(before)
         # Whatever a crash left undone follows from the log; look at it now.
         self.wake(name)
         return store
 
-    def _compare_embedders(self, store: SpaceStore) -> None:
-        """Say so where the vectors of a space are another model's: until they are made anew, words alone are found."""
-        model = self.embedding_model
-        before = [] if model is None else embedded_by(store.database)
-        if before and model not in before:
-            told: dict[str, Any] = {"model": model, "before": ",".join(before), "recall": "keywords_until_embedded"}
-            say(log, logging.WARNING, "embedder_changed", space=store.name, **told)
+    def _tell_other_embedders(self, name: str, model: str) -> None:
+        """Say so, once, where the vectors of a space are another model's: till they are made anew, words alone find."""
+        if others := self._other_embedders.pop(name, None):
+            told: dict[str, Any] = {"model": model, "before": others, "recall": "keywords_until_embedded"}
+            say(log, logging.WARNING, "embedder_changed", space=name, **told)
 
     def _work(self, name: str, stop: Callable[[], bool]) -> Outcome:
         self.count_tokens.prepare()

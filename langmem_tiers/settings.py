@@ -240,7 +240,9 @@ class DreamSettings(_Frozen):
     fade_days: float = Field(default=90, gt=0, description="Half-life of an inferred preference's confidence.")
     lease_seconds: float = Field(default=300, gt=0, description="How long a dream that died holds up the next.")
     mention_days: float = Field(
-        default=180, gt=0, description="After so long, names that were mentioned together once, and no more, are let go."
+        default=180,
+        gt=0,
+        description="After so long, names that were mentioned together once, and no more, are let go.",
     )
     undo_days: float | None = Field(
         default=90, gt=0, description="How long a dream can be undone; then what it changed is dropped. None: for ever."

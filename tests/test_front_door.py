@@ -433,7 +433,7 @@ def test_a_missing_user_is_said_once_for_each_message(memory, caplog):
     for _ in range(2):
         graph.invoke(ask(), run_of(user=None))
     said = [record.getMessage() for record in caplog.records]
-    assert [line.partition(":")[0] for line in said] == ["memory_node_failed node=recall error=MissingUser"] * 2
+    assert [line.partition(" reason=")[0] for line in said] == ["memory_node_failed node=recall error=MissingUser"] * 2
     assert "user_id" in said[0]
 
 

@@ -37,6 +37,7 @@ class _Overheard:
 
     def __init__(self, memory: Memory, session: str) -> None:
         self._memory = memory
+        self.settings = memory.settings
         self.report = TrackReport(session=session)
 
     def space(self, name: str, *, fallbacks: Sequence[str] = ()) -> _OverheardSpace:
