@@ -59,11 +59,17 @@ def land(said: Said, same: Sequence[Held], others: Sequence[Held], now: int) -> 
         holding = _latest(each for each in same if each.holds(now))
         if holding is not None:
             return _known(holding)
-        if any(each.over is None and _before(each.start, now) for each in (*same, *others)):
-            said = said._replace(start=now, start_said=False)
+        said = _since_now(said, (*same, *others), now)
     if said.start is None and said.end is not None:
         return _until(said, said.end, same) or _new(said)
     return _within(said, same) or _made_void(said, same) or _moved(said, same, others) or _new(said)
+
+
+def _since_now(said: Said, known: Sequence[Held], now: int) -> Said:
+    """What is said without any time, from now on if something known began before."""
+    if any(each.over is None and _before(each.start, now) for each in known):
+        return said._replace(start=now, start_said=False)
+    return said
 
 
 def _within(said: Said, same: Sequence[Held]) -> Landing | None:

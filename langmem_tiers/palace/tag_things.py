@@ -120,11 +120,15 @@ def _handled_thing(run: list[str]) -> str:
         run = run[1:]
     noun: list[str] = []
     for word in run:
-        if word in STOPWORDS or word in CALENDAR or word in _ADJECTIVES or (noun and _VERB.match(word)):
+        if _ends_noun(word) or (noun and _VERB.match(word)):
             break
         noun.append(word)
     kept = noun if len(noun) == 2 else noun[:1]
     return known or (" ".join(kept) if kept and all(_is_thing(word) for word in kept) else "")
+
+
+def _ends_noun(word: str) -> bool:
+    return word in STOPWORDS or word in CALENDAR or word in _ADJECTIVES
 
 
 def _is_thing(word: str) -> bool:
