@@ -15,6 +15,7 @@ from langmem_tiers import Memory, Turn
 from langmem_tiers.cli import main
 from langmem_tiers.cli.app import app
 from langmem_tiers.cli.terminal import safe
+from langmem_tiers.telemetry.logs import say
 
 SAID = "My sister Lena moved to Porto."
 
@@ -351,7 +352,7 @@ def test_a_terminal_that_knows_ascii_only_gets_escapes_and_valid_json(folder, of
 def test_warnings_of_the_library_are_shown_once_with_their_values(run, capsys):
     run("stats")
     for _ in range(2):
-        logging.getLogger("langmem_tiers.storage").warning("rows_skipped", extra={"count": 3})
+        say(logging.getLogger("langmem_tiers.storage"), logging.WARNING, "rows_skipped", count=3)
     assert capsys.readouterr().err == "langmem-tiers: rows_skipped count=3\n"
 
 
