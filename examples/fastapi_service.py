@@ -21,7 +21,8 @@ from typing import Annotated, Any
 
 import uvicorn
 from fastapi import Depends, FastAPI, HTTPException, Request
-from fastapi.responses import StreamingResponse
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk
@@ -63,6 +64,7 @@ def service(folder: str | None = None, model: BaseChatModel | None = None) -> Fa
                 await asyncio.wait(app.state.replies, timeout=LAST_REPLIES)
 
     app = FastAPI(lifespan=open_memory)
+    app.add_exception_handler(RequestValidationError, refused)
 
     @app.post("/chat/{thread}")
     async def chat(thread: str, said: Said, user: Annotated[str, Depends(user_of)], request: Request):
@@ -76,6 +78,12 @@ def service(folder: str | None = None, model: BaseChatModel | None = None) -> Fa
         return StreamingResponse(server_sent(events), media_type="text/event-stream")
 
     return app
+
+
+async def refused(_: Request, error: RequestValidationError) -> JSONResponse:
+    """What is wrong with a request, without quoting it: JSON can hold half a character, which no reply can."""
+    faults = [{name: each[name] for name in ("type", "loc", "msg")} for each in error.errors()]
+    return JSONResponse({"detail": faults}, 422)
 
 
 async def speak(agent: AgentGraph, text: str, run: dict, events: "asyncio.Queue[Event | None]") -> None:

@@ -2,7 +2,7 @@
 
     python examples/two_nodes.py [folder]
 
-It runs offline: OfflineResponder stands in for a chat model. Give it any other one, and it is an agent.
+The model is the one in $LANGMEM_TIERS_MODEL; without one it answers offline, by quoting its memory.
 """
 
 import sys
@@ -12,9 +12,9 @@ from langgraph.graph import START, StateGraph
 
 from langmem_tiers import Memory
 from langmem_tiers.graphs import MemoryState, build_prompt, recall_node, track_node
-from langmem_tiers.integrations import OfflineResponder
+from langmem_tiers.integrations import model_or_offline
 
-model = OfflineResponder()
+model = model_or_offline()
 
 
 def answer(state: MemoryState) -> dict:

@@ -16,6 +16,7 @@ from langgraph.store.base import BaseStore
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.models import chat_model
 from langmem_tiers.graphs.node import OnError
+from langmem_tiers.graphs.options import memory_of
 from langmem_tiers.graphs.prompt import DEFAULT_SYSTEM_PROMPT, Placement, build_prompt
 from langmem_tiers.graphs.recall import recall_node
 from langmem_tiers.graphs.state import MemoryContext, MemoryState
@@ -61,6 +62,7 @@ def memory_agent(
         name: the graph's name in traces.
 
     Raises:
+        InvalidInput: an argument is of another type, or none of the words there are.
         MissingExtra: the model is given by name and `langchain` is not installed.
 
     Example:
@@ -70,7 +72,7 @@ def memory_agent(
     builder = StateGraph(
         MemoryState, context_schema=MemoryContext, input_schema=MessagesState, output_schema=MessagesState
     )
-    window = memory.settings.window.turns
+    window = memory_of(memory).settings.window.turns
     agent = _Agent(
         model=_with_tools(chat_model(model), tools),
         system=DEFAULT_SYSTEM_PROMPT if system_prompt is None else system_prompt,

@@ -17,17 +17,20 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
+from langmem_tiers import arguments
 from langmem_tiers.dream import flow
 from langmem_tiers.dream.state import DreamState, begun, report_of
 from langmem_tiers.dream.steps import STEPS, Dreaming
 from langmem_tiers.dream.telling import ended
 from langmem_tiers.dream.types import DreamReport
-from langmem_tiers.errors import InvalidSpace, MemoryTiersError, MissingUser
+from langmem_tiers.errors import InvalidInput, InvalidSpace, MemoryTiersError, MissingUser
+from langmem_tiers.graphs import options
 from langmem_tiers.graphs.identity import SpaceChoice, authenticated_user, current_runtime, resolve_scope
 from langmem_tiers.graphs.messages import peek
 from langmem_tiers.graphs.node import OnError
 from langmem_tiers.graphs.runs import described
 from langmem_tiers.graphs.state import MemoryContext
+from langmem_tiers.knowledge import checks
 from langmem_tiers.naming import check_space, user_space
 from langmem_tiers.telemetry.logs import say
 
@@ -102,12 +105,16 @@ def dream_graph(
         on_error: "log" reports a dream that the memory failed as `failed` and goes on, "raise" ends the run.
         name: the graph's name in traces.
 
+    Raises:
+        InvalidInput: an argument is of another type, or none of the words there are.
+
     Example:
         >>> dream_graph(memory).invoke({"user_id": "alice"})["dream_report"]["status"]  # doctest: +SKIP
         'applied'
     """
     builder = StateGraph(_State, context_schema=MemoryContext, input_schema=DreamInput, output_schema=DreamOutput)
-    builder.add_node("spaces", _Spaces(memory, space, on_error))
+    options.on_error_of(on_error)
+    builder.add_node("spaces", _Spaces(options.memory_of(memory), options.space_of(space), on_error))
     steps = list(STEPS)
     for step in steps:
         builder.add_node(step, _Step(memory, step, on_error))
@@ -134,6 +141,16 @@ class _Node(Runnable[Any, dict[str, Any]]):
         say(logger, logging.ERROR, "dream_failed", space=space or None, step=self.name, error=error, **told)
 
 
+class _NoSpace(InvalidSpace):
+    """A space that there is not, and that is not made for a dream."""
+
+    def __init__(self, space: str) -> None:
+        self.space = space
+        super().__init__(
+            f"There is no space {space!r} in the memory.", way_out="`memory.spaces()` gives those there are."
+        )
+
+
 class _Spaces(_Node):
     """Finds out who is to dream, and lets go of what an earlier run of the thread left."""
 
@@ -155,35 +172,50 @@ class _Spaces(_Node):
 
     def begun(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> dict[str, Any]:
         """The update to the state that a run begins with."""
+        refused: dict[str, Any] = {}
         try:
             waiting = self._wanted(state, config, runtime)
-        except (MissingUser, InvalidSpace) as error:
+        except (MissingUser, InvalidInput) as error:
             if self.on_error == "raise":
                 raise
             self._log("", error)
-            waiting = []
-        several = bool(peek(state, "all")) and self._space is None
+            waiting, refused = [], self._refused(error)
+        several = peek(state, "all") is True and self._space is None
         run = {"waiting": waiting, "several": several, "dry_run": bool(peek(state, "dry_run")), "reports": []}
         asked = {"space": None, "user_id": None, "all": False, "dry_run": False}
-        empty: list[Any] | dict[str, Any] = [] if several else {}
-        return {**asked, "dream_run": run, "dream_state": None, "dream_material": None, "dream_report": empty}
+        told: list[Any] | dict[str, Any] = [refused] * bool(refused) if several else refused
+        return {**asked, "dream_run": run, "dream_state": None, "dream_material": None, "dream_report": told}
+
+    def _refused(self, error: MemoryTiersError) -> dict[str, Any]:
+        """The report of a run that names nobody who could dream."""
+        now = self.memory.clock()
+        space = error.space if isinstance(error, _NoSpace) else ""
+        told = {"id": checks.new_id(), "space": space, "status": "failed", "started_at": now, "finished_at": now}
+        return DreamReport(**told, notes=(str(error),)).model_dump(mode="json")
 
     def _wanted(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> list[str]:
         """The spaces that are to dream.
 
         Raises:
             MissingUser: nobody says whose memory it is.
-            InvalidSpace: what was said can not name a space, or names that of somebody else.
+            InvalidInput: what was said is of the wrong kind, or names two.
+            InvalidSpace: what was said can not name a space, names one that there is not, or that of somebody else.
         """
+        _require_flags(state)
         if self._space is not None:
-            return [resolve_scope(config, runtime, remembered=None, space=self._space).space]
-        named = _named(state)
+            return [self._there(resolve_scope(config, runtime, remembered=None, space=self._space).space)]
+        everybody, named = _everybody(state), _named(state)
         mine = authenticated_user(config, runtime)
-        if mine is not None and (peek(state, "all") or named not in {None, user_space(mine)}):
+        if mine is not None and (everybody or named not in {None, user_space(mine)}):
             raise InvalidSpace(f"{mine!r} may have their own memory dream, and no other.")
-        if peek(state, "all") and mine is None:
+        if everybody:
             return list(self.memory.spaces())
-        return [named or resolve_scope(config, runtime, remembered=None).space]
+        return [self._there(named or _of_run(config, runtime))]
+
+    def _there(self, space: str) -> str:
+        if space in self.memory.spaces():
+            return space
+        raise _NoSpace(space)
 
 
 @dataclass
@@ -333,12 +365,43 @@ def _next(state: Any) -> str:
     return "more" if state["dream_run"]["waiting"] else "done"
 
 
+def _require_flags(state: Any) -> None:
+    """Nothing, where `all` and `dry_run` are True, False or not given.
+
+    Raises:
+        InvalidInput: one is something else.
+    """
+    for name in ("all", "dry_run"):
+        given = peek(state, name)
+        arguments.flag(False if given is None else given, name)
+
+
+def _everybody(state: Any) -> bool:
+    """Whether all are to dream.
+
+    Raises:
+        InvalidInput: somebody is named besides.
+    """
+    everybody = peek(state, "all")
+    if everybody and (peek(state, "space") or peek(state, "user_id")):
+        raise InvalidInput("The input names somebody, and `all` besides.", way_out="Leave one of the two out.")
+    return bool(everybody)
+
+
 def _named(state: Any) -> str | None:
     """The space that the input names, None where it names none."""
     space, user = peek(state, "space"), peek(state, "user_id")
-    if space:
+    if space is not None and space != "":
         return check_space(space)
-    return user_space(user) if user else None
+    return None if user is None or user == "" else user_space(user)
+
+
+def _of_run(config: RunnableConfig, runtime: Runtime[Any] | None) -> str:
+    try:
+        return resolve_scope(config, runtime, remembered=None).space
+    except MissingUser:
+        way_out = "Give the input a user_id, a space, or all; or the graph a space: dream_graph(memory, space=…)."
+        raise MissingUser("Nobody says whose memory is to dream.", way_out=way_out) from None
 
 
 def _id(runtime: Runtime[Any] | None) -> str | None:

@@ -4,15 +4,15 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from langmem_tiers.errors import InvalidSettings
 from langmem_tiers.graphs.activities import feed_of
 from langmem_tiers.graphs.identity import SpaceChoice
-from langmem_tiers.graphs.messages import is_synthetic, read_messages
-from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, Visit, reading
-from langmem_tiers.graphs.track import turn_of
-from langmem_tiers.types import Turn
+from langmem_tiers.graphs.messages import read_messages
+from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, reading
+from langmem_tiers.graphs.track import turns_of
+from langmem_tiers.graphs.visit import Visit
 from langmem_tiers.writing import flushing
 from langmem_tiers.writing.flushing import FlushReport
 
@@ -31,11 +31,11 @@ class FlushNode(MemoryNode):
         self._context_window = _checked(context_window)
 
     def _work(self, visit: Visit) -> Outcome:
-        if not _due(self.memory, visit.messages, self._context_window):
+        if not visit.own or not _due(self.memory, visit.messages, self._context_window):
             return Outcome()
         scope = visit.scope
         whose = {"session": scope.session, "project": scope.project, "agent": scope.agent}
-        report = flushing.flush(visit.space, _turns(visit.messages), **whose)
+        report = flushing.flush(visit.space, turns_of(visit.own), **whose)
         if self.on_error == "raise":
             report.tracked.raise_rejected()
         event = _event(report)
@@ -77,6 +77,7 @@ def flush_node(
 
     Raises:
         InvalidSettings: `context_window` is no positive number.
+        InvalidInput: an argument is of another type, or none of the words there are.
 
     Example:
         >>> builder.add_sequence([flush_node(memory, context_window=128_000), summarize])  # doctest: +SKIP
@@ -115,7 +116,7 @@ def flush_before_compaction(
     if not _due(memory, history, _checked(context_window)):
         return None
     whose = memory.space(space) if isinstance(space, str) else space
-    return flushing.flush(whose, _turns(history), session=session, project=project, agent=agent)
+    return flushing.flush(whose, turns_of(history), session=session, project=project, agent=agent)
 
 
 def _checked(context_window: int | None) -> int | None:
@@ -137,11 +138,6 @@ def _sent(message: BaseMessage) -> str:
     calls = message.tool_calls if isinstance(message, AIMessage) else ()
     asked = (f"{call['name']} {json.dumps(call['args'], ensure_ascii=False, default=str)}" for call in calls)
     return "\n".join((str(message.text), *asked))
-
-
-def _turns(messages: Sequence[BaseMessage]) -> list[Turn]:
-    said = (m for m in messages if isinstance(m, HumanMessage | AIMessage) and not is_synthetic(m))
-    return [turn_of(message) for message in said if message.text.strip()]
 
 
 def _event(report: FlushReport) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime, get_runtime
 
-from langmem_tiers.errors import InvalidSettings, MissingUser
+from langmem_tiers.errors import InvalidSettings, InvalidSpace, MissingUser
 from langmem_tiers.graphs.messages import peek
 from langmem_tiers.naming import check_space, user_space
 
@@ -16,6 +16,7 @@ SpaceChoice = str | Callable[[RunnableConfig, Runtime[Any] | None], str | None]
 """A fixed space, or a function that names one for each run (None: this run does not say)."""
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_TOOLS = "tools"
 _USER = ("user_id", "langgraph_user_id")
 
 
@@ -39,13 +40,16 @@ def resolve_scope(
     *,
     remembered: Mapping[str, Any] | None,
     space: SpaceChoice | None = None,
+    stands_in: Callable[[Scope], bool] | None = None,
 ) -> Scope:
     """Find out whose memory this is.
 
     The space is the one given, else the user's: the authenticated user, `runtime.context.user_id`, and in the
     `configurable` of the config `user_id` or `langgraph_user_id`, in this order. `remembered` is the scope an earlier
     run of the thread left in its state; it stands in for what this run does not say, because the configs of
-    LangGraph's history name neither user nor context. The session is the thread id, else `session_id`.
+    LangGraph's history name neither user nor context. `stands_in` says whether the space of an earlier run may be this
+    one's. Nothing of an earlier run counts where that worked on another space. The session is the thread id, else
+    `session_id`.
 
     Raises:
         MissingUser: nobody says whose memory it is.
@@ -53,15 +57,39 @@ def resolve_scope(
     """
     run = _Run(config, runtime)
     earlier = remembered or {}
-    name = _space_of(run, space) or _text(earlier.get("space"))
+    named = _space_of(run, space)
+    name = named or _text(earlier.get("space"))
     if name is None:
         raise MissingUser("The run names no user.")
-    return Scope(
+    if earlier.get("space") != name:
+        earlier = {}
+    scope = Scope(
         space=check_space(name),
         session=run.thread() or run.said("session_id") or _text(earlier.get("session")),
         agent=run.said("agent_id") or _text(earlier.get("agent")),
         project=run.said("project") or _text(earlier.get("project")),
     )
+    if not named and stands_in is not None and not stands_in(scope):
+        raise MissingUser("The run names no user, and its message is a new one.")
+    return scope
+
+
+def owner_of(config: RunnableConfig, runtime: Runtime[Any] | None) -> str | None:
+    """The space of the user whom the run names, whichever it works on; None where it names none."""
+    user = _Run(config, runtime).user()
+    try:
+        return user_space(user) if user else None
+    except InvalidSpace:
+        return None
+
+
+def in_a_tool(config: RunnableConfig) -> bool:
+    """Whether the graph of this run was called by a tool of another one, as an agent calls another.
+
+    LangGraph's namespace has the nodes on the way to the running one; agents run their tools in one called "tools".
+    """
+    namespace = str((config.get("configurable") or {}).get("checkpoint_ns") or "")
+    return any(step.partition(":")[0] == _TOOLS for step in namespace.split("|")[:-1])
 
 
 def space_template(template: str) -> SpaceChoice:
@@ -119,7 +147,9 @@ class _Run:
         return identity or _text(self._configurable.get("langgraph_auth_user_id"))
 
     def user(self) -> str | None:
-        return self.authenticated() or self.said("user_id") or _text(self._configurable.get("langgraph_user_id"))
+        of_context = peek(getattr(self.runtime, "context", None), "user_id")
+        said = (of_context, self._configurable.get("user_id"), self._configurable.get("langgraph_user_id"))
+        return self.authenticated() or next((user for user in map(_user, said) if user), None)
 
     def thread(self) -> str | None:
         execution = getattr(self.runtime, "execution_info", None)
@@ -135,6 +165,13 @@ def _space_of(run: _Run, space: SpaceChoice | None) -> str | None:
         user = run.user()
         return user_space(user) if user else None
     return space(run.config, run.runtime) if callable(space) else space
+
+
+def _user(value: Any) -> str | None:
+    """A user id as text; of another type it would name a space that nobody meant."""
+    if value is not None and value != "":
+        user_space(value)
+    return _text(value)
 
 
 def _text(value: Any) -> str | None:

@@ -1,16 +1,22 @@
 """Reading a host's state: its messages, as messages, each with an id."""
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, convert_to_messages
 
-from langmem_tiers.errors import InvalidInput
 from langmem_tiers.trust.secrets import mask
 
-_OURS = ("memory_blocks", "memory_scope")
+# The keys of a state that are the memory's.
+BLOCKS, SCOPE = "memory_blocks", "memory_scope"
+# What the call limits of `langchain.agents.middleware` say in the place of a reply.
+_LIMIT = re.compile(
+    r"(?:Model call limits exceeded: (?:thread|run) limit \(\d+/\d+\)"
+    r"|(?:'[^']+' tool|Tool) call limit reached: (?:thread|run) limit exceeded \(\d+/\d+ calls\))"
+)
 
 
 def peek(source: Any, key: str) -> Any:
@@ -24,26 +30,6 @@ def kept_in(state: Any, key: str) -> Mapping[str, Any]:
     """What the memory nodes keep under one of their keys; nothing where the host keeps something else there."""
     value = peek(state, key)
     return value if isinstance(value, Mapping) else {}
-
-
-def require_fitting(state: Any, messages_key: str) -> None:
-    """Refuse a state that the memory nodes can not work with.
-
-    Raises:
-        InvalidInput: it has no messages under `messages_key`, or something of the host's under a key of theirs.
-    """
-    if peek(state, messages_key) is None:
-        raise InvalidInput(
-            f"The graph's state has no {messages_key!r}.",
-            way_out="Say where it keeps its messages: recall_node(memory, messages_key=…), and so for the other nodes.",
-        )
-    for key in _OURS:
-        value = peek(state, key)
-        if value is not None and not isinstance(value, Mapping):
-            raise InvalidInput(
-                f"The graph's state holds a {type(value).__name__} under {key!r}, where the memory keeps its own.",
-                way_out="Give that key of your state another name.",
-            )
 
 
 def read_messages(state: Any, key: str = "messages") -> list[BaseMessage]:
@@ -77,8 +63,10 @@ def _with_derived_id(message: BaseMessage, seen: Counter[str]) -> BaseMessage:
 
 
 def is_synthetic(message: BaseMessage) -> bool:
-    """Whether software wrote the message in somebody's name: LangChain marks summaries and notices so."""
-    return bool(message.additional_kwargs.get("lc_source"))
+    """Whether software wrote the message in somebody's name: LangChain marks summaries so, and its limits by words."""
+    if message.additional_kwargs.get("lc_source"):
+        return True
+    return isinstance(message, AIMessage) and not message.tool_calls and bool(_LIMIT.match(str(message.text)))
 
 
 def last_human(messages: Sequence[BaseMessage]) -> HumanMessage | None:

@@ -10,23 +10,25 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from weakref import WeakKeyDictionary
 
-from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 
-from langmem_tiers.errors import InvalidSpace, MemoryTiersError, MissingUser
+from langmem_tiers import arguments
+from langmem_tiers.errors import InvalidInput, InvalidSpace, MemoryTiersError, MissingUser
+from langmem_tiers.graphs import options
 from langmem_tiers.graphs.activities import feed_of
-from langmem_tiers.graphs.identity import Scope, SpaceChoice, current_runtime, resolve_scope
-from langmem_tiers.graphs.messages import last_human, peek, read_messages, require_fitting
+from langmem_tiers.graphs.fitting import require_fitting
+from langmem_tiers.graphs.identity import SpaceChoice, current_runtime
+from langmem_tiers.graphs.messages import last_human, peek, read_messages
 from langmem_tiers.graphs.runs import described
-from langmem_tiers.graphs.state import HEARD, PROFILE, MemoryInput, memory_input
+from langmem_tiers.graphs.state import ASKED, HEARD, MemoryInput, memory_input
+from langmem_tiers.graphs.visit import Run, Visit
 from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
-    from langmem_tiers.space import Space
 
 OnError = Literal["log", "raise"]
 
@@ -34,23 +36,6 @@ OnError = Literal["log", "raise"]
 _KEPT_IN_MIND = 1000
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Visit:
-    """One call of a node: the scope, and the messages and blocks of the state.
-
-    The blocks are not ours where the thread worked on another space before, such as another user's. The `profile` is
-    what this session began with, None where it begins now. `heard` is the last activity that the thread was told of.
-    """
-
-    scope: Scope
-    space: "Space"
-    messages: Sequence[BaseMessage]
-    blocks: dict[str, str]
-    blocks_are_ours: bool
-    profile: str | None = None
-    heard: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,12 +93,13 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         on_error: OnError = "log",
         messages_key: str = "messages",
     ) -> None:
-        self.memory = memory
-        self.name = self.__name__ = name  # `add_node` asks for the one, `add_sequence` for the other
-        self.on_error = on_error
-        self._space = space
-        self._fallbacks = tuple(fallbacks)
-        self._messages_key = messages_key
+        self.memory = options.memory_of(memory)
+        # `add_node` asks for the one, `add_sequence` for the other
+        self.name = self.__name__ = arguments.text(name, "name")
+        self.on_error: OnError = options.on_error_of(on_error)
+        self._space: SpaceChoice | None = options.space_of(space)
+        self._fallbacks = options.fallbacks_of(fallbacks)
+        self._messages_key = arguments.text(messages_key, "messages_key")
 
     def __call__(self, state: MemoryInput) -> dict[str, Any]:
         """The node as a function: `add_node` reads from this signature which keys of the state it wants."""
@@ -153,7 +139,9 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
 
     def visited(self, state: Any, visit: Visit | Exception, runtime: Runtime[Any] | None) -> Outcome:
         """What the node's work on a state came to; faults are raised or logged, as the node was told to."""
-        update = self._without_blocks() if peek(state, "memory_blocks") is None else {}
+        # What can not be used may be the host's own: nothing of it is changed.
+        ours = peek(state, "memory_blocks") is None and not isinstance(visit, InvalidInput)
+        update = self._without_blocks() if ours else {}
         failed: list[str] = []
         with self._faults(failed):
             if isinstance(visit, MissingUser | InvalidSpace):
@@ -186,7 +174,9 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         if asked is None or _told.first(self.memory, str(asked.id)):
             say(logger, logging.ERROR, "memory_node_failed", node=self.name, error=error, reason=error)
         update = self._without_blocks()
-        return Outcome(update={**update, "memory_scope": {}} if update else {}, failed=type(error).__name__)
+        # That the thread was somebody's stays: who comes next does not say again what was said until now.
+        scope = {"space": "", **({} if asked is None else {ASKED: asked.id})} if peek(state, "memory_scope") else {}
+        return Outcome(update={**update, "memory_scope": scope} if update else {}, failed=type(error).__name__)
 
     def _without_blocks(self) -> dict[str, Any]:
         """No blocks, of the node that answers for them: `build_prompt` takes a state that lacks the key for a mistake.
@@ -197,19 +187,9 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         return {"memory_blocks": {}} if answers else {}
 
     def _visit(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> Visit:
-        require_fitting(state, self._messages_key)
-        remembered = peek(state, "memory_scope") or {}
-        scope = resolve_scope(config, runtime, remembered=remembered, space=self._space)
-        same_session = all(remembered.get(key) == value for key, value in scope.as_state().items())
-        return Visit(
-            scope=scope,
-            space=self.memory.space(scope.space, fallbacks=self._fallbacks),
-            messages=read_messages(state, self._messages_key),
-            blocks=peek(state, "memory_blocks") or {},
-            blocks_are_ours=remembered.get("space") == scope.space,
-            profile=remembered.get(PROFILE) if same_session else None,
-            heard=_number(remembered.get(HEARD)) if same_session else None,
-        )
+        require_fitting(state, self._messages_key, config)
+        run = Run(state=state, config=config, runtime=runtime, messages_key=self._messages_key)
+        return run.visit(self.memory, space=self._space, fallbacks=self._fallbacks)
 
     @contextmanager
     def _faults(self, failed: list[str]) -> Iterator[None]:
@@ -262,7 +242,7 @@ NodeT = TypeVar("NodeT", bound=MemoryNode)
 
 def reading(messages_key: str, kind: type[NodeT]) -> type[NodeT]:
     """`kind`, made to ask its host for the messages under `messages_key`."""
-    if messages_key == "messages":
+    if arguments.text(messages_key, "messages_key") == "messages":
         return kind
 
     def call(self: NodeT, state: Any) -> dict[str, Any]:
@@ -270,10 +250,6 @@ def reading(messages_key: str, kind: type[NodeT]) -> type[NodeT]:
 
     call.__annotations__ = {"state": memory_input(messages_key), "return": dict[str, Any]}
     return cast("type[NodeT]", type(kind.__name__, (kind,), {"__call__": call}))
-
-
-def _number(given: Any) -> int | None:
-    return given if isinstance(given, int) else None
 
 
 def _with_event_sent(outcome: Outcome, runtime: Runtime[Any] | None) -> dict[str, Any]:

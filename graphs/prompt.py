@@ -3,10 +3,11 @@
 import logging
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
+from langmem_tiers import arguments
 from langmem_tiers.graphs.messages import is_synthetic, kept_in, read_messages
 from langmem_tiers.graphs.state import PROFILE
 from langmem_tiers.graphs.window import leading_systems, window_start
@@ -60,12 +61,16 @@ def build_prompt(
             breaks prompt caches: the request changes at its beginning with every recall.
         messages_key: where the state keeps its messages.
 
+    Raises:
+        InvalidInput: `placement` is none of these.
+
     Example:
         >>> from langchain_core.messages import HumanMessage
         >>> state = {"messages": [HumanMessage("Hello", id="1")], "memory_blocks": {"1": "<memory_context>…"}}
         >>> [message.content for message in build_prompt(state, system="Be brief.")]
         ['Be brief.', '<memory_context>…\n\nHello']
     """
+    arguments.one_of(placement, "placement", get_args(Placement))
     messages = read_messages(state, messages_key)
     if not _shows_blocks(state):
         _say_once(_NO_BLOCKS)

@@ -3,14 +3,20 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 
+from langmem_tiers import arguments
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import last_human
-from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, Visit, reading
+from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, reading
+from langmem_tiers.graphs.options import placement_of
+from langmem_tiers.graphs.own_words import without_recalled
 from langmem_tiers.graphs.prompt import Placement
 from langmem_tiers.graphs.state import PROFILE
+from langmem_tiers.graphs.track import turns_of
+from langmem_tiers.graphs.visit import Visit
 from langmem_tiers.graphs.window import window_start
+from langmem_tiers.writing.tracking import Conversation, stored_as
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
@@ -26,28 +32,31 @@ class RecallNode(MemoryNode):
     def __init__(self, memory: "Memory", *, window: int | None, placement: Placement, **options: Any) -> None:
         super().__init__(memory, **options)
         self._window = window
-        self._placement = placement
+        self._placement: Placement = placement_of(placement)
 
     def _work(self, visit: Visit) -> Outcome:
         turns = self._window or self.memory.settings.window.turns
-        window = [str(m.id) for m in visit.messages[window_start(visit.messages, turns) :]]
+        shown = visit.messages[window_start(visit.messages, turns) :]
+        window = [str(m.id) for m in shown]
         blocks = {key: visit.blocks[key] for key in window if key in visit.blocks and visit.blocks_are_ours}
         asked = last_human(visit.messages)
-        recalled = _recall(visit, asked, self._in_sight(window, blocks))
+        recalled = _recall(visit, asked, self._in_sight(window, blocks), _stored_as(visit, shown))
         if asked is not None:
             # Looked up anew each time: after an edit, what the first wording recalled is not this message's block.
             blocks[str(asked.id)] = recalled.block if recalled else ""
         return Outcome(
             update={
                 "memory_blocks": {key: block for key, block in blocks.items() if block},
-                "memory_scope": {**visit.scope.as_state(), PROFILE: _profile(visit)},
+                "memory_scope": {**visit.as_state(), PROFILE: _profile(visit)},
             },
             event=_event(recalled) if recalled else None,
         )
 
     def _at_least(self, visit: Visit) -> Outcome:
-        # What was recalled for one user never goes before the model for another.
-        return Outcome() if visit.blocks_are_ours or not visit.blocks else Outcome(update={"memory_blocks": {}})
+        if visit.blocks_are_ours:
+            return Outcome()
+        # What was recalled for one user, and their profile, never goes before the model for another.
+        return Outcome(update={"memory_blocks": {}, "memory_scope": visit.as_state()})
 
     def _in_sight(self, window: Sequence[str], blocks: Mapping[str, str]) -> Sequence[str]:
         """The messages of the window whose blocks the model sees with them."""
@@ -90,18 +99,43 @@ def recall_node(
         placement: where `build_prompt` puts the blocks. With "message" a drawer that an earlier block in the window
             shows is not recalled again; with "system" it may be, as only the latest block is before the model.
 
+    Raises:
+        InvalidInput: an argument is of another type, or none of the words there are.
+
     Example:
         >>> builder.add_node(recall_node(memory))  # doctest: +SKIP
     """
     kind = reading(messages_key, RecallNode)
     options = {"space": space, "fallbacks": fallbacks, "on_error": on_error, "messages_key": messages_key}
-    return kind(memory, name=name, window=window, placement=placement, **options)
+    shown = arguments.optional_whole(window, "window", least=1)
+    return kind(memory, name=name, window=shown, placement=placement, **options)
 
 
-def _recall(visit: Visit, asked: HumanMessage | None, window: Sequence[str]) -> "Recalled | None":
-    if asked is None or not asked.text.strip():
+def _recall(
+    visit: Visit, asked: HumanMessage | None, window: Sequence[str], stored_as: Mapping[str, str]
+) -> "Recalled | None":
+    text = "" if asked is None else without_recalled(str(asked.text))
+    if asked is None or not text.strip():
         return None
-    return visit.space.recall(str(asked.text), session=visit.scope.session, message_id=asked.id, window=window)
+    sent_again = [stored_as[each] for each in window if each in stored_as]
+    return visit.space.recall(
+        text,
+        session=visit.scope.session,
+        message_id=stored_as.get(str(asked.id), asked.id),
+        window=[*window, *sent_again],
+        bare=sent_again,
+    )
+
+
+def _stored_as(visit: Visit, shown: Sequence[BaseMessage]) -> dict[str, str]:
+    """The messages that the host sends again under new ids, to those that they are stored under."""
+    own = {message.id for message in visit.own}
+    turns = turns_of(message for message in shown if message.id in own)
+    memory, conversation = visit.space.memory, Conversation(session=visit.scope.session, history=True)
+    if not turns:
+        return {}
+    with memory.use(visit.space.name) as store:
+        return stored_as(store.database, turns, conversation, settings=memory.settings, now=memory.clock())
 
 
 def _event(recalled: "Recalled") -> dict[str, Any]:

@@ -9,6 +9,12 @@ from langgraph.graph import MessagesState
 PROFILE = "profile"
 # And the number of the last activity that the thread has heard of on its custom stream.
 HEARD = "heard"
+# The human message that was the newest when the scope was written.
+ASKED = "asked"
+# Whose run it was, where the space is not theirs alone.
+OWNER = "owner"
+# The last message that came before the first run of this user, where the thread had another one before.
+OTHERS_UNTIL = "others_until"
 
 
 class MemoryInput(TypedDict, total=False):
@@ -26,7 +32,7 @@ class MemoryState(MessagesState):
     """A state to start a graph from: the messages, and what the memory nodes keep beside them.
 
     `memory_blocks` maps the id of a human message to the block recalled for it; `memory_scope` is whose memory it
-    was, with the profile that the session began with. Both stay out of the message history.
+    was, with the profile that the session began with, and from which message on. Both stay out of the message history.
     """
 
     memory_blocks: NotRequired[dict[str, str]]

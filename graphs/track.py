@@ -1,6 +1,7 @@
 """The track node: after the model, keep what was said."""
 
 import logging
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langmem_tiers.clock import require_aware
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import is_synthetic
-from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, Visit, reading
+from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, reading
+from langmem_tiers.graphs.own_words import without_recalled
+from langmem_tiers.graphs.visit import Visit
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import TrackReport, Turn
 
@@ -26,15 +29,19 @@ class TrackNode(MemoryNode):
     _tells_news = True
 
     def _work(self, visit: Visit) -> Outcome:
-        turns = [turn_of(message) for message in visit.messages if _was_said(message)]
+        turns = turns_of(visit.own)
         if not turns:
             return Outcome()
         scope = visit.scope
-        report = visit.space.track(turns, session=scope.session, project=scope.project, agent=scope.agent)
+        whose = {"session": scope.session, "project": scope.project, "agent": scope.agent}
+        report = visit.space.track(turns, **whose, history=True)
+        self._tell(report)
+        return Outcome(event={"type": "memory_tracked", "stored": len(report.stored), "revised": len(report.revised)})
+
+    def _tell(self, report: TrackReport) -> None:
         if self.on_error == "raise":
             report.raise_rejected()
         _log_rejected(report)
-        return Outcome(event={"type": "memory_tracked", "stored": len(report.stored), "revised": len(report.revised)})
 
 
 def track_node(
@@ -49,7 +56,10 @@ def track_node(
 
     It looks at all messages of the state, so turns that an abandoned run left behind are caught up by the next one;
     a message known by its id and content is not stored again, one with the same id and other content is a revision.
-    Tool messages, empty ones and synthetic ones (`lc_source`, such as summaries) are left out. Where a graph removes
+    A history that a client sends again under new ids, or a reply that a replay makes again, is recognised by its words
+    and its place. Tool messages, empty ones and synthetic ones (`lc_source`, such as summaries) are left out, and so is
+    what the memory put before the model; where the thread had another user before, what was said until then; and in
+    a tool of another agent, all. Where a graph removes
     or summarizes messages, put a second track node in front of that. A message's time is taken from
     `additional_kwargs["timestamp"]` (ISO 8601 with a zone) if it is there, else from the clock. On the custom stream it
     says `{"type": "memory_tracked", "stored": 2, "revised": 0}`, after what the memory did by itself since the thread
@@ -63,6 +73,9 @@ def track_node(
         on_error: "log" goes on when the memory fails or refuses a message, "raise" ends the run.
         messages_key: where the host's state keeps its messages.
 
+    Raises:
+        InvalidInput: an argument is of another type, or none of the words there are.
+
     Example:
         >>> builder.add_node(track_node(memory))  # doctest: +SKIP
     """
@@ -70,19 +83,21 @@ def track_node(
     return kind(memory, name=name, space=space, on_error=on_error, messages_key=messages_key)
 
 
+def turns_of(messages: Iterable[BaseMessage]) -> list[Turn]:
+    """What people and models said in these messages, as turns to track."""
+    said = (m for m in messages if isinstance(m, HumanMessage | AIMessage) and not is_synthetic(m))
+    return [turn for turn in map(turn_of, said) if turn.content.strip()]
+
+
 def turn_of(message: BaseMessage) -> Turn:
-    """A human or AI message as a turn to track."""
+    """A human or AI message as a turn to track, without what the memory put into it."""
     return Turn(
         role="user" if isinstance(message, HumanMessage) else "assistant",
-        content=str(message.text),
+        content=without_recalled(str(message.text)),
         message_id=message.id,
         speaker=message.name,
         said_at=_said_at(message),
     )
-
-
-def _was_said(message: BaseMessage) -> bool:
-    return isinstance(message, HumanMessage | AIMessage) and not is_synthetic(message) and bool(message.text.strip())
 
 
 def _said_at(message: BaseMessage) -> datetime | None:

@@ -1,7 +1,6 @@
 """The memory nodes as the hooks of an agent need them: called before every call of a model, to work once a turn."""
 
 import hashlib
-import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +8,14 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
+from langmem_tiers import arguments
 from langmem_tiers.graphs.messages import last_human, peek
-from langmem_tiers.graphs.node import Outcome, Visit
+from langmem_tiers.graphs.node import Outcome
 from langmem_tiers.graphs.prompt import Placement
 from langmem_tiers.graphs.recall import RecallNode
 from langmem_tiers.graphs.state import HEARD, PROFILE
 from langmem_tiers.graphs.track import TrackNode
+from langmem_tiers.graphs.visit import Visit
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
@@ -37,7 +38,7 @@ class TurnRecall(RecallNode):
     """
 
     def __init__(self, memory: "Memory", *, placement: Placement, **options: Any) -> None:
-        super().__init__(memory, window=sys.maxsize, placement=placement, **options)
+        super().__init__(memory, window=arguments.MOST, placement=placement, **options)
 
     def _visit(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> Visit:
         visit = super()._visit(state, config, runtime)
@@ -55,7 +56,7 @@ class TurnRecall(RecallNode):
         if _is_done(visit):
             return Outcome()
         kept = {PROFILE: visit.profile, HEARD: visit.heard, RECALLED_FOR: _asked(visit)}
-        scope = {**visit.scope.as_state(), **{key: value for key, value in kept.items() if value is not None}}
+        scope = {**visit.as_state(), **{key: value for key, value in kept.items() if value is not None}}
         return Outcome(update={**super()._at_least(visit).update, "memory_scope": scope})
 
 

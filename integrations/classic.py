@@ -10,11 +10,11 @@ from pydantic import Field, PrivateAttr
 
 from langmem_tiers.errors import MissingExtra
 from langmem_tiers.graphs.node import OnError
+from langmem_tiers.graphs.own_words import without_recalled
 from langmem_tiers.integrations.conversation import Conversation, Look, log_rejected, place_id
 from langmem_tiers.integrations.faults import faults
 from langmem_tiers.integrations.inputs import ANSWERED, ASKED, pick
-from langmem_tiers.integrations.own_words import without_recalled
-from langmem_tiers.integrations.whose import UserId, scope_of, with_profile
+from langmem_tiers.integrations.whose import SpaceField, UserField, scope_of, with_profile
 from langmem_tiers.memory import Memory
 
 
@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     from langchain_classic.base_memory import BaseMemory
 else:
     BaseMemory = _base_memory()
+
+
+_WAY_OUT = (
+    "Say whose it is: TieredMemory(memory=memory, user_id=…). The config given to a chain does not reach its memory, "
+    "unless the chain is a step of a runnable or a graph that gets it."
+)
 
 
 class TieredMemory(BaseMemory):
@@ -64,8 +70,8 @@ class TieredMemory(BaseMemory):
     """
 
     memory: Memory = Field(exclude=True, repr=False)
-    user_id: UserId | Callable[[], UserId | None] | None = None
-    space: str | Callable[..., str | None] | None = None
+    user_id: UserField = None
+    space: SpaceField = None
     session: str | Callable[[], str | None] | None = None
     memory_key: str = "history"
     input_key: str | None = None
@@ -117,7 +123,7 @@ class TieredMemory(BaseMemory):
         await asyncio.to_thread(self.clear)
 
     def _conversation(self) -> Conversation:
-        scope = scope_of(space=self.space, user_id=self.user_id)
+        scope = scope_of(space=self.space, user_id=self.user_id, way_out=_WAY_OUT)
         space = self.memory.space(scope.space, fallbacks=self.fallbacks)
         session = (self.session() if callable(self.session) else self.session) or scope.session or self._own_session
         return Conversation(space=space, session=session, agent=scope.agent, project=scope.project)

@@ -10,9 +10,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from sqlalchemy import Connection
 
 from langmem_tiers.graphs.messages import is_synthetic
-from langmem_tiers.graphs.track import turn_of
+from langmem_tiers.graphs.own_words import without_recalled
+from langmem_tiers.graphs.track import turns_of
 from langmem_tiers.graphs.window import window_start
-from langmem_tiers.integrations.own_words import without_recalled
 from langmem_tiers.storage import drawers, rooms
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.trust.secrets import mask
@@ -66,7 +66,7 @@ class Conversation:
         """Store what users and models said in these messages, without what the memory put into them."""
         look = self.look(1)
         said = [_own(message) for message in messages if _is_speech(message)]
-        turns = [turn_of(each) for each in _identified([each for each in said if each.text.strip()], look.held)]
+        turns = turns_of(_identified([each for each in said if each.text.strip()], look.held))
         return self.space.track(turns, session=look.session, agent=self.agent, project=self.project)
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from langgraph.errors import GraphBubbleUp
 
-from langmem_tiers.errors import InvalidSpace, MissingUser
+from langmem_tiers.errors import InvalidInput, MissingUser
 from langmem_tiers.graphs.node import OnError
 from langmem_tiers.telemetry.logs import say
 
@@ -24,5 +24,5 @@ def faults(step: str, on_error: OnError) -> Iterator[None]:
         if on_error == "raise":
             raise
         # Whatever goes wrong here, a broken disk or a custom embedder: the user gets the reply all the same.
-        trace = not isinstance(error, MissingUser | InvalidSpace)  # these say all there is to say
+        trace = not isinstance(error, MissingUser | InvalidInput)  # these say all there is to say
         say(logger, logging.ERROR, "memory_step_failed", step=step, error=error, reason=error, trace=trace)

@@ -5,8 +5,10 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
+from langchain_core.prompt_values import PromptValue
 
+from langmem_tiers import arguments
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.graphs.messages import last_human
 from langmem_tiers.telemetry.logs import say
@@ -15,6 +17,9 @@ ASKED = ("input", "question", "query")
 ANSWERED = ("output", "response", "answer", "text", "result")
 # What chains and agents add to their inputs by themselves.
 _MACHINERY = frozenset({"stop", "agent_scratchpad", "intermediate_steps"})
+
+# How LangChain calls the kinds of messages, in pairs and dicts.
+_KINDS = frozenset({"human", "user", "ai", "assistant", "system", "developer", "tool", "function"})
 
 _NAME_IT = "name it with input_key or output_key"
 
@@ -25,19 +30,18 @@ def pick(values: Mapping[str, Any], key: str | None, usual: Sequence[str], but: 
     """The text under `key`; without one that of the only text, else under a usual name, else the longest.
 
     Raises:
-        InvalidInput: there is no `key`, or no text at all.
+        InvalidInput: there is no `key`, no text at all, or something else than a text where the message should be.
     """
+    if not isinstance(values, Mapping):
+        raise arguments.refused(values, "inputs", "the inputs or outputs of a chain by their names")
     if key is not None:
         if key not in values:
             raise InvalidInput(f"There is no {key!r} here.", way_out=f"There are {', '.join(values)}.")
-        return text_of(values[key])
-    texts = {
-        name: text
-        for name, value in values.items()
-        if name not in _MACHINERY and name not in but and (text := _single_text(value)).strip()
-    }
+        return text_of(_textual(values[key], key))
+    candidates = {name: value for name, value in values.items() if name not in _MACHINERY and name not in but}
+    texts = {name: text for name, value in candidates.items() if (text := _text_under(name, value, usual)).strip()}
     if not texts:
-        raise InvalidInput("There is no text here.", way_out="Name the key of the message: input_key or output_key.")
+        return _nothing(candidates, usual)
     named = next((name for name in usual if name in texts), None)
     if named is None:
         named = max(texts, key=lambda name: len(texts[name]))
@@ -46,19 +50,35 @@ def pick(values: Mapping[str, Any], key: str | None, usual: Sequence[str], but: 
     return texts[named]
 
 
+def _text_under(name: str, value: Any, usual: Sequence[str]) -> str:
+    """The text of a value; of several messages only where they are what is asked, not what was said before."""
+    return text_of(value) if name in usual else _single_text(value)
+
+
+def _nothing(candidates: Mapping[str, Any], usual: Sequence[str]) -> str:
+    """An empty message is one; whatever else has no text is a mistake."""
+    for name in usual:
+        if name in candidates:
+            _textual(candidates[name], name)
+    if any(isinstance(value, str) for value in candidates.values()):
+        return ""
+    raise InvalidInput("There is no text here.", way_out="Name the key of the message: input_key or output_key.")
+
+
 def text_of(value: Any) -> str:
     """A text, a message, content blocks, or of several messages the last one, as text."""
-    if isinstance(value, list) and value and isinstance(value[-1], BaseMessage):
-        return str(value[-1].text)
-    return _single_text(value)
+    found = [] if isinstance(value, Mapping) and not _is_message(value) else messages_in(value)
+    return str(found[-1].text) if found else _single_text(value)
 
 
 def messages_in(value: Any) -> list[BaseMessage]:
-    """The messages that a chain is given, by themselves or under whichever keys."""
-    if isinstance(value, BaseMessage):
-        return [value]
+    """The messages that a chain is given, by themselves or under whichever keys, in any form that LangChain takes."""
+    if isinstance(value, PromptValue):
+        return value.to_messages()
+    if _is_message(value):
+        return convert_to_messages([value])
     if isinstance(value, list | tuple):
-        return [each for each in value if isinstance(each, BaseMessage)]
+        return convert_to_messages([each for each in value if _is_message(each)])
     return [each for part in value.values() for each in messages_in(part)] if isinstance(value, Mapping) else []
 
 
@@ -68,24 +88,46 @@ def asked_in(value: Any, key: str | None) -> tuple[str, str | None]:
     Raises:
         InvalidInput: `key` is missing, or there is nothing that could be asked.
     """
-    if isinstance(value, Mapping) and (key is not None or any(_single_text(each).strip() for each in value.values())):
+    named = isinstance(value, Mapping) and not _is_message(value)
+    if named and (key is not None or any(_single_text(each).strip() for each in value.values())):
         chosen = value.get(key) if key is not None else None
         found = [] if chosen is None else messages_in(chosen)
         return pick(value, key, ASKED), found[-1].id if found else None
     asked = last_human(messages_in(value))
     if asked is not None:
         return str(asked.text), asked.id
-    if isinstance(value, Mapping):
+    if named:
         raise InvalidInput("There is no text here.", way_out="Name the key of the message: input_key.")
-    return text_of(value), None
+    return text_of(_textual(value, "input")), None
+
+
+def _textual(value: Any, name: str) -> Any:
+    """The value, if it can be a message."""
+    known = isinstance(value, str | PromptValue) or _is_message(value)
+    if not known and not (isinstance(value, list | tuple) and all(map(_part, value))):
+        raise arguments.refused(value, name, "a text, or messages")
+    return value
+
+
+def _part(value: Any) -> bool:
+    return isinstance(value, str | dict) or _is_message(value)
+
+
+def _is_message(value: Any) -> bool:
+    """Whether it is a message, also as a pair or a dict."""
+    if isinstance(value, Mapping):
+        return "content" in value and ("role" in value or value.get("type") in _KINDS)
+    if isinstance(value, tuple):
+        return len(value) == 2 and isinstance(value[0], str) and value[0] in _KINDS
+    return isinstance(value, BaseMessage)
 
 
 def _single_text(value: Any) -> str:
     if isinstance(value, str):
         return value
-    if isinstance(value, BaseMessage):
-        return str(value.text)
-    blocks = isinstance(value, list) and all(isinstance(each, str | dict) for each in value)
+    if _is_message(value):
+        return str(convert_to_messages([value])[0].text)
+    blocks = isinstance(value, list) and all(isinstance(each, str | dict) and not _is_message(each) for each in value)
     return str(HumanMessage(value).text) if blocks else ""
 
 

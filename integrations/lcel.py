@@ -6,16 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from langmem_tiers import arguments
+from langmem_tiers.graphs import options
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.node import OnError
+from langmem_tiers.graphs.own_words import without_recalled
 from langmem_tiers.graphs.runs import described
 from langmem_tiers.integrations.faults import faults
 from langmem_tiers.integrations.inputs import asked_in, messages_in
-from langmem_tiers.integrations.own_words import without_recalled
 from langmem_tiers.integrations.whose import scope_of, with_profile
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
+
+_WAY_OUT = (
+    "Pass config={'configurable': {'user_id': ...}} to the chain, or give the step a fixed space: "
+    "recall_runnable(memory, space='users/alice')."
+)
 
 
 class RecallRunnable(Runnable[Any, str]):
@@ -32,13 +39,13 @@ class RecallRunnable(Runnable[Any, str]):
         on_error: OnError,
         name: str,
     ) -> None:
-        self.memory = memory
-        self.name = name
-        self._input_key = input_key
-        self._space = space
-        self._fallbacks = tuple(fallbacks)
-        self._profile = profile
-        self._on_error = on_error
+        self.memory = options.memory_of(memory)
+        self.name = arguments.text(name, "name")
+        self._input_key = arguments.optional_text(input_key, "input_key")
+        self._space: SpaceChoice | None = options.space_of(space)
+        self._fallbacks = options.fallbacks_of(fallbacks)
+        self._profile = arguments.flag(profile, "profile")
+        self._on_error: OnError = options.on_error_of(on_error)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> str:
         """The recalled text, empty where nothing fits."""
@@ -53,7 +60,7 @@ class RecallRunnable(Runnable[Any, str]):
 
     def _recalled(self, given: Any, run_manager: Any, config: RunnableConfig) -> str:
         with faults(str(self.name), self._on_error):
-            scope = scope_of(config, space=self._space)
+            scope = scope_of(config, space=self._space, way_out=_WAY_OUT)
             space = self.memory.space(scope.space, fallbacks=self._fallbacks)
             asked, message_id = asked_in(given, self._input_key)
             recalled = space.recall(
@@ -92,6 +99,9 @@ def recall_runnable(
         profile: give the identity and `MEMORY.md`, too.
         on_error: "log" gives an empty text when the memory fails or nobody says whose it is, "raise" ends the chain.
         name: its name in traces.
+
+    Raises:
+        InvalidInput: an argument is of another type, or none of the words there are.
 
     Example:
         >>> chain = RunnablePassthrough.assign(memory=recall_runnable(memory)) | prompt | model  # doctest: +SKIP

@@ -27,7 +27,7 @@ class TieredChatMessageHistory(BaseChatMessageHistory):
         turns: how many messages are given; by default `Settings.window.turns`.
 
     Raises:
-        InvalidInput: `session` is no text, or `turns` below 1.
+        InvalidInput: `space` is none, `session` is no text, or `turns` below 1.
 
     Example:
         >>> history = TieredChatMessageHistory(alice, "monday")
@@ -37,7 +37,10 @@ class TieredChatMessageHistory(BaseChatMessageHistory):
     """
 
     def __init__(self, space: "Space", session: str, *, turns: int | None = None) -> None:
-        self.space = space
+        # Made anew for every run, and the type is known to whoever has one.
+        from langmem_tiers.space import Space
+
+        self.space = arguments.instance(space, "space", Space, "a space, such as memory.user('alice')")
         self.session = arguments.text(session, "session")
         self.turns = arguments.optional_whole(turns, "turns", least=1)
 

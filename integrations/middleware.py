@@ -11,6 +11,7 @@ from langmem_tiers.graphs.flush import FlushNode
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import kept_in
 from langmem_tiers.graphs.node import MemoryNode, OnError
+from langmem_tiers.graphs.options import memory_of, placement_of
 from langmem_tiers.graphs.prompt import Placement, build_prompt
 from langmem_tiers.graphs.state import PROFILE
 from langmem_tiers.integrations.agent_steps import TurnRecall, TurnTrack
@@ -81,7 +82,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
         on_error: "log" answers even when the memory fails or nobody says whose it is, "raise" ends the run.
 
     Raises:
-        InvalidInput: `tools` names a tool that there is not.
+        InvalidInput: `tools` names a tool that there is not, or an argument is of another type.
         InvalidSettings: `context_window` is no positive number.
 
     Example:
@@ -103,9 +104,9 @@ class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
         on_error: OnError = "log",
     ) -> None:
         super().__init__()
-        self.memory = memory
+        self.memory = memory_of(memory)
         self.tools = _tools(memory, tools, space)
-        self._placement = placement
+        self._placement: Placement = placement_of(placement)
         whose: dict[str, Any] = {"space": space, "on_error": on_error}
         self._track = TurnTrack(memory, name="track", **whose)
         recall = TurnRecall(memory, name="recall", placement=placement, fallbacks=fallbacks, **whose)

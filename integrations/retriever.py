@@ -1,7 +1,7 @@
 """The memory as a LangChain retriever."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Literal, get_args
 
@@ -14,7 +14,7 @@ from pydantic import Field
 from langmem_tiers import arguments
 from langmem_tiers.episodes.types import EpisodeFound
 from langmem_tiers.graphs.runs import described
-from langmem_tiers.integrations.whose import UserId, scope_of
+from langmem_tiers.integrations.whose import SpaceField, UserField, scope_of
 from langmem_tiers.knowledge.types import EntryFound
 from langmem_tiers.memory import Memory
 from langmem_tiers.recall import lookup
@@ -22,6 +22,11 @@ from langmem_tiers.space import Space
 from langmem_tiers.types import Drawer, RecalledItem
 
 Tier = Literal["drawers", "entries", "episodes", "all"]
+
+_WAY_OUT = (
+    "Pass config={'configurable': {'user_id': ...}} to the retriever or its chain, or give the retriever its user: "
+    "TieredRetriever(memory=memory, user_id=…)."
+)
 
 
 class TieredRetriever(BaseRetriever):
@@ -45,8 +50,8 @@ class TieredRetriever(BaseRetriever):
     """
 
     memory: Memory = Field(exclude=True, repr=False)
-    user_id: UserId | Callable[[], UserId | None] | None = None
-    space: str | Callable[..., str | None] | None = None
+    user_id: UserField = None
+    space: SpaceField = None
     k: int = Field(default=4, ge=1)
     tier: Tier = "drawers"
     threshold: float = Field(default=0.0, ge=0, le=1)
@@ -89,7 +94,7 @@ class TieredRetriever(BaseRetriever):
         return await asyncio.to_thread(self._get_relevant_documents, query, run_manager=run_manager.get_sync(), **asked)
 
     def _space_of(self, config: RunnableConfig | None) -> Space:
-        return self.memory.space(scope_of(config, space=self.space, user_id=self.user_id).space)
+        return self.memory.space(scope_of(config, space=self.space, user_id=self.user_id, way_out=_WAY_OUT).space)
 
     def _found(self, space: Space, query: str, most: int, tier: Tier) -> Iterator[Document]:
         if not query.strip():

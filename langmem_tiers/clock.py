@@ -31,7 +31,10 @@ def require_aware(moment: datetime, what: str = "datetime") -> datetime:
     try:
         return moment.astimezone(UTC)
     except OverflowError as error:
-        raise InvalidInput(f"The {what} {moment.isoformat()} is out of range in UTC.") from error
+        raise InvalidInput(
+            f"The {what} {moment.isoformat()} is out of range in UTC.",
+            way_out="Give one from the year 1 to 9999 in UTC.",
+        ) from error
 
 
 def to_millis(moment: datetime) -> int:

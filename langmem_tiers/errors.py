@@ -170,7 +170,7 @@ class InvalidRelation(InvalidInput):
 class InvalidPeriod(InvalidInput):
     """A time that ends before it begins, or a text that is no date."""
 
-    way_out = "Write a date as 2024, 2024-05, 2024-05-17 or a time with its zone; the end lies behind the beginning."
+    way_out = "Write a date as 2024, 2024-05, 2024-05-17 or a time with its zone; what ends does so after it began."
 
 
 class AmbiguousEntity(InvalidInput):
@@ -321,6 +321,11 @@ class EmbeddingUnavailable(MemoryTiersError, RuntimeError):
 
     way_out = "Recall goes on by keywords; vectors are filled in once the model can be reached."
 
+    def __init__(self, message: str, *, way_out: str | None = None, loggable: str | None = None) -> None:
+        super().__init__(message, way_out=way_out)
+        self.loggable = loggable
+        """What a log may say of it, where the message has words of a provider."""
+
 
 class DownloadFailed(MemoryTiersError, OSError):
     """A file could not be fetched, or what came is not the file expected."""
@@ -337,8 +342,9 @@ class UnreadableFile(MemoryTiersError, ValueError):
 class MissingExtra(MemoryTiersError, ImportError):
     """An optional dependency is not installed."""
 
-    def __init__(self, package: str, extra: str) -> None:
+    def __init__(self, package: str, extra: str | None) -> None:
+        wanted = package if extra is None else f"'langmem-tiers[{extra}]'"
         super().__init__(
             f"This needs the package {package!r}, which is not installed.",
-            way_out=f"Install it with: pip install 'langmem-tiers[{extra}]'.",
+            way_out=f"Install it with: pip install {wanted}.",
         )

@@ -96,7 +96,7 @@ class Memory:
         self.reranker = reranker
         self.tally = UsageTally()
         self._model = model
-        self._embedder = None if embedder is None else GuardedEmbedder(embedder)
+        self._embedder = None if embedder is None else self._guarded(embedder)
         self._spaces = OpenSpaces(self._open_space, settings.storage.open_spaces)
         self._other_embedders: dict[str, str] = {}
         self._worker = Worker(self._work, retry_after=self._resting) if background else None
@@ -122,8 +122,9 @@ class Memory:
         Args:
             path: The folder; None takes $LANGMEM_TIERS_PATH, else the user's data folder of this system.
             embedder: "minilm" for Chroma's default model run locally, a name for LangChain's `init_embeddings` such as
-                "openai:text-embedding-3-small", any LangChain `Embeddings`, or None for keyword search only. A model
-                that can not be reached degrades to keyword search with one warning.
+                "openai:text-embedding-3-small", any LangChain `Embeddings`, or None or "none" for keyword search only.
+                Where a model can not be reached, or does not answer within `Settings.recall.embed_seconds`, keywords
+                search, with one warning.
             reranker: A LangChain document compressor, such as a cross-encoder, or chat model that picks the best of
                 what a recall found, within `Settings.recall.rerank.timeout_seconds`; None, and nothing waits for a
                 model. Where it fails, the order stays as it was, and the receipt says so.
@@ -203,7 +204,12 @@ class Memory:
     adream = twin(dream)
 
     def import_file(
-        self, path: str | Path, *, format: Format | None = None, user: str | None = None, dry_run: bool = False
+        self,
+        path: str | Path,
+        *,
+        format: Format | None = None,
+        user: str | int | UUID | None = None,
+        dry_run: bool = False,
     ) -> ImportReport:
         """Bring in what other memories and chat programs wrote down: messages, facts and documents, with their dates.
 
@@ -213,7 +219,7 @@ class Memory:
             path: A file, a zip file or a folder.
             format: What it is, one of `langmem_tiers.transfer.FORMATS`; None for what it looks like.
             user: Whose it all is; None for the users that the file names.
-            dry_run: Only count what there is.
+            dry_run: Only count what there is, and what would be left behind.
 
         Raises:
             UnreadableFile: it is in no known format, or in another one; what was read before is stored.
@@ -343,13 +349,25 @@ class Memory:
             self._worker.wake(name)
         return self._worker.wait(names, timeout)
 
+    def _guarded(self, embedder: Embedder) -> GuardedEmbedder:
+        """The embedder, which the memory must not hold: an open one that nobody holds ends by itself."""
+        held = weakref.ref(self)
+
+        def closing() -> bool:
+            memory = held()
+            return memory is None or memory.closing
+
+        return GuardedEmbedder.of(embedder, self.settings.recall.embed_seconds, closing)
+
     def _require_open(self) -> None:
         if os.getpid() != self._process:
             raise MemoryClosed("This memory was opened before this process was forked.", way_out=_AFTER_FORK)
         self._spaces.require_open()
 
     def _open_space(self, name: str) -> SpaceStore:
-        store = SpaceStore(self.path, name, self.settings.storage, model=self.embedding_model)
+        store = SpaceStore(
+            self.path, name, self.settings.storage, model=self.embedding_model, graph=self.settings.graph
+        )
         before = [] if self.embedding_model is None else embedded_by(store.database)
         if before and self.embedding_model not in before:
             self._other_embedders[name] = ",".join(before)

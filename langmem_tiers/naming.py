@@ -39,7 +39,7 @@ def user_space(user_id: str | int | UUID | None) -> str:
         MissingUser: the id is empty or None.
         InvalidSpace: it is over-long, holds lone surrogates, or is neither a text nor a number.
     """
-    if user_id is not None and not isinstance(user_id, str | int | UUID):
+    if isinstance(user_id, bool) or not isinstance(user_id, str | int | UUID | None):
         raise InvalidSpace(f"A {type(user_id).__name__} is no user id.", way_out="Give a text, a number or a UUID.")
     text = "" if user_id is None else str(user_id)
     if not text.strip():
@@ -49,6 +49,11 @@ def user_space(user_id: str | int | UUID | None) -> str:
         escaped = "".join(character if _plain(character) else quote(character, safe="") for character in text)
     except UnicodeEncodeError:
         raise InvalidSpace(f"The user id {_shown(text)} is not valid Unicode.") from None
+    if len(escaped) > _LONGEST_PART:
+        raise InvalidSpace(
+            f"The user id {_shown(text)} is too long: {len(escaped)} characters, once escaped.",
+            way_out=f"Give an id of at most {_LONGEST_PART} characters; some signs count three or more.",
+        )
     return check_space("users/" + ({".": "%2E", "..": "%2E%2E"}.get(escaped, escaped)))
 
 

@@ -24,9 +24,10 @@ _BY_PACKAGE = {
     "langchain-ollama": "ollama",
     "langchain-google-genai": "google",
 }
-# As LangChain names it when it is missing.
-_PACKAGE = re.compile(r"langchain-[\w-]+")
+# As LangChain and its packages name what is missing.
+_PACKAGE = re.compile(r"pip install (?:-\S+ )*['\"]?([\w-]+)|\b(langchain-[\w-]+)")
 _LONGEST = 300
+_SUCH_AS = {"model": "gpt-5-mini", "embedder": "text-embedding-3-small"}
 
 
 def made(name: str, make: Callable[[str], Made], *, kind: str, usual: tuple[str, ...]) -> Made:
@@ -35,40 +36,51 @@ def made(name: str, make: Callable[[str], Made], *, kind: str, usual: tuple[str,
     Args:
         name: Such as "openai:gpt-5-mini".
         make: Makes it; imports what that takes.
-        kind: What it is, for errors.
+        kind: What it is, "model" or "embedder".
         usual: Providers to name where this one is not known.
 
     Raises:
         MissingExtra: a package is not installed.
-        ImportError: it is one that no extra of this package brings; the message names it.
         InvalidSettings: nobody is known to provide it, or the provider's client refuses it, such as without a key.
     """
-    provider = name.partition(":")[0]
+    provider, colon, model = name.partition(":")
+    if not provider.strip() or (colon and not model.strip()):
+        raise _incomplete(name, kind, provider)
     try:
         return make(name)
     except MemoryTiersError:
         raise
     except ImportError as error:
-        raise _missing(error, provider) from error
+        raise _missing(error, provider, kind) from error
     except Exception as error:  # whatever a provider's client finds missing: a key, an address
         raise _refused(name, error, kind, usual) from error
 
 
-def _missing(error: ImportError, provider: str) -> ImportError:
-    found = _PACKAGE.search(str(error))
-    if found and found[0] in _BY_PACKAGE:
-        return MissingExtra(found[0], _BY_PACKAGE[found[0]])
+def _incomplete(name: str, kind: str, provider: str) -> InvalidSettings:
+    lacking = f"says no {kind} after its provider" if provider.strip() else "says no provider"
+    what = f"The name {name!r} of the {kind} {lacking}." if name.strip() else f"The name of the {kind} is empty."
+    return InvalidSettings(what, way_out=f"Name it as provider:name, such as openai:{_SUCH_AS[kind]}.")
+
+
+def _missing(error: ImportError, provider: str, kind: str) -> MemoryTiersError:
     if (error.name or str(error)).partition(".")[0] == "langchain":
         return MissingExtra("langchain", EXTRAS.get(provider, "openai"))
-    return error
+    found = _PACKAGE.search(str(error))
+    package = (found[1] or found[2]) if found else (error.name or "").partition(".")[0].replace("_", "-")
+    if not package:
+        return InvalidSettings(f"The {kind} of {provider!r} can not be used: {_in_a_line(error)}")
+    return MissingExtra(package, _BY_PACKAGE.get(package))
+
+
+def _in_a_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:_LONGEST]}"
 
 
 def _refused(name: str, error: Exception, kind: str, usual: tuple[str, ...]) -> InvalidSettings:
     said = str(error)
     unknown = isinstance(error, ValueError) and ("provider" in said or "empty" in said)
     if not unknown:
-        line = " ".join(said.split())[:_LONGEST]
-        return InvalidSettings(f"The {kind} {name!r} can not be used: {type(error).__name__}: {line}")
+        return InvalidSettings(f"The {kind} {name!r} can not be used: {_in_a_line(error)}")
     known = ", ".join(f"{each} (pip install 'langmem-tiers[{EXTRAS[each]}]')" for each in usual)
     return InvalidSettings(
         f"Nobody is known to provide the {kind} {name!r}.",

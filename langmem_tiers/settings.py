@@ -67,6 +67,9 @@ class RecallSettings(_Frozen):
     enabled: bool = True
     limit: int = Field(default=8, ge=1, le=200, description="Most items in a block (RockBot MaxResults).")
     candidates: int = Field(default=60, ge=1, le=1000, description="Most candidates taken from each channel.")
+    embed_seconds: float = Field(
+        default=5.0, gt=0, le=600, description="Longest that a reply waits for an embedder; then keywords do."
+    )
     item_characters: int = Field(
         default=400, ge=50, description="A longer drawer is shown as an excerpt around what was found."
     )
@@ -236,13 +239,13 @@ class DreamSettings(_Frozen):
     preferences: bool = Field(default=True, description="Infer preferences (RockBot PreferenceInferenceEnabled).")
     retire_share: float = Field(default=0.1, ge=0, le=1, description="Most entries that one dream retires, as a share.")
     retire_most: int = Field(default=20, ge=0, description="And as a number; the smaller of the two counts.")
+    refine_share: float = Field(default=0.2, ge=0, le=1, description="Most entries that a model files, as a share.")
+    refine_most: int = Field(default=20, ge=0, description="And as a number; the smaller of the two counts.")
     golden: int = Field(default=20, ge=0, description="Questions made from the space's own words for the gate.")
     fade_days: float = Field(default=90, gt=0, description="Half-life of an inferred preference's confidence.")
     lease_seconds: float = Field(default=300, gt=0, description="How long a dream that died holds up the next.")
     mention_days: float = Field(
-        default=180,
-        gt=0,
-        description="After so long, names that were mentioned together once, and no more, are let go.",
+        default=180, gt=0, description="After so long, names mentioned together once, and no more, are let go."
     )
     undo_days: float | None = Field(
         default=90, gt=0, description="How long a dream can be undone; then what it changed is dropped. None: for ever."

@@ -102,6 +102,7 @@ class Space:
         session: str | None = None,
         project: str | None = None,
         agent: str | None = None,
+        history: bool = False,
     ) -> TrackReport:
         """Store every turn that is not stored yet, each verbatim in a drawer of its own, in one transaction.
 
@@ -113,6 +114,8 @@ class Space:
             session: The conversation, such as a LangGraph thread_id; None for the current unnamed one.
             project: What it is about, if known: the wing it is filed in.
             agent: Who the user talks to, if there are several.
+            history: The turns are the conversation as its host holds it, or its end, whose message ids may be new each
+                time: what is stored by role and content at that place is not stored again.
 
         Raises:
             StorageError: nothing was stored; calling again stores nothing twice.
@@ -125,6 +128,7 @@ class Space:
             session=arguments.optional_text(session, "session"),
             project=arguments.optional_text(project, "project"),
             agent=arguments.optional_text(agent, "agent"),
+            history=arguments.flag(history, "history"),
         )
 
         def stored() -> TrackReport:
@@ -144,9 +148,11 @@ class Space:
         session: str | None = None,
         project: str | None = None,
         agent: str | None = None,
+        history: bool = False,
     ) -> TrackReport:
         """`track` in a thread."""
-        return await asyncio.to_thread(self.track, turns, session=session, project=project, agent=agent)
+        where = {"session": session, "project": project, "agent": agent}
+        return await asyncio.to_thread(self.track, turns, **where, history=history)
 
     def recall(
         self,
@@ -155,6 +161,7 @@ class Space:
         session: str | None = None,
         message_id: str | None = None,
         window: Collection[str] | None = None,
+        bare: Collection[str] = (),
         now: datetime | None = None,
         until: datetime | None = None,
         limit: int | None = None,
@@ -175,6 +182,7 @@ class Space:
             message_id: Its id in the conversation.
             window: Ids of the messages that the model sees anyway; None means the last turns of the session
                 (`Settings.window.turns`).
+            bare: Those of the window that the model sees without what was recalled for them.
             now: The moment that recency counts from; the memory's clock by default.
             until: Leave out what was said later.
             limit: Most items, instead of the setting.
@@ -189,7 +197,7 @@ class Space:
         """
         from langmem_tiers.telemetry import figures
 
-        request = self._request(query, session, message_id, window, now, until, fallback, keep_receipt)
+        request = self._request(query, session, message_id, window, bare, now, until, fallback, keep_receipt)
         request = _with_chosen(request, limit, threshold, token_budget)
         return figures.recall(self.name, lambda: self._recalled(request))
 
@@ -200,6 +208,7 @@ class Space:
         session: str | None = None,
         message_id: str | None = None,
         window: Collection[str] | None = None,
+        bare: Collection[str] = (),
         now: datetime | None = None,
         until: datetime | None = None,
         limit: int | None = None,
@@ -215,6 +224,7 @@ class Space:
             session=session,
             message_id=message_id,
             window=window,
+            bare=bare,
             now=now,
             until=until,
             limit=limit,
@@ -493,6 +503,7 @@ class Space:
         session: str | None,
         message_id: str | None,
         window: Collection[str] | None,
+        bare: Collection[str],
         now: datetime | None,
         until: datetime | None,
         fallback: bool,
@@ -508,6 +519,7 @@ class Space:
             session=arguments.optional_text(session, "session"),
             message_id=arguments.optional_text(message_id, "message_id"),
             window=None if window is None else arguments.texts(window, "window"),
+            bare=arguments.texts(bare, "bare"),
             window_turns=self.memory.settings.window.turns,
             now=arguments.optional_moment(now, "now") or self.memory.clock(),
             until=arguments.optional_moment(until, "until"),

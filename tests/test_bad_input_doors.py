@@ -2,18 +2,37 @@
 
 import importlib
 import sys
-from typing import Any
+from shutil import rmtree
+from typing import Annotated, Any
+from uuid import UUID
 
 import pytest
 from langchain.agents import AgentState, create_agent
 from langchain_core.messages import AIMessage, AnyMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph import START, MessagesState, StateGraph, add_messages
+from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from langmem_tiers.errors import InvalidInput, MissingExtra, MissingUser
-from langmem_tiers.graphs import build_prompt, chat_model, dream_graph, memory_agent, recall_node, track_node
-from langmem_tiers.integrations import MemoryMiddleware, memory_tools, recall_runnable
+from langmem_tiers import Memory, Turn
+from langmem_tiers.errors import InvalidInput, InvalidSpace, MissingExtra, MissingUser, StorageError
+from langmem_tiers.graphs import (
+    build_prompt,
+    chat_model,
+    dream_graph,
+    flush_node,
+    memory_agent,
+    recall_node,
+    track_node,
+)
+from langmem_tiers.integrations import (
+    MemoryMiddleware,
+    TieredChatMessageHistory,
+    TieredMemory,
+    TieredRetriever,
+    memory_tools,
+    recall_runnable,
+)
 from langmem_tiers.testing import ScriptedChatModel
 from tests.graphing import FACT, QUESTION, ask, remember, run, said, texts
 
@@ -52,14 +71,51 @@ def _host(memory, state, **options):
     return builder.add_edge(START, "recall").compile()
 
 
+class OwnDict(MessagesState):
+    """A host whose own is a dict of texts, too."""
+
+    memory_blocks: dict[str, str]
+
+
+class OwnModel(BaseModel):
+    """A host that checks what is written into its state, and has a value from the beginning."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    memory_blocks: list[str] = []
+
+
+class OwnModelScope(BaseModel):
+    """The same for the other key."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    memory_scope: str = ""
+
+
 FOREIGN = pytest.mark.parametrize(
-    ("state", "own"), [(OwnScope, {"memory_scope": "mine"}), (OwnBlocks, {"memory_blocks": ["mine"]})]
+    ("state", "own"),
+    [
+        (OwnScope, {"memory_scope": "mine"}),
+        (OwnScope, {"memory_scope": ""}),
+        (OwnScope, {"memory_scope": {"region": "eu"}}),
+        (OwnBlocks, {"memory_blocks": ["mine"]}),
+        (OwnBlocks, {"memory_blocks": []}),
+        (OwnDict, {"memory_blocks": {"color": "red"}}),
+    ],
+)
+DECLARED = pytest.mark.parametrize(
+    ("state", "key"),
+    [
+        (OwnScope, "memory_scope"),
+        (OwnBlocks, "memory_blocks"),
+        (OwnModel, "memory_blocks"),
+        (OwnModelScope, "memory_scope"),
+    ],
 )
 
 
 @FOREIGN
 def test_a_host_that_uses_the_name_of_our_key_is_told_to_rename_it(state, own, memory):
-    with pytest.raises(InvalidInput, match=f"under '{next(iter(own))}'.*another name"):
+    with pytest.raises(InvalidInput, match=f"'{next(iter(own))}'.*another name"):
         _host(memory, state, on_error="raise").invoke({**ask(), **own}, run())
 
 
@@ -69,6 +125,20 @@ def test_by_default_it_gets_its_reply_and_keeps_what_is_its_own(state, own, memo
     assert result["messages"][-1].text == "Fine."
     assert {key: result[key] for key in own} == own
     assert "error=InvalidInput" in caplog.text
+
+
+@DECLARED
+def test_a_key_that_is_declared_for_something_else_is_left_alone_before_it_has_a_value(state, key, memory, caplog):
+    result = _host(memory, state).invoke(ask(), run())
+    assert result["messages"][-1].text == "Fine."
+    assert not result.get(key)
+    assert f"declares '{key}' as" in caplog.text
+
+
+@DECLARED
+def test_told_to_raise_it_names_that_key(state, key, memory):
+    with pytest.raises(InvalidInput, match=f"declares '{key}' as .*another name"):
+        _host(memory, state, on_error="raise").invoke(ask(), run())
 
 
 def test_an_agent_that_uses_the_names_of_our_keys_gets_its_reply_and_its_tools(memory, alice):
@@ -99,6 +169,96 @@ def test_a_run_of_nobody_is_refused_at_every_door(memory):
         with pytest.raises(MissingUser, match="user"):
             door.invoke(given, run(user=None))
     assert memory.spaces() == ()
+
+
+@pytest.mark.parametrize("user", [["a"], {"a": 1}, b"a", True, 1.5])
+def test_a_user_id_of_an_odd_type_is_nobody(user, memory):
+    agent = memory_agent(ScriptedChatModel(responses=["Fine."]), memory, on_error="raise")
+    with pytest.raises(InvalidSpace, match="is no user id"):
+        agent.invoke(ask(), run(user=user))
+    assert memory.spaces() == ()
+
+
+def test_a_number_or_a_uuid_is_a_user_id(memory):
+    for user in (5, UUID(int=7)):
+        memory_agent(ScriptedChatModel(responses=["Fine."]), memory, on_error="raise").invoke(ask(), run(user=user))
+    assert set(memory.spaces()) == {"users/5", f"users/{UUID(int=7)}"}
+
+
+@pytest.mark.parametrize(
+    ("door", "match"),
+    [
+        (lambda memory: recall_node(memory, on_error="Raise"), "`on_error`.*'Raise'.*log, raise"),
+        (lambda memory: track_node(memory, on_error=None), "`on_error`"),
+        (lambda memory: flush_node(memory, messages_key=5), "`messages_key`"),
+        (lambda memory: recall_node(memory, messages_key=5), "`messages_key`"),
+        (lambda memory: recall_node(memory, window=0), "`window`"),
+        (lambda memory: recall_node(memory, placement="sytem"), "`placement`.*message, system"),
+        (lambda memory: recall_node(memory, fallbacks="users/a"), "`fallbacks`.*a list"),
+        (lambda memory: recall_node(memory, fallbacks=[""]), "`fallbacks`"),
+        (lambda memory: recall_node(memory, space=""), "`space`"),
+        (lambda memory: recall_node(None), "`memory`"),
+        (lambda memory: build_prompt(ask(), placement="sytem"), "`placement`"),
+        (lambda memory: MemoryMiddleware(None), "`memory`"),
+        (lambda memory: MemoryMiddleware(memory, placement="sytem"), "`placement`"),
+        (lambda memory: MemoryMiddleware(memory, fallbacks="users/a"), "`fallbacks`"),
+        (lambda memory: memory_agent(ScriptedChatModel(responses=[""]), "folder"), "`memory`.*Memory.open"),
+        (lambda memory: memory_tools(memory, space=5), "`space`"),
+        (lambda memory: recall_runnable(memory, on_error="Raise"), "`on_error`"),
+        (lambda memory: recall_runnable(memory, fallbacks="users/a"), "`fallbacks`"),
+        (lambda memory: dream_graph(memory, on_error="Raise"), "`on_error`"),
+        (lambda memory: TieredChatMessageHistory(memory, "x"), "`space`.*memory.user"),
+        (lambda memory: TieredMemory(memory=memory, space=""), "`space`"),
+        (lambda memory: TieredMemory(memory=memory, user_id=True), "`user_id`"),
+        (lambda memory: TieredRetriever(memory=memory, space=""), "`space`"),
+    ],
+)
+def test_a_wrong_option_is_refused_where_it_is_given(door, match, memory):
+    with pytest.raises(ValueError, match=match):
+        door(memory)
+    assert memory.spaces() == ()
+
+
+@pytest.mark.parametrize(
+    ("ask_it", "hint"),
+    [
+        (lambda memory: TieredMemory(memory=memory, on_error="raise").load_memory_variables({}), "TieredMemory"),
+        (lambda memory: TieredRetriever(memory=memory).invoke(QUESTION), "TieredRetriever"),
+        (lambda memory: recall_runnable(memory, on_error="raise").invoke(QUESTION), "recall_runnable"),
+    ],
+)
+def test_where_nobody_is_named_each_door_says_how_it_takes_a_user(ask_it, hint, memory):
+    with pytest.raises(MissingUser, match=rf"{hint}\(memory") as refused:
+        ask_it(memory)
+    assert "recall_node" not in str(refused.value)
+
+
+def _nodes(memory):
+    return _host(memory, MessagesState, on_error="raise").invoke(ask(), run())
+
+
+@pytest.mark.parametrize(
+    "door",
+    [
+        _nodes,
+        lambda memory: memory.user("alice").track([Turn(role="user", content="Lost.")], session="friday"),
+        lambda memory: memory.user("alice").recall(QUESTION, session="friday"),
+        lambda memory: memory.user("bob").track([Turn(role="user", content="Lost.")], session="friday"),
+        lambda memory: TieredChatMessageHistory(memory.user("alice"), "friday").add_user_message("Lost."),
+        lambda memory: recall_runnable(memory, on_error="raise").invoke(QUESTION, run()),
+    ],
+)
+@pytest.mark.parametrize("made_again", [False, True])
+def test_a_folder_that_was_deleted_under_an_open_memory_is_told_of(door, made_again, tmp_path):
+    folder = tmp_path / "gone"
+    with Memory.open(folder, embedder=None, background=False) as memory:
+        remember(memory.user("alice"), FACT)
+        rmtree(folder)
+        if made_again:
+            folder.mkdir()
+        with pytest.raises(StorageError, match=r"The folder .* is gone"):
+            door(memory)
+    assert not folder.exists() or [*folder.iterdir()] == []
 
 
 def test_without_mcp_the_extra_is_named(monkeypatch, alice):

@@ -182,10 +182,34 @@ def test_without_a_usual_name_the_longest_text_is_taken_and_that_is_logged(alice
     assert "key_guessed key=sentence among=lang,sentence" in caplog.text
 
 
-@pytest.mark.parametrize("inputs", [{"stop": ["Human:"]}, {"input": ""}, {"history": FACT}])
+@pytest.mark.parametrize("inputs", [{"stop": ["Human:"]}, {"history": FACT}])
 def test_inputs_without_a_message_are_refused(inputs, tiered):
     with pytest.raises(InvalidInput, match="input_key"):
         tiered().save_context(inputs, {"output": "Yes."})
+
+
+@pytest.mark.parametrize(
+    "asked", [[HumanMessage(QUESTION)], [("human", QUESTION)], {"role": "user", "content": QUESTION}]
+)
+def test_the_message_may_come_as_messages(asked, alice, tiered):
+    remember(alice, FACT)
+    kept = tiered(on_error="raise")
+    assert FACT in kept.load_memory_variables({"input": asked})["history"]
+    kept.save_context({"input": asked}, {"output": "On the radiator."})
+    assert said(alice) == [FACT, QUESTION, "On the radiator."]
+
+
+def test_an_empty_message_is_none_and_the_reply_is_stored(alice, tiered):
+    kept = tiered(on_error="raise")
+    assert kept.load_memory_variables({"input": ""}) == {"history": ""}
+    kept.save_context({"input": ""}, {"output": "Hello!"})
+    assert said(alice) == ["Hello!"]
+
+
+@pytest.mark.parametrize("asked", [5, None, {"a": 1}])
+def test_something_else_than_a_message_is_refused_by_its_name(asked, tiered):
+    with pytest.raises(InvalidInput, match=r"`input`.*a text, or messages"):
+        tiered(on_error="raise").load_memory_variables({"input": asked})
 
 
 def test_a_key_that_is_missing_is_named(tiered):

@@ -146,7 +146,7 @@ def test_a_space_that_is_fixed_is_not_asked_for(opened):
 
 def test_nobodys_memory_does_not_dream(opened, caplog):
     memory = opened()
-    assert dream_graph(memory).invoke({})["dream_report"] == {}
+    assert dream_graph(memory).invoke({})["dream_report"]["status"] == "failed"
     assert "MissingUser" in caplog.text
     with pytest.raises(MissingUser):
         dream_graph(memory, on_error="raise").invoke({})
@@ -674,3 +674,29 @@ for entry in sys.argv[1:]:
     assert agent.split()[0] == "memory_agent"
     assert dream.split()[:2] == ["dream", "__start__"]
     assert set(STEPS) <= set(dream.split())
+
+
+# What can not dream.
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({}, "Nobody says whose memory is to dream."),
+        ({"user_id": ""}, "Nobody says whose memory is to dream."),
+        ({"space": 5}, "is no name of a space"),
+        ({"user_id": "nobody"}, "There is no space 'users/nobody'"),
+        ({"space": "users/nobody"}, "There is no space 'users/nobody'"),
+        ({"user_id": "alice", "all": True}, "`all` besides"),
+        ({"all": "yes"}, "True or False"),
+        ({"user_id": "alice", "dry_run": "no"}, "True or False"),
+    ],
+)
+def test_a_run_that_names_nobody_who_could_dream_is_reported_as_failed(memory, asked, told, caplog):
+    memory.user("alice").knowledge.save("The user likes tea.")
+    there = memory.spaces()
+    given = dream_graph(memory).invoke(asked)["dream_report"]
+    (report,) = given if isinstance(given, list) else [given]
+    (note,) = report["notes"]
+    assert (report["status"], told in note, memory.spaces()) == ("failed", True, there)
+    assert "recall_node" not in note + caplog.text

@@ -231,6 +231,7 @@ def test_the_name_holds_class_model_and_dimensions():
 def test_resolve_gives_the_embedder_that_is_meant():
     own = LangChainEmbedder(Answers())
     assert resolve(None) is None
+    assert resolve("none") is None
     assert isinstance(resolve("minilm"), MiniLM)
     assert resolve(own) is own
     assert isinstance(resolve(HashEmbedder()), LangChainEmbedder)
@@ -243,7 +244,7 @@ def test_the_embedders_are_embedders(embedder):
 
 @pytest.mark.parametrize("given", ["openai", 3, object(), HashEmbedder, np.zeros(3), len])
 def test_anything_else_is_refused_with_the_choices(given):
-    with pytest.raises(InvalidSettings, match="'minilm', a LangChain Embeddings object, or None"):
+    with pytest.raises(InvalidSettings, match=r"'minilm', a name such as .*, or None or 'none'"):
         resolve(given)
 
 

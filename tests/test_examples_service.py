@@ -92,6 +92,13 @@ async def test_users_who_name_a_thread_alike_are_apart(service):
         assert FACT in str(model.requests[-1])
 
 
+async def test_half_a_character_is_refused_and_not_repeated(service):
+    async with service(ScriptedChatModel(responses=[ANSWER])) as (_, client):
+        headers = {**_of("alice-token"), "Content-Type": "application/json"}
+        answer = await client.post("/chat/monday", content=b'{"text": "half \\ud800"}', headers=headers)
+    assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["body", "text"])
+
+
 async def test_another_thread_of_the_user_is_recalled(service):
     async with service(OfflineResponder()) as (_, client):
         await _say(client, FACT)

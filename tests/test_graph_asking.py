@@ -322,7 +322,7 @@ def test_what_was_outranked_or_contradicted_without_a_date_is_in_the_timeline_to
     people = memory.user("carla").graph
     people.add_relation("Carla", "lives in", "Lisbon", valid_from="2020", valid_to="2024")
     people.add_relation("Carla", "lives in", "Porto", valid_from="2022", origin="assistant")
-    for name, until in (("Dora", "2010"), ("Dorothea", "2012")):
+    for name, until in (("Dora", "2012"), ("Dorothea", "2012")):
         people.add_relation(name, "lives in", f"Town of {name}", valid_to=until)
     people.merge("Dorothea", "Dora", reason="one")
     marks = {each.target: (each.withdrawn, each.reason) for each in people.timeline("Carla").relations}
@@ -336,7 +336,7 @@ def test_what_was_outranked_or_contradicted_without_a_date_is_in_the_timeline_to
 def test_what_was_contradicted_is_not_told_with_what_holds_of_the_same(memory):
     people = memory.user("carla").graph
     for name, town, since, until in (
-        ("Dora", "Faro", None, "2010"),
+        ("Dora", "Faro", None, "2012"),
         ("Dorothea", "Porto", None, "2012"),
         ("Dorothea", "Faro", "2014", None),
     ):

@@ -427,3 +427,47 @@ def test_what_can_not_be_shown_says_what_can(run, command, said):
     _, out, err = run(*command.split())
     assert said in out + err
     assert "space.graph" not in out + err
+
+
+# Several of one name, types, and what is over.
+
+
+def test_another_one_of_a_name_is_made_on_purpose(run):
+    code, out, _ = run("entities", "add", "Anna", "--type", "person", "--distinct", "--json")
+    other = json.loads(out)["id"]
+    assert code == 0
+    assert len(json.loads(run("entities", "list", "Anna", "--json")[1])) == 2
+    assert run("relations", "add", other, "lives in", "Oslo")[0] == 0
+    code, _, err = run("relations", "add", "Anna", "likes", "tea")
+    assert code == 1
+    assert other in err
+
+
+def test_an_entity_that_is_known_is_added_to(run):
+    assert run("entities", "add", "Anna", "--alias", "Annie")[0] == 0
+    assert [each["aliases"] for each in json.loads(run("entities", "list", "Annie", "--json")[1])] == [["Annie"]]
+
+
+def test_a_type_of_ones_own_makes_no_second_one(run):
+    assert run("relations", "add", "Anna", "likes", "tea", "--subject-type", "dragon")[0] == 0
+    code, _, err = run("relations", "add", "Anna", "likes", "tea", "--subject-type", "persn")
+    assert (code, len(json.loads(run("entities", "list", "Anna", "--json")[1]))) == (1, 1)
+    assert "did you mean 'person'?" in err
+
+
+@pytest.mark.parametrize(
+    ("predicate", "way_out"), [("used to live in", "with --to; `relations end"), ("is not in", "`relations withdraw")]
+)
+def test_what_is_over_or_not_so_is_said_by_another_command(run, predicate, way_out):
+    code, _, err = run("relations", "add", "Anna", predicate, "Porto")
+    assert code == 1
+    assert way_out in err
+
+
+def test_a_part_says_how_many_entities_importing_it_brings(run, tmp_path):
+    run("relations", "add", "Annie", "likes", "tea")
+    run("entities", "merge", "Annie", "Anna")
+    part = tmp_path / "part.json"
+    out = run("graph", "Anna", "--out", part)[1]
+    told = int(re.search(r": (\d+) entities \(1 of them merged into others\)", out)[1])
+    assert f"{told} entities" in run("relations", "import", part, user="bob")[1]

@@ -158,3 +158,10 @@ def test_what_held_then_is_the_first_thing_known(alice, moves, question, held):
 def test_all_that_held_in_a_year_is_told(alice, moves):
     recalled = alice.recall("Where did I live in 2024?", session="t", now=datetime(2026, 3, 2, tzinfo=UTC))
     assert sorted(texts(recalled)) == ["The user lives in Lisbon", "The user lives in Porto"]
+
+
+@pytest.mark.parametrize("question", ["Where do I live now?", "Where do I live?"])
+def test_where_the_user_lives_now_is_told_beside_the_message_that_says_so(alice, told, question):
+    recalled = alice.recall(question, session="t")
+    assert texts(recalled) == ["The user lives in Porto"]
+    assert told["porto"] in {item.drawer.number for item in recalled.items}

@@ -403,9 +403,53 @@ def test_a_date_that_nobody_can_read_leaves_the_date_of_the_message(with_model, 
 
 def test_a_period_that_ends_before_it_begins_is_refused(with_model):
     space = with_model(reply(relation("Anna", "lives in", "Porto", since="2021", until="2019")))
-    say(space, "Anna is a friend of mine who lived over in Porto.")
+    say(space, "Anna is a friend of mine who lived over in Porto since 2021, until 2019.")
     assert everything(space) == set()
     assert len(refused(space)) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "since", "start"),
+    [
+        ("I moved to Porto in May 2024.", "1999", None),
+        ("I moved to Porto in May 2024.", "2024-05", "2024-05-01"),
+        ("I moved to Porto last year.", "2025", "2025-01-01"),
+        ("I moved to Porto.", "2023", None),
+    ],
+)
+def test_a_date_that_a_model_gives_has_to_be_in_the_words(with_model, clock, content, since, start):
+    space = with_model(reply(relation("user", "lives in", "Porto", "I moved to Porto", since=since)))
+    say(space, content)
+    period = one(space, "user", "lives_in").period
+    assert (f"{period.start:%Y-%m-%d}", period.start_stated) == (start or f"{clock():%Y-%m-%d}", start is not None)
+
+
+@pytest.mark.parametrize(
+    ("content", "quote"),
+    [
+        ("Does my brother live in Oslo?", "my brother live in Oslo"),
+        ("Does my brother live in Oslo?", "Does my brother live in Oslo?"),
+        ("If my brother lived in Oslo, I would visit him.", "my brother lived in Oslo"),
+    ],
+)
+def test_what_is_asked_or_supposed_is_no_relation(with_model, content, quote):
+    space = with_model(reply(relation("my brother", "lives in", "Oslo", quote)))
+    say(space, content)
+    assert everything(space) == set()
+    assert [*refused(space).values()] == ["its quote is a question, a supposition or a joke"]
+
+
+def test_what_is_stated_beside_a_question_is_taken_up(with_model):
+    space = with_model(reply(relation("user", "lives in", "Oslo", "I live in Oslo now. Nice, isn't it?")))
+    say(space, "I live in Oslo now. Nice, isn't it?")
+    assert told(space) == {"user lives_in Oslo"}
+
+
+def test_a_name_that_a_model_gives_several_types_is_one_entity(with_model):
+    named = [{"name": "Porto", "type": kind, "quote": "Porto", "turn": 1} for kind in ("person", "place", "event")]
+    space = with_model(reply(relation("user", "lives in", "Porto", "I live in Porto"), entities=named))
+    say(space, "I live in Porto, and Porto is lovely.")
+    assert [(each.name, each.type) for each in space.graph.entities(text="Porto")] == [("Porto", "place")]
 
 
 def test_what_looks_like_an_id_or_an_instruction_is_refused_and_the_rest_is_taken_up(with_model):

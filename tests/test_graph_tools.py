@@ -1,6 +1,7 @@
 """The tools for the knowledge graph: short answers with ids and dates, and slips that end no run."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 from langchain.agents import create_agent
@@ -91,6 +92,14 @@ def test_a_new_value_ends_the_old_one_and_the_answer_says_so(tell, moved, alice)
     assert answer.artifact["changed"] == [moved[1]]
     assert f"[{moved[1]}] Anna lives in Porto, 2024-05 – 2025-10 (over)" in answer.text
     assert [each.target for each in alice.graph.neighbours("Anna", predicates=["lives in"]).relations] == ["Faro"]
+
+
+def test_a_search_takes_a_part_of_a_name_and_naming_nobody_is_no_error(tell, alice):
+    tell("add_relation", subject="Ana Silva", predicate="lives in", object="Porto")
+    assert "Porto" in tell("knowledge_graph_search", entity="Ana").text
+    assert "Porto" in tell("knowledge_graph_search", query="ana").text
+    nobody = tell("knowledge_graph_search", entity="Zebedee Quux")
+    assert (nobody.status, nobody.artifact) == ("success", {"entities": [], "relations": []})
 
 
 def test_what_is_said_twice_is_stored_once(tell, moved):
@@ -286,4 +295,48 @@ def test_what_is_called_mine_is_who_is_known_to_be(alice, tell):
 def test_what_is_called_mine_and_unknown_is_asked_for_by_name(alice, tell):
     for given in ({"subject": "my cat", "object": "tuna"}, {"subject": "user", "object": "my cat"}):
         assert "Ask what it is called and give that name" in tell("add_relation", predicate="likes", **given).text
+    assert alice.graph.entities() == ()
+
+
+# What is over, or not so.
+
+
+def test_no_longer_ends_what_is_known(tell, moved, alice, clock):
+    answer = tell("add_relation", subject="Anna", predicate="no longer lives in", object="Porto")
+    assert answer.artifact == {"id": moved[1]}
+    assert alice.graph.relation(moved[1]).period.end == clock()
+    assert alice.graph.neighbours("Anna", predicates=["lives in"]).relations == ()
+
+
+def test_no_longer_since_a_date_ends_it_then(tell, moved, alice):
+    tell("add_relation", subject="Porto", predicate="is no longer home to", object="Anna", valid_from="2026-01")
+    assert alice.graph.relation(moved[1]).period.end == datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_what_is_over_and_was_not_known_is_noted_with_its_end_or_asked_for(tell, alice):
+    answer = tell("add_relation", subject="Anna", predicate="used to live in", object="Faro")
+    assert answer.status == "error"
+    assert "end_relation" in answer.text
+    assert alice.graph.entities() == ()
+    tell("add_relation", subject="Anna", predicate="used to live in", object="Faro", valid_from="2019", valid_to="2020")
+    (faro,) = alice.graph.timeline("Anna").relations
+    assert (faro.predicate, faro.period.start.year, faro.period.end.year) == ("lives_in", 2019, 2020)
+
+
+def test_what_is_not_so_is_refused_with_a_way_out(tell, moved, alice):
+    answer = tell("add_relation", subject="Anna", predicate="does not live in", object="Porto")
+    assert answer.status == "error"
+    assert "end_relation" in answer.text
+    assert alice.graph.relation(moved[1]).period.end is None
+
+
+def test_the_agent_is_told_to_ask_where_the_user_said_so(tell, alice):
+    alice.graph.add_relation("Anna", "lives in", "Braga")
+    answer = tell("add_relation", subject="Anna", predicate="no longer lives in", object="Braga")
+    assert "ask them" in answer.text
+
+
+def test_a_number_that_is_none_is_no_value(tell, alice):
+    answer = tell("add_relation", subject="Bread", predicate="has weight", value=float("nan"))
+    assert answer.status == "error"
     assert alice.graph.entities() == ()

@@ -349,7 +349,7 @@ def test_what_was_contradicted_without_a_date_holds_again(alice, graph):
         made = [
             ledger.add(NewRelation(subject=anna, predicate="lives in", object=ledger.entity(name), valid_to=until))
             for name, until in (
-                ("Lisbon", datetime(2020, 1, 1, tzinfo=UTC)),
+                ("Lisbon", datetime(2021, 1, 1, tzinfo=UTC)),
                 ("Porto", datetime(2021, 1, 1, tzinfo=UTC)),
             )
         ]

@@ -448,3 +448,98 @@ def test_problems_are_told_by_their_place(tmp_path):
     items = [*samples.LANGMEM_ITEMS, 7]
     problems = of_kind(read(samples.save(tmp_path / "store.json", items)), LineProblem)
     assert problems == [LineProblem(line=4, reason="the item is a number, expected an object")]
+
+
+# What was deleted or changed here
+
+
+def long_memory(tmp_path):
+    return samples.save(tmp_path / "m.json", [{"id": "m1", "memory": "Likes tea. " * 500, "user_id": "ann"}])
+
+
+@pytest.mark.parametrize("make", [samples.letta, long_memory])
+def test_a_document_that_was_deleted_here_comes_back_when_somebody_writes_it_alone(tmp_path, memory, make):
+    path, documents = make(tmp_path), memory.user("ann").documents
+    memory.import_file(path, user="ann")
+    gone = documents.list()[0].path
+    documents.delete(gone)
+    counted = memory.import_file(path, user="ann", dry_run=True)
+    report = memory.import_file(path, user="ann")
+    assert documents.read(gone) is None
+    assert report.left_behind["documents that were deleted here"] == 1
+    assert counted.left_behind == report.left_behind
+    documents.write(gone, "Written again.")
+    assert memory.import_file(path, user="ann").documents_known == report.documents
+    assert documents.read(gone).content == "Written again."
+
+
+def test_a_dry_run_counts_what_holds_no_longer_and_what_was_deleted(tmp_path, memory):
+    facts = [
+        {"id": "1", "memory": "Likes tea", "user_id": "ann"},
+        {"id": "2", "memory": "Is in Rome", "user_id": "ann", "expiration_date": "2024-05-08"},
+        {"id": "3", "memory": "Has a dog", "user_id": "bob"},
+    ]
+    path = samples.save(tmp_path / "m.json", facts)
+    assert memory.import_file(path, dry_run=True).left_behind == {"facts that hold no longer": 1}
+    assert memory.spaces() == ()
+    memory.import_file(path)
+    ann = memory.user("ann")
+    ann.knowledge.delete(ann.knowledge.search("tea")[0].entry.id)
+    counted = memory.import_file(path, dry_run=True)
+    assert counted.left_behind == {"facts that hold no longer": 1, "facts that were deleted here": 1}
+    assert counted.left_behind == memory.import_file(path).left_behind
+    assert counted.entries_stored == counted.entries_known == 0
+
+
+# What is not quite right
+
+
+def test_a_user_may_be_a_number(tmp_path, memory):
+    path = samples.save(tmp_path / "m.json", [{"id": "1", "memory": "Likes tea", "user_id": 5}])
+    memory.import_file(path)
+    assert contents(memory.user(5)) == ["Likes tea"]
+    memory.import_file(path, user=7)
+    assert contents(memory.user("7")) == ["Likes tea"]
+    item = {"namespace": ["memories", 9], "key": "k", "value": {"content": "Likes coffee"}}
+    memory.import_file(samples.save(tmp_path / "s.json", [item]), format="langmem")
+    assert contents(memory.user("9")) == ["Likes coffee"]
+
+
+def test_a_user_whose_id_is_no_text_is_nobody(tmp_path, memory):
+    facts = [{"id": user, "memory": "Likes tea", "user_id": user} for user in ("a\ud800", "b")]
+    report = memory.import_file(samples.save(tmp_path / "m.json", facts))
+    assert memory.spaces() == ("users/b",)
+    assert [problem.line for problem in report.problems] == [1]
+
+
+def test_a_fact_with_a_lone_surrogate_and_dates_that_are_none_is_kept(tmp_path, memory):
+    fact = {"id": "1", "memory": "Likes \ud800 tea", "user_id": "ann", "created_at": "soon", "updated_at": True}
+    report = memory.import_file(samples.save(tmp_path / "m.json", [fact]))
+    assert contents(memory.user("ann")) == ["Likes \N{REPLACEMENT CHARACTER} tea"]
+    assert report.left_behind == {"dates that can not be read": 2}
+    assert report.problems == ()
+
+
+@pytest.mark.parametrize("own", [{"supersededBy": "a1"}, {"archivedAt": "2025-02-01T09:00:00Z"}])
+@pytest.mark.parametrize("place", ["entry", "metadata"])
+def test_an_entry_of_rockbot_that_holds_no_longer_is_left_behind(tmp_path, memory, own, place):
+    tree = tmp_path / "rockbot"
+    tree.mkdir(exist_ok=True)
+    entry = {"id": "b2", "content": "Rides a bike.", "createdAt": "2025-02-01T09:00:00Z"}
+    held = entry | (own if place == "entry" else {"metadata": own})
+    (tree / "a1.json").write_text(json.dumps({**entry, "id": "a1", "content": "Drives a car."}))
+    (tree / "b2.json").write_text(json.dumps(held))
+    report = memory.import_file(tree, user="ann")
+    assert contents(memory.user("ann")) == ["Drives a car."]
+    assert report.left_behind == {"superseded and archived entries": 1}
+
+
+def test_a_message_of_claude_whose_date_is_none_has_that_of_its_conversation(tmp_path, memory):
+    conversation = json.loads(json.dumps(samples.CLAUDE_CONVERSATION))
+    conversation["created_at"] = "2024-05-08T10:00:00Z"
+    for message in conversation["chat_messages"]:
+        message["created_at"] = "soon"
+    report = memory.import_file(samples.save(tmp_path / "conversations.json", [conversation]), user="ann")
+    assert {drawer.said_at for drawer in memory.user("ann").drawers()} == {datetime(2024, 5, 8, 10, tzinfo=UTC)}
+    assert report.left_behind["dates that can not be read"] >= report.messages
+    assert report.problems == ()

@@ -48,10 +48,9 @@ def of_chatgpt(tmp_path, conversation):
 def test_dates_are_read_as_the_programs_write_them(tmp_path, told, usable):
     memory = {"id": "m1", "memory": "Likes tea", "user_id": "ann", "created_at": told}
     facts, problems = read(samples.save(tmp_path / "m.json", [memory]), "mem0")
-    if usable is False:
-        assert "'created_at'" in problems[0].reason
-    else:
-        assert [fact.created_at and fact.created_at.year for fact in facts] == [2024 if usable else None]
+    assert [fact.created_at and fact.created_at.year for fact in facts] == [2024 if usable else None]
+    assert [fact.unreadable_times for fact in facts] == [int(usable is False)]
+    assert problems == []
 
 
 WRONG = (None, 7, True, "x", [], {}, [[]], {"id": None}, {"uuid": 7}, {"text": []})
@@ -322,8 +321,8 @@ def test_rows_of_wrong_types_are_problems_among_others(tmp_path):
     ]
     path = samples.database(tmp_path / "s.db", (made, None), ("INSERT INTO store VALUES (?, ?, ?, ?, ?)", rows))
     facts, problems = read(path, "langmem")
-    assert [fact.content for fact in facts] == ["Likes tea"]
-    assert len(problems) == 5
+    assert [(fact.content, fact.unreadable_times) for fact in facts] == [("Likes tea", 0), ("Likes tea", 1)]
+    assert len(problems) == 4
 
 
 def test_what_was_written_last_is_read_though_the_program_is_still_running(tmp_path):
@@ -391,3 +390,23 @@ def test_values_that_hold_themselves_do_no_harm(tmp_path, memory):
     file = tmp_path / "q" / "collection" / "mem0" / "storage.sqlite"
     samples.database(file, (made, None), ("INSERT INTO points VALUES (?, ?)", [("1", held)]))
     assert memory.import_file(tmp_path / "q").entries_stored == 1
+
+
+@pytest.mark.parametrize("text", ['[{"a": "x\ny"}]', '[{"a": "x'])
+def test_where_a_list_breaks_is_said_once(tmp_path, text):
+    path = tmp_path / "m.json"
+    path.write_text(text)
+    with pytest.raises(UnreadableFile) as refused:
+        [*read_records(path, "mem0")]
+    assert " at character" in refused.value.message
+    assert "at at" not in refused.value.message
+
+
+def test_a_position_is_that_of_a_line_or_of_a_record(tmp_path):
+    good = {"id": "m1", "memory": "Likes tea", "user_id": "ann"}
+    _, problems = read(samples.save(tmp_path / "m.json", [good, 7]), "mem0")
+    assert [(problem.unit, problem.line) for problem in problems] == [("record", 2)]
+    lines = tmp_path / "m.jsonl"
+    lines.write_text(f"{json.dumps(samples.LANGMEM_ITEMS[0])}\n\nbroken\n")
+    _, problems = read(lines, "langmem")
+    assert [(problem.unit, problem.line) for problem in problems] == [("line", 3)]

@@ -55,6 +55,16 @@ def test_a_dry_run_is_told_in_words(run, tmp_path):
     assert out == "2 entries into 2 spaces: nothing was written.\n"
 
 
+def test_a_dry_run_counts_what_was_deleted_in_the_memory_there_is(run, tmp_path):
+    run("--user", "ann", "import", samples.letta(tmp_path))
+    with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
+        memory.user("ann").documents.delete("imported/letta/sam/persona.md")
+    _, counted, _ = run("--user", "ann", "import", samples.letta(tmp_path), "--dry-run")
+    _, out, _ = run("--user", "ann", "import", samples.letta(tmp_path))
+    assert "1 documents that were deleted here" in counted
+    assert counted.splitlines()[1:] == out.splitlines()[1:]
+
+
 def test_again_stores_nothing(run, tmp_path):
     run("--user", "ann", "import", samples.letta(tmp_path))
     _, out, _ = run("--user", "ann", "import", samples.letta(tmp_path))

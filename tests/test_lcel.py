@@ -50,6 +50,11 @@ def test_a_chain_puts_what_was_recalled_before_the_question(alice, recall):
         {"words": QUESTION},
         {"messages": [HumanMessage(QUESTION), AIMessage("Let me see.")]},
         {"input": [{"type": "text", "text": QUESTION}]},
+        [("human", QUESTION)],
+        [{"role": "user", "content": QUESTION}],
+        {"role": "user", "content": QUESTION},
+        ChatPromptTemplate([("system", "Be brief."), ("human", "{input}")]).invoke({"input": QUESTION}),
+        {"messages": [{"role": "user", "content": QUESTION}]},
     ],
 )
 def test_the_question_is_found_in_whatever_a_chain_is_given(given, alice, recall):
@@ -68,6 +73,12 @@ def test_the_key_can_be_named(memory, alice):
 @pytest.mark.parametrize("given", [{}, {"messages": []}, {"number": 7}])
 def test_where_nothing_is_asked_the_key_is_to_be_named(given, recall):
     with pytest.raises(InvalidInput, match="input_key"):
+        recall.invoke(given, run())
+
+
+@pytest.mark.parametrize("given", [5, None, b"text", [5], [("nobody", QUESTION)]])
+def test_what_is_no_message_is_refused(given, recall):
+    with pytest.raises(InvalidInput, match=r"`input`.*a text, or messages"):
         recall.invoke(given, run())
 
 

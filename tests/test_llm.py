@@ -291,6 +291,17 @@ def test_not_even_an_exit_comes_through(ask):
     assert ask(ScriptedChatModel(responses=[leaves])).reason == "error: SystemExit: 3"
 
 
+def interrupted(_):
+    raise KeyboardInterrupt
+
+
+def test_only_an_interruption_comes_through_and_is_booked(ask, book):
+    with pytest.raises(KeyboardInterrupt):
+        ask(InWords(responses=[interrupted]))
+    (booked,) = book.summary()
+    assert (booked.calls, booked.failures) == (1, 1)
+
+
 def test_a_model_that_hangs_is_left_when_the_time_is_over(ask, book, hanging):
     began = time.perf_counter()
     answer = ask(hanging, timeout=0.1)
@@ -509,6 +520,11 @@ def test_the_providers_count_is_booked_by_source_session_day_and_model(ask, aske
 def test_a_reply_without_a_count_is_estimated(ask):
     answer = ask(InWords(responses=[JSON]))
     assert (answer.input_tokens > 150, answer.output_tokens) == (True, -(-len(JSON) // 4))
+
+
+def test_of_an_over_long_reply_no_more_is_counted_than_was_asked_for(ask):
+    answer = ask(InWords(responses=["x" * 1_000_000, JSON]), output_tokens=500)
+    assert (answer.value is None, answer.output_tokens) == (False, 500 + -(-len(JSON) // 4))
 
 
 async def test_a_question_that_is_cancelled_is_booked(asker, book, hanging):

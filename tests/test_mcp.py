@@ -290,8 +290,16 @@ def test_without_the_token_or_from_elsewhere_everything_is_refused(address):
         accepted = {**right, "Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         origin = {"Origin": f"http://127.0.0.1:{port}"}
         assert http.post(address, headers={**accepted, **origin}, content=HELLO).status_code == 200
+        shouted = {**accepted, "Host": f"LocalHost:{port}"}
+        assert http.post(address, headers=shouted, content=HELLO).status_code == 200
     assert len(answers) == 112
     assert [expected for expected, _ in answers] == [given for _, given in answers]
+
+
+def test_a_line_that_is_no_message_is_told_of_without_its_words(server):
+    process = server()
+    out, errors = process.communicate("a secret, and no JSON\n", timeout=SECONDS)
+    assert (out, "mcp_line_unreadable" in errors, "secret" in errors) == ("", True, False)
 
 
 def test_it_listens_on_loopback_only_and_says_a_token_of_its_own_once(server):

@@ -12,9 +12,11 @@ from langchain.agents.middleware import (
     ClearToolUsesEdit,
     ContextEditingMiddleware,
     HumanInTheLoopMiddleware,
+    ModelCallLimitMiddleware,
     ModelFallbackMiddleware,
     PIIMiddleware,
     SummarizationMiddleware,
+    ToolCallLimitMiddleware,
 )
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import AIMessage, HumanMessage
@@ -114,6 +116,15 @@ async def test_in_a_loop_of_tools_it_recalls_once(call, memory, alice):
     assert [request[1].text.count(FACT) for request in model.requests] == [1, 1, 1]
 
 
+@pytest.mark.parametrize("limit", [ModelCallLimitMiddleware, ToolCallLimitMiddleware])
+def test_what_a_limit_says_in_place_of_a_reply_is_not_remembered_as_one(limit, memory, alice):
+    model = ScriptedChatModel(responses=[looking(call=str(number)) for number in range(5)])
+    behind = [limit(run_limit=1, exit_behavior="end")]
+    messages = agent_of(memory, model, behind=behind).invoke(ask(), run())["messages"]
+    assert "limit" in messages[-1].text
+    assert said(alice) == [QUESTION]
+
+
 def test_each_request_begins_with_the_whole_one_before_it(memory, alice):
     alice.identity.write("## About\n- Name: Alice")
     remember(alice, FACT)
@@ -188,7 +199,7 @@ def test_a_replay_from_the_history_is_of_the_same_user(memory, alice):
     before = next(s for s in agent.get_state_history(run()) if s.next == ("model",))
     agent.invoke(None, before.config)
     assert FACT in model.requests[-1][-1].text
-    assert said(alice, "friday") == [QUESTION, ANSWER, ANSWER]
+    assert said(alice, "friday") == [QUESTION, ANSWER]
 
 
 def test_an_edited_message_is_recalled_for_anew(memory, alice):

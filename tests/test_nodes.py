@@ -59,7 +59,7 @@ def test_state_values_are_plain_json_and_survive_a_strict_checkpointer(memory, a
     values = graph.get_state(run()).values
     kept = {key: values[key] for key in ("memory_blocks", "memory_scope")}
     assert json.loads(json.dumps(kept)) == kept
-    assert kept["memory_scope"] == {"space": "users/alice", "session": "friday", "profile": ""}
+    assert kept["memory_scope"] == {"space": "users/alice", "session": "friday", "profile": "", "asked": "q"}
     assert list(kept["memory_blocks"]) == ["q"]
 
 

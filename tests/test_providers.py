@@ -5,6 +5,7 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
@@ -12,7 +13,7 @@ from openai_server import Fault, openai_server
 
 from langmem_tiers import Memory, RecallSettings, RerankSettings, Settings, Turn
 from langmem_tiers.cli import main
-from langmem_tiers.errors import InvalidSettings, MissingExtra
+from langmem_tiers.errors import InvalidInput, InvalidSettings, MissingExtra
 from langmem_tiers.graphs import chat_model, dream_graph, memory_agent
 from langmem_tiers.settings import ModelSettings
 from langmem_tiers.testing import HashEmbedder
@@ -49,6 +50,8 @@ FAULTS = {
     ),
     "hang": Fault(seconds=PATIENCE * 3),
 }
+# Too little of what was said to be told from a coincidence.
+ECHO = Fault(500, b'{"error": {"message": "Refused: \'Anna\' near \'LISBON\'", "code": "Anna"}}')
 
 
 @pytest.fixture
@@ -128,6 +131,37 @@ def test_an_embedder_may_be_named(open_memory, monkeypatch, name, of):
 def test_a_provider_whose_package_is_missing_says_the_install_line(made):
     with pytest.raises(MissingExtra, match=r"'langchain-google-genai'.*pip install 'langmem-tiers\[google\]'"):
         made("google_genai:gemini")
+
+
+@pytest.mark.parametrize("provider", ["cohere", "huggingface", "mistralai"])
+@pytest.mark.parametrize("made", [chat_model, lambda name: Memory.open("never", embedder=name)])
+def test_a_package_that_no_extra_brings_is_installed_by_its_name(made, provider, monkeypatch):
+    monkeypatch.setitem(sys.modules, f"langchain_{provider}", None)
+    with pytest.raises(MissingExtra, match=rf"'langchain-{provider}'.*: pip install langchain-{provider}\.$"):
+        made(f"{provider}:some-model")
+
+
+@pytest.mark.parametrize("options", [["--embedder", "cohere:x", "doctor"], ["chat", "--rerank", "cohere:x"]])
+def test_the_command_line_says_a_missing_package_in_a_line(options, monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(sys.modules, "langchain_cohere", None)
+    (tmp_path / "memory").mkdir()
+    Memory.open(tmp_path / "memory", embedder="none", background=False).close()
+    with pytest.raises(SystemExit) as left:
+        main(["--path", str(tmp_path / "memory"), "--user", "alice", *options])
+    said = capsys.readouterr().err
+    assert (left.value.code, said.count("\n"), "pip install langchain-cohere" in said) == (1, 1, True)
+
+
+@pytest.mark.parametrize("given", ["", " ", None, 5, dict, ":gpt"])
+def test_what_is_no_model_is_refused(given):
+    with pytest.raises(InvalidInput, match="model"):
+        chat_model(given)
+
+
+@pytest.mark.parametrize("made", [chat_model, lambda name: Memory.open("never", embedder=name)])
+def test_a_provider_alone_is_no_name(made):
+    with pytest.raises(InvalidSettings, match=r"'openai:' .* after its provider"):
+        made("openai:")
 
 
 @pytest.mark.parametrize("made", [chat_model, lambda name: Memory.open("never", embedder=name)])
@@ -354,6 +388,61 @@ def test_an_embedder_that_fails_leaves_keywords_and_the_vectors_come_later(
     with open_memory(embedder=embeddings) as memory:
         assert memory.user("alice").flush()
         assert memory.user("alice").stats().pending == 0
+
+
+def test_a_recall_waits_for_a_hanging_embedder_no_longer_than_it_may_and_then_leaves_it_in_peace(
+    server, embeddings, open_memory, caplog
+):
+    with open_memory(embedder=embeddings, sections={"recall": RecallSettings(embed_seconds=0.2)}) as memory:
+        alice = memory.user("alice")
+        alice.track([user(SAID)], session="a")
+        alice.flush()
+        asked = len(server.asked("embeddings"))
+        server.fail(FAULTS["hang"], times=100)
+        for session in "bc":
+            recalled = alice.recall("Where does my sister Anna live?", session=session)
+            assert "Lisbon" in recalled.block
+            assert "The embedder OpenAIEmbeddings:local-embed timed out after 0.2 s" in recalled.receipt.notes[0]
+        assert len(server.asked("embeddings")) == asked + 1
+    (warning,) = caplog.records
+    assert (warning.event, warning.recall) == ("embedding_unavailable", "keywords_only")
+
+
+def test_an_embedder_that_hangs_in_the_background_does_not_hold_up_the_close(open_memory, caplog):
+    release, held = threading.Event(), threading.Event()
+
+    class Hanging(HashEmbedder):
+        def embed_documents(self, texts):
+            held.set()
+            release.wait(60)
+            return super().embed_documents(texts)
+
+    memory = open_memory(embedder=Hanging(), background=True)
+    memory.user("alice").track([user(SAID)], session="a")
+    assert held.wait(20)
+    worker = next(each for each in threading.enumerate() if each.name == "langmem-tiers")
+    memory.close()
+    assert not worker.is_alive()
+    assert caplog.records == []
+    release.set()
+
+
+@pytest.mark.parametrize("of", ["model", "embedder", "reranker"])
+def test_no_record_has_the_words_of_a_provider(server, model, embeddings, open_memory, caplog, of):
+    server.fail(ECHO, times=100)
+    given = {of: embeddings if of == "embedder" else model}
+    sections = {"recall": RecallSettings(threshold=0)}
+    with caplog.at_level(logging.DEBUG, "langmem_tiers"), open_memory(**given, sections=sections) as memory:
+        alice = memory.user("alice")
+        alice.track([user(SAID), user("My sister Anna likes Lisbon.")], session="a")
+        reports = alice.mine()
+        alice.flush()
+        recalled = alice.recall("Where does my sister Anna live?", session="b")
+    events = {"model": "model_unavailable", "embedder": "embedding_unavailable", "reranker": "reranker_unavailable"}
+    told = [record.reason for record in caplog.records if record.event == events[of]]
+    assert "Error, status 500" in told[0]
+    assert [word for word in ("Anna", "LISBON", "Refused") if word in caplog.text] == []
+    assert "LISBON" in f"{reports}{recalled.receipt.notes}"
 
 
 # Another embedder

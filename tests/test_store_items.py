@@ -621,3 +621,67 @@ def test_random_values_come_back_and_are_searched(store):
         store.put(DOCS, str(place), {"text": text, "": [], "n": [[], {}, [[1]]], "none": None})
         assert store.get(DOCS, str(place)).value["text"] == text
     assert len(store.search(DOCS, query="a", limit=100)) == 8
+
+
+@pytest.mark.parametrize("given", ["m1", None, 5])
+def test_what_is_no_memory_is_refused_at_once(given):
+    with pytest.raises(InvalidInput, match="`memory`"):
+        TieredStore(given)
+
+
+def test_a_space_is_no_memory(alice):
+    with pytest.raises(InvalidInput, match="`memory`"):
+        TieredStore(alice)
+
+
+@pytest.mark.parametrize(
+    ("ttl", "named"),
+    [
+        (60, "ttl"),
+        ({"default": 5}, "'default'"),
+        ({"default_ttl": "5"}, "default_ttl"),
+        ({"default_ttl": -5}, "default_ttl"),
+        ({"omit_expired": "yes"}, "omit_expired"),
+    ],
+)
+def test_a_time_to_live_that_can_not_be_used_is_refused_at_once(memory, ttl, named):
+    with pytest.raises(InvalidInput, match=named):
+        TieredStore(memory, ttl=ttl)
+
+
+def test_one_text_is_no_namespace(memory):
+    store = TieredStore(memory)
+    asked = [
+        lambda: store.put("memories", "k", {}),
+        lambda: store.get("memories", "k"),
+        lambda: store.search("memories"),
+        lambda: store.list_namespaces(prefix="memories"),
+        lambda: store.list_namespaces(suffix="memories"),
+        lambda: store.batch([PutOp("memories", "k", {})]),
+    ]
+    for each in asked:
+        with pytest.raises(InvalidNamespaceError, match="tuple"):
+            each()
+    assert memory.spaces() == ()
+
+
+def test_an_empty_key_is_one_as_in_other_stores(memory):
+    store = TieredStore(memory)
+    for namespace in [("memories", "alice"), ("tiers", "alice", "knowledge")]:
+        store.put(namespace, "", {"content": "The user has two cats."})
+        assert store.get(namespace, "").key == ""
+        store.delete(namespace, "")
+        assert store.get(namespace, "") is None
+
+
+def test_an_operator_over_fields_is_refused_with_those_there_are(memory):
+    with pytest.raises(InvalidInput, match=r"\$or") as refused:
+        TieredStore(memory).search(("memories", "alice"), filter={"$or": [{"a": 1}]})
+    assert "$eq" in refused.value.way_out
+
+
+def test_a_function_that_fails_is_named(memory):
+    store = TieredStore(memory, space_of=lambda namespace: namespace[5])
+    with pytest.raises(InvalidSpace, match=r"`space_of` failed .*IndexError") as refused:
+        store.put(("a",), "k", {})
+    assert isinstance(refused.value.__cause__, IndexError)

@@ -10,6 +10,7 @@ from source_tree import library
 
 from langmem_tiers import Memory, Turn
 from langmem_tiers.naming import space_mark
+from langmem_tiers.telemetry.faults import loggable
 from langmem_tiers.telemetry.logs import say, without_quotes
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 
@@ -74,6 +75,17 @@ def test_an_error_that_repeats_what_was_sent_is_told_by_its_class():
     assert without_quotes(ValueError('{"input": "er: My sister Lena moved to"}'), [sent], 200).endswith("left out")
     assert without_quotes(ValueError("what is 'My PIN is 4711'?"), ["My PIN is 4711"], 200).endswith("left out")
     assert without_quotes(ValueError("bad request"), [sent], 200) == "ValueError: bad request"
+
+
+def test_of_a_providers_error_a_log_has_its_class_status_and_known_codes():
+    class RateLimitError(Exception):
+        status_code = 429
+        code = "insufficient_quota"
+        body = {"error": {"type": "Lena", "code": "no Lena in Porto"}}  # noqa: RUF012 - as the clients have it
+
+    assert loggable(RateLimitError("Lena in Porto")) == "RateLimitError, status 429 (rate limit), insufficient_quota"
+    assert loggable(ValueError("what is 'Lena'? code: 500")) == "ValueError, status 500"
+    assert loggable(ConnectionError("Lena")) == "ConnectionError"
 
 
 def test_a_record_names_the_line_that_tells_it(caplog):

@@ -152,15 +152,18 @@ def test_what_a_providers_client_traces_is_a_child_of_the_question(spans, record
 
 
 def test_a_question_that_fails_is_an_error_with_its_kind_and_is_counted(spans, total, tmp_path, clock):
-    before = total("failures", error__type="error")
+    before = total("failures", error__type="ConnectionError")
     model = ScriptedChatModel(responses=[ConnectionError(f"no route, said to {SAID}")])
     with Memory.open(tmp_path / "m", embedder=None, background=False, clock=clock, model=model) as memory:
         memory.user("alice").track([user(SAID), user("She works at the aquarium there since May.")], session="a")
         memory.user("alice").mine()
     (ask,) = spans("ask")
-    assert (ask.status.status_code, ask.attributes["error.type"]) == (StatusCode.ERROR, "error")
+    assert (ask.status.status_code, ask.attributes["error.type"]) == (StatusCode.ERROR, "ConnectionError")
+    assert [(each.name, dict(each.attributes)) for each in ask.events] == [
+        ("exception", {"exception.type": "ConnectionError"})
+    ]
     assert spans("mine")[0].status.status_code is StatusCode.UNSET  # rules did it
-    assert total("failures", error__type="error") == before + 1
+    assert total("failures", error__type="ConnectionError") == before + 1
 
 
 @pytest.mark.parametrize("colour", ["dream", "adream", "graph", "agraph"])

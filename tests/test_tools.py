@@ -430,9 +430,27 @@ def test_a_deleted_memory_is_gone(tell, tea, alice):
 
 @pytest.mark.parametrize("everything", ["everything", "*", "%", "all", "users/alice", "'; DROP TABLE entries; --"])
 def test_nothing_deletes_everything(tell, tea, alice, everything):
-    assert "nothing was deleted" in tell("delete_memory", id=everything).text
+    answer = tell("delete_memory", id=everything)
+    assert (answer.status, "There is no memory" in answer.text) == ("error", True)
     assert tell("memory_write", action="remove", layer="L1", target_id=everything).status == "error"
     assert alice.knowledge.get(tea).active
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "wrong", "known"),
+    [
+        ("save_memory", {"content": "The user prefers tea.", "corects": "x"}, "corects", "content, category, tags"),
+        ("save_memory", {"content": "The user prefers tea.", "user_id": "bob"}, "user_id", "content, category, tags"),
+        ("search_memory", {"query": "tea", "limit": "many"}, "limit", "query, category, tags, since, until, layer"),
+        ("list_memory_categories", {"all": True}, "all", "none"),
+    ],
+)
+def test_an_argument_that_there_is_not_is_refused_with_those_that_there_are(name, arguments, wrong, known, tell, alice):
+    answer = tell(name, **arguments)
+    assert answer.status == "error"
+    assert f"{wrong}: there is no such argument, there" in answer.text
+    assert known in answer.text
+    assert alice.knowledge.search() == ()
 
 
 # Both layers.

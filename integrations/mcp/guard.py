@@ -45,7 +45,7 @@ class Guard:
         """Refuse a request, or hand it on."""
         refusal = None if scope["type"] == "lifespan" else self._refusal(scope["headers"])
         if refusal is None:
-            await self._application(scope, receive, send)
+            await self._application(_with_plain_host(scope), receive, send)
         else:
             await _refuse(send, refusal)
 
@@ -67,6 +67,14 @@ class Guard:
 
 def _values(headers: Headers, name: bytes) -> list[bytes]:
     return [value for each, value in headers if each.lower() == name]
+
+
+def _with_plain_host(scope: Message) -> Message:
+    """The request with its host in small letters: names of hosts have no case, and the application compares them."""
+    if "headers" not in scope:
+        return scope
+    plain = [(name, value.lower() if name.lower() == b"host" else value) for name, value in scope["headers"]]
+    return {**scope, "headers": plain}
 
 
 async def _refuse(send: Send, refusal: _Refusal) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 import threading
@@ -11,11 +12,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from langmem_tiers.integrations.mcp.running import run
+from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
 _CHUNK = 65_536
+
+logger = logging.getLogger(__name__)
 
 
 def run_stdio(server: Server[Any]) -> None:
@@ -50,6 +54,7 @@ class _Lines:
     async def __aiter__(self) -> AsyncIterator[str]:
         while (line := await self._lines.get()) is not None:
             if line.strip():
+                _log_unreadable(line)
                 yield line
 
     def _read(self, number: int) -> None:
@@ -64,6 +69,16 @@ class _Lines:
 
     def _put(self, line: str | None) -> None:
         self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
+
+
+def _log_unreadable(line: str) -> None:
+    """Say so where a line is no message: the server leaves it unanswered, as it has no id to answer to."""
+    from mcp.types import jsonrpc_message_adapter
+
+    try:
+        jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError as error:
+        say(logger, logging.WARNING, "mcp_line_unreadable", characters=len(line), error=error)
 
 
 def _chunk(number: int) -> bytes:

@@ -1,15 +1,21 @@
 """What ops have to be, asked before any of them is carried out."""
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, Op, PutOp, SearchOp
 
 from langmem_tiers import arguments
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.integrations.store import filters
+from langmem_tiers.integrations.store.naming import several
+
+if TYPE_CHECKING:
+    from langmem_tiers.memory import Memory
 
 _MINUTE = 60_000
+_TTL = ("default_ttl", "refresh_on_read", "omit_expired", "sweep_interval_minutes")
 _FORBIDDEN = {".": "periods ('.')", "\0": "NUL bytes"}
 
 
@@ -42,13 +48,13 @@ def labels(namespace: Any) -> None:
     Raises:
         InvalidNamespaceError: one can not.
     """
-    for label in namespace:
+    for label in several(namespace):
         fault = _fault(label)
         if fault:
             raise InvalidNamespaceError(f"Invalid namespace label {label!r} in {namespace!r}: {fault}.")
 
 
-def milliseconds(ttl: float | None) -> int | None:
+def milliseconds(ttl: float | None, name: str = "ttl") -> int | None:
     """Minutes in milliseconds.
 
     Raises:
@@ -57,8 +63,38 @@ def milliseconds(ttl: float | None) -> int | None:
     if ttl is None:
         return None
     if isinstance(ttl, bool) or not isinstance(ttl, int | float) or not math.isfinite(ttl) or not 0 <= ttl <= 10**9:
-        raise arguments.refused(ttl, "ttl", "minutes, or None to keep it for ever")
+        raise arguments.refused(ttl, name, "minutes, or None to keep it for ever")
     return round(ttl * _MINUTE)
+
+
+def memory(given: Any) -> "Memory":
+    """What was given, if it is an open memory.
+
+    Raises:
+        InvalidInput: it is something else.
+    """
+    from langmem_tiers.memory import Memory
+
+    return arguments.instance(given, "memory", Memory, "the memory itself: `with Memory.open(path) as memory`")
+
+
+def ttl_config(given: Any) -> None:
+    """Nothing, if this can say how long items are kept.
+
+    Raises:
+        InvalidInput: it is no dict, has an unknown name, or a value that can not be used.
+    """
+    if given is None:
+        return
+    if not isinstance(given, Mapping):
+        raise arguments.refused(given, "ttl", 'a dict such as {"default_ttl": 60}, in minutes')
+    unknown = next((name for name in given if name not in _TTL), None)
+    if unknown is not None:
+        raise InvalidInput(f"`ttl` has no {str(unknown)!r}.", way_out=f"There are {', '.join(_TTL)}.")
+    milliseconds(given.get("default_ttl"), "default_ttl")
+    for name in ("refresh_on_read", "omit_expired"):
+        if given.get(name) is not None:
+            arguments.flag(given[name], name)
 
 
 def _item(op: GetOp | PutOp) -> None:

@@ -29,9 +29,14 @@ def check(wanted: Any) -> None:
         return
     if not isinstance(wanted, Mapping):
         raise InvalidInput(f"A {type(wanted).__name__} is no filter.", way_out='Give a dict, such as {"kind": "note"}.')
-    for condition in wanted.values():
+    for name, condition in wanted.items():
+        if str(name).startswith("$"):
+            raise InvalidInput(
+                f"There is no operator {name!r} over several fields.",
+                way_out=f"Name fields, all of which have to fit; a field may have {', '.join(_KNOWN)}.",
+            )
         if _has_operators(condition):
-            unknown = next((name for name in condition if name not in _KNOWN), None)
+            unknown = next((each for each in condition if each not in _KNOWN), None)
             if unknown is not None:
                 raise InvalidInput(f"There is no operator {unknown!r}.", way_out=f"There are {', '.join(_KNOWN)}.")
         elif isinstance(condition, Mapping):

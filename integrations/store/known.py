@@ -1,22 +1,26 @@
 """Entries of the knowledge as items: what a store saves there keeps the key that it was given."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
+from langgraph.store.base import PutOp
 
 from langmem_tiers.errors import InvalidInput
-from langmem_tiers.knowledge.types import Entry
-from langmem_tiers.storage.schema import entries
+from langmem_tiers.integrations.store import keys
+from langmem_tiers.knowledge import authority, checks
+from langmem_tiers.knowledge.types import Authority, Entry
+from langmem_tiers.settings import Settings
+from langmem_tiers.storage import entries
 
 if TYPE_CHECKING:
     from langmem_tiers.space import Space
 
-# Where an entry keeps the key that it has in the store.
-_KEY = "store_key"
 _TEXTS = ("content", "text")
+_GIVEN = (*_TEXTS, "category", "tags")
+# With what a value that was read has beside, so that it can be put again.
+_FIELDS = frozenset((*_GIVEN, "kind", "id", "date"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +47,7 @@ class Shown:
 def shown(entry: Entry, score: float | None = None) -> Shown:
     """An entry as an item."""
     return Shown(
-        key=str(entry.metadata.get(_KEY) or entry.id),
+        key=next(iter(keys.of(entry)), entry.id),
         text=entry.content,
         created_at=entry.created_at,
         updated_at=entry.updated_at,
@@ -53,9 +57,12 @@ def shown(entry: Entry, score: float | None = None) -> Shown:
 
 
 def get(space: "Space", key: str) -> Shown | None:
-    """The active entry of an id or a key."""
-    entry = _entry(space, key)
-    return None if entry is None else shown(entry)
+    """The entry of an id or a key that holds."""
+    entry = _named(space, key)
+    if entry is not None:
+        return shown(entry)
+    holder = keys.holder(space, key)
+    return None if holder is None else replace(shown(holder), key=key)
 
 
 def search(space: "Space", query: str, most: int) -> list[Shown]:
@@ -64,22 +71,70 @@ def search(space: "Space", query: str, most: int) -> list[Shown]:
     return [shown(each.entry, each.score if asked else None) for each in space.knowledge.search(query, limit=most)]
 
 
-def save(space: "Space", key: str, value: Mapping[str, Any]) -> None:
-    """Save an entry, or let the one of this id or key say this from now on."""
-    said = content(value)
+def save(space: "Space", key: str, value: Mapping[str, Any], ttl: int | None = None) -> None:
+    """Let an id or a key say this from now on, for so many milliseconds, or for ever.
+
+    Other keys of the entry keep what it said. What another entry says already is not stored a second time: the key
+    leads to that one, which then holds as long as the longest of both.
+    """
+    said, until = content(value), _end(space, ttl)
     where = {name: value[name] for name in ("category", "tags") if value.get(name) is not None}
-    entry = _entry(space, key)
-    if entry is None:
-        space.knowledge.save(said, metadata={_KEY: key}, origin="assistant", **where)
-    else:
-        space.knowledge.update(entry.id, content=said, origin="assistant", **where)
+    named = _named(space, key)
+    held = named or keys.holder(space, key)
+    leading = () if held is None else keys.leading_to(space, held)
+    mine = leading if named is not None else (key,)
+    alone = held is not None and set(leading) <= set(mine)
+    if held is not None and alone and not _said_elsewhere(space, said, held):
+        # What the user said does not end because the assistant says it for a time.
+        end = held.expires_at if held.authority > Authority.AGENT else until
+        space.knowledge.update(held.id, content=said, expires_at=end, origin="assistant", **where)
+        return
+    if held is not None and alone:
+        authority.require(held, Authority.AGENT)
+    now = _join(space, tuple(dict.fromkeys((key, *mine))), said, until, where)
+    if held is not None and alone and now.id != held.id:
+        space.knowledge.delete(held.id, origin="assistant")
 
 
 def delete(space: "Space", key: str) -> None:
-    """Delete the entry of an id or key; there need not be one."""
-    entry = _entry(space, key)
-    if entry is not None:
-        space.knowledge.delete(entry.id, origin="assistant")
+    """Delete the entry of an id, or take a key from it; with its last key it is deleted. There need not be one.
+
+    What the user said in place of what was put stays.
+    """
+    named = _named(space, key)
+    held = named or keys.holder(space, key)
+    if held is None:
+        return
+    own = key in keys.of(held) or held.authority <= Authority.AGENT
+    if named is not None or (own and set(keys.leading_to(space, held)) <= {key}):
+        space.knowledge.delete(held.id, origin="assistant")
+    else:
+        keys.take_away(space, {key})
+
+
+def require(op: PutOp, settings: Settings) -> None:
+    """Nothing, if a put can be carried out.
+
+    Raises:
+        InvalidInput: the value says nothing, or something that an entry does not have.
+        SecretRefused: the key is a secret.
+    """
+    if op.index is not None:
+        raise InvalidInput(
+            "What is known is searched as a whole; `index` has no meaning for it.",
+            way_out='Leave it out, or put to a namespace such as ("memories", user): items have an index of their own.',
+        )
+    value = op.value or {}
+    content(value)
+    inner = value.get("content")
+    unknown = [*(set(value) - _FIELDS), *(set(inner) - {"content"} if isinstance(inner, Mapping) else ())]
+    if unknown:
+        raise InvalidInput(
+            f"The knowledge has no field {sorted(map(str, unknown))[0]!r}.",
+            way_out=f'Give {", ".join(_GIVEN)}. Items, as under ("memories", user), have any fields.',
+        )
+    if checks.metadata({keys.FIELD: [op.key]}, settings) != {keys.FIELD: [op.key]}:
+        raise InvalidInput("The key looks like a secret.", way_out="Give another one.")
 
 
 def content(value: Mapping[str, Any]) -> str:
@@ -99,14 +154,35 @@ def content(value: Mapping[str, Any]) -> str:
     )
 
 
-def _entry(space: "Space", key: str) -> Entry | None:
-    entry = space.knowledge.get(key) or next(iter(_by_key(space, key)), None)
-    return entry if entry is not None and entry.active else None
+def _join(space: "Space", mine: tuple[str, ...], said: str, until: datetime | None, where: Mapping[str, Any]) -> Entry:
+    """Save a sentence, and let keys lead to the entry that holds it."""
+    metadata = {keys.FIELD: list(mine)}
+    saved = space.knowledge.save(said, metadata=metadata, origin="assistant", expires_at=until, **where)
+    gave_way = None if saved.merged is None else space.knowledge.get(saved.merged)
+    ends = [until, saved.entry.expires_at, *([] if gave_way is None else [gave_way.expires_at])]
+    last = None if None in ends else max(end for end in ends if end is not None)
+    held = keys.change(
+        space,
+        saved.entry.id,
+        lambda held: {"metadata": keys.told([*keys.of(held), *mine], held), "expires_at": last},
+    )
+    keys.take_away(space, set(mine), but=held.id)
+    return held
 
 
-def _by_key(space: "Space", key: str) -> Sequence[Entry]:
-    wanted = (func.json_extract(entries.c.metadata, f"$.{_KEY}") == key, entries.c.status == "active")
+def _said_elsewhere(space: "Space", said: str, held: Entry) -> bool:
+    """Whether another entry that is active says this."""
+    text = checks.content(said, space.memory.settings)
     with space.memory.use(space.name) as store, store.reading() as connection:
-        found = connection.execute(select(entries.c.id).where(entries.c.space == store.key, *wanted)).scalars()
-        ids = list(found)
-    return [entry for entry in map(space.knowledge.get, ids) if entry is not None]
+        found = entries.of_content(connection, store.key, text)
+    return any(each.active and each.id != held.id for each in found)
+
+
+def _end(space: "Space", ttl: int | None) -> datetime | None:
+    return None if ttl is None else space.memory.clock() + timedelta(milliseconds=ttl)
+
+
+def _named(space: "Space", key: str) -> Entry | None:
+    """The entry of an id that holds."""
+    entry = space.knowledge.get(key) if key.strip() else None
+    return entry if entry is not None and keys.holds(entry, space.memory.clock()) else None

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from langmem_tiers.errors import InvalidSettings
+from langgraph.store.base import InvalidNamespaceError
+
+from langmem_tiers.errors import InvalidSettings, InvalidSpace
 from langmem_tiers.naming import check_space, user_space
 
 Namespace = tuple[str, ...]
@@ -88,10 +90,19 @@ class Places:
             MissingUser, InvalidSpace: what it names can not be a user, or the function named no space.
         """
         if self._choose is not None:
-            chosen = self._choose(namespace)
-            return self.shared if chosen is None else check_space(chosen)
+            return self._chosen(self._choose, namespace)
         template = next((each for each in self._templates if each.fits(namespace)), None)
         return self.shared if template is None else user_space(user_id(namespace[template.place]))
+
+    def _chosen(self, choose: Callable[[Namespace], str | None], namespace: Namespace) -> str:
+        try:
+            name = choose(namespace)
+        except Exception as error:
+            raise InvalidSpace(
+                f"`space_of` failed for {namespace!r}: {type(error).__name__}: {error}",
+                way_out="Let it return the name of a space, or None for the shared one.",
+            ) from error
+        return self.shared if name is None else check_space(name)
 
     def spaces(self, prefix: Namespace) -> list[str] | None:
         """The spaces that may hold namespaces that begin so; None where any may."""
@@ -113,7 +124,7 @@ class Places:
 
         `whole` is false for the beginning of one, which may end before all labels of a template are there.
         """
-        given = tuple(namespace)
+        given = tuple(several(namespace))
         fitting = (each for each in (_OF_TIERS, *self._templates) if each.names(given))
         named = next((each for each in fitting if (each.fits(given) if whole else each.may_fit(given))), None)
         place = None if named is None else named.place
@@ -127,7 +138,18 @@ def told(namespace: Namespace) -> Namespace:
 
 def part(labels: Iterable[Any]) -> Namespace:
     """Labels of which it is not known whether one names a user: what no label may hold was meant as an id."""
-    return tuple(_labelled(label) if isinstance(label, str) else label for label in labels)
+    return tuple(_labelled(label) if isinstance(label, str) else label for label in several(labels))
+
+
+def several(labels: Iterable[Any]) -> Iterable[Any]:
+    """Labels, which one text is not: its letters would be taken for them.
+
+    Raises:
+        InvalidNamespaceError: it is one text.
+    """
+    if isinstance(labels, str):
+        raise InvalidNamespaceError(f"A namespace is a tuple of texts: give ({labels!r},) instead of {labels!r}.")
+    return labels
 
 
 def _labelled(given: Any) -> Any:

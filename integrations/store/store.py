@@ -61,10 +61,10 @@ class TieredStore(FrontDoor):
         fields: Sequence[str] | None = None,
         ttl: TTLConfig | None = None,
     ) -> None:
-        self.memory = memory
+        self.memory = checks.memory(memory)
         self.places = Places(space_of, shared)
         self.ttl_config = ttl
-        checks.milliseconds((ttl or {}).get("default_ttl"))
+        checks.ttl_config(ttl)
         self._fields = None if fields is None else arguments.texts(fields, "fields")
         self._tiers = Tiers(memory)
 

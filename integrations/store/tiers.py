@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from langgraph.store.base import Item, PutOp, SearchItem, SearchOp
 
 from langmem_tiers.errors import InvalidInput
-from langmem_tiers.integrations.store import filters, known
+from langmem_tiers.integrations.store import checks, filters, known
 from langmem_tiers.integrations.store.naming import TIERS, Namespace, user_id
 from langmem_tiers.integrations.store.tier_readers import READERS
 from langmem_tiers.naming import user_space
@@ -60,7 +60,7 @@ class Tiers:
         """Nothing, if this can be written.
 
         Raises:
-            InvalidInput: there is no such tier, it is read only, or the value says nothing.
+            InvalidInput: there is no such tier, it is read only, or an entry can not be this.
         """
         _, tier = _parts(op.namespace)
         if tier != WRITABLE:
@@ -69,13 +69,13 @@ class Tiers:
                 way_out=f'Write to (…, "{WRITABLE}"), or to a namespace such as ("memories", user).',
             )
         if op.value is not None:
-            known.content(op.value)
+            known.require(op, self._memory.settings)
 
     def put(self, op: PutOp) -> None:
         """Save an entry, or delete the one of this key."""
         user, _ = _parts(op.namespace)
         if op.value is not None:
-            known.save(self._memory.space(user), op.key, op.value)
+            known.save(self._memory.space(user), op.key, op.value, checks.milliseconds(op.ttl))
         elif (space := self._existing(user)) is not None:
             known.delete(space, op.key)
 

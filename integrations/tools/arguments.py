@@ -4,7 +4,7 @@ import re
 from typing import Annotated, Any, Literal
 
 from langchain_core.tools import InjectedToolArg
-from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 from pydantic.json_schema import SkipJsonSchema
 
 _AROUND_ID = " \t\r\n[](){}<>\"'`.,;"
@@ -53,7 +53,13 @@ def _injected() -> Any:
     return Field(default=None, repr=False)
 
 
-class SaveArguments(BaseModel):
+class Arguments(BaseModel):
+    """What a tool takes, and nothing else: a name that it does not know would be lost without a word."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SaveArguments(Arguments):
     """Arguments of save_memory."""
 
     content: str = Field(description="One fact, as a sentence: 'The user prefers tea.'")
@@ -62,7 +68,7 @@ class SaveArguments(BaseModel):
     runtime: Injected = _injected()
 
 
-class SearchArguments(BaseModel):
+class SearchArguments(Arguments):
     """Arguments of search_memory."""
 
     query: Words = Field(default=None, description="What to look for.")
@@ -76,7 +82,7 @@ class SearchArguments(BaseModel):
     runtime: Injected = _injected()
 
 
-class UpdateArguments(BaseModel):
+class UpdateArguments(Arguments):
     """Arguments of update_memory."""
 
     id: Id = Field(description="The memory's id, as shown in [brackets].")
@@ -86,20 +92,20 @@ class UpdateArguments(BaseModel):
     runtime: Injected = _injected()
 
 
-class DeleteArguments(BaseModel):
+class DeleteArguments(Arguments):
     """Arguments of delete_memory."""
 
     id: Id = Field(description="The memory's id, as shown in [brackets].")
     runtime: Injected = _injected()
 
 
-class NoArguments(BaseModel):
+class NoArguments(Arguments):
     """Arguments of a tool that needs none."""
 
     runtime: Injected = _injected()
 
 
-class WriteArguments(BaseModel):
+class WriteArguments(Arguments):
     """Arguments of memory_write."""
 
     action: Annotated[Literal["add", "update", "remove"], BeforeValidator(_lower)]
@@ -114,14 +120,14 @@ class WriteArguments(BaseModel):
     runtime: Injected = _injected()
 
 
-class GetArguments(BaseModel):
+class GetArguments(Arguments):
     """Arguments of get_memory."""
 
     id_or_pointer: Id = Field(description="An id as shown in [brackets], or a pointer such as §W-001/R-02/D-003.")
     runtime: Injected = _injected()
 
 
-class HistoryArguments(BaseModel):
+class HistoryArguments(Arguments):
     """Arguments of search_history."""
 
     query: str = Field(description="What was said or done, in a few words.")

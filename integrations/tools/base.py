@@ -2,7 +2,8 @@
 
 import logging
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
@@ -20,6 +21,7 @@ from langmem_tiers.telemetry.logs import say
 logger = logging.getLogger(__name__)
 
 _FAULTS_SHOWN = 5
+_NAME_SHOWN = 40
 # What whoever runs the program should see; slips of a model are part of the day.
 _FAULTS = (MissingUser, MemoryClosed, StorageError)
 
@@ -31,11 +33,18 @@ class Answer(NamedTuple):
     artifact: Mapping[str, Any]
 
 
-def _invalid(error: Any) -> str:
+def _invalid(known: Sequence[str], error: Any) -> str:
     """Which arguments are wrong and how, without repeating them: they may be of any size."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)[:_FAULTS_SHOWN]
-    named = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}" for fault in faults)
+    named = "; ".join(_fault(known, fault) for fault in faults)
     return f"Not done: {lines.plain(named)}. Correct the arguments and call again."
+
+
+def _fault(known: Sequence[str], fault: Mapping[str, Any]) -> str:
+    where = ".".join(str(part)[:_NAME_SHOWN] for part in fault["loc"]) or "arguments"
+    if fault["type"] != "extra_forbidden":
+        return f"{where}: {fault['msg']}"
+    return f"{where}: there is no such argument, there " + (f"are {', '.join(known)}" if known else "are none")
 
 
 class MemoryTool(BaseTool):
@@ -46,10 +55,16 @@ class MemoryTool(BaseTool):
 
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     handle_tool_error: Any = True
-    handle_validation_error: Any = _invalid
+    handle_validation_error: Any = True
     tags: list[str] | None = Field(default_factory=lambda: [*TAGS, "tool"])
     metadata: dict[str, Any] | None = Field(default_factory=lambda: {"memory_step": "tool"})
     reach: Reach = Field(exclude=True, repr=False)
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Have wrong arguments answered with those that there are."""
+        super().model_post_init(context)
+        schema: Any = self.args_schema
+        self.handle_validation_error = partial(_invalid, [name for name in schema.model_fields if name != "runtime"])
 
     @abstractmethod
     def _answer(self, call: Call, given: Any) -> Answer:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from pydantic import BaseModel
 
-from langmem_tiers.errors import AuthorityTooLow
+from langmem_tiers.errors import AuthorityTooLow, InvalidRelation, UnknownEntity
 from langmem_tiers.integrations.tools import evidence, lines
 from langmem_tiers.integrations.tools.base import Answer, MemoryTool
 from langmem_tiers.integrations.tools.calls import Call
@@ -15,10 +15,11 @@ from langmem_tiers.integrations.tools.graph_arguments import (
     GraphSearchArguments,
     TimelineArguments,
 )
-from langmem_tiers.knowledge_graph import asking, resolving
+from langmem_tiers.knowledge_graph import asking, negating, predicates, resolving, values
 from langmem_tiers.knowledge_graph.asked import asked
 from langmem_tiers.knowledge_graph.meant import entity_words, meant
-from langmem_tiers.knowledge_graph.types import Entity, Relation, RelationLanded, Subgraph
+from langmem_tiers.knowledge_graph.negating import Negated
+from langmem_tiers.knowledge_graph.types import Entity, Match, Relation, RelationLanded, Subgraph, Value
 from langmem_tiers.knowledge_graph.wording import left_out, relation_words, standing, standing_words
 from langmem_tiers.palace.words import words
 
@@ -27,6 +28,8 @@ _MOST, _LOOKED_AT = 25, 200
 _MOST_ENTITIES = 5
 _EVIDENCE = 2
 _NOBODY = "Nobody and nothing that is known is named here. Give entity: a name, or 'user' for the user."
+_OVER = "Say what held, such as 'lives in', with valid_to; end_relation ends one whose [id] you know."
+_NOT_SO = "Only what is so is noted; end_relation ends one that holds no longer."
 _OUTCOMES = {
     "added": "Added",
     "known": "Known already",
@@ -82,6 +85,9 @@ class AddRelation(MemoryTool):
     args_schema: type[BaseModel] = AddRelationArguments
 
     def _answer(self, call: Call, given: AddRelationArguments) -> Answer:
+        over = negating.negated(given.predicate)
+        if over is not None:
+            return self._over(call, given, over)
         landed = call.space.graph.add_relation(
             given.subject,
             given.predicate,
@@ -95,6 +101,22 @@ class AddRelation(MemoryTool):
         )
         return _told_landed(landed, call.space.memory.clock())
 
+    def _over(self, call: Call, given: AddRelationArguments, over: Negated) -> Answer:
+        """What is said to be over or not so: it ends what is known, or is told as what held until then."""
+        if over.how == "not_so":
+            raise InvalidRelation(f"{given.predicate[:60]!a} says what is not so.", way_out=_NOT_SO)
+        since = given.valid_from if over.how == "no_more" else None
+        known = _holding(call, given, over)
+        if known is not None:
+            return _ended(call, known.id, given.valid_to or since)
+        if given.valid_to is None and since is None:
+            raise InvalidRelation(f"Nothing is known that {given.predicate[:60]!a} could end.", way_out=_OVER)
+        start = given.valid_from if over.how == "once" else None
+        held = given.model_copy(
+            update={"predicate": over.predicate, "valid_from": start, "valid_to": given.valid_to or since}
+        )
+        return self._answer(call, held)
+
 
 class EndRelation(MemoryTool):
     """Notes that a relation holds no longer."""
@@ -104,26 +126,69 @@ class EndRelation(MemoryTool):
     args_schema: type[BaseModel] = EndRelationArguments
 
     def _answer(self, call: Call, given: EndRelationArguments) -> Answer:
-        try:
-            relation = call.space.graph.end_relation(given.relation_id, given.at, origin="assistant")
-        except AuthorityTooLow as error:
-            way_out = "The user has said so: ask them. What holds instead since a date can be noted with add_relation."
-            raise AuthorityTooLow(error.message, way_out=way_out) from error
-        shown = [_line(relation, call.space.memory.clock())]
-        return Answer(lines.fenced("Ended", shown), {"id": relation.id})
+        return _ended(call, given.relation_id, given.at)
+
+
+def _ended(call: Call, which: str, at: str | None) -> Answer:
+    try:
+        relation = call.space.graph.end_relation(which, at, origin="assistant")
+    except AuthorityTooLow as error:
+        way_out = "The user has said so: ask them. What holds instead since a date can be noted with add_relation."
+        raise AuthorityTooLow(error.message, way_out=way_out) from error
+    shown = [_line(relation, call.space.memory.clock())]
+    return Answer(lines.fenced("Ended", shown), {"id": relation.id})
+
+
+def _holding(call: Call, given: AddRelationArguments, over: Negated) -> Relation | None:
+    """What is known to hold now and is said to be over; None where nothing is."""
+    graph = call.space.graph
+    try:
+        subject = meant(graph, given.subject)
+        target = None if given.object is None else meant(graph, given.object)
+    except UnknownEntity:
+        return None
+    value = None if given.value is None else values.read(given.value, given.unit)
+    found = graph.neighbours(subject.id, predicates=[over.predicate], limit=_LOOKED_AT).relations
+    turned = predicates.reading(over.predicate).turned
+    for each in found:
+        forth = (each.subject.id == subject.id) != turned or predicates.symmetric(each.predicate)
+        if forth and (_leads_to(each, value) if target is None else {subject.id, target.id} == _ends(each)):
+            return each
+    return None
+
+
+def _ends(relation: Relation) -> set[str]:
+    return {relation.subject.id, *([] if relation.object is None else [relation.object.id])}
+
+
+def _leads_to(relation: Relation, value: Value | None) -> bool:
+    held = relation.value
+    if held is None or value is None:
+        return False
+    return values.key(held.text, held.unit) == values.key(value.text, value.unit)
 
 
 def _named(call: Call, given: GraphSearchArguments) -> list[Entity]:
     """The entities that a search is about: the one given, or those that the query names."""
     if given.entity is not None:
-        return [meant(call.space.graph, given.entity)]
+        try:
+            return [meant(call.space.graph, given.entity)]
+        except UnknownEntity:
+            return _like(call, given.entity)
     if given.query is None:
         return []
     with asking.answering(call.space) as answer:
         matches = resolving.named_in(answer.view, given.query)
-    if not matches:
-        found = call.space.graph.resolve(given.query)
-        return [] if found.entity is None else [found.entity]
+    return _best(matches) or _like(call, given.query)
+
+
+def _like(call: Call, mention: str) -> list[Entity]:
+    """The entity that is meant, else those that are like it in spelling or meaning."""
+    found = call.space.graph.resolve(mention)
+    return _best(found.matches) if found.entity is None else [found.entity]
+
+
+def _best(matches: Sequence[Match]) -> list[Entity]:
     return [each.entity for each in sorted(matches, key=lambda one: -one.score)[:_MOST_ENTITIES]]
 
 

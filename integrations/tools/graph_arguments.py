@@ -1,10 +1,11 @@
 """What a model may say to the tools for the knowledge graph."""
 
+import math
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
-from langmem_tiers.integrations.tools.arguments import Id, Injected, Words
+from langmem_tiers.integrations.tools.arguments import Arguments, Id, Injected, Words
 
 _AROUND_NAME = " \t\r\n[]\"'`"
 _LONGEST_NUMBER = 100
@@ -17,6 +18,8 @@ def _name(value: Any) -> Any:
 
 def _value(value: Any) -> Any:
     """A value as text, None for an empty one: models write 20 and "20"."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is no value; give a finite number")
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value:g}" if isinstance(value, float) else str(value)[:_LONGEST_NUMBER]
     return None if isinstance(value, str) and not value.strip() else value
@@ -31,7 +34,7 @@ Value = Annotated[str | None, BeforeValidator(_value)]
 Depth = Annotated[int | None, BeforeValidator(_depth)]
 
 
-class GraphSearchArguments(BaseModel):
+class GraphSearchArguments(Arguments):
     """Arguments of knowledge_graph_search."""
 
     query: Words = Field(default=None, description="What you want to know, with the names in it.")
@@ -41,14 +44,14 @@ class GraphSearchArguments(BaseModel):
     runtime: Injected = Field(default=None, repr=False)
 
 
-class TimelineArguments(BaseModel):
+class TimelineArguments(Arguments):
     """Arguments of entity_timeline."""
 
     entity: Annotated[str, BeforeValidator(_name)] = Field(description="A name or id, such as 'Anna' or 'user'.")
     runtime: Injected = Field(default=None, repr=False)
 
 
-class AddRelationArguments(BaseModel):
+class AddRelationArguments(Arguments):
     """Arguments of add_relation."""
 
     subject: Annotated[str, BeforeValidator(_name)] = Field(description="A name, or 'user'.")
@@ -61,7 +64,7 @@ class AddRelationArguments(BaseModel):
     runtime: Injected = Field(default=None, repr=False)
 
 
-class EndRelationArguments(BaseModel):
+class EndRelationArguments(Arguments):
     """Arguments of end_relation."""
 
     relation_id: Id = Field(description="The relation's id, as shown in [brackets].")

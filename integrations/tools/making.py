@@ -8,6 +8,7 @@ from langchain_core.tools import BaseTool
 from langmem_tiers import arguments
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.graphs.identity import SpaceChoice
+from langmem_tiers.graphs.options import memory_of, space_of
 from langmem_tiers.integrations.tools.base import MemoryTool
 from langmem_tiers.integrations.tools.calls import Reach, of_run, of_space
 from langmem_tiers.integrations.tools.explaining import ExplainRecall
@@ -67,7 +68,7 @@ def memory_tools(
     Example:
         >>> agent = memory_agent(model, memory, tools=memory_tools(memory))  # doctest: +SKIP
     """
-    return _made(of_run(memory, space), only)
+    return _made(of_run(memory_of(memory), space_of(space)), only)
 
 
 def space_tools(space: "Space", *, only: Sequence[str] | None = None) -> list[BaseTool]:

@@ -5,7 +5,7 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 from pydantic import BaseModel
 
-from langmem_tiers.errors import EntryChanged
+from langmem_tiers.errors import EntryChanged, UnknownEntry
 from langmem_tiers.integrations.tools import evidence, lines
 from langmem_tiers.integrations.tools.arguments import DeleteArguments, SaveArguments, UpdateArguments
 from langmem_tiers.integrations.tools.base import Answer, MemoryTool
@@ -14,6 +14,7 @@ from langmem_tiers.knowledge.knowledge import Knowledge
 from langmem_tiers.knowledge.types import Entry, EntryFound, Saved
 
 _SHOWN = 300
+_ID_SHOWN = 60
 # What else is known that comes close: enough to notice a contradiction.
 _CLOSE = 3
 _CLOSE_ENOUGH = 0.4
@@ -57,9 +58,13 @@ class DeleteMemory(MemoryTool):
     def _answer(self, call: Call, given: DeleteArguments) -> Answer:
         deleted = call.space.knowledge.delete(given.id)
         if not deleted.existed:
-            text = f"There is no memory [{lines.plain(given.id)}], so nothing was deleted. Call search_memory for ids."
-            return Answer(text, {"deleted": []})
+            raise unknown(given.id)
         return Answer(f"Deleted [{deleted.id}].", {"deleted": [deleted.id, *deleted.with_it]})
+
+
+def unknown(entry_id: str) -> UnknownEntry:
+    """The error for an id that no memory has."""
+    return UnknownEntry(f"There is no memory [{lines.plain(entry_id)[:_ID_SHOWN]}].")
 
 
 def save(call: Call, content: str, *, category: str | None, tags: Any) -> Answer:

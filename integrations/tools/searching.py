@@ -10,7 +10,7 @@ from langmem_tiers.integrations.tools import lines
 from langmem_tiers.integrations.tools.arguments import GetArguments, NoArguments, SearchArguments
 from langmem_tiers.integrations.tools.base import Answer, MemoryTool
 from langmem_tiers.integrations.tools.calls import Call
-from langmem_tiers.integrations.tools.saving import versions
+from langmem_tiers.integrations.tools.saving import unknown, versions
 from langmem_tiers.knowledge.types import CategoryCount, Entry, EntryEvidence
 from langmem_tiers.palace.days import first_moment, last_moment
 from langmem_tiers.palace.pointers import find_pointers
@@ -108,8 +108,7 @@ class GetMemory(MemoryTool):
         episode = call.space.archive.get(given.id_or_pointer)
         if episode is not None:
             return Answer(lines.fenced(f"Summary [{episode.id}]", list(_episode(episode))), {"id": episode.id})
-        text = f"There is no memory [{lines.plain(given.id_or_pointer)}]. Call search_memory to find its id."
-        return Answer(text, {"id": None})
+        raise unknown(given.id_or_pointer)
 
 
 def _branches(categories: Sequence[CategoryCount]) -> Iterator[CategoryCount]:

@@ -94,7 +94,7 @@ def embed_due(database: Database, embedder: GuardedEmbedder | NoEmbedder, clock:
     """
     if isinstance(embedder, NoEmbedder) or embedder.resting or not embedder.inner.available():
         return
-    due = NotingPass(database, embedder.inner, clock, batch)
+    due = NotingPass(database, embedder.prompt, clock, batch)
     try:
         for _ in range(_AT_ONCE):
             if not due.step(lambda: True):

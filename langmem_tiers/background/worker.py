@@ -11,7 +11,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from langmem_tiers.background.passes import Outcome
-from langmem_tiers.errors import DatabaseLocked
+from langmem_tiers.errors import DatabaseLocked, StorageError
 from langmem_tiers.telemetry import metrics
 from langmem_tiers.telemetry.logs import say
 
@@ -118,7 +118,9 @@ class Worker:
             # What fails while the interpreter ends (libraries' thread pools are closed first) is no news: it is left
             # for the next open.
             level = logging.ERROR if threading.main_thread().is_alive() else logging.DEBUG
-            say(log, level, "background_work_failed", space=space, error=error, trace=True)
+            # A damaged file or a full disk is told in words; a traceback tells of it no more.
+            told = error if isinstance(error, StorageError) else None
+            say(log, level, "background_work_failed", space=space, error=error, reason=told, trace=told is None)
             metrics.failed("background", type(error).__name__)
             self._faults += 1
             return Outcome.WAITING

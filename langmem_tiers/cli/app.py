@@ -85,7 +85,7 @@ def options(
 ) -> None:
     """Take the options that come before every command."""
     show_warnings()
-    context.obj = Target(path=path, user=user, json=json, embedder=None if embedder == "none" else embedder)
+    context.obj = Target(path=path, user=user, json=json, embedder=embedder)
 
 
 for group in (

@@ -130,6 +130,8 @@ def _print(report: DreamReport, *, whole: bool) -> None:
     at = report.finished_at or report.started_at
     print_text(f"{at:%Y-%m-%d %H:%M}  dream {report.id}  {_MEANING[report.status]} ({_WHO[report.trigger]})")
     _print_diff(report.diff, most=None if whole else _MOST_LINES)
+    if report.status == "previewed" and not report.diff:
+        print_text("  nothing would change")
     for name, text in _rows(report):
         print_text(hanging(f"  {name:<8}  ", text))
 

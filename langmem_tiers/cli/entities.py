@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from langmem_tiers.cli.graph import existing_space
+from langmem_tiers.cli.graph import any_space, existing_space
 from langmem_tiers.cli.graph_printing import (
     entity_data,
     print_apart,
@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
     """Add the group of commands."""
     entities = typer.Typer(help="Who and what is spoken of, and which are the same.", no_args_is_help=True)
     entities.command("list")(list_entities)
-    for command in (show, merge, unmerge, merges, pairs, apart, allow_merge, delete):
+    for command in (add, show, merge, unmerge, merges, pairs, apart, allow_merge, delete):
         entities.command()(command)
     app.add_typer(entities, name="entities")
 
@@ -56,6 +56,27 @@ def list_entities(
         print_json([entity_data(each) for each in found[:limit]])
     else:
         print_entities(found[:limit], more=len(found) > limit)
+
+
+def add(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As it is written.")],
+    *,
+    type_: Annotated[str, typer.Option("--type", metavar="TYPE", help="Such as person or place.")] = "other",
+    alias: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Another name; several times.")] = None,
+    distinct: Annotated[
+        bool, typer.Option("--distinct", help="Another one, also where somebody has the name already.")
+    ] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Have an entity known by NAME; where one is, TYPE and other names are added to it."""
+    target = target_of(context, json=json)
+    with any_space(target) as space:
+        entity = space.graph.add_entity(name, type=type_, aliases=alias or (), distinct=distinct)
+    if target.json:
+        print_json(entity_data(entity))
+    else:
+        print_entities([entity], more=False)
 
 
 def show(context: typer.Context, which: Which, *, json: JsonFlag = False) -> None:

@@ -83,8 +83,8 @@ def graph(
             return
         root, part = wanted.part(space)
         if out is not None:
-            _write(space, part, out, kind, at, wanted.words(at))
-            print_written(target, out, part)
+            more = _write(space, part, out, kind, at, wanted.words(at))
+            print_written(target, out, part, more)
         elif target.json:
             print_json(subgraph_data(part))
         elif root is None:
@@ -200,6 +200,14 @@ def existing_space(target: Target) -> Iterator[Space]:
 
 
 @contextmanager
+def any_space(target: Target) -> Iterator[Space]:
+    """The space of a user who may be new; errors say what to do on the command line."""
+    name = target.space_name()
+    with target.memory() as memory, in_words_of_commands():
+        yield memory.space(name)
+
+
+@contextmanager
 def in_words_of_commands() -> Iterator[None]:
     """Ways out as commands, where an error tells of one for whoever writes a program."""
     try:
@@ -211,7 +219,7 @@ def in_words_of_commands() -> Iterator[None]:
 
 def _ways_out() -> dict[str, str]:
     """By what an error says to whoever writes a program, what it says on the command line."""
-    from langmem_tiers.knowledge_graph import joining, meant, merging, transfer
+    from langmem_tiers.knowledge_graph import joining, meant, merging, negating, transfer
 
     return {
         UnknownEntity.way_out: _ENTITIES,
@@ -222,6 +230,8 @@ def _ways_out() -> dict[str, str]:
         joining.NO_MERGE: "`langmem-tiers entities merges` lists those that stand.",
         merging.UNDO: "`langmem-tiers entities unmerge NUMBER` undoes a merge, if they are two.",
         merging.KEPT_APART: "If they are one, `langmem-tiers entities allow-merge ID ID` takes that back.",
+        negating.OVER: "Say what held, such as 'lives in', with --to; `relations end ID` ends what is known.",
+        negating.NOT_SO: "`relations withdraw ID` takes back what was never so, `relations end ID` ends what is over.",
         transfer.WAY_OUT: "Give a file that `langmem-tiers graph --out FILE.json` wrote.",
     }
 
@@ -253,26 +263,31 @@ def kind_named(out: Path | None, kinds: Sequence[str]) -> str:
     return kind_of(out, kinds)
 
 
-def print_written(target: Target, out: Path, part: Subgraph | None = None) -> None:
-    """Say what was written where."""
+def print_written(target: Target, out: Path, part: Subgraph | None = None, more: int = 0) -> None:
+    """Say what was written where; `more` entities are in the file beside those of the part."""
     from langmem_tiers.knowledge_graph.wording import left_out
 
     if target.json:
         print_json({"path": str(out)})
         return
-    held = "" if part is None else f": {len(part.entities):,} entities, {len(part.relations):,} relations"
+    entities = "" if part is None else f"{len(part.entities) + more:,} entities"
+    merged = f" ({more:,} of them merged into others)" if more else ""
+    held = "" if part is None else f": {entities}{merged}, {len(part.relations):,} relations"
     print_text(f"{out}{held}.")
     if part is not None and part.cut:
         print_text(left_out(part.cut))
 
 
-def _write(space: Space, part: Subgraph, out: Path, kind: str, at: datetime, times: str) -> None:
+def _write(space: Space, part: Subgraph, out: Path, kind: str, at: datetime, times: str) -> int:
+    """Write a part; how many entities the file holds beside its own, because they were merged into these."""
     from langmem_tiers.knowledge_graph.partial import exported
     from langmem_tiers.knowledge_graph.pictures import draw
     from langmem_tiers.knowledge_graph.pictures.saving import save
 
     if kind in _EXPORTS:
-        save(out, exported(space.graph, part, kind))
-    else:
-        counts = f"{len(part.entities):,} entities, {len(part.relations):,} relations."
-        draw(part, out, at=at, captions=[f"{times} {counts}"])
+        written = exported(space.graph, part, kind)
+        save(out, written.data)
+        return written.merged
+    counts = f"{len(part.entities):,} entities, {len(part.relations):,} relations."
+    draw(part, out, at=at, captions=[f"{times} {counts}"])
+    return 0

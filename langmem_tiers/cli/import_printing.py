@@ -23,7 +23,7 @@ def print_report(report: ImportReport, spaces: Collection[str], *, dry_run: bool
     if report.left_behind:
         left = ", ".join(f"{count:,} {what}" for what, count in report.left_behind.items())
         print_text(f"Left behind: {left}.")
-    _print_some([f"line {one.line}: {one.reason}" for one in report.problems], "skipped")
+    _print_some([f"{one.unit} {one.line}: {one.reason}" for one in report.problems], "skipped")
     _print_some([f"{one.turn.message_id}: {one.error}" for one in report.rejected], "refused")
     _print_some([f"{one.what}: {one.reason}" for one in report.refused], "refused")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from time import monotonic
@@ -14,6 +15,7 @@ from langmem_tiers.cli.import_printing import print_report
 from langmem_tiers.cli.progress import progress
 from langmem_tiers.cli.target import JsonFlag, Target, target_of
 from langmem_tiers.cli.terminal import print_error
+from langmem_tiers.errors import NotAMemoryFolder
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
@@ -74,7 +76,7 @@ def import_file(
     kind = format_of(file, None if format is None else format.value)
     own_spaces = space_per_conversation or kind == "longmemeval" or None
     source, spaces = read_records(file, kind), Spaces(kind, _user(target), own_spaces=own_spaces)
-    report = _counted(source, spaces) if dry_run else _stored(source, spaces, target)
+    report = _counted(source, spaces, target) if dry_run else _stored(source, spaces, target)
     print_report(report, spaces.used, dry_run=dry_run, json=target.json)
     if report.problems and not report.read:
         raise typer.Exit(1)
@@ -87,11 +89,18 @@ def _user(target: Target) -> str | None:
     return target.user
 
 
-def _counted(source: Iterator[Record], spaces: Spaces) -> ImportReport:
+def _counted(source: Iterator[Record], spaces: Spaces, target: Target) -> ImportReport:
+    from langmem_tiers.clock import utc_now
     from langmem_tiers.settings import Settings
     from langmem_tiers.transfer import survey
+    from langmem_tiers.transfer.storing import Looking, Storing
 
-    return survey(source, space=spaces, settings=Settings())
+    with ExitStack() as opened:
+        try:
+            storing = Storing(opened.enter_context(target.existing_memory()))
+        except NotAMemoryFolder:  # what was never there deleted nothing
+            storing = None
+        return survey(source, space=spaces, looking=Looking(Settings(), utc_now, storing))
 
 
 def _stored(source: Iterator[Record], spaces: Spaces, target: Target) -> ImportReport:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from langmem_tiers.cli.graph import existing_space, in_words_of_commands
+from langmem_tiers.cli.graph import any_space, existing_space
 from langmem_tiers.cli.graph_printing import (
     print_changes,
     print_history,
@@ -44,7 +42,9 @@ def add(
     predicate: Annotated[str, typer.Argument(metavar="PREDICATE", help="In any words, such as 'lives in'.")],
     target_name: Annotated[str | None, typer.Argument(metavar="OBJECT", help="A name or an id; or --value.")] = None,
     *,
-    value: Annotated[str | None, typer.Option(metavar="TEXT", help="What is no entity, such as 20.")] = None,
+    value: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What is no entity, such as 20; a text as it stands.")
+    ] = None,
     unit: Annotated[str | None, typer.Option(metavar="TEXT", help="Of the value, such as Ah.")] = None,
     valid_from: Annotated[
         str | None, typer.Option("--from", metavar="DATE", help="Since when, such as 2024-05.")
@@ -61,7 +61,7 @@ def add(
 ) -> None:
     """Have it known that SUBJECT relates so to OBJECT, on the user's own word. Names that are new become entities."""
     target = target_of(context, json=json)
-    with _any(target) as space:
+    with any_space(target) as space:
         landed = space.graph.add_relation(
             subject,
             predicate,
@@ -190,21 +190,13 @@ def import_relations(
 ) -> None:
     """Take in the entities and relations of a file, with both times; what is there already is left as it is."""
     target = target_of(context, json=json)
-    with _any(target) as space:
+    with any_space(target) as space:
         imported = as_data(space.graph.import_(file))
     if target.json:
         print_json(imported)
     else:
         counts = [f"{count:,} {name}" for name, count in imported.items() if count]
         print_text(f"{', '.join(counts) or 'Nothing was in it'}.")
-
-
-@contextmanager
-def _any(target: Target) -> Iterator[Space]:
-    """The space of a user who may be new."""
-    name = target.space_name()
-    with target.memory() as memory, in_words_of_commands():
-        yield memory.space(name)
 
 
 def _print(target: Target, space: Space, relation: Relation) -> None:

@@ -36,7 +36,7 @@ class Target:
     path: Path | None = None
     user: str | None = None
     json: bool = False
-    embedder: str | None = "minilm"
+    embedder: str = "minilm"
 
     @contextmanager
     def memory(self, *, reranker: BaseChatModel | None = None) -> Iterator[Memory]:

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from langmem_tiers.dream import wishes
 from langmem_tiers.dream.asking import Question
+from langmem_tiers.dream.feedback import puts_fact_right
 from langmem_tiers.dream.replies import Numbers, Objects, Told, Words
 from langmem_tiers.dream.types import AntiPattern, Cited, EntrySeen, Material, Proposal, Signal
 from langmem_tiers.knowledge.learned import ANTI_PATTERNS, within
@@ -176,8 +177,12 @@ def read(signal: Signal) -> AntiPattern | None:
 
 
 def corrections(material: Material) -> list[Signal]:
-    """The signals that say what was wrong."""
-    return [signal for signal in material.signals if signal.kind == "correction"]
+    """The signals that say what the agent did wrong, not what is not so."""
+    return [signal for signal in material.signals if _is_of_behaviour(signal)]
+
+
+def _is_of_behaviour(signal: Signal) -> bool:
+    return signal.kind == "correction" and not puts_fact_right(signal.quote)
 
 
 def domain(text: str) -> str:
@@ -215,7 +220,7 @@ def _again(entry: EntrySeen, signals: Sequence[Signal]) -> AntiPattern | None:
     parts = _FORM.match(entry.content)
     if parts is None:
         return None
-    later = [each for each in signals if each.kind == "correction" and _is_later(each, entry)]
+    later = [each for each in signals if _is_of_behaviour(each) and _is_later(each, entry)]
     cited = tuple(Cited(drawer=each.drawer, quote=each.quote) for each in later if _is_about(each, parts))
     if not cited:
         return None

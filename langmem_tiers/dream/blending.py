@@ -40,6 +40,10 @@ _LOOSE = word_set(
 _HARD = TURNING - _LOOSE
 
 
+# "Anna, the user's sister, lives in Rome."
+_APPOSED = re.compile(r"^(?P<name>[A-Z]\w+), the user's (?P<who>[a-z]+), (?=[a-z])")
+
+
 class Phrase(NamedTuple):
     """A part of a sentence: the word that ties it to the part before, empty for the first, and its wording."""
 
@@ -55,6 +59,7 @@ def blended(content: str, sources: Sequence[str]) -> str | None:
         >>> blended("The user has cats.", ["The user has two cats.", "The user has three cats."])
         'they give one thing different values'
     """
+    content, sources = _named_first(content), [_named_first(each) for each in sources]
     conflict = next((why for here, there in combinations(sources, 2) if (why := clash(here, there))), None)
     if conflict:
         return conflict
@@ -71,6 +76,7 @@ def clash(here: str, there: str) -> str | None:
         >>> clash("The user eats meat.", "The user never eats meat.")
         'a negation keeps them apart: never'
     """
+    here, there = _named_first(here), _named_first(there)
     if same_fact(here, there, None).same:
         return None
     if differ(here, there) or differ(there, here):
@@ -87,12 +93,18 @@ def says(whole: str, part: str) -> bool:
         >>> says("The user owns a car shop.", "The user owns a car.")
         False
     """
+    whole, part = _named_first(whole), _named_first(part)
     if same_fact(whole, part, None).same:
         return True
     here, there = wording(whole), wording(part)
     if here.asks != there.asks or not there.words or _hard(here) != _hard(there):
         return False
     return _in_order(phrases(whole), phrases(part))
+
+
+def _named_first(text: str) -> str:
+    """A sentence with who somebody is before the name: "The user's sister Anna lives in Rome."."""
+    return _APPOSED.sub(r"The user's \g<who> \g<name> ", text)
 
 
 @lru_cache(maxsize=4096)

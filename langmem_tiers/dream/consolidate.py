@@ -7,7 +7,7 @@ by the decider; what is wrong in form is left out here, or kept under a name tha
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -16,8 +16,10 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainSe
 from langmem_tiers.dream import rules
 from langmem_tiers.dream.asking import Question
 from langmem_tiers.dream.batching import batches
+from langmem_tiers.dream.blending import says
 from langmem_tiers.dream.replies import MOST, Objects, Told, Words
 from langmem_tiers.dream.types import EntrySeen, Material, MergeEntries, Proposal, RefineEntry, RetireEntry
+from langmem_tiers.knowledge.checks import DEFAULT_CATEGORY
 from langmem_tiers.llm.answers import Answer
 from langmem_tiers.llm.directives import Directives
 from langmem_tiers.settings import Settings
@@ -58,7 +60,7 @@ class ToldMerge(Told):
 
 
 class ToldRefinement(Told):
-    """A better place for an entry."""
+    """A place for an entry that has none."""
 
     entry: Named = Field(default=[], description="number of the entry")
     category: Words = ""
@@ -113,7 +115,7 @@ def proposed(told: Tidied, batch: Sequence[EntrySeen]) -> list[Proposal]:
     """What a reply proposes for the entries that it was shown."""
     shown = {str(number): entry for number, entry in enumerate(batch, 1)}
     return [
-        *(_merge(each, shown) for each in told.merges),
+        *(each for merge in told.merges for each in _yielding(_merge(merge, shown), batch)),
         *(RetireEntry(id=_id(each, shown), why="the model takes it for noise") for each in told.to_delete),
         *(refined for each in told.refine for refined in _refined(each, shown)),
     ]
@@ -130,13 +132,26 @@ def _id(number: str, shown: Mapping[str, EntrySeen]) -> str:
     return shown[number].id if number in shown else f"[{number}]"
 
 
+def _yielding(merge: MergeEntries, shown: Iterable[EntrySeen]) -> list[Proposal]:
+    """A merge; or where one that is trusted more says all of it, the others give way to that one, which stays."""
+    sources = [entry for entry in shown if entry.id in merge.sources]
+    lowest = min((entry.authority for entry in sources), default=0)
+    above = [entry for entry in sources if entry.authority > lowest and says(entry.content, merge.content)]
+    best = max(above, key=lambda entry: entry.authority, default=None)
+    if best is None or len(sources) < len(merge.sources):
+        return [merge]
+    why = f"entry {best.id} says all of it"
+    return [RetireEntry(id=each, successor=best.id, why=why) for each in merge.sources if each != best.id]
+
+
 def _merge(told: ToldMerge, shown: Mapping[str, EntrySeen]) -> MergeEntries:
     sources = [shown[number] for number in told.sources if number in shown]
-    tags = told.tags or dict.fromkeys(tag for each in sources for tag in each.tags)
+    tags = dict.fromkeys(tag for each in sources for tag in each.tags) or told.tags
+    filed = (each.category for each in sources if each.category != DEFAULT_CATEGORY)
     return MergeEntries(
         sources=tuple(_id(number, shown) for number in told.sources),
         content=told.content,
-        category=told.category or next((each.category for each in sources), ""),
+        category=next(filed, "") or told.category or next((each.category for each in sources), ""),
         tags=tuple(tags),
         why="the model takes them for one",
     )
@@ -144,7 +159,9 @@ def _merge(told: ToldMerge, shown: Mapping[str, EntrySeen]) -> MergeEntries:
 
 def _refined(told: ToldRefinement, shown: Mapping[str, EntrySeen]) -> Iterator[RefineEntry]:
     for number in told.entry:
-        tags = tuple(told.tags) or None
-        yield RefineEntry(
-            id=_id(number, shown), category=told.category or None, tags=tags, why="the model would file it elsewhere"
-        )
+        category, tags = told.category or None, tuple(told.tags) or None
+        entry = shown.get(number)
+        fills = entry is not None and {"category": entry.category == DEFAULT_CATEGORY, "tags": not entry.tags}
+        if fills and any(fills.values()):  # of what is there already, only this is left out
+            category, tags = category if fills["category"] else None, tags if fills["tags"] else None
+        yield RefineEntry(id=_id(number, shown), category=category, tags=tags, why="the model would file it elsewhere")

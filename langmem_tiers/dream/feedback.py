@@ -158,6 +158,30 @@ _GOES_ON = re.compile(
 )
 
 
+_FACT = re.compile(
+    r"^(?:no|nope|sorry|actually|wrong)\b[,.!:; -]+[^.!?]*?"
+    r"(?:'s|'re|\b(?:is|are|was|were|has|lives?|works?))\b[^?]*\bnot\b"
+    r"|^(?:no|nope)\b[,.!:; -]+not [^.!?]*[.!]?$",
+    re.IGNORECASE,
+)
+_OF_BEHAVIOUR = re.compile(
+    r"\b(?:you|your|stop|quit|avoid|don't|do not|never|always|instead|again|please|asked|told|want\w*"
+    rf"|{_DO}(?:ing|s)?)\b",
+    re.IGNORECASE,
+)
+
+
+def puts_fact_right(quote: str) -> bool:
+    """Whether a correction says what is so, and nothing of how the assistant is to behave.
+
+    Example:
+        >>> puts_fact_right("No, it's Canberra, not Sydney."), puts_fact_right("No, use lists, not tables.")
+        (True, False)
+    """
+    said = straight(quote)
+    return _FACT.match(said) is not None and _OF_BEHAVIOUR.search(said) is None
+
+
 def signals(turns: Sequence[TurnSeen], *, most: int | None = None) -> list[Signal]:
     """The feedback in some turns, one a turn, in their order; of more than `most` the latest.
 

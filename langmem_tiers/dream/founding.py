@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC
 
-from langmem_tiers.dream import grounds, sensitive
+from langmem_tiers.dream import feedback, grounds, sensitive
 from langmem_tiers.dream.occurrences import THRESHOLDS, Occurrences
 from langmem_tiers.dream.types import (
     AntiPattern,
@@ -91,6 +92,8 @@ def preference(proposal: InferredPreference, material: Material, settings: Setti
 
 def synthesis(proposal: Synthesis, material: Material, settings: Settings) -> str | None:
     """Why a synthesis is not written; None where it rests on episodes of this dream."""
+    if proposal.refused:
+        return proposal.refused
     episodes = {episode.id: episode for episode in material.episodes}
     reason = _no_episodes(proposal, episodes, settings) or unfit(proposal.text, "synthesis", settings)
     if reason:
@@ -98,7 +101,7 @@ def synthesis(proposal: Synthesis, material: Material, settings: Settings) -> st
     if estimate(proposal.text) > settings.dream.synthesis_tokens:
         return f"it is longer than {settings.dream.synthesis_tokens:,} tokens"
     told = [episodes[each] for each in proposal.episodes]
-    dates = [f"{each.created_at:%Y-%m-%d} {material.at:%Y-%m-%d} {len(told)}" for each in told]
+    dates = [f"{each.held_at.astimezone(UTC):%Y-%m-%d} {material.at:%Y-%m-%d} {len(told)}" for each in told]
     return _new_numbers(proposal.text, [*(f"{each.summary} {each.abstract} {each.topics}" for each in told), *dates])
 
 
@@ -133,6 +136,9 @@ def _no_correction(evidence: Sequence[Cited], signals: Mapping[int, Signal]) -> 
     unknown = next((each for each in evidence if each.drawer not in signals), None)
     if unknown is not None or not evidence:
         return "it rests on nothing" if unknown is None else f"drawer {unknown.drawer} is no correction by the user"
+    fact = next((each.drawer for each in evidence if feedback.puts_fact_right(signals[each.drawer].quote)), None)
+    if fact is not None:
+        return f"drawer {fact} puts a fact right, and says nothing of how to behave"
     return next((_misquoted(each) for each in evidence if not occurs(each.quote, signals[each.drawer].quote)), None)
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from langmem_tiers.space import Space
     from langmem_tiers.storage.store import SpaceStore
 
+_LONGEST_QUESTION = 1000
 MOST_KEPT = 100
 """Questions that a user may keep: each of them is asked in every dream."""
 
@@ -82,12 +83,16 @@ class Golden:
                 pointer; or several of these, all of which it has to hold.
 
         Raises:
-            InvalidInput: the question is too short to recall anything by, nothing is expected, a drawer does not
-                exist, or there are 100 questions already.
+            InvalidInput: the question has more than 1,000 characters or is too short to recall anything by, nothing is
+                expected, a drawer does not exist, or there are 100 questions already.
             SecretRefused: there is a secret in it, and `Settings.privacy.derived` refuses these.
         """
         memory = self._space.memory
         asked = " ".join(storable(arguments.any_text(question, "question"), "question", memory.settings).split())
+        if len(asked) > _LONGEST_QUESTION:
+            raise InvalidInput(
+                f"The question has {len(asked):,} characters.", way_out=f"Ask in at most {_LONGEST_QUESTION:,}."
+            )
         if is_trivial(asked, memory.settings.recall.trivial_words):
             raise InvalidInput(f"The question {asked!r} recalls nothing.", way_out="Ask with more telling words.")
         told, cited = self._expected(expects)

@@ -11,10 +11,20 @@ from langmem_tiers.dream.types import EntrySeen, Material, MergeEntries, Proposa
 from langmem_tiers.knowledge.wordings import plain
 from langmem_tiers.settings import Settings
 
+_LEAST = 2
+
 
 def cap(material: Material, settings: Settings) -> int:
     """How many entries a dream may retire: a share of those that are active, and no more than a number."""
-    return min(int(settings.dream.retire_share * material.active), settings.dream.retire_most)
+    return _most(settings.dream.retire_share, settings.dream.retire_most, material.active)
+
+
+def _most(share: float, most: int, active: int) -> int:
+    """A share of the active entries, and no more than a number; none where either is 0.
+
+    Two at least: in a small memory, two entries can still become one.
+    """
+    return min(max(_LEAST, int(share * active)), most) if share and active else 0
 
 
 def of_the_very_same_words(merge: MergeEntries, entries: Mapping[str, EntrySeen]) -> bool:
@@ -81,7 +91,8 @@ class Hearing:
 
     def refined_too_many(self, proposal: RefineEntry) -> str | None:
         """Why a model can not file an entry elsewhere; None where it may."""
-        most = self.settings.dream.retire_most
+        dream = self.settings.dream
+        most = _most(dream.refine_share, dream.refine_most, self.material.active)
         if proposal.path == "rule":
             return None
         self.refinements += 1

@@ -11,6 +11,7 @@ from langmem_tiers.dream.hearing import Hearing, of_the_very_same_words
 from langmem_tiers.dream.types import EntrySeen, MergeEntries, RefineEntry, RetireEntry
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge import checks
+from langmem_tiers.knowledge.merging import same_fact
 from langmem_tiers.knowledge.wordings import plain
 from langmem_tiers.settings import Settings
 
@@ -37,7 +38,12 @@ def _unsound(hearing: Hearing, merge: MergeEntries) -> str | None:
     if reason := _wrong_sources(hearing, merge.sources):
         return reason
     sources = [hearing.entries[each] for each in merge.sources]
-    reason = _unlike(sources) or _wrong_text(hearing, merge) or _wrong_filing(merge, sources, hearing.settings)
+    reason = (
+        _unlike(sources)
+        or _made_up(merge, sources)
+        or _wrong_text(hearing, merge)
+        or _wrong_filing(merge, sources, hearing.settings)
+    )
     reason = reason or blended(merge.content, [each.content for each in sources]) or _demoting(merge, sources)
     if reason or of_the_very_same_words(merge, hearing.entries):
         return reason
@@ -45,9 +51,16 @@ def _unsound(hearing: Hearing, merge: MergeEntries) -> str | None:
 
 
 def _unlike(sources: Sequence[EntrySeen]) -> str | None:
-    if reason := next((why for each in sources[1:] if (why := grounds.alike_kept(sources[0], each))), None):
-        return reason
-    return None if any(each.evidence for each in sources) else "it would rest on no message"
+    return next((why for each in sources[1:] if (why := grounds.alike_kept(sources[0], each))), None)
+
+
+def _made_up(merge: MergeEntries, sources: Sequence[EntrySeen]) -> str | None:
+    """Whether words of its own would rest on nothing; those of a source rest on what that one rests on."""
+    if any(each.evidence for each in sources):
+        return None
+    if any(same_fact(merge.content, each.content, None).same for each in sources):
+        return None
+    return "it would rest on no message, and no entry says it in these words"
 
 
 def _demoting(merge: MergeEntries, sources: Sequence[EntrySeen]) -> str | None:
@@ -115,10 +128,15 @@ def invalid_filing(category: str | None, tags: set[str], kept: set[str], setting
 
 def retire(hearing: Hearing, proposal: RetireEntry) -> str | None:
     """Why an entry is not put aside; None where it is."""
-    reason = hearing.missing(proposal.id) or _needed(hearing, proposal) or hearing.over(1)
+    reason = hearing.missing(proposal.id) or _needed(hearing, proposal)
     if reason is not None:
         return reason
     entry = hearing.entries[proposal.id]
+    if proposal.successor is None and grounds.has_expired(entry, hearing.material.at):
+        hearing.retire([entry.id], cost=0)  # it was due
+        return None
+    if reason := hearing.over(1):
+        return reason
     if _needs_no_successor(hearing, proposal, entry):
         hearing.retire([entry.id], cost=1)
         return None
@@ -140,8 +158,8 @@ def _needed(hearing: Hearing, proposal: RetireEntry) -> str | None:
 def _needs_no_successor(hearing: Hearing, proposal: RetireEntry, entry: EntrySeen) -> bool:
     if proposal.successor is not None:
         return False
-    at, faded = hearing.material.at, hearing.settings.dream.fade_days
-    return grounds.has_expired(entry, at) or grounds.says_nothing(entry) or grounds.has_faded(entry, at, faded)
+    faded = grounds.has_faded(entry, hearing.material.at, hearing.settings.dream.fade_days)
+    return grounds.says_nothing(entry) or faded
 
 
 def _successors(hearing: Hearing, proposal: RetireEntry, entry: EntrySeen) -> Iterable[EntrySeen]:
@@ -177,11 +195,22 @@ def refine(hearing: Hearing, proposal: RefineEntry) -> str | None:
 def _ill_filed(proposal: RefineEntry, entry: EntrySeen) -> str | None:
     if _as_it_is(proposal, entry):
         return "it changes nothing"
-    if filed_on_purpose(entry) or (proposal.category and grounds.special(proposal.category)):
-        return "its place is chosen by the user, or has a meaning of its own"
+    if any(map(grounds.special, filter(None, (entry.category, proposal.category)))):
+        return "its place has a meaning of its own"
+    if proposal.path == "rule" and filed_on_purpose(entry):
+        return "its place is chosen by the user"
+    if proposal.path == "model" and (reason := _given(proposal, entry)):
+        return reason
     if proposal.tags is not None and OWN_TAGS & (set(entry.tags) - set(proposal.tags)):
         return "it would lose a tag with a meaning of its own"
     return None
+
+
+def _given(proposal: RefineEntry, entry: EntrySeen) -> str | None:
+    """What of its place was given with it: a model only fills in what is missing."""
+    if proposal.category not in (None, entry.category) and entry.category != checks.DEFAULT_CATEGORY:
+        return f"it has a category already: {entry.category}"
+    return "it has tags already" if proposal.tags not in (None, entry.tags) and entry.tags else None
 
 
 def _as_it_is(proposal: RefineEntry, entry: EntrySeen) -> bool:

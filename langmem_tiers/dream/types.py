@@ -76,6 +76,12 @@ class EpisodeSeen(_Frozen):
     abstract: str
     topics: tuple[str, ...] = ()
     created_at: datetime
+    ended_at: datetime | None = None
+
+    @property
+    def held_at(self) -> datetime:
+        """When the session was held that it tells of: when its last turn was said."""
+        return self.ended_at or self.created_at
 
 
 class PairSeen(_Frozen):
@@ -204,11 +210,13 @@ class InferredPreference(_Frozen):
 
 
 class Synthesis(_Frozen):
-    """One long-term document out of several episodes."""
+    """One long-term document out of several episodes, or a line that was left out of it."""
 
     kind: Literal["synthesis"] = "synthesis"
     text: str
     episodes: tuple[str, ...]
+    refused: str = ""
+    """Why the line was left out."""
     path: DreamPath = "model"
 
 

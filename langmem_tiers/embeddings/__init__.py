@@ -15,13 +15,13 @@ __all__ = ["Embedder", "resolve", "split"]
 
 
 def resolve(embedder: Embedder | Embeddings | str | None) -> Embedder | None:
-    """The embedder that is meant; None means keyword search only. Loads and downloads nothing.
+    """The embedder that is meant; None or "none" means keyword search only. Loads and downloads nothing.
 
     Raises:
         InvalidSettings: it is none of these, or a name that nobody is known to provide.
         MissingExtra: it is named, and a package for it is not installed.
     """
-    if embedder is None:
+    if embedder is None or (isinstance(embedder, str) and embedder == "none"):
         return None
     if isinstance(embedder, str) and embedder == "minilm":
         from langmem_tiers.embeddings.minilm import MiniLM
@@ -56,5 +56,5 @@ def _unusable(given: object) -> InvalidSettings:
     return InvalidSettings(
         f"{given!r} is no embedder.",
         way_out="Give 'minilm', a name such as 'openai:text-embedding-3-small', a LangChain Embeddings object, or None "
-        "for keyword search only.",
+        "or 'none' for keyword search only.",
     )

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from langmem_tiers.embeddings.base import Embedder
 from langmem_tiers.embeddings.counting import Count, CountingEmbedder
+from langmem_tiers.embeddings.deadline import punctual
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
+from langmem_tiers.llm.threads import Stop
 from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
@@ -30,15 +32,26 @@ class _Health:
 
 
 class GuardedEmbedder:
-    """Knows whether the embedder can be used now, warns once when it can not, and waits longer after each failure."""
+    """Knows whether the embedder can be used now, warns once when it can not, and waits longer after each failure.
 
-    def __init__(self, embedder: Embedder, health: _Health | None = None) -> None:
-        self.inner = embedder
+    `inner` is for the background: it waits long for many texts. `prompt` is for whoever somebody waits for.
+    """
+
+    def __init__(self, inner: Embedder, prompt: Embedder, stop: Stop, health: _Health | None = None) -> None:
+        self.inner = inner
+        self.prompt = prompt
+        self._stop = stop
         self._health = health or _Health()
+
+    @classmethod
+    def of(cls, embedder: Embedder, seconds: float, stop: Stop) -> GuardedEmbedder:
+        """The embedder, which is away where it takes more seconds; `stop` says when nobody waits any more."""
+        return cls(punctual(embedder, seconds, stop), punctual(embedder, seconds, stop, batch_seconds=seconds), stop)
 
     def counted(self, count: Count) -> GuardedEmbedder:
         """The same, in the same health; what is embedded through it is told to `count`."""
-        return GuardedEmbedder(CountingEmbedder(self.inner, count), self._health)
+        inner, prompt = CountingEmbedder(self.inner, count), CountingEmbedder(self.prompt, count)
+        return GuardedEmbedder(inner, prompt, self._stop, self._health)
 
     @property
     def resting(self) -> float:
@@ -46,7 +59,7 @@ class GuardedEmbedder:
         return max(0.0, self._health.again_at - monotonic())
 
     def query(self, text: str) -> tuple[NDArray[float32] | None, str | None]:
-        """The vector of a query, or None and the reason; never downloads and never waits for a pause to end."""
+        """The vector of a query, or None and the reason; never downloads, and waits for no pause to end."""
         if self.resting:
             return None, f"vectors: {self._health.reason}"
         if not self.inner.available():
@@ -59,15 +72,19 @@ class GuardedEmbedder:
 
     def failed(self, error: EmbeddingUnavailable | InvalidVector) -> None:
         """Note a failure: one warning, and a longer pause each time."""
+        if self._stop():
+            return  # the call was left because of that
         health = self._health
         with health.lock:
-            health.again_at = monotonic() + health.pause
-            health.pause = min(health.pause * 2, _LONGEST_PAUSE)
+            if monotonic() >= health.again_at:  # else one that was asked at the same time has failed first
+                health.again_at = monotonic() + health.pause
+                health.pause = min(health.pause * 2, _LONGEST_PAUSE)
             level = logging.DEBUG if health.warned else logging.WARNING
             health.warned = True
             health.reason = error.message
         model = self.inner.name
-        say(log, level, "embedding_unavailable", recall="keywords_only", model=model, error=error, reason=error)
+        reason = getattr(error, "loggable", None) or error
+        say(log, level, "embedding_unavailable", recall="keywords_only", model=model, error=error, reason=reason)
 
     def works(self) -> None:
         """Note a success: the next failure is news again."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from langmem_tiers.embeddings.vectors import unit
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
+from langmem_tiers.telemetry.faults import loggable
 from langmem_tiers.telemetry.logs import without_quotes
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ class LangChainEmbedder:
         except Exception as error:
             sent = [given] if isinstance(given, str) else given
             said = without_quotes(error, sent, _MESSAGE)  # type: ignore[arg-type]
-            raise EmbeddingUnavailable(f"The embedder {self.name} failed: {said}.") from error
+            told = f"The embedder {self.name} failed"
+            raise EmbeddingUnavailable(f"{told}: {said}.", loggable=f"{told}: {loggable(error)}.") from error
 
     def _rows(self, given: Any, expected: int) -> list[Any]:
         try:

@@ -23,7 +23,6 @@ def named(name: str) -> Embeddings:
 
     Raises:
         MissingExtra: `langchain` or the provider's package is not installed.
-        ImportError: the provider's package is none that an extra of this package brings.
         InvalidSettings: nobody is known to provide it, or the provider's client refuses it, such as without a key.
     """
     return providers.made(name, _embeddings, kind="embedder", usual=_USUAL)

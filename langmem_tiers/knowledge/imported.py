@@ -64,6 +64,18 @@ def take_in(space: Space, foreign: Foreign) -> Became:
     return became
 
 
+def was_deleted(space: Space, foreign: Foreign) -> bool:
+    """Whether `take_in` would find that it was deleted here.
+
+    Raises:
+        InvalidText, TextTooLong, SecretRefused, InvalidCategory, InvalidInput: it can not be stored like this.
+    """
+    new = _new(space, foreign)
+    with space.memory.use(space.name) as store, store.reading() as connection:
+        ledger = Ledger(connection, store.key, to_millis(space.memory.clock()))
+        return not _is_known(ledger, new) and _is_buried(ledger, new)
+
+
 def _new(space: Space, foreign: Foreign) -> NewEntry:
     settings = space.memory.settings
     content = checks.content(foreign.content, settings)
@@ -85,7 +97,7 @@ def _new(space: Space, foreign: Foreign) -> NewEntry:
 def _landed(ledger: Ledger, new: NewEntry, near: Nearby, least: float) -> Became:
     if _is_known(ledger, new):
         return "known"
-    if tombstones.among(ledger.connection, ledger.space, "entry", {forgetting.key(new.content)}):
+    if _is_buried(ledger, new):
         return "deleted"
     landed = landing.settle(ledger, new, (), near.of(ledger, new.content), least=least)
     return "merged" if landed.outcome == "merged" else "saved"
@@ -94,6 +106,10 @@ def _landed(ledger: Ledger, new: NewEntry, near: Nearby, least: float) -> Became
 def _is_known(ledger: Ledger, new: NewEntry) -> bool:
     """Whether it came before, whatever became of it, or an entry says the very same, whether it holds or not."""
     return ledger.read(new.id) is not None or landing.twin(ledger, new.content, project=None, agent=None) is not None
+
+
+def _is_buried(ledger: Ledger, new: NewEntry) -> bool:
+    return bool(tombstones.among(ledger.connection, ledger.space, "entry", {forgetting.key(new.content)}))
 
 
 def _date(ledger: Ledger, entry_id: str, foreign: Foreign) -> None:

@@ -18,6 +18,7 @@ from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.errors import InvalidInput, InvalidPeriod
 from langmem_tiers.knowledge_graph import once, periods, predicates, resolving, walking
 from langmem_tiers.knowledge_graph.displaced import contradicted, displaced
+from langmem_tiers.knowledge_graph.growing import merged_then
 from langmem_tiers.knowledge_graph.happened import events
 from langmem_tiers.knowledge_graph.types import (
     Entity,
@@ -31,7 +32,7 @@ from langmem_tiers.knowledge_graph.types import (
 )
 from langmem_tiers.knowledge_graph.view import FOREVER, Asked, GraphView, bounds, version_at
 from langmem_tiers.knowledge_graph.walking import Limits
-from langmem_tiers.storage import entities, relations
+from langmem_tiers.storage import entities, merges, relations
 from langmem_tiers.storage.change_log import moment
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def neighbours(space: Space, which: Sequence[str], wanted: Wanted, *, depth: int
         first=max(settings.fan_out, most or 0),
     )
     named = arguments.texts(which, "entities")
-    with answering(space) as answer:
+    with answering(space, asked.known_at) as answer:
         starts = dict.fromkeys(resolving.required(answer.view, name) for name in named)
         return around(answer, list(starts), asked, limits)
 
@@ -164,7 +165,7 @@ def paths(space: Space, start: str, end: str, wanted: Wanted, *, depth: int, lim
         results=arguments.whole(limit, "limit", least=1),
         first=settings.fan_out,
     )
-    with answering(space) as answer:
+    with answering(space, asked.known_at) as answer:
         first = resolving.required(answer.view, arguments.text(start, "start"))
         last = resolving.required(answer.view, arguments.text(end, "end"))
         if first == last:
@@ -179,7 +180,7 @@ def timeline(space: Space, entity: str, *, known_at: When | None = None, limit: 
     """Everything that was ever said of an entity; see `KnowledgeGraph.timeline`. What is cut is what began first."""
     most = arguments.optional_whole(limit, "limit", least=1) or space.memory.settings.graph.results
     asked = Wanted(known_at=known_at, ended=True).asked(space.memory.clock())
-    with answering(space) as answer:
+    with answering(space, asked.known_at) as answer:
         number = resolving.required(answer.view, arguments.text(entity, "entity"))
         held = [answer.view.relations[each] for each in answer.view.edges(number, asked, FOREVER)[0]]
         rows = [*held, *(row for row in answer.view.incident(number) if contradicted(row, asked.known_at))]
@@ -221,15 +222,17 @@ def networkx(space: Space, *, as_of: When | None = None, known_at: When | None =
     """
     wanted = Wanted(as_of=as_of, known_at=known_at, ended=as_of is None, mentioned=True)
     asked = wanted.asked(space.memory.clock())
-    with answering(space) as answer:
+    with answering(space, asked.known_at) as answer:
         return _copied(answer.view, asked)
 
 
 @contextmanager
-def answering(space: Space) -> Iterator[Answering]:
-    """The graph of a space at this moment."""
+def answering(space: Space, known_at: int | None = None) -> Iterator[Answering]:
+    """The graph of a space at this moment, with those as one who were merged at `known_at` (None: are now)."""
     with space.memory.use(space.name) as store, store.reading() as connection:
         view = store.graph.view(moment(connection, store.key))
+        if known_at is not None:
+            view = merged_then(view, merges.every(connection, store.key), known_at)
         yield Answering(view=view, connection=connection, space=store.key)
 
 
@@ -264,9 +267,12 @@ def _copied(view: GraphView, asked: Asked) -> nx.MultiDiGraph:
     for node, data in view.graph.nodes(data=True):
         if isinstance(node, int):
             copy.add_node(node, id=data["id"], name=data["name"], type=data["type"])
+    hidden = view.hidden(asked.known_at)
     for row in once.rows(view, view.relations.values(), asked.known_at):
         version = version_at(row, asked.known_at)
-        if version is None or not asked.holds(*bounds(version)) or not view.drawn(row):
+        if version is None or not view.drawn(row):
+            continue
+        if not asked.holds(*bounds(version), hidden.get(row.number, ())):
             continue
         source, target = view.ends(row)
         if isinstance(target, str):

@@ -10,8 +10,8 @@ from langmem_tiers.errors import InvalidInput, InvalidPointer, InvalidRelation, 
 from langmem_tiers.knowledge import checks
 from langmem_tiers.knowledge.quotes import occurs
 from langmem_tiers.knowledge.types import Authority
-from langmem_tiers.knowledge_graph import predicates, values
-from langmem_tiers.knowledge_graph.types import GraphEvidence, GraphPath, Value
+from langmem_tiers.knowledge_graph import naming, negating, predicates, values
+from langmem_tiers.knowledge_graph.types import BUILT_IN_TYPES, GraphEvidence, GraphPath, Value
 from langmem_tiers.settings import Settings
 from langmem_tiers.types import Origin
 from langmem_tiers.writing.proposals import Evidence
@@ -26,6 +26,9 @@ _AUTHORITIES: dict[Origin, Authority] = {
     "assistant": Authority.AGENT,
     "tool": Authority.AGENT,
 }
+_TYPES = frozenset({*BUILT_IN_TYPES, "pet", "animal"})
+# How like a type of the caller's own, of 100, is to be taken for a slip of the hand.
+_TYPO = 80
 _MOST_ALIASES = 100
 _MOST_EVIDENCE = 1000
 
@@ -60,15 +63,36 @@ def aliases(given: Any) -> tuple[str, ...]:
     return names
 
 
+def entity_type(given: Any, argument: str) -> str:
+    """A type of entity, one of those there are or a word of the caller's own.
+
+    Raises:
+        InvalidText: it is no word, or nearly a type that there is.
+    """
+    from rapidfuzz import fuzz, process
+
+    kind = naming.check_type(arguments.text(given, argument))
+    if kind in _TYPES:
+        return kind
+    near = process.extractOne(kind, sorted(_TYPES), scorer=fuzz.ratio, score_cutoff=_TYPO)
+    if near is not None:
+        raise InvalidText(
+            f"There is no type {kind!a}: did you mean {near[0]!a}?",
+            way_out="A type of your own is a word that is less like a built-in one.",
+        )
+    return kind
+
+
 def predicate(given: Any, settings: Settings) -> str:
     """The words of a predicate.
 
     Raises:
-        InvalidInput, InvalidRelation: it is no text, or none that can be a predicate.
+        InvalidInput, InvalidRelation: it is no text, or none that can be a predicate, or says what is over or not so.
         SecretRefused, InvalidText: it looks like a secret or an instruction.
     """
     said = arguments.text(given, "predicate").strip()
     predicates.reading(said)
+    negating.require_so(said)
     bad = next((sign for sign in said if not sign.isprintable()), None)
     if bad is not None:
         raise InvalidRelation(f"The predicate holds the character {bad!a}.", way_out="Give a word or two.")

@@ -28,7 +28,6 @@ _OF_MENTION = 0.3
 _TIMELESS = frozenset(
     {"is_a", "born_in", "born_on", "has_birthday", "from", "grew_up_in", "named", "has_nickname", "has_nationality"}
 )
-_BY_BLOOD = kinship.FAMILY - kinship.PARTNERS
 
 
 @dataclass(kw_only=True, slots=True)
@@ -100,7 +99,9 @@ class Claiming:
     def _over(self, subject: Entity, claim: Claim) -> Sequence[int] | None:
         """The relations that a claim ends and is no news of; None where it says something of its own."""
         ending = Ending(self._ledger, self._mentions)
-        if claim.ended == "known" or (claim.ended and not (claim.object or claim.value)):
+        if claim.ended == "others":
+            return ending.others(subject, claim)
+        if claim.ended in {"known", "former"} or (claim.ended and not (claim.object or claim.value)):
             return ending.of(subject, claim)
         return (ending.beside(subject, claim) or None) if claim.ended == "said" else None
 
@@ -129,14 +130,14 @@ class Claiming:
     def _die(self, claim: Claim) -> None:
         """End what ends with a life; of whom nothing is known it is noted where they are a person, and when it was."""
         being = self._mentions.being(claim.subject)
-        if being is None and not (claim.subject_type and claim.until):
+        if being is None and not (claim.subject_type and claim.value):
             raise Refused(NOTHING)
         subject = self._mentions.meant(claim.subject, claim.subject_type) if being is None else being
         over = Ending(self._ledger, self._mentions).of_life(subject)
-        if claim.until:
-            died = Claim(subject=claim.subject, predicate=claim.predicate, value=claim.until, since=claim.until)
+        if claim.value:
+            died = Claim(subject=claim.subject, predicate=claim.predicate, value=claim.value, since=claim.value)
             self._say(subject, died)
-        if over or not claim.until:
+        if over or not claim.value:
             self._end(over, claim)
 
     def _relation(self, subject: Entity, claim: Claim) -> NewRelation:
@@ -201,7 +202,7 @@ class Claiming:
     def _end(self, over: Sequence[int], claim: Claim) -> None:
         at, unit = self._moment(claim.until) if claim.until else (self._said_at, "moment")
         if not over:
-            raise Refused("nothing is known that it could end")
+            raise Refused(NOTHING if claim.ended in {"former", "others"} else "nothing is known that it could end")
         for number in over:
             start = self._ledger.row(number).last.valid_from
             if not claim.until and start is not None and to_millis(at) <= start:
@@ -216,7 +217,7 @@ class Claiming:
             return self._moment(claim.since)
         predicate = predicates.normalise(claim.predicate)
         kin = kinship.read(claim.predicate)
-        timeless = predicate in _TIMELESS or (kin is not None and kin.word in _BY_BLOOD)
+        timeless = predicate in _TIMELESS or (kin is not None and kin.word in kinship.BY_BLOOD)
         if timeless or claim.ended or claim.until:
             return None, "moment"
         return self._said_at, "moment"

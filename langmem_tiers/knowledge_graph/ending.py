@@ -55,6 +55,13 @@ class Ending:
             raise NotMeant("several may be meant")
         return [row.number for row in rows]
 
+    def others(self, subject: Entity, claim: Claim) -> list[int]:
+        """The numbers of what holds of others than those whom a claim names, such as a boss before the new one."""
+        meant = self._meant(claim)
+        rows = self._rows(subject, self._predicates(claim))
+        found = [row for row in rows if _is_open(row) and row.authority <= Authority.SYSTEM]
+        return [row.number for row in found if self._end(row) not in meant] if meant else []
+
     def beside(self, subject: Entity, claim: Claim) -> list[int]:
         """The numbers of what holds beside what a claim says is over, such as another home."""
         rows = [row for row in self._said(subject, claim) if row.predicate.startswith("also_")]
@@ -91,7 +98,7 @@ class Ending:
 
     def _predicates(self, claim: Claim) -> Sequence[str]:
         predicate = predicates.normalise(claim.predicate)
-        if claim.ended == "known" and predicate == "has_partner":
+        if claim.ended in {"known", "former"} and predicate == "has_partner":
             return _PARTNER
         also = _ALSO.get(predicate, ())
         return (*_LEFT, *also) if predicate == "works_at" and claim.ended == "known" else (predicate, *also)

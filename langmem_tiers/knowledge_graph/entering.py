@@ -10,21 +10,23 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
-from langmem_tiers.errors import AmbiguousEntity, UnknownEntity
+from langmem_tiers.errors import AmbiguousEntity, InvalidInput, UnknownEntity
 from langmem_tiers.knowledge import checks
 from langmem_tiers.knowledge.types import Authority
 from langmem_tiers.knowledge_graph import naming
 from langmem_tiers.knowledge_graph.telling_apart import told_apart
-from langmem_tiers.knowledge_graph.types import Entity, GraphPath
+from langmem_tiers.knowledge_graph.types import BUILT_IN_TYPES, Entity, GraphPath
 from langmem_tiers.knowledge_graph.whole import whole
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import entities
+from langmem_tiers.storage import entities, graph_pairs
 from langmem_tiers.storage.entities import NewEntity
 from langmem_tiers.types import Origin
 from langmem_tiers.writing.proposals import Evidence
 
-# Somebody and somewhere of one name are two; what a model calls an item now and a topic then is one.
+# Somebody and somewhere of one name are two; what a model calls an item now and a topic then is one. Of a type that
+# only the caller knows nobody can tell what it is apart from.
 _APART = frozenset({"person", "place"})
+_TOLD_APART = frozenset({*BUILT_IN_TYPES, "pet", "animal"}) - {"other"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +80,25 @@ class Entering:
         changed = self._add(here, aliases, named.evidence) or bool(news)
         return Entered(self._read(here.number) if changed else here, changed or found is None)
 
+    def enter_another(self, named: Named) -> Entity:
+        """A new entity of a name that others may have, told apart from them from now on.
+
+        Raises:
+            InvalidText, TextTooLong, SecretRefused, InvalidInput: it can be no name, alias, type or metadata.
+        """
+        if naming.is_self(named.name) or naming.is_id(named.name):
+            raise InvalidInput(f"There is only one {named.name[:40]!a}.", way_out="Give a name that two may have.")
+        slug = naming.slug(named.name)
+        others = entities.numbers_of_slug(self._connection, self._space, slug)
+        aliases = [naming.check_alias(alias, named.name, secrets=self._secrets_kept) for alias in named.aliases]
+        number = self._made(named, naming.check_type(named.type))
+        for other in others:
+            graph_pairs.put(
+                self._connection, self._space, number, other, "apart", 0, "said to be another one", self._now
+            )
+        self._add(self._read(number), aliases, named.evidence)
+        return self._read(number)
+
     def _read(self, number: int) -> Entity:
         return entities.by_numbers(self._connection, self._space, [number])[number]
 
@@ -86,7 +107,7 @@ class Entering:
         is_user = naming.is_self(named.name)
         new = NewEntity(
             id=new_id(),
-            name=naming.USER if is_user else naming.check(named.name, secrets=self._secrets_kept),
+            name=naming.USER if is_user else self._name(named.name),
             type="person" if is_user else of_type,
             origin=named.origin,
             path=named.path,
@@ -95,6 +116,9 @@ class Entering:
             metadata=checks.metadata(named.metadata, self._settings),
         )
         return entities.put(self._connection, self._space, new, self._now)
+
+    def _name(self, said: str) -> str:
+        return naming.require_no_pronoun(naming.check(said, secrets=self._secrets_kept))
 
     def _news(self, known: Entity, named: Named, of_type: str) -> dict[str, Any]:
         """The columns of an entity that become others."""
@@ -176,4 +200,4 @@ def _fitting(found: Sequence[Entity], of_type: str) -> Sequence[Entity]:
 
 
 def _apart(one: str, other: str) -> bool:
-    return one != other and "other" not in {one, other} and bool({one, other} & _APART)
+    return one != other and {one, other} <= _TOLD_APART and bool({one, other} & _APART)

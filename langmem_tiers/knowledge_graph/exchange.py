@@ -8,14 +8,16 @@ whole without it, as JSON with sorted keys and no blanks; a file without one is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
 from hashlib import sha256
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from langmem_tiers.clock import require_aware
-from langmem_tiers.knowledge_graph import naming, values
+from langmem_tiers.errors import InvalidInput
+from langmem_tiers.knowledge_graph import naming, periods, values
 from langmem_tiers.knowledge_graph.types import Exactness, GraphPath, RelationKind, VersionReason
 from langmem_tiers.types import Origin
 
@@ -23,7 +25,15 @@ FORMAT = "langmem-tiers graph"
 VERSION = 1
 CHECKSUM = "checksum"
 
-_Moment = Annotated[AwareDatetime, AfterValidator(require_aware)]
+
+def _moment(said: object) -> datetime | None:
+    """A date as it is read everywhere; a number is none, whatever it would be seconds of."""
+    return None if said is None else periods.written(said)[0]
+
+
+_Moment = Annotated[datetime, BeforeValidator(_moment)]
+# The dates of a version with the field that says how exact each is.
+_UNITS = {"valid_from": "from_unit", "valid_to": "to_unit", "stated_to": "to_unit"}
 _Id = Annotated[str, Field(pattern="^[0-9a-f]{12}$")]
 _Predicate = Annotated[str, Field(pattern=r"^\w+$", max_length=64)]
 _Words = Annotated[str, Field(min_length=1, max_length=200)]
@@ -103,6 +113,20 @@ class VersionRecord(_Record):
     until: _Moment | None = None
     reason: VersionReason
     cause: _Id | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _dates_are_as_exact_as_written(cls, given: Any) -> Any:
+        """Of "2024", written by hand, all the year is meant, whatever the file said of the date that stood there."""
+        if not isinstance(given, dict):
+            return given
+        units: dict[str, Exactness] = {}
+        for field, unit in _UNITS.items():
+            with suppress(InvalidInput):
+                written = periods.written(given.get(field))[1]
+                if written != "moment":
+                    units[unit] = written
+        return {**given, **units}
 
     @model_validator(mode="after")
     def _times_are_in_order(self) -> VersionRecord:

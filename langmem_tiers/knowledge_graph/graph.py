@@ -66,25 +66,35 @@ class KnowledgeGraph:
         metadata: Mapping[str, Any] | None = None,
         evidence: Sequence[GraphEvidence | int | str] = (),
         origin: Origin = "user",
+        distinct: bool = False,
     ) -> Entity:
         """The entity of this name, made where there is none; aliases, evidence and metadata are added to it.
 
         Args:
             name: As it is written, at most 200 characters.
-            type: One of `BUILT_IN_TYPES`, or a word of your own. "other" leaves a known type as it is.
+            type: One of `BUILT_IN_TYPES`, or a word of your own that is not nearly one of them. "other" leaves a
+                known type as it is.
             aliases: Other names it goes by.
             metadata: A JSON object of your own.
             evidence: Drawers that speak of it, by number or pointer.
             origin: Who says so.
+            distinct: True makes another one, also where somebody has the name: name both by their ids from then on.
 
         Raises:
-            InvalidInput: a name that is empty, too long, or a secret.
+            InvalidInput: a name that is empty, too long, or a secret; a type that nearly is a built-in one.
             AmbiguousEntity: several entities have this name; name one by its id.
         """
         from langmem_tiers.knowledge_graph import writing
 
         return writing.add_entity(
-            self._space, name, type=type, aliases=aliases, metadata=metadata, evidence=evidence, origin=origin
+            self._space,
+            name,
+            type=type,
+            aliases=aliases,
+            metadata=metadata,
+            evidence=evidence,
+            origin=origin,
+            distinct=distinct,
         )
 
     def add_relation(
@@ -114,8 +124,8 @@ class KnowledgeGraph:
             object: Id, name or alias of an entity; or give `value`.
             value: What is no entity, such as 20.
             unit: Of the value, such as "Ah".
-            subject_type: Of the subject, where it is new.
-            object_type: Of the object, where it is new.
+            subject_type: Of the subject, where it is new; a person and a place of one name are two.
+            object_type: Of the object, likewise.
             valid_from: Since when; None where nobody knows.
             valid_to: The first moment that it does not hold any more; None while it does.
             evidence: Drawers that say so, by number or pointer.
@@ -123,7 +133,8 @@ class KnowledgeGraph:
             confidence: 0 to 1.
 
         Raises:
-            InvalidRelation: it can not be, such as of something to itself.
+            InvalidRelation: it can not be, such as of something to itself, or the predicate says that something is
+                over or not so.
             InvalidPeriod: `valid_to` is not behind `valid_from`, or one of them is no date.
             UnknownEntity, AmbiguousEntity: an id that there is not, a name that several have.
         """
@@ -150,7 +161,7 @@ class KnowledgeGraph:
 
         Raises:
             UnknownRelation: no relation has this id.
-            InvalidPeriod: `at` lies before it began.
+            InvalidPeriod: `at` lies before it began, or behind the beginning of another one that took its place.
             AuthorityTooLow: somebody of higher authority said that it holds.
         """
         from langmem_tiers.knowledge_graph import writing

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from langmem_tiers.clock import from_millis
-from langmem_tiers.knowledge_graph import predicates, values
+from langmem_tiers.knowledge_graph import nesting, predicates, values
 from langmem_tiers.knowledge_graph.displaced import displaced
 from langmem_tiers.knowledge_graph.landing import Held
 from langmem_tiers.knowledge_graph.settling import Settled, Stated, settle
 from langmem_tiers.knowledge_graph.types import DISPLACING, Exactness, RelationKind, Value, VersionReason
+from langmem_tiers.knowledge_graph.view import bounds
 from langmem_tiers.storage import entities, relations
 from langmem_tiers.storage.relations import RelationRow, VersionRow
 
@@ -72,17 +74,37 @@ def look(
     single: bool,
 ) -> Place:
     """Where a relation of an entity, by the number it has now, is to land; only what bears on it is read."""
-    subjects = entities.members(connection, space, subject)
+    both = isinstance(target, int) and predicates.symmetric(predicate)
     if single:
-        rows = relations.group(connection, space, subjects, predicate)
-    else:
-        rows = _alike(connection, space, subjects, predicate, target, kind)
-    if isinstance(target, int) and predicates.symmetric(predicate):
-        others = entities.members(connection, space, target)
-        turned = _alike(connection, space, others, predicate, subject, kind)
-    else:
-        turned = []
-    return _place(connection, space, rows, turned, target)
+        starts = (subject, target) if both and isinstance(target, int) else (subject,)
+        return _place(connection, space, group_of(connection, space, starts, predicate), [], subject, target)
+    subjects = entities.members(connection, space, subject)
+    rows = _alike(connection, space, subjects, predicate, target, kind)
+    if not both or not isinstance(target, int):
+        return _place(connection, space, rows, [], subject, target, single=False)
+    others = entities.members(connection, space, target)
+    turned = _alike(connection, space, others, predicate, subject, kind)
+    return _place(connection, space, rows, turned, subject, target, single=False)
+
+
+def group_of(connection: Connection, space: str, starts: Collection[int], predicate: str) -> list[RelationRow]:
+    """The stated relations by a single-valued predicate that bear on each other around entities that stand.
+
+    What holds once at both of its ends bears on what is at the other end, too, and so on.
+    """
+    if not predicates.symmetric(predicate):
+        subjects = [member for start in starts for member in entities.members(connection, space, start)]
+        return relations.group(connection, space, subjects, predicate)
+    found: dict[int, RelationRow] = {}
+    met: set[int] = set()
+    waiting = set(starts)
+    while waiting:
+        met |= waiting
+        members = [member for each in waiting for member in entities.members(connection, space, each)]
+        rows = relations.touching(connection, space, members, predicate)
+        found |= {row.number: row for row in rows}
+        waiting = set(entities.canonical_of(connection, space, set(_said_ends(rows))).values()) - met
+    return [found[number] for number in sorted(found)]
 
 
 def settled(
@@ -100,11 +122,9 @@ def settled(
     the relation is believed no more. `group` are the rows of it, where they were read already.
     """
     if group is None:
-        subjects = entities.members(connection, space, entities.canonical(connection, space, subject))
-        group = relations.group(connection, space, subjects, predicate)
+        group = group_of(connection, space, [entities.canonical(connection, space, subject)], predicate)
     rows = [row for row in group if _counts(row, drafts)]
-    keys = _keys(connection, space, rows)
-    ends = settle(_stated(row, drafts.get(row.number), keys[row.number]) for row in rows)
+    ends = settle(_stated(connection, space, rows, drafts))
     news = [(row, _news(row, drafts.get(row.number), ends[row.number])) for row in rows]
     units = {row.number: (drafts.get(row.number) or Draft.of(row.last)).from_unit for row in rows}
     return [(row, _with_unit(connection, space, row, version, units)) for row, version in news if version is not None]
@@ -129,23 +149,52 @@ def _place(
     space: str,
     rows: Sequence[RelationRow],
     turned: Sequence[RelationRow],
+    subject: int,
     target: Value | int,
+    *,
+    single: bool = True,
 ) -> Place:
     believed = {row.number: row for row in rows if row.believed}
-    wanted = values.key(target.text, target.unit) if isinstance(target, Value) else target
-    keys = _keys(connection, space, believed.values())
-    same = [_held(row, believed) for number, row in believed.items() if keys[number] == wanted]
-    others = [_held(row, believed) for number, row in believed.items() if keys[number] != wanted]
+    facts = _facts(connection, space, believed.values())
+    hidden = _hidden([(row, facts[number].places) for number, row in believed.items()]) if single else {}
+    held = {number: _held(row, believed, hidden.get(number, ())) for number, row in believed.items()}
+    if isinstance(target, Value):
+        wanted: Hashable = values.key(target.text, target.unit)
+    else:
+        both = any(isinstance(fact.key, frozenset) for fact in facts.values())
+        wanted = frozenset((subject, target)) if both else target
+    here = {subject, target}
+    same = [each for number, each in held.items() if facts[number].key == wanted]
+    others = [
+        each
+        for number, each in held.items()
+        if facts[number].key != wanted and not here.isdisjoint(facts[number].places)
+    ]
     back = {row.number: row for row in turned if row.believed}
-    return Place([*same, *(_held(row, back) for row in back.values())], others, believed | back, rows, back.keys())
+    return Place([*same, *(_held(row, back, ()) for row in back.values())], others, believed | back, rows, back.keys())
 
 
-def _held(row: RelationRow, around: Mapping[int, RelationRow]) -> Held:
+def _hidden(group: Iterable[tuple[RelationRow, tuple[int, ...]]]) -> dict[int, nesting.Spans]:
+    """When relations do not count because others lie within their time, by number."""
+    at_place: defaultdict[int, list[nesting.Held]] = defaultdict(list)
+    for row, places in group:
+        for place in places:
+            at_place[place].append(nesting.Held(*bounds(row.last), row.number))
+    found: dict[int, nesting.Spans] = {}
+    for line in at_place.values():
+        for number, spans in nesting.gaps(line).items():
+            found[number] = nesting.united((*found.get(number, ()), *spans))
+    return found
+
+
+def _held(row: RelationRow, around: Mapping[int, RelationRow], hidden: nesting.Spans) -> Held:
     last = row.last
     void = last.valid_from is not None and last.valid_to is not None and last.valid_to <= last.valid_from
     cause = around.get(last.cause or 0)
     over = None if not void else (row.authority if cause is None else cause.authority)
-    return Held(row.number, last.valid_from, last.valid_to, last.from_stated, last.stated_to, row.authority, over)
+    return Held(
+        row.number, last.valid_from, last.valid_to, last.from_stated, last.stated_to, row.authority, over, hidden
+    )
 
 
 def _counts(row: RelationRow, drafts: Mapping[int, Draft]) -> bool:
@@ -155,18 +204,58 @@ def _counts(row: RelationRow, drafts: Mapping[int, Draft]) -> bool:
     return bool(row.versions) and (row.believed or displaced(row, None) is not None)
 
 
-def _keys(connection: Connection, space: str, rows: Iterable[RelationRow]) -> dict[int, Hashable]:
-    """What relations lead to, the same for all names and ways to write it, by their numbers."""
+class _Fact(NamedTuple):
+    """What a relation says, the same for all names and ways to write it, and the ends at which it excludes others."""
+
+    key: Hashable
+    places: tuple[int, ...]
+
+
+def _facts(connection: Connection, space: str, rows: Iterable[RelationRow]) -> dict[int, _Fact]:
+    """What relations say, by their numbers."""
     found = list(rows)
-    ends = entities.canonical_of(connection, space, {row.object for row in found if row.object is not None})
-    return {
-        row.number: values.key(row.value or "", row.unit) if row.object is None else ends[row.object] for row in found
-    }
+    ends = entities.canonical_of(connection, space, set(_said_ends(found)))
+    return {row.number: _fact(row, ends) for row in found}
 
 
-def _stated(row: RelationRow, draft: Draft | None, key: Hashable) -> Stated:
-    said = draft or Draft.of(row.last)
-    return Stated(row.number, key, said.valid_from, said.stated_to, said.from_stated, row.authority)
+def _fact(row: RelationRow, ends: Mapping[int, int]) -> _Fact:
+    subject = ends[row.subject]
+    if row.object is None:
+        return _Fact(values.key(row.value or "", row.unit), (subject,))
+    target = ends[row.object]
+    if predicates.symmetric(row.predicate) and subject != target:
+        return _Fact(frozenset((subject, target)), (subject, target))
+    return _Fact(target, (subject,))
+
+
+def _said_ends(rows: Iterable[RelationRow]) -> Iterator[int]:
+    """The entities that relations were said of."""
+    for row in rows:
+        yield row.subject
+        if row.object is not None:
+            yield row.object
+
+
+def _stated(
+    connection: Connection, space: str, rows: Sequence[RelationRow], drafts: Mapping[int, Draft]
+) -> Iterator[Stated]:
+    """What was said of relations, with what is new."""
+    facts = _facts(connection, space, rows)
+    said = {row.number: drafts.get(row.number) or Draft.of(row.last) for row in rows}
+    ended = [row.number for row in rows if row.versions and said[row.number].stated_to is not None]
+    stays = relations.stays(connection, space, ended) if ended else frozenset()
+    for row in rows:
+        each, fact = said[row.number], facts[row.number]
+        yield Stated(
+            number=row.number,
+            value=fact.key,
+            start=each.valid_from,
+            end=each.stated_to,
+            start_said=each.from_stated,
+            authority=row.authority,
+            stay=each.stated_to is not None and (not row.versions or row.number in stays),
+            places=fact.places,
+        )
 
 
 def _news(row: RelationRow, draft: Draft | None, end: Settled) -> VersionRow | None:

@@ -7,19 +7,35 @@ nodes, and of the inner ones those that change.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from sys import intern
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from langmem_tiers.knowledge_graph import predicates
 from langmem_tiers.knowledge_graph.names import NameIndex, Naming
 from langmem_tiers.knowledge_graph.naming import slug
-from langmem_tiers.knowledge_graph.view import Around, GraphView, Node, canonical, edges, ends, in_ranges
+from langmem_tiers.knowledge_graph.nesting import Spans
+from langmem_tiers.knowledge_graph.view import (
+    Around,
+    GraphView,
+    Group,
+    Nested,
+    Node,
+    add_spans,
+    canonical,
+    edges,
+    ends,
+    gaps,
+    in_ranges,
+)
 from langmem_tiers.storage.relations import RelationRow, VersionRow
 
 if TYPE_CHECKING:
     import networkx as nx
 
     from langmem_tiers.storage.entities import EntityRow
+    from langmem_tiers.storage.merges import MergeRow
 
 Ranges = Sequence[tuple[int, int]]
 Key = TypeVar("Key", int, str)
@@ -27,16 +43,20 @@ Key = TypeVar("Key", int, str)
 _MANY = 4
 
 
-def empty() -> GraphView:
-    """A graph of nothing."""
+def empty(single: Callable[[str], bool] = predicates.single_by_default) -> GraphView:
+    """A graph of nothing; `single` says of which predicates one relation counts at a time."""
     import networkx as nx
 
-    return GraphView(graph=nx.MultiDiGraph(), entities={}, relations={}, names=NameIndex(), ids={})
+    return GraphView(graph=nx.MultiDiGraph(), entities={}, relations={}, names=NameIndex(), ids={}, single=single)
 
 
-def built(entities: Iterable[EntityRow], relations: Iterable[RelationRow]) -> GraphView:
+def built(
+    entities: Iterable[EntityRow],
+    relations: Iterable[RelationRow],
+    single: Callable[[str], bool] = predicates.single_by_default,
+) -> GraphView:
     """The graph of these rows, which are all."""
-    return grown(empty(), (), entities, (), relations)
+    return grown(empty(single), (), entities, (), relations)
 
 
 def grown(
@@ -65,7 +85,7 @@ def grown(
         editing.put(*ends(now_people, now_links[number]), now_links[number])
     gone = [view.relations[number] for number in old_links | moved]
     come = [now_links[number] for number in put]
-    return GraphView(
+    fresh = GraphView(
         graph=editing.graph,
         entities=now_people,
         relations=now_links,
@@ -73,8 +93,50 @@ def grown(
         ids=_ids(view, old_people, people),
         around=_around(view, now_people, gone, come),
         merged=_merged(view, now_people, old_people | people.keys()),
+        single=view.single,
         lost=not (old_people <= people.keys() and old_links <= links.keys()),
     )
+    return replace(fresh, nested=_nested(view, fresh, gone, come))
+
+
+def _nested(view: GraphView, now: GraphView, gone: Sequence[RelationRow], come: Sequence[RelationRow]) -> Nested:
+    """The relations that others lie within, found anew in the groups of those that changed."""
+    joined: defaultdict[Group, list[RelationRow]] = defaultdict(list)
+    for row in come:
+        for group in now.groups_of(row):
+            joined[group].append(row)
+    changed = joined.keys() | {group for row in gone for group in view.groups_of(row)}
+    if not changed:
+        return view.nested
+    by_group = joined if not view.relations else _groups(now, changed)
+    many = {group: gaps(rows, None) for group, rows in by_group.items() if len(rows) > 1}
+    kept = {group: held for group, held in view.nested.groups.items() if group not in changed}
+    groups = kept | {group: held for group, held in many.items() if held}
+    if not groups and not view.nested.groups:
+        return view.nested
+    by_node: defaultdict[Node, dict[int, Spans]] = defaultdict(dict)
+    for held in groups.values():
+        for number, spans in held.items():
+            for node in now.ends(now.relations[number]):
+                add_spans(by_node[node], {number: spans})
+    return Nested(groups=groups, by_node=by_node)
+
+
+def _groups(view: GraphView, wanted: Collection[Group]) -> dict[Group, list[RelationRow]]:
+    nodes = {node for node, _ in wanted}
+    found = [(group, rows) for node in nodes for group, rows in view.grouped(node).items()]
+    return {group: rows for group, rows in found if group in wanted}
+
+
+def merged_then(view: GraphView, merges: Iterable[MergeRow], at: int) -> GraphView:
+    """The same graph, with those as one who were merged at a moment, whatever was merged or parted since."""
+    into: dict[int, int | None] = {}
+    for row in merges:
+        stood = row.at <= at and (row.undone_at is None or at < row.undone_at)
+        into[row.source] = row.target if stood else into.get(row.source)
+    rows = [(view.entities[number], target) for number, target in into.items() if number in view.entities]
+    other = [row._replace(merged_into=target) for row, target in rows if row.merged_into != target]
+    return grown(view, (), other, (), ()) if other else view
 
 
 def _caused_by(view: GraphView, gone: set[int], news: Mapping[int, RelationRow]) -> dict[int, RelationRow]:

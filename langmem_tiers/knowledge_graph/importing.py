@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -109,6 +110,7 @@ class _Landing:
 
     def _of_name(self, each: EntityRecord, newest: int, named: Mapping[str, int]) -> int | None:
         """The one entity that was here under a name that only one in the file has."""
+        self._name(each)
         if not newest or named[naming.slug(each.name)] > 1:
             return None
         try:
@@ -123,8 +125,8 @@ class _Landing:
         seen = to_millis(each.first_seen)
         new = NewEntity(
             id=each.id,
-            name=self._name(each.name),
-            type=each.type,
+            name=self._name(each),
+            type="person" if naming.slug(each.name) == naming.USER else each.type,
             origin=each.origin,
             path=each.path,
             authority=Authority(each.authority),
@@ -135,21 +137,26 @@ class _Landing:
         times = {"last_seen": max(seen, to_millis(each.last_seen)), "updated_at": to_millis(each.updated_at)}
         entities.change(connection, space, number, times)
         for alias in each.aliases:
-            entities.add_aliases(connection, space, number, [self._name(alias.name)], to_millis(alias.at))
+            entities.add_aliases(connection, space, number, [self._alias(alias.name, each)], to_millis(alias.at))
         entities.add_evidence(connection, space, number, self._evidence(each.evidence, held))
         return number
 
-    def _name(self, name: str) -> str:
-        try:
-            return naming.check(name, secrets=self.ledger.settings.privacy.derived == "keep")
-        except InvalidInput as error:
-            raise Impossible(error.message) from error
+    def _name(self, each: EntityRecord) -> str:
+        with _named(f"entity {each.id}"):
+            name = naming.check(each.name, secrets=self._secrets_kept)
+            return naming.USER if naming.slug(name) == naming.USER else naming.require_name(name)
+
+    def _alias(self, alias: str, of: EntityRecord) -> str:
+        with _named(f"entity {of.id}"):
+            return naming.check_alias(alias, of.name, secrets=self._secrets_kept)
+
+    @property
+    def _secrets_kept(self) -> bool:
+        return self.ledger.settings.privacy.derived == "keep"
 
     def _metadata(self, each: EntityRecord) -> dict[str, Any]:
-        try:
+        with _named(f"entity {each.id}"):
             return checks.metadata(each.metadata, self.ledger.settings)
-        except InvalidInput as error:
-            raise Impossible(f"entity {each.id}: {error.message}") from error
 
     def _merge(self) -> None:
         connection, space = self.ledger.connection, self.ledger.space
@@ -158,6 +165,8 @@ class _Landing:
             if each.source not in self.made or source == target:
                 continue
             self._require_past(each.at, each.undone_at)
+            with _named(f"the merge of entity {each.source}"):
+                graph_checks.require_harmless(each.reason, "reason", self.ledger.settings)
             undone_at = None if each.undone_at is None else to_millis(each.undone_at)
             self.counts["merges"] += 1
             merges.put(
@@ -225,6 +234,8 @@ class _Landing:
         rows = []
         for each in self.graph.pairs:
             low, high = sorted((self.numbers[each.first], self.numbers[each.second]))
+            with _named(f"the pair of entity {each.first}"):
+                graph_checks.require_harmless(each.reason, "reason", self.ledger.settings)
             row = {"low": low, "high": high, "status": each.status, "score": each.score, "reason": each.reason}
             if low != high:
                 rows.append({"space": self.ledger.space, **row, "at": to_millis(each.at)})
@@ -253,16 +264,23 @@ class _Landing:
         return [Evidence(drawer=each.drawer, quote=each.quote) for each in sound]
 
     def _require_harmless(self, each: RelationRecord) -> None:
-        try:
+        with _named(f"relation {each.id}"):
             for text, what in ((each.said, "predicate"), (each.value or "", "value")):
                 graph_checks.require_harmless(text, what, self.ledger.settings)
-        except InvalidInput as error:
-            raise Impossible(f"relation {each.id}: {error.message}") from error
 
     def _require_past(self, *moments: datetime | None) -> None:
         late = next((moment for moment in moments if moment is not None and moment > self.latest), None)
         if late is not None:
             raise Impossible(f"something was recorded in the future, {late.isoformat()}")
+
+
+@contextmanager
+def _named(place: str) -> Iterator[None]:
+    """What is refused within, told with its place in the file."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise Impossible(f"{place}: {error.message}") from error
 
 
 def _version(place: int, version: VersionRecord, numbers: Mapping[str, int]) -> VersionRow:

@@ -87,6 +87,8 @@ _EITHER = frozenset(["cousin", "child", "twin", "spouse", "partner", "fiance"])
 PARTNERS = frozenset(["wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance"])
 """Those of whom one has one at a time, and who may become another of these."""
 FAMILY = _SHE | _HE | _EITHER
+BY_BLOOD = FAMILY - PARTNERS
+"""Those whom nothing ends, not even death."""
 _COMPANY = (
     "best friend, friend, colleague, roommate, neighbour, boss, manager, landlord, landlady, teacher, coach, mentor"
     ", therapist, doctor, dentist, lawyer"

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from langmem_tiers.knowledge.types import Authority
+from langmem_tiers.knowledge_graph.nesting import Spans
 from langmem_tiers.knowledge_graph.types import RelationOutcome
+from langmem_tiers.knowledge_graph.view import FOREVER
 
 
 class Said(NamedTuple):
@@ -20,7 +23,8 @@ class Said(NamedTuple):
 class Held(NamedTuple):
     """A relation that is believed: when it holds, and what was said of that.
 
-    `over` is the authority of the one that made it hold at no time, None where it does hold.
+    `over` is the authority of the one that made it hold at no time, None where it does hold. `hidden` are the times at
+    which one that lies within it holds instead.
     """
 
     number: int
@@ -30,13 +34,17 @@ class Held(NamedTuple):
     end_said: int | None
     authority: int
     over: int | None = None
+    hidden: Spans = ()
 
     def holds(self, at: int | None) -> bool:
         """Whether it holds at a moment; None is before all moments."""
         if self.over is not None:
             return False
         begun = self.start is None or (at is not None and self.start <= at)
-        return begun and (self.end is None or at is None or at < self.end)
+        if not begun or not (self.end is None or at is None or at < self.end):
+            return False
+        when = -FOREVER if at is None else at
+        return not any(first <= when < behind for first, behind in self.hidden)
 
 
 class Landing(NamedTuple):
@@ -73,11 +81,25 @@ def _since_now(said: Said, known: Sequence[Held], now: int) -> Said:
 
 
 def _within(said: Said, same: Sequence[Held]) -> Landing | None:
-    """It was known to hold then; it may be news that it ended."""
+    """It was known to hold then; it may be news that it ended, or since when, or that it does still."""
     here = _latest(each for each in same if each.holds(said.start))
     if here is None:
         return None
+    if here.start is None and said.start_said:
+        end = here.end_said if said.end is None else said.end
+        return Landing("moved", here.number, said.start, True, end)
+    if _is_still(said, here):
+        return Landing("moved", here.number, here.start, here.start_said, None)
     return _known(here) if said.end in {None, here.end_said} else _ended(here, said.end)
+
+
+def _is_still(said: Said, here: Held) -> bool:
+    """Whether somebody says that it holds since later than was known, and still, of what was said to have ended.
+
+    What the memory finds says no such thing: messages are read again, and those of before the end, too.
+    """
+    since_later = said.start_said and said.start != here.start and said.end is None and here.end_said is not None
+    return since_later and said.authority >= max(here.authority, Authority.AGENT)
 
 
 def _until(said: Said, end: int, same: Sequence[Held]) -> Landing | None:
@@ -96,14 +118,14 @@ def _made_void(said: Said, same: Sequence[Held]) -> Landing | None:
 
 
 def _moved(said: Said, same: Sequence[Held], others: Sequence[Held]) -> Landing | None:
-    """It held since earlier than was known, with nothing else between."""
+    """It held since earlier than was known, with nothing else that began between."""
     later = [each for each in same if each.over is None and not _before(each.start, said.start)]
     here = min(later, key=_place, default=None)
     if here is None or here.start is None or not _may_move(said, here):
         return None
     if said.end is not None and said.end < here.start:
         return None
-    if any(_overlaps(each, said.start, here.start) for each in others):
+    if any(_between(each, said.start, here.start) for each in others):
         return None
     end = said.end if said.end is not None else here.end_said
     return Landing("moved", here.number, said.start, said.start_said, end)
@@ -113,12 +135,16 @@ def _may_move(said: Said, here: Held) -> bool:
     return not here.start_said or (said.start_said and said.authority >= here.authority)
 
 
-def _overlaps(each: Held, start: int | None, end: int) -> bool:
-    """Whether one holds at some time from `start` until `end`."""
+def _between(each: Held, start: int | None, end: int) -> bool:
+    """Whether one began from `start` on and before `end`, or was said to hold at `start` and to end after it.
+
+    What began before, and of which nobody said when it ended, ended when this one began.
+    """
     if each.over is not None:
         return False
-    begins = each.start is None or each.start < end
-    return begins and (each.end is None or start is None or each.end > start)
+    if not _before(each.start, start) or each.start == start:
+        return each.start is None or each.start < end
+    return each.end_said is not None and (start is None or each.end_said > start)
 
 
 def _known(here: Held) -> Landing:

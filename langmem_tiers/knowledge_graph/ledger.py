@@ -111,6 +111,16 @@ class Ledger(Transaction):
             forgetting.unearth_entity(self.connection, self.space, [name, *new.aliases])
         return entered.entity
 
+    def another(self, named: entering.Named) -> Entity:
+        """A new entity of a name that others may have; they are kept apart from it.
+
+        Raises:
+            InvalidText, TextTooLong, SecretRefused, InvalidInput: it can be no name, alias, type or metadata.
+        """
+        entity = Entering(self.connection, self.space, self.now, self.settings).enter_another(named)
+        self.log_entities(entity.number)
+        return entity
+
     def find(self, which: str, *, type: str | None = None) -> Entity | None:
         """The entity of an id, name or alias as it stands now, None where there is none.
 

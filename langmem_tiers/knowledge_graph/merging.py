@@ -53,6 +53,7 @@ def merge(space: Space, source: str, target: str, *, reason: str, origin: Origin
     by = checks.said_by(origin)
     named = (arguments.text(source, "source"), arguments.text(target, "target"))
     why = " ".join(arguments.text(reason, "reason").split())[:_LONGEST_REASON]
+    checks.require_harmless(why, "reason", space.memory.settings)
     with writing(space) as ledger:
         one, other = (ledger.existing(name) for name in named)
         _require_two(ledger, one, other)

@@ -83,7 +83,7 @@ def _known(database: Database, model: str, hashes: Sequence[bytes]) -> dict[byte
 
 def _embed(database: Database, embedder: GuardedEmbedder, texts: dict[bytes, str]) -> None:
     try:
-        TextVectors(database, embedder.inner, _all).embed(texts)
+        TextVectors(database, embedder.prompt, _all).embed(texts)
         embedder.works()
     except (EmbeddingUnavailable, InvalidVector) as error:
         embedder.failed(error)

@@ -18,6 +18,9 @@ _LONGEST_TYPE = 40
 USER = "user"
 """The name of the entity that is the user of the space."""
 _SELF = frozenset({"i", "me", "my", "mine", "myself", "user", "the user", "this user"})
+# "It", "Her" and "Them" are names of films, too.
+_PRONOUNS = frozenset(["you", "your", "yours", "yourself", "he", "him", "his", "himself", "she", "hers", "herself"])
+_NAMED = "Give the name of somebody or something, or 'user' for the user."
 _ID = re.compile("[0-9a-f]{12}")
 _TYPE = re.compile(r"\w+(?:[ -]\w+)*")
 # Left-to-right marks and the like change how a name is shown, not what it is; joiners are part of some scripts.
@@ -83,6 +86,30 @@ def is_self(name: str) -> bool:
     return slug(name) in _SELF
 
 
+def require_no_pronoun(name: str) -> str:
+    """A name that is no word such as "you" or "she".
+
+    Raises:
+        InvalidText: it means another one each time.
+    """
+    if slug(name) in _PRONOUNS:
+        raise InvalidText(f"{name!a} is no name: it means another one each time.", way_out=_NAMED)
+    return name
+
+
+def require_name(name: str) -> str:
+    """A name that is one whoever reads it, and not "me", "you" or "my sister".
+
+    Raises:
+        InvalidText: whom it means depends on who says it.
+    """
+    if is_self(name):
+        raise InvalidText(f"{name!a} means the user of the space, and is no name.", way_out=_NAMED)
+    if of_mine(name) is not None:
+        raise InvalidText(f"{name[:80]!a} says whose it is, and is no name.", way_out=_NAMED)
+    return require_no_pronoun(name)
+
+
 def of_mine(name: str) -> str | None:
     """What "my cat" says somebody has, None for a name; in capitals, as in "My Chemical Romance", it is one.
 
@@ -130,6 +157,7 @@ def check_type(given: str) -> str:
     if not isinstance(given, str):
         raise InvalidText(f"A {type(given).__name__} is no type of entity.", way_out="Give a word such as person.")
     plain = slug(given[: 10 * _LONGEST_TYPE]) or "other"
+    plain = "organisation" if plain == "organization" else plain
     if len(plain) > _LONGEST_TYPE or not _TYPE.fullmatch(plain):
         raise InvalidText(f"{given[:40]!a} is no type of entity.", way_out="Give a word such as person.")
     return plain

@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from langmem_tiers.knowledge_graph.graph import KnowledgeGraph
 
 
-def exported(graph: KnowledgeGraph, part: Subgraph, kind: str) -> bytes:
+class Written(NamedTuple):
+    """A part as a file, and how many entities are in it only because they were merged into those of the part."""
+
+    data: bytes
+    merged: int = 0
+
+
+def exported(graph: KnowledgeGraph, part: Subgraph, kind: str) -> Written:
     """What `KnowledgeGraph.export` writes, of the entities and relations of a part only; `kind` is json or graphml.
 
     Relations keep all that was ever believed of them.
@@ -27,7 +34,7 @@ def exported(graph: KnowledgeGraph, part: Subgraph, kind: str) -> bytes:
         return _KINDS[kind](whole, part)
 
 
-def _json(whole: Path, part: Subgraph) -> bytes:
+def _json(whole: Path, part: Subgraph) -> Written:
     held = orjson.loads(whole.read_bytes())
     ids = {each.id for each in part.relations}
     relations = [each for each in held["relations"] if each["id"] in ids]
@@ -37,7 +44,7 @@ def _json(whole: Path, part: Subgraph) -> bytes:
     named |= {each[end] for each in merges for end in ("source", "target")}
     entities = [each for each in held["entities"] if each["id"] in named]
     kept = {"entities": entities, "relations": relations, "merges": merges, "pairs": []}
-    return sealed(held | kept)
+    return Written(sealed(held | kept), len(named) - len(part.entities))
 
 
 def _merges(held: Mapping[str, Any], named: set[str]) -> list[Any]:
@@ -51,7 +58,7 @@ def _merges(held: Mapping[str, Any], named: set[str]) -> list[Any]:
     return [each for each in held["merges"] if needed.get(each["source"]) is each]
 
 
-def _graphml(whole: Path, part: Subgraph) -> bytes:
+def _graphml(whole: Path, part: Subgraph) -> Written:
     import networkx as nx
 
     held = nx.read_graphml(whole, force_multigraph=True)
@@ -61,7 +68,7 @@ def _graphml(whole: Path, part: Subgraph) -> bytes:
     held.remove_nodes_from([node for node in list(held) if node not in shown and not held.degree(node)])
     file = io.BytesIO()
     nx.write_graphml(held, file, named_key_ids=True)
-    return file.getvalue()
+    return Written(file.getvalue())
 
 
-_KINDS: Mapping[str, Callable[[Path, Subgraph], bytes]] = {"json": _json, "graphml": _graphml}
+_KINDS: Mapping[str, Callable[[Path, Subgraph], Written]] = {"json": _json, "graphml": _graphml}

@@ -14,6 +14,7 @@ _MONTH = re.compile(r"([0-9]{4})-([0-9]{2})")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DAY_WORDS = {"yesterday": -1, "today": 0, "tomorrow": 1}
 _WAY_OUT = "Write 2024, 2024-05, 2024-05-17, a time with its zone, or now, today, yesterday or tomorrow."
+_IN_A_FILE = "Write 2024, 2024-05, 2024-05-17, or a time with its zone."
 _LAST = datetime.max.replace(tzinfo=UTC)
 
 
@@ -36,7 +37,24 @@ def parse(when: When, *, now: datetime) -> tuple[datetime, Exactness]:
         return _midnight(when), "day"
     if isinstance(when, str):
         return _read(when.strip(), now)
-    raise InvalidPeriod(f"A {type(when).__name__} is no date.")
+    raise InvalidPeriod(f"{repr(when)[:40]} is no date.", way_out=_WAY_OUT)
+
+
+def written(text: object) -> tuple[datetime, Exactness]:
+    """A date as it stands in a file, as `parse` reads it; "today" and the like are none there, and nor are numbers.
+
+    Raises:
+        InvalidPeriod: it is no date.
+        NaiveDatetime: it is a time without a zone.
+    """
+    if isinstance(text, str):
+        try:
+            return _dated(text.strip())
+        except NaiveDatetime:
+            raise
+        except (ValueError, OverflowError):
+            pass
+    raise InvalidPeriod(f"{repr(text)[:40]} is no date.", way_out=_IN_A_FILE)
 
 
 def parse_optional(when: When | None, *, now: datetime) -> tuple[datetime | None, Exactness]:

@@ -269,6 +269,12 @@ def single_valued(predicate: str, settings: GraphSettings) -> bool:
     return predicate in _SINGLE or predicate in _own(settings.single_valued) or _one_of_kin(predicate)
 
 
+@cache
+def single_by_default(predicate: str) -> bool:
+    """Whether a stated predicate holds one value at a time, where no settings say otherwise."""
+    return single_valued(predicate, GraphSettings())
+
+
 def symmetric(predicate: str) -> bool:
     """Whether a stored predicate says the same of both: who is married to Anna, Anna is married to."""
     return predicate in _SYMMETRIC

@@ -11,13 +11,15 @@ import logging
 import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
 from langmem_tiers.errors import StorageError
-from langmem_tiers.knowledge_graph import growing, snapshot
+from langmem_tiers.knowledge_graph import growing, predicates, snapshot
 from langmem_tiers.knowledge_graph.snapshot import Snapshot, UnusableSnapshot
 from langmem_tiers.knowledge_graph.view import GraphView
+from langmem_tiers.settings import GraphSettings
 from langmem_tiers.storage import change_log, entities, relations
 from langmem_tiers.storage.change_log import Change, Moment
 from langmem_tiers.storage.database import Database
@@ -50,8 +52,9 @@ class _Held(NamedTuple):
 class GraphProjection:
     """The graph of one space, for any number of threads."""
 
-    def __init__(self, folder: Path, database: Database) -> None:
+    def __init__(self, folder: Path, database: Database, settings: GraphSettings) -> None:
         self.path = folder / FILE
+        self._single = cache(partial(predicates.single_valued, settings=settings))
         self._database = database
         self._space = database.space
         self._held: list[_Held] = []
@@ -155,7 +158,7 @@ class GraphProjection:
             return self._built(moment)
         if kept is None:
             return self._first(moment)
-        return _Held(growing.built(kept.entities, kept.relations), kept.position, kept.position, 0)
+        return _Held(growing.built(kept.entities, kept.relations, self._single), kept.position, kept.position, 0)
 
     def require_usable(self, moment: Moment) -> Snapshot | None:
         """What the file holds, if it is whole and belongs to these records; None where there is none.
@@ -181,7 +184,7 @@ class GraphProjection:
     def _built(self, moment: Moment) -> _Held:
         people = entities.every(moment.connection, self._space)
         links = relations.every(moment.connection, self._space)
-        return _Held(growing.built(people, links), moment.head, moment.head, _ALL)
+        return _Held(growing.built(people, links, self._single), moment.head, moment.head, _ALL)
 
     def _followed(self, moment: Moment, held: _Held) -> _Held:
         """What is held, with what the log says happened since."""

@@ -25,6 +25,7 @@ from langmem_tiers.storage.change_log import moment
 if TYPE_CHECKING:
     from langmem_tiers.space import Space
 
+NO_USER = "The entity 'user' is made by the first thing that is known of them."
 # Matches shown.
 _SHOWN = 20
 # Kin and names that are shared by more than so many tell a recall nothing.
@@ -40,7 +41,9 @@ _PART = 0.9
 _PETS = {"pet", "pets", "animal"}
 # Characters of a text that are searched for names.
 _LOOKED_AT = 2_000
-_OWNED = re.compile(r"(?:(?P<mine>my|our)|(?P<owner>.+?)['’]s?) +(?P<what>.+)", re.IGNORECASE)
+# "My wife's brother" is the brother of "my wife".
+_OF_THEIRS = re.compile(r"(?P<owner>.+)['’]s? +(?P<what>.+?)", re.IGNORECASE)
+_OWNED = re.compile(r"(?P<owner>my|our) +(?P<what>.+)", re.IGNORECASE)
 _CAPITAL = re.compile(r"[^\W\d_a-z]\w*")
 _INSIDE = re.compile(r"(?<=[\w,;:]\s)[^\W\d_a-z]\w*")
 
@@ -89,6 +92,8 @@ def required(view: GraphView, name: str, *, at: int | None = None) -> int:
     number = known(view, name, at=at)
     if number is None:
         plain = name.strip()
+        if naming.is_self(plain):
+            raise UnknownEntity("Nothing is known of the user yet.", way_out=NO_USER)
         raise UnknownEntity(f"There is no entity {_shown(plain)}.{_meant_perhaps(view, plain)}")
     return number
 
@@ -203,17 +208,14 @@ def _founds(numbers: Iterable[int], by: FoundBy) -> list[_Found]:
 
 def _owned(view: GraphView, mention: str, at: int | None) -> list[int]:
     """Those who are meant by "my sister" or "Anna's boss"."""
-    match = _OWNED.fullmatch(" ".join(mention.split()))
-    if match is None:
-        return []
-    owner = view.user() if match["mine"] or naming.is_self(match["owner"]) else None
-    if owner is None and match["owner"]:
-        held = view.standing(view.names.by_slug.get(naming.slug(match["owner"]), ()))
-        owner = held[0] if len(held) == 1 else None
-    if owner is None:
-        return []
-    kin = _kin(view, owner, kinship.mine(f"my {match['what']}") or match["what"], at)
-    return kin or _called(view, owner, match["what"], at)
+    plain = " ".join(mention.split())
+    found: list[int] = []
+    for match in (each for pattern in (_OF_THEIRS, _OWNED) if (each := pattern.fullmatch(plain))):
+        owners = _exact(view, "my" if match["owner"].casefold() == "our" else match["owner"], at)
+        if not found and len(owners) == 1:
+            owner, what = owners[0].entity, match["what"]
+            found = _kin(view, owner, kinship.mine(f"my {what}") or what, at) or _called(view, owner, what, at)
+    return found
 
 
 def _called(view: GraphView, owner: int, what: str, at: int | None) -> list[int]:

@@ -186,7 +186,7 @@ def _draft(within: Transaction, new: NewRelation, landing: Landing, number: int)
     draft = Draft.of(within.row(number).last)._replace(reason=landing.outcome)
     if landing.end != draft.stated_to:
         draft = draft._replace(stated_to=landing.end, to_unit=new.to_unit)
-    if landing.outcome == "moved":
+    if landing.outcome == "moved" and landing.start != draft.valid_from:
         draft = draft._replace(valid_from=landing.start, from_unit=new.from_unit, from_stated=landing.start_said)
     return draft
 

@@ -69,6 +69,10 @@ class _Taking:
         for row in [row for row in self._message.proposals if row.kind == "entity"][:most]:
             self._name_or_refuse(row)
 
+    @property
+    def _turn(self) -> str:
+        return self._message.drawer.content if self._message.drawer else ""
+
     def _read(self) -> list[tuple[ProposalRow, Claim]]:
         known = told.types(self._message.proposals)
         found: list[tuple[ProposalRow, Claim]] = []
@@ -76,7 +80,7 @@ class _Taking:
             if row.kind != "relation":
                 continue
             try:
-                claim = told.read(row, self._message.said_at, known)
+                claim = told.read(row, self._message.said_at, known, self._turn)
                 predicates.normalise(claim.predicate)
                 found.append((row, claim))
             except (ValueError, InvalidRelation) as error:
@@ -110,9 +114,10 @@ class _Taking:
 
     def _name_or_refuse(self, row: ProposalRow) -> None:
         """Note that somebody or something is spoken of, also where nothing is said of it."""
-        name, kind = (str(row.body.get(part) or "") for part in ("name", "type"))
+        name = str(row.body.get("name") or "")
+        kind = told.types(self._message.proposals).get(naming.slug(name), "")
         claim = Claim(subject=name, predicate="")
-        self._do_or_refuse(claim, lambda ledger: self._name(ledger, row, claim, told.type_of(kind)))
+        self._do_or_refuse(claim, lambda ledger: self._name(ledger, row, claim, kind))
 
     def _name(self, ledger: Ledger, row: ProposalRow, claim: Claim, kind: str) -> None:
         self._require_harmless(row, claim)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from langmem_tiers.knowledge_graph import kinship, predicates
+from langmem_tiers.errors import InvalidRelation
+from langmem_tiers.knowledge_graph import grounds, kinship, predicates
 from langmem_tiers.knowledge_graph.naming import is_self, slug
 from langmem_tiers.knowledge_graph.rules import when
 from langmem_tiers.knowledge_graph.rules.claim import ME, Claim, claim
@@ -45,9 +48,28 @@ _LEADS_TO |= {"located_in": "place", "visited": "place", "from": "place", "marri
 
 
 def types(rows: Sequence[ProposalRow]) -> dict[str, str]:
-    """The types of the entities that proposals name, by slug."""
+    """The types of the entities that proposals name, by slug, one each: what a relation leads to, else the first."""
     named = ((row.body.get("name"), row.body.get("type")) for row in rows if row.kind == "entity")
-    return {slug(name): type_of(kind) for name, kind in named if isinstance(name, str) and isinstance(kind, str)}
+    said: defaultdict[str, list[str]] = defaultdict(list)
+    for name, kind in named:
+        if isinstance(name, str) and isinstance(kind, str):
+            said[slug(name)].append(type_of(kind))
+    fitting = _fitting(rows)
+    return {name: _one_of(kinds, fitting.get(name, set())) for name, kinds in said.items()}
+
+
+def _fitting(rows: Sequence[ProposalRow]) -> dict[str, set[str]]:
+    """The types that those have whom relations lead to, by slug."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for told in (claim(row.body) for row in rows if row.kind == "relation"):
+        with suppress(InvalidRelation):
+            found[slug(told.object)].add(_LEADS_TO.get(predicates.normalise(told.predicate), ""))
+    return found
+
+
+def _one_of(kinds: Sequence[str], fitting: Collection[str]) -> str:
+    told = [kind for kind in kinds if kind != "other"] or kinds
+    return next((kind for kind in told if kind in fitting), told[0])
 
 
 def type_of(said: str) -> str:
@@ -56,8 +78,10 @@ def type_of(said: str) -> str:
     return _TYPES.get(plain, plain if re.fullmatch(r"\w+(?:[ -]\w+)*", plain) else "other")
 
 
-def read(row: ProposalRow, said_at: datetime, known: Mapping[str, str]) -> Claim:
-    """The claim of a proposal, with dates for words such as "last May".
+def read(row: ProposalRow, said_at: datetime, known: Mapping[str, str], turn: str = "") -> Claim:
+    """The claim of a proposal, with dates for words such as "last May"; `turn` is what it was found in.
+
+    A model's is only taken where its quote states something, and with such dates as its quote or the turn bears out.
 
     Raises:
         ValueError: it says nothing that can be kept; the message tells why.
@@ -67,7 +91,10 @@ def read(row: ProposalRow, said_at: datetime, known: Mapping[str, str]) -> Claim
         raise ValueError("a part of it is missing")
     if row.path == "rule":
         return told
-    return _typed(_dated(_plain(_ended(told)), row.body, said_at), known)
+    if not grounds.is_stated(row.quote, turn):
+        raise ValueError("its quote is a question, a supposition or a joke")
+    dated = _dated(_plain(_ended(told)), row.body, said_at)
+    return _typed(_borne_out(dated, f"{row.quote}\n{turn}", said_at), known)
 
 
 def _ended(told: Claim) -> Claim:
@@ -107,12 +134,20 @@ def _dated(told: Claim, body: Mapping[str, Any], said_at: datetime) -> Claim:
     return replace(told, since=start, until=end)
 
 
+def _borne_out(told: Claim, text: str, said_at: datetime) -> Claim:
+    """A claim without the dates of which nothing was said; it then has that of the turn."""
+    since, until = (
+        date if date and grounds.borne_out(date, text, said_at) else "" for date in (told.since, told.until)
+    )
+    return replace(told, since=since, until=until)
+
+
 def _typed(told: Claim, known: Mapping[str, str]) -> Claim:
     predicate = predicates.normalise(told.predicate)
     if told.object and (predicate in _VALUES or told.object[0].isdigit()) and slug(told.object) not in known:
         told = replace(told, value=told.object, object="", object_type="")
     return replace(
         told,
-        subject_type=told.subject_type or ("person" if told.subject == ME else known.get(slug(told.subject), "")),
-        object_type=told.object_type or known.get(slug(told.object), _LEADS_TO.get(predicate, "")),
+        subject_type="person" if told.subject == ME else known.get(slug(told.subject)) or told.subject_type,
+        object_type=known.get(slug(told.object)) or told.object_type or _LEADS_TO.get(predicate, ""),
     )

@@ -112,7 +112,7 @@ def _fits(found: dict[str, Any], told: object) -> bool:
 def _first_fault(error: object) -> str:
     fault = error.errors(include_url=False, include_input=False)[0]  # type: ignore[attr-defined]
     where = ".".join(str(part) for part in fault["loc"])
-    return f"{where or 'the whole'}: {fault['msg']}"
+    return f"{where or 'the whole'}: {fault['msg'].removeprefix('Value error, ')}"
 
 
 def _write(target: Path, data: bytes) -> None:

@@ -154,9 +154,9 @@ class Relation:
 class RelationLanded:
     """What became of a relation that was added.
 
-    `outcome`: `added`; `known` where it was there; `moved` where it was there and is now known to hold since earlier;
-    `ended` where it was there and is now known to hold no longer. `changed` are the other relations whose time became
-    another by it, as they are now.
+    `outcome`: `added`; `known` where it was there; `moved` where it was there and is now known to hold since another
+    moment, or still; `ended` where it was there and is now known to hold no longer. `changed` are the other relations
+    whose time became another by it, as they are now.
     """
 
     relation: Relation

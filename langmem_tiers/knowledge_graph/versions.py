@@ -41,7 +41,8 @@ class Versions:
     def settle_around(self, row: RelationRow) -> None:
         """Let time be right around a relation that is gone."""
         if row.kind == "stated":
-            self._settle_group(row.subject, row.predicate)
+            ends = (row.subject,) if row.object is None else (row.subject, row.object)
+            self.settle_groups((end, row.predicate) for end in ends)
 
     def settle_groups_of(self, entity: int) -> list[int]:
         """Let time be right again around an entity that was merged or parted; the numbers of what changed by it."""
@@ -52,7 +53,8 @@ class Versions:
         """Let time be right in the groups of these subjects and predicates; the numbers of what changed by it."""
         named = set(groups)
         ends = entities.canonical_of(*self._at, {subject for subject, _ in named})
-        standing = sorted({(ends[subject], predicate) for subject, predicate in named})
+        # One that leads to another entity only is the first of no group, and there is nothing to do for it.
+        standing = sorted({(ends[subject], predicate) for subject, predicate in named if subject in ends})
         return [number for subject, predicate in standing for number in self._settle_group(subject, predicate)]
 
     def withdraw(self, row: RelationRow) -> None:

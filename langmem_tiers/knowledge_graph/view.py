@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from langmem_tiers.knowledge_graph import nesting, predicates
 from langmem_tiers.knowledge_graph.names import NameIndex
 from langmem_tiers.knowledge_graph.naming import USER, names
 
@@ -36,11 +37,18 @@ class Asked(NamedTuple):
     predicates: frozenset[str] | None = None
     mentioned: bool = False
 
-    def holds(self, start: int, end: int) -> bool:
-        """Whether a period counts; one that is empty never does."""
+    def holds(self, start: int, end: int, hidden: nesting.Spans = ()) -> bool:
+        """Whether a period counts, without the times that others lie within; one that is empty never does.
+
+        Where all times count, these do, too.
+        """
         if start >= end:
             return False
-        return (self.last is None or start <= self.last) and (self.first is None or end > self.first)
+        if (self.last is not None and start > self.last) or (self.first is not None and end <= self.first):
+            return False
+        if not hidden or self.first is None or self.last is None:
+            return True
+        return not nesting.covered(hidden, max(start, self.first), min(end, self.last + 1))
 
 
 class Edge(NamedTuple):
@@ -119,6 +127,18 @@ class Around:
         )
 
 
+Group = tuple[int, str]
+"""An entity and a single-valued predicate: of its relations by that, one counts at a time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nested:
+    """The relations that others lie within, with the times at which these hold instead: by group, and by node."""
+
+    groups: Mapping[Group, Mapping[int, nesting.Spans]] = field(default_factory=dict)
+    by_node: Mapping[Node, Mapping[int, nesting.Spans]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, kw_only=True)
 class GraphView:
     """The graph of a space at one moment, for any number of threads.
@@ -137,6 +157,10 @@ class GraphView:
     """Filled as entities are asked for."""
     merged: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """By each entity that others were merged into, over any number of steps, the numbers of these."""
+    single: Callable[[str], bool] = predicates.single_by_default
+    """Whether of a predicate's relations one counts at a time."""
+    nested: Nested = field(default_factory=Nested)
+    """What is believed now of relations that others lie within."""
     lost: bool = False
     """Whether the view before this one held what is deleted now."""
 
@@ -182,17 +206,67 @@ class GraphView:
 
     def edges(self, node: int, asked: Asked, most: int) -> tuple[list[int], int]:
         """The first relations of an entity that count, in order, and how many count in all."""
+        hidden = self._hidden(node, asked.known_at)
         if asked.known_at is None and asked.predicates is None:
             held = self._around(node)
-            total = held.count(asked)
-            return list(islice(_counting(held.edges, asked), min(most, total))), total
+            total = held.count(asked) - self._uncounted(asked, hidden)
+            return list(islice(_counting(held.edges, asked, hidden), min(most, total))), total
         if asked.known_at is None:
             by_predicate = self._around(node).by_predicate
             known = chain(*(by_predicate.get(each, ()) for each in asked.predicates or ()))
         else:
             known = chain(edges(self.incident(node), asked.known_at))
-        found = list(_counting(sorted(known), asked))
+        found = list(_counting(sorted(known), asked, hidden))
         return found[:most], len(found)
+
+    def hidden(self, known_at: int | None) -> Mapping[int, nesting.Spans]:
+        """All relations that others lie within, with the times at which these hold."""
+        found: dict[int, nesting.Spans] = {}
+        if known_at is None:
+            for held in self.nested.groups.values():
+                add_spans(found, held)
+            return found
+        by_group: defaultdict[Group, list[RelationRow]] = defaultdict(list)
+        for row in self.relations.values():
+            for group in self.groups_of(row):
+                by_group[group].append(row)
+        for rows in by_group.values():
+            add_spans(found, gaps(rows, known_at))
+        return found
+
+    def groups_of(self, row: RelationRow) -> tuple[Group, ...]:
+        """The groups that a relation is in: at both of its ends where it says the same of both."""
+        if row.kind != "stated" or not self.single(row.predicate):
+            return ()
+        subject = (self.canonical(row.subject), row.predicate)
+        if row.object is None or not predicates.symmetric(row.predicate):
+            return (subject,)
+        return tuple(dict.fromkeys((subject, (self.canonical(row.object), row.predicate))))
+
+    def grouped(self, node: int) -> dict[Group, list[RelationRow]]:
+        """The relations of an entity in the groups around it."""
+        found: defaultdict[Group, list[RelationRow]] = defaultdict(list)
+        for row in self.incident(node):
+            for group in self.groups_of(row):
+                if group[0] == node:
+                    found[group].append(row)
+        return found
+
+    def _uncounted(self, asked: Asked, hidden: Mapping[int, nesting.Spans]) -> int:
+        """How many relations would count, but for others that lie within their time."""
+        times = [(bounds(self.relations[number].last), spans) for number, spans in hidden.items()]
+        return sum(asked.holds(*both) and not asked.holds(*both, spans) for both, spans in times)
+
+    def _hidden(self, node: int, known_at: int | None) -> Mapping[int, nesting.Spans]:
+        """The relations of an entity that others lie within, with the times at which these hold."""
+        if known_at is None:
+            return self.nested.by_node.get(node, {})
+        groups = {group for row in self.incident(node) for group in self.groups_of(row)}
+        found: dict[int, nesting.Spans] = {}
+        for other in {group[0] for group in groups}:
+            for rows in self.grouped(other).values():
+                add_spans(found, gaps(rows, known_at))
+        return found
 
     def drawn(self, row: RelationRow) -> bool:
         """Whether a relation is an edge: both of its ends are there."""
@@ -242,6 +316,18 @@ def edges(rows: Iterable[RelationRow], known_at: int | None) -> Iterator[Edge]:
                 yield Edge(row.kind != "stated", end < FOREVER, -start, -row.number, end, row.predicate)
 
 
+def gaps(rows: Iterable[RelationRow], known_at: int | None) -> dict[int, nesting.Spans]:
+    """Of the relations of a group those that others lie within, with the times at which these hold."""
+    versions = ((row.number, version_at(row, known_at)) for row in rows)
+    return nesting.gaps([nesting.Held(*bounds(version), number) for number, version in versions if version is not None])
+
+
+def add_spans(found: dict[int, nesting.Spans], more: Mapping[int, nesting.Spans]) -> None:
+    """Add times to those of the same relations."""
+    for number, spans in more.items():
+        found[number] = nesting.united((*found.get(number, ()), *spans))
+
+
 def bounds(version: VersionRow) -> tuple[int, int]:
     """Beginning and end as numbers that can be compared."""
     start = -FOREVER if version.valid_from is None else version.valid_from
@@ -257,11 +343,13 @@ def in_ranges(held: Collection[int], ranges: Iterable[tuple[int, int]]) -> Itera
             yield from [number for number in held if first <= number <= last]
 
 
-def _counting(ordered: Sequence[Edge], asked: Asked) -> Iterator[int]:
+def _counting(ordered: Sequence[Edge], asked: Asked, hidden: Mapping[int, nesting.Spans]) -> Iterator[int]:
     """The relations that count: stated before mentioned, then those that still hold, then the newest."""
     for edge in chain(_current_first(ordered, False, asked), _current_first(ordered, True, asked)):
         wanted = asked.predicates is None or edge.predicate in asked.predicates
-        if wanted and (asked.mentioned or not edge.mentioned) and asked.holds(edge.start, edge.end):
+        if not wanted or (edge.mentioned and not asked.mentioned):
+            continue
+        if asked.holds(edge.start, edge.end, hidden.get(edge.number, ())):
             yield edge.number
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from langmem_tiers import arguments
-from langmem_tiers.clock import to_millis
-from langmem_tiers.errors import UnknownEntity
+from langmem_tiers.clock import from_millis, to_millis
+from langmem_tiers.errors import InvalidPeriod, UnknownEntity
 from langmem_tiers.knowledge.types import Authority
-from langmem_tiers.knowledge_graph import checks, naming, once, periods, resolving
+from langmem_tiers.knowledge_graph import checks, entering, naming, once, periods, resolving
 from langmem_tiers.knowledge_graph.asking import answering
 from langmem_tiers.knowledge_graph.ledger import Ledger
 from langmem_tiers.knowledge_graph.stating import NewRelation
@@ -28,6 +30,9 @@ from langmem_tiers.types import Origin
 
 if TYPE_CHECKING:
     from langmem_tiers.space import Space
+
+
+_OF_SOMEBODY = re.compile(r"['’]s? +\w")
 
 
 @contextmanager
@@ -48,14 +53,28 @@ def add_entity(
     metadata: Mapping[str, Any] | None,
     evidence: Sequence[GraphEvidence | int | str],
     origin: Origin,
+    distinct: bool,
 ) -> Entity:
     """See `KnowledgeGraph.add_entity`."""
     said_by = checks.said_by(origin)
-    called = _called(space, arguments.text(name, "name"))
-    of_type = naming.check_type(arguments.text(type, "type"))
+    another = arguments.flag(distinct, "distinct")
+    given = arguments.text(name, "name")
+    called = naming.require_name(given) if another else _called(space, given)
+    of_type = checks.entity_type(type, "type")
     names = checks.aliases(aliases)
     cited = checks.evidence(space, evidence)
     with writing(space) as ledger:
+        if another:
+            new = entering.Named(
+                name=called,
+                type=of_type,
+                aliases=names,
+                metadata=metadata,
+                evidence=cited,
+                seen=ledger.now,
+                **said_by._asdict(),
+            )
+            return ledger.existing(ledger.another(new).id)
         entered = ledger.entity(
             called, type=of_type, aliases=names, metadata=metadata, evidence=cited, **said_by._asdict()
         )
@@ -82,7 +101,7 @@ def add_relation(
     said_by = checks.said_by(origin)
     named = _called(space, arguments.text(subject, "subject"))
     leads_to = None if object is None else _called(space, arguments.text(object, "object"))
-    types = (arguments.text(subject_type, "subject_type"), arguments.text(object_type, "object_type"))
+    types = (checks.entity_type(subject_type, "subject_type"), checks.entity_type(object_type, "object_type"))
     given = None if value is None else checks.value(value, arguments.optional_text(unit, "unit"), space.memory.settings)
     now = space.memory.clock()
     start, start_unit = periods.parse_optional(valid_from, now=now)
@@ -118,11 +137,32 @@ def end_relation(space: Space, relation: str, at: When | None, *, origin: Origin
     moment, unit = periods.parse("now" if at is None else at, now=space.memory.clock())
     also = _alike(space, which)
     with writing(space) as ledger:
+        _require_open(ledger, which, moment)
         for number in also:
             start = ledger.row(number).last.valid_from
             if start is None or start < to_millis(moment):
                 ledger.end(number, moment, unit=unit, by=by)
         return ledger.end(which, moment, unit=unit, by=by)
+
+
+def _require_open(ledger: Ledger, which: str, moment: datetime) -> None:
+    """Nothing, where it would end by this.
+
+    Raises:
+        InvalidPeriod: another one had ended it before.
+    """
+    row = ledger.row(which)
+    last = row.last
+    if not row.believed or last.reason != "succeeded" or last.cause is None:
+        return
+    if last.valid_to is None or last.valid_to >= to_millis(moment):
+        return
+    by = relations.by_numbers(ledger.connection, ledger.space, [last.cause])[last.cause]
+    raise InvalidPeriod(
+        f"Relation {row.id} had ended by then: relation {by.id}, {by}, took its place "
+        f"at {from_millis(last.valid_to).isoformat()}.",
+        way_out="Withdraw that relation first, if it is wrong.",
+    )
 
 
 def withdraw_relation(space: Space, relation: str, *, origin: Origin) -> Relation:
@@ -166,19 +206,21 @@ def _alike(space: Space, which: str) -> list[int]:
 
 
 def _called(space: Space, name: str) -> str:
-    """A name as it was given; of "my cat" the id of the one that is known to be the user's.
+    """A name as it was given; of "my cat" and "Anna's boss" the id of the one that is known to be theirs.
 
     Raises:
         UnknownEntity: none is known to be.
         AmbiguousEntity: several are.
     """
     what = naming.of_mine(name)
-    if what is None:
+    if what is None and not _OF_SOMEBODY.search(name):
         return name
     with answering(space) as answer:
         number = resolving.known(answer.view, name, at=to_millis(space.memory.clock()))
         if number is not None:
             return answer.view.entities[number].id
+    if what is None:
+        return name
     raise UnknownEntity(
         f"Nothing is known of {name[:80]!a}.",
         way_out=f"Ask what it is called and give that name; that the user has this {what[:40]!a} is a relation, too.",

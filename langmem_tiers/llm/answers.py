@@ -36,7 +36,8 @@ class Unclear:
 class Answer(Generic[T]):
     """The object asked for, or None with the `failure` and a `reason` that begins with it; and what it took.
 
-    Tokens are the provider's count, an estimate where it gives none.
+    Tokens are the provider's count, an estimate where it gives none. `raised` is the class of the error that it failed
+    by, empty where it is none.
     """
 
     value: T | None = None
@@ -45,6 +46,7 @@ class Answer(Generic[T]):
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    raised: str = ""
 
     @property
     def temporary(self) -> bool:

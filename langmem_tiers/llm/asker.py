@@ -147,12 +147,12 @@ class ModelAsker:
             self._model.breaker.works()
             return replace(answer, value=result)
         if result.failure in ("timeout", "error"):
-            self._model.breaker.failed(self._clock(), result.reason)
+            self._model.breaker.failed(self._clock(), result.reason, result.loggable)
         elif result.failure != "budget":
             self._model.breaker.works()
         # It may quote the model, and must be fit to be stored and printed.
         quoted = result.reason.encode("utf-8", "replace").decode()
-        return replace(answer, failure=result.failure, reason=f"{result.failure}: {quoted}")
+        return replace(answer, failure=result.failure, reason=f"{result.failure}: {quoted}", raised=result.raised)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -60,7 +60,9 @@ class Booking:
 
     def _taken(self, call: Call, outcome: Outcome) -> Usage:
         if isinstance(outcome, Reply):
-            return self._usage(0, outcome.input_tokens, outcome.output_tokens)
+            # No provider charges for more than it was asked for at most.
+            made = outcome.output_tokens if outcome.told else min(outcome.output_tokens, self._longest)
+            return self._usage(0, outcome.input_tokens, made)
         # A provider that answers with an error charges nothing; one that is still at work has read the prompt.
         return self._usage(1, 0 if outcome.answered else estimate(call.sent), 0)
 

@@ -36,8 +36,8 @@ class Breaker:
         """The last failure."""
         return self._reason
 
-    def failed(self, now: datetime, reason: str) -> None:
-        """Note a failure: one warning for those in a row."""
+    def failed(self, now: datetime, reason: str, loggable: str = "") -> None:
+        """Note a failure: one warning for those in a row, with the reason as it may be logged."""
         with self._lock:
             self._failures += 1
             self._reason = reason
@@ -46,7 +46,7 @@ class Breaker:
                 self._since, self._until = now, now + self._rest
                 self._rest = min(self._rest * 2, max(_LONGEST_REST, self._first_rest))
             rest = round(self._left(now))
-        say(log, level, "model_unavailable", work="without_model", rest=rest or None, reason=reason)
+        say(log, level, "model_unavailable", work="without_model", rest=rest or None, reason=loggable or reason)
 
     def works(self) -> None:
         """Note a success: the next failure is news again."""

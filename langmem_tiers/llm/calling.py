@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from langmem_tiers.llm.answers import Failure, Prompt
 from langmem_tiers.llm.runs import run_config
 from langmem_tiers.recall.tokens import estimate
+from langmem_tiers.telemetry.faults import loggable, status_of
 from langmem_tiers.telemetry.logs import without_quotes
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ _PAUSE = 1.0
 
 _CUT_OFF = frozenset({"length", "max_tokens"})
 _FILTERED = frozenset({"content_filter", "refusal", "safety"})
-_STATUS = re.compile(r"(?:status|code|http|error)\W{0,4}(?:code)?\W{0,4}([45]\d\d)\b", re.IGNORECASE)
 _BUSY = re.compile(
     r"rate.?limit|too many requests|overloaded|internal.?server|service.?unavailable|resource.?exhausted", re.IGNORECASE
 )
@@ -50,14 +50,17 @@ class Call:
         messages = [SystemMessage(self.prompt.system), HumanMessage(self.prompt.user)]
         try:
             return self._counted(_reply(self.model.invoke(messages, named)))
-        except BaseException as error:  # noqa: BLE001 - clients raise what they like; in this thread nobody interrupts
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - clients raise what they like
             reply = _unparsed(error)
             return _failed(error, self.prompt) if reply is None else self._counted(reply)
 
     def _counted(self, reply: Reply) -> Reply:
         """The reply with an estimate where the provider does not tell."""
         made = reply.output_tokens or estimate(reply.text + "".join(map(str, reply.objects)))
-        return replace(reply, input_tokens=reply.input_tokens or estimate(self.sent), output_tokens=made)
+        told = reply.output_tokens > 0
+        return replace(reply, input_tokens=reply.input_tokens or estimate(self.sent), output_tokens=made, told=told)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,6 +73,8 @@ class Reply:
     cut_off: bool = False
     input_tokens: int = 0
     output_tokens: int = 0
+    told: bool = False
+    """Whether the provider says how long it is; else that is an estimate."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,6 +83,7 @@ class Failed:
 
     `retry_after` says in how many seconds another attempt makes sense, None that none does at once; `unsupported` that
     the provider may have refused the form of the request; not `answered` that nobody waits any more for what it does.
+    `raised` is the class of the error behind it, `loggable` what a log may say of that: the reason may quote.
     """
 
     failure: Failure
@@ -85,6 +91,8 @@ class Failed:
     retry_after: float | None = None
     unsupported: bool = False
     answered: bool = True
+    raised: str = ""
+    loggable: str = ""
 
 
 def _reply(result: Any) -> Reply:
@@ -163,24 +171,16 @@ def _number(told: object) -> int:
 
 
 def _failed(error: BaseException, prompt: Prompt) -> Failed:
-    name, status = type(error).__name__, _status(error)
+    name, status = type(error).__name__, status_of(error)
     busy = status == 429 or (status or 0) in _AT_FAULT or bool(_BUSY.search(f"{name} {error}"))
     return Failed(
         failure="timeout" if "Timeout" in name else "error",
         reason=without_quotes(error, (prompt.user,), _MESSAGE),
         retry_after=_retry_after(error) if busy else None,
         unsupported=status in _UNSUPPORTED or isinstance(error, NotImplementedError | TypeError | ValueError),
+        raised=name,
+        loggable=loggable(error),
     )
-
-
-def _status(error: BaseException) -> int | None:
-    """The HTTP status behind an error, as far as it can be told."""
-    holders = (error, getattr(error, "response", None))
-    for told in (getattr(holder, name, None) for holder in holders for name in ("status_code", "status", "code")):
-        if isinstance(told, int) and 400 <= told < 600:
-            return told
-    found = _STATUS.search(str(error))
-    return int(found[1]) if found else None
 
 
 def _retry_after(error: BaseException) -> float:

@@ -106,7 +106,7 @@ def is_trivial(text: str, least: int = 3) -> bool:
     meaningful = meaningful_words(text)
     if len(meaningful) >= least:
         return False
-    return not _asks_about_oneself(text[:LOOKED_AT]) and (not meaningful or not _asks_or_names(text[:LOOKED_AT]))
+    return not asks_about_oneself(text[:LOOKED_AT]) and (not meaningful or not _asks_or_names(text[:LOOKED_AT]))
 
 
 def searchable(text: str) -> str:
@@ -134,7 +134,7 @@ def _undouble(base: str) -> str:
     return base[:-1] if len(base) > 3 and base[-1] == base[-2] and base[-1] not in "lsz" else base
 
 
-def _asks_about_oneself(text: str) -> bool:
+def asks_about_oneself(text: str) -> bool:
     """Questions such as "Who am I?" hold not one meaningful word, and ask for nothing but what is remembered."""
     said = words(text)
     asks = "?" in text or bool(said and said[0] in QUESTION_WORDS)

@@ -207,7 +207,8 @@ class Recall:
         before = Before(query_hash=self._query.content_hash, asked_again=asked_again.find(sources, ranked, self._query))
         if request.session is None and request.window is None:
             return before
-        call = {"session": request.session, "messages": request.window, "but": request.message_id}
+        told = None if request.window is None else [each for each in request.window if each not in request.bare]
+        call = {"session": request.session, "messages": told, "but": request.message_id}
         shown = receipts.shown_for(own.connection, own.key, **call)  # type: ignore[arg-type]
         window = None
         if request.window is not None:

@@ -6,6 +6,7 @@ called. "Where did I live in 2023" is after what held in 2023, anything else aft
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,18 +17,20 @@ from langmem_tiers.knowledge_graph import asked, kinship, naming, once, predicat
 from langmem_tiers.knowledge_graph.once import Told
 from langmem_tiers.knowledge_graph.view import FOREVER, Asked, GraphView, bounds, version_at
 from langmem_tiers.knowledge_graph.wording import date_words, period_words
-from langmem_tiers.palace.words import word_set, words
+from langmem_tiers.palace.words import asks_about_oneself, word_set, words
 from langmem_tiers.recall.signals.temporal import spans
+from langmem_tiers.settings import GraphSettings
 from langmem_tiers.storage import relations
 
 if TYPE_CHECKING:
-    from langmem_tiers.knowledge_graph.types import Match
+    from langmem_tiers.knowledge_graph.types import GraphEvidence, Match
     from langmem_tiers.recall.query import Query
     from langmem_tiers.recall.request import RecallRequest
     from langmem_tiers.recall.sources import Snapshot
     from langmem_tiers.storage.relations import RelationRow
 
 _DAY = 86_400_000
+_BUILT_IN = GraphSettings()
 # Of one entity so many relations are looked at, and of a message so many entities.
 _LOOKED_AT, _ENTITIES = 200, 8
 # A relation that accounts for less of a message says nothing to it.
@@ -39,13 +42,22 @@ _BEFORE |= {"was", "were", "did", "had"}
 _TIMES = {"last", "past", "previous", "year", "years", "month", "months", "week", "weeks", "day", "days", "ago", "back"}
 _TIMES |= {"spring", "summer", "autumn", "fall", "winter", "early", "late", "beginning", "start", "end", "mid", "then"}
 _TIMES |= word_set("january february march april may june july august september october november december today")
+# Words of a message that ends something, or sets it right; one that says it again is no end.
+_ENDS = re.compile(
+    r"\b(?:no longer|not|never|no|any ?more|left|quit|sold|died|dead|passed away|broke up|split up|separated|divorced"
+    r"|lost|former|ex|resigned|retired|fired|laid off|stopped|gave"
+    r"|actually|correction|wrong|mistaken?|forget|scratch|new"
+    r"|now|used to|moved|was|were)\b|n['’]t\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Related:
     """A relation that a message asks for, with the share of the message's words that it accounts for.
 
-    `answers` says that the message asks what held at a time, and this did.
+    `answers` says that the message asks what held at a time, and this did, or what holds of the user, where only one
+    can: a line then tells that it does, also where the message that it rests on is quoted.
     """
 
     row: RelationRow
@@ -64,7 +76,7 @@ def find(source: Snapshot, query: Query, request: RecallRequest, most: int) -> l
     search = _search(view, query, request)
     best = _once(view, sorted(search.hits(), key=lambda hit: (-hit[1], -hit[0])), search.known_at)[:most]
     rests = relations.evidence(source.connection, source.key, [each for one, _ in best for each in one.numbers])
-    wanted = search.wanted() if search.of_a_time else frozenset()
+    wanted = search.wanted()
     return [
         Related(
             row=one.row,
@@ -72,7 +84,7 @@ def find(source: Snapshot, query: Query, request: RecallRequest, most: int) -> l
             label=period_words(relations.period(one.version)),
             share=share,
             evidence=tuple(each.drawer for number in one.numbers for each in rests.get(number, ())),
-            answers=one.row.predicate in wanted,
+            answers=one.row.predicate in wanted and search.is_answered_by(one.row),
         )
         for one, share in best
     ]
@@ -134,6 +146,19 @@ class _Search:
     def wanted(self) -> frozenset[str]:
         """The predicates asked for; none where all may be meant."""
         return frozenset().union(*self.asked_for.values())
+
+    def is_answered_by(self, row: RelationRow) -> bool:
+        """Whether a relation that is asked for is what held at the time, or the one that holds of the user now."""
+        if self.of_a_time:
+            return True
+        of_now = all(period.first is not None for period in self.periods)
+        own = self.view.canonical(row.subject) == self.view.user()
+        return (
+            of_now
+            and own
+            and predicates.single_valued(row.predicate, _BUILT_IN)
+            and asks_about_oneself(self.query.text)
+        )
 
     def hits(self) -> Iterator[tuple[int, float]]:
         """Relations by number, with the share of the message that each accounts for; each once."""
@@ -206,12 +231,24 @@ def ended(source: Snapshot, numbers: Collection[int], at: int) -> dict[int, list
     view = source.graph.view(source.moment)
     found: dict[int, list[Ended]] = {}
     if view.relations and numbers:
-        for drawer, relation in relations.resting(source.connection, source.key, numbers):
+        resting = relations.resting(source.connection, source.key, numbers)
+        rests = relations.evidence(source.connection, source.key, {relation for _, relation in resting})
+        for drawer, relation in resting:
             row = view.relations.get(relation)
-            if row is not None and row.kind == "stated" and (until := _over(row, at)):
+            says_so = row is not None and _says_the_end(row, drawer, rests.get(relation, ()))
+            if row is not None and row.kind == "stated" and not says_so and (until := _over(row, at)):
                 target = _target(view, row)
                 found.setdefault(drawer, []).append(Ended(f"{_predicate(row)} {target}: {until}", target))
     return found
+
+
+def _says_the_end(row: RelationRow, drawer: int, rests: Sequence[GraphEvidence]) -> bool:
+    """Whether a drawer is what ended a relation, or took it back, rather than one that says it."""
+    version = version_at(row, None) or row.last
+    several = len({each.drawer for each in rests}) > 1
+    if version.reason not in {"ended", "withdrawn"} or not several or drawer != rests[-1].drawer:
+        return False
+    return any(_ENDS.search(each.quote) for each in rests if each.drawer == drawer)
 
 
 def text(source: Snapshot, relation_id: str) -> str:

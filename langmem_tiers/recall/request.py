@@ -14,6 +14,7 @@ class RecallRequest:
     """One recall.
 
     `window` are the ids of the messages that the model sees anyway; None means the session's last `window_turns`.
+    `bare` are those of them that it sees without what was recalled for them.
     `fade_days` is the half-life of preferences that were inferred.
     """
 
@@ -31,3 +32,4 @@ class RecallRequest:
     keep_receipt: bool
     settings: RecallSettings
     fade_days: float = DreamSettings().fade_days
+    bare: Collection[str] = ()

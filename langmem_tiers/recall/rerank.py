@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -41,9 +41,11 @@ Places = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Unclear:
-    """A reply that says no order, and why it does not."""
+    """A reply that says no order, and why it does not; `kind` is the class of the error behind it, else a word."""
 
     reason: str
+    kind: str = field(default="invalid", repr=False)
+    raised: bool = field(default=False, repr=False)
 
 
 @dataclass(kw_only=True, slots=True)

@@ -18,6 +18,7 @@ from langmem_tiers.recall.rerank_compressor import ByCompressor
 from langmem_tiers.recall.tokens import estimate
 from langmem_tiers.storage.usages import Usage
 from langmem_tiers.telemetry import figures, tracing
+from langmem_tiers.telemetry.faults import loggable
 from langmem_tiers.telemetry.logs import say, without_quotes
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class GuardedReranker:
         with tracing.step("ask") as span:
             outcome = self._attempt(question, passages, how, attempt)
             took = _taken(attempt, question, passages, failed=isinstance(outcome, Unclear))
-            figures.rerank(span, SOURCE, self.name, took, "error" if isinstance(outcome, Unclear) else None)
+            figures.rerank(span, SOURCE, self.name, took, *_fault(outcome))
         if isinstance(outcome, Unclear):
             return Reranked(reason=outcome.reason, usage=attempt.usage(), took=took)
         return Reranked(places=outcome, usage=attempt.usage(), took=took)
@@ -88,24 +89,26 @@ class GuardedReranker:
             outcome = running.result() if finished(running, how.timeout_seconds) else None
         except Exception as error:  # noqa: BLE001 - each provider's client raises what it likes, with no common base
             sent = (question.text, *(passage.text for passage in passages))
-            return self._failed(without_quotes(error, sent, _MESSAGE))
+            kind = type(error).__name__
+            return self._failed(Unclear(without_quotes(error, sent, _MESSAGE), kind, raised=True), loggable(error))
         if outcome is None:
             attempt.given_up = True
-            return self._failed(f"timed out after {how.timeout_seconds:g} s")
+            told = f"timed out after {how.timeout_seconds:g} s"
+            return self._failed(Unclear(told, "timeout"), told)
         self._works()
         return Unclear(f"reply not understood: {outcome.reason}") if isinstance(outcome, Unclear) else outcome
 
-    def _failed(self, reason: str) -> Unclear:
-        """Note a failure: one warning, and a longer pause each time."""
+    def _failed(self, fault: Unclear, told: str) -> Unclear:
+        """Note a failure: one warning that says what may be logged of it, and a longer pause each time."""
         with self._lock:
             if monotonic() >= self._again_at:  # else one that was asked at the same time has failed first
                 self._again_at = monotonic() + self._pause
                 self._pause = min(self._pause * 2, _LONGEST_PAUSE)
             level = logging.DEBUG if self._warned else logging.WARNING
             self._warned = True
-            self._reason = reason
-        say(log, level, "reranker_unavailable", recall="fused_order", model=self.name, reason=reason)
-        return Unclear(reason)
+            self._reason = fault.reason
+        say(log, level, "reranker_unavailable", recall="fused_order", model=self.name, reason=told)
+        return fault
 
     def _works(self) -> None:
         """Note a success: the next failure is news again."""
@@ -130,6 +133,10 @@ def guarded(reranker: BaseDocumentCompressor | BaseChatModel | None) -> GuardedR
     raise InvalidSettings(
         f"{reranker!r} is no reranker.", way_out="Give a LangChain document compressor or chat model, or None."
     )
+
+
+def _fault(outcome: Places | Unclear) -> tuple[str | None, bool]:
+    return (outcome.kind, outcome.raised) if isinstance(outcome, Unclear) else (None, False)
 
 
 def _taken(attempt: Attempt, question: Question, passages: Sequence[Passage], *, failed: bool) -> Usage:

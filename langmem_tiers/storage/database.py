@@ -14,6 +14,7 @@ from sqlalchemy.engine import URL
 
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage.errors_border import translated
+from langmem_tiers.storage.folder import gone
 from langmem_tiers.storage.schema import HERE
 
 # Marks the file as ours, so that a stranger's database is never migrated: "LMTi" in ASCII.
@@ -33,11 +34,13 @@ class Database:
         self.space = HERE
         self._settings = settings
         self._engine = _engine(path, settings)
+        self._file: tuple[int, int] | None = None
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection that sees one moment of the records."""
         with translated(self.path), self._engine.connect() as connection, connection.begin():
+            self._require_there()
             yield connection
 
     @contextmanager
@@ -49,11 +52,25 @@ class Database:
 
         Raises:
             DatabaseLocked, DiskFull, FolderNotWritable, DatabaseDamaged: nothing was written.
+            StorageError: the file was deleted or replaced since it was opened.
         """
         with translated(self.path), self._engine.connect() as any_connection:
             connection = any_connection.execution_options(immediate=True)
             with self._synchronous(connection, durable=durable), connection.begin():
                 yield connection
+                self._require_there()
+
+    def _require_there(self) -> None:
+        """Refuse to go on with a file that was deleted: open connections would still read and write it, for nobody."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            raise gone(self.path.parent) from None
+        file = (found.st_dev, found.st_ino)
+        if self._file is None:
+            self._file = file
+        elif file != self._file:
+            raise gone(self.path.parent)
 
     @contextmanager
     def _synchronous(self, connection: Connection, *, durable: bool) -> Iterator[None]:

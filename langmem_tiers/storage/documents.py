@@ -10,10 +10,11 @@ from sqlalchemy import Connection, LargeBinary, delete, func, select
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.clock import from_millis
+from langmem_tiers.content import content_hash
 from langmem_tiers.documents import form
 from langmem_tiers.documents.paths import is_markdown
 from langmem_tiers.documents.types import Document, DocumentSummary
-from langmem_tiers.storage import change_log, notes
+from langmem_tiers.storage import change_log, notes, tombstones
 from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.storage.schema import documents
 from langmem_tiers.types import Origin
@@ -37,6 +38,7 @@ def read(connection: Connection, space: str, path: str) -> Document | None:
 
 def put(connection: Connection, space: str, new: NewDocument, at: int) -> Document:
     """Let a document be this from now on; its pieces are found at once by their words."""
+    tombstones.lift(connection, space, "document", {content_hash(new.path)})
     # The log never goes back: no version comes twice, not even where a document is deleted and written again.
     version = change_log.head(connection, space) + 1
     change_log.append(connection, space, "document.changed", version, at=at)
@@ -51,10 +53,16 @@ def put(connection: Connection, space: str, new: NewDocument, at: int) -> Docume
 
 
 def drop(connection: Connection, space: str, path: str, at: int) -> None:
-    """Take a document away, with its pieces, their words and vectors."""
+    """Take a document away, with its pieces, their words and vectors; its tombstone keeps imports from its path."""
+    tombstones.put(connection, space, "document", {content_hash(path)}, at)
     connection.execute(delete(documents).where(documents.c.space == space, documents.c.path == path))
     change_log.append(connection, space, "document.changed", change_log.head(connection, space) + 1, at=at)
     notes.forget_vectors(connection, space, notes.drop(connection, space, "document", path, at))
+
+
+def was_deleted(connection: Connection, space: str, path: str) -> bool:
+    """Whether the document that was under a path was deleted, and none written there since."""
+    return bool(tombstones.among(connection, space, "document", {content_hash(path)}))
 
 
 def summaries(connection: Connection, space: str, prefix: str) -> list[DocumentSummary]:

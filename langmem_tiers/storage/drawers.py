@@ -75,6 +75,31 @@ def known_turns(
     return known
 
 
+class Standing(NamedTuple):
+    """A turn of a session as it stands now."""
+
+    drawer: int
+    role: str
+    content_hash: bytes
+    message_id: str
+
+
+def standing(
+    connection: Connection, space: str, session: str, *, since: int | None = None, most: int | None = None
+) -> list[Standing]:
+    """The turns that stand in a session, oldest first: the last `most`, or those from the drawer `since` on."""
+    wanted = (
+        select(drawers.c.number, drawers.c.role, drawers.c.content_hash, turns.c.message_id)
+        .select_from(turns.join(drawers, and_(drawers.c.space == turns.c.space, drawers.c.number == turns.c.drawer)))
+        .where(turns.c.space == space, turns.c.session == session, drawers.c.superseded_by.is_(None))
+        .order_by(drawers.c.number.desc())
+        .limit(most)
+    )
+    if since is not None:
+        wanted = wanted.where(turns.c.drawer >= since)
+    return [Standing(*row) for row in connection.execute(wanted)][::-1]
+
+
 def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
     return (ids[start : start + _IDS_AT_ONCE] for start in range(0, len(ids), _IDS_AT_ONCE))
 

@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 from uuid import uuid4
 
-from langmem_tiers.errors import DatabaseDamaged, NewerSchema, NotAMemoryFolder
+from langmem_tiers.errors import DatabaseDamaged, NewerSchema, NotAMemoryFolder, StorageError
 from langmem_tiers.naming import folder_name
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.telemetry.logs import say
@@ -48,10 +48,13 @@ def space_folder(memory: Path, name: str) -> Path:
     """The folder of a space, made if it is new.
 
     Raises:
+        StorageError: the memory's folder is gone; nothing is written into another one that stands in its place.
         DatabaseDamaged: the space was there before, and its database is gone.
     """
     folder = memory / "spaces" / folder_name(name)
     with translated(folder):
+        if not (memory / _MARK).exists():
+            raise gone(memory)
         folder.mkdir(parents=True, exist_ok=True)
         database = folder / DATABASE
         lost = (folder / _SPACE_MARK).exists() and not (database.exists() and database.stat().st_size)
@@ -69,6 +72,14 @@ def mark_space(folder: Path, name: str) -> None:
         mark = folder / _SPACE_MARK
         if not mark.exists() or _name_in(mark) is None:
             _write_mark(mark, {"space": name})
+
+
+def gone(folder: Path) -> StorageError:
+    """The error for an open memory whose files were deleted, or replaced by others."""
+    return StorageError(
+        f"The folder {folder} is gone, or is not the one that was opened.",
+        way_out="Nothing was stored. Put it back, or name another one, and open the memory again.",
+    )
 
 
 def has_space(memory: Path, name: str) -> bool:

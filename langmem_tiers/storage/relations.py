@@ -237,6 +237,22 @@ def group(connection: Connection, space: str, subjects: Collection[int], predica
     return _last(connection, _group(), {"space": space, "subjects": list(subjects), "predicate": predicate})
 
 
+def touching(connection: Connection, space: str, members: Collection[int], predicate: str) -> list[RelationRow]:
+    """The stated relations by a predicate from or to one of these entities, each with its last version only."""
+    at_end = or_(relations.c.subject.in_(members), relations.c.object.in_(members))
+    return _with_last(connection, space, (at_end, relations.c.predicate == predicate, relations.c.kind == "stated"))
+
+
+def stays(connection: Connection, space: str, numbers: Collection[int]) -> frozenset[int]:
+    """Those of some relations that were told of with their end from the first."""
+    found: set[int] = set()
+    for some in batches(numbers):
+        first = (relation_versions.c.version == 1, relation_versions.c.stated_to.is_not(None))
+        these = (relation_versions.c.space == space, relation_versions.c.relation.in_(some), *first)
+        found.update(connection.execute(select(relation_versions.c.relation).where(*these)).scalars())
+    return frozenset(found)
+
+
 def to_objects(
     connection: Connection,
     space: str,
@@ -266,12 +282,14 @@ def with_last(connection: Connection, space: str, numbers: Collection[int]) -> l
 
 
 def groups_of(connection: Connection, space: str, members: Collection[int]) -> set[tuple[int, str]]:
-    """Subject and predicate of all stated relations that lead from or to one of these entities."""
+    """Both ends, each with the predicate, of all stated relations that lead from or to one of these entities."""
     found: set[tuple[int, str]] = set()
-    wanted = select(relations.c.subject, relations.c.predicate).distinct()
+    wanted = select(relations.c.subject, relations.c.object, relations.c.predicate).distinct()
     for column in (relations.c.subject, relations.c.object):
         these = (relations.c.space == space, column.in_(members), relations.c.kind == "stated")
-        found.update((row.subject, row.predicate) for row in connection.execute(wanted.where(*these)))
+        for row in connection.execute(wanted.where(*these)):
+            ends = (row.subject,) if row.object is None else (row.subject, row.object)
+            found.update((end, row.predicate) for end in ends)
     return found
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from langmem_tiers.knowledge_graph.projection import GraphProjection
-from langmem_tiers.settings import StorageSettings
+from langmem_tiers.settings import GraphSettings, StorageSettings
 from langmem_tiers.storage.chroma_index import ChromaIndex
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.drawer_columns import DrawerColumns
@@ -22,7 +22,9 @@ from langmem_tiers.storage.vector_search import VectorSearch
 class SpaceStore:
     """Everything that is open of a space; `close` lets go of files, threads and projections."""
 
-    def __init__(self, memory: Path, name: str, settings: StorageSettings, *, model: str | None) -> None:
+    def __init__(
+        self, memory: Path, name: str, settings: StorageSettings, *, model: str | None, graph: GraphSettings
+    ) -> None:
         self.name = name
         self.folder = space_folder(memory, name)
         self.database = Database(self.folder / DATABASE, settings)
@@ -38,7 +40,7 @@ class SpaceStore:
         self.words = Postings(self.key)
         self.columns = DrawerColumns(self.key)
         self.notes = NoteSearch(self.key, model)
-        self.graph = GraphProjection(self.folder, self.database)
+        self.graph = GraphProjection(self.folder, self.database, graph)
 
     def reading(self) -> AbstractContextManager[Connection]:
         """A snapshot of the records."""

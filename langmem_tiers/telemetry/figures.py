@@ -97,13 +97,15 @@ def question(span: Noting, source: str, model: str, answer: Answer[Any], *, prov
     """Tell what came of a question to the memory's model."""
     about = {"gen_ai.provider.name": provider, "gen_ai.output.type": "json", "gen_ai.request.max_tokens": longest}
     span.note({**about, f"{SCOPE}.calls": answer.calls})
-    _of_question(span, source, model, answer.input_tokens, answer.output_tokens, answer.failure)
+    _of_question(span, source, model, answer.input_tokens, answer.output_tokens)
+    _of_fault(span, answer.raised or answer.failure, raised=bool(answer.raised))
 
 
-def rerank(span: Noting, source: str, model: str, took: Usage, failure: str | None) -> None:
-    """Tell what came of a question to a reranker."""
+def rerank(span: Noting, source: str, model: str, took: Usage, failure: str | None, raised: bool) -> None:
+    """Tell what came of a question to a reranker; a failure is a word, or the class of an error that was raised."""
     span.note({f"{SCOPE}.calls": took.calls})
-    _of_question(span, source, model, took.input_tokens, took.output_tokens, failure)
+    _of_question(span, source, model, took.input_tokens, took.output_tokens)
+    _of_fault(span, failure, raised=raised)
 
 
 def embedding(span: Noting, model: str, texts: int, dimension: int | None = None) -> None:
@@ -126,12 +128,15 @@ def provider_of(model: object) -> str:
     return _PROVIDERS.get(package, package)
 
 
-def _of_question(span: Noting, source: str, model: str, given: int, made: int, failure: str | None) -> None:
+def _of_question(span: Noting, source: str, model: str, given: int, made: int) -> None:
     about = {"gen_ai.operation.name": "chat", "gen_ai.request.model": model, f"{SCOPE}.source": source}
     span.note({**about, **_tokens(given, made)})
     metrics.asked(source, model, given, made)
+
+
+def _of_fault(span: Noting, failure: str | None, *, raised: bool) -> None:
     if failure:
-        span.failed(failure)
+        span.failed(failure, raised=raised)
         metrics.failed("ask", failure)
 
 

@@ -58,11 +58,18 @@ class Noting:
         if self._span is not None and self._span.is_recording():
             self._span.set_attributes({name: value for name, value in attributes.items() if value is not None})
 
-    def failed(self, kind: str) -> None:
-        """Mark the step as failed. By the kind of the fault alone: its message may quote what was said."""
+    def failed(self, kind: str, *, raised: bool = False) -> None:
+        """Mark the step as failed, by the kind of the fault alone: its message may quote what was said.
+
+        Args:
+            kind: The class of an error, or a word for what else went wrong.
+            raised: Whether it is the class of an error.
+        """
         if self._span is not None and self._span.is_recording():
             from opentelemetry.trace import Status, StatusCode
 
+            if raised:
+                self._span.add_event("exception", {"exception.type": kind})
             self._span.set_attribute("error.type", kind)
             self._span.set_status(Status(StatusCode.ERROR, kind))
 
@@ -116,8 +123,7 @@ def _spanned(name: str, space: str | None) -> Iterator[Noting]:
         try:
             yield noting
         except Exception as error:
-            span.add_event("exception", {"exception.type": type(error).__name__})
-            noting.failed(type(error).__name__)
+            noting.failed(type(error).__name__, raised=True)
             _counted(name, error)
             raise
 

@@ -13,6 +13,7 @@ from langmem_tiers.transfer.records import ImportedRole
 _LATEST = 1e11
 _UNITS = (1, 1_000, 1_000_000)
 _NUMERIC = re.compile(r"-?\d{9,}(\.\d+)?|-?\d+\.\d+")
+_LONE = re.compile("[\ud800-\udfff]")
 _ROLES: Mapping[str, ImportedRole] = {"user": "user", "assistant": "assistant"}
 
 
@@ -31,7 +32,7 @@ def sequence(value: object, what: str) -> list[object]:
 
 
 def text(entry: Mapping[str, object], name: str) -> str:
-    """The text under `name`, which must be there, not blank, and storable."""
+    """The text under `name`, which must be there, not blank, and without NUL; lone surrogates are replaced."""
     if name not in entry:
         raise Malformed(f"'{name}' is missing")
     value = entry[name]
@@ -45,6 +46,18 @@ def text(entry: Mapping[str, object], name: str) -> str:
 def optional_text(entry: Mapping[str, object], name: str) -> str | None:
     """The text under `name`; None where it is missing or null."""
     return None if entry.get(name) is None else text(entry, name)
+
+
+def user(value: object, name: str) -> str | None:
+    """Whose something is: a text or a whole number, as it is; None where nobody is named."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value.strip():
+        return None
+    # Repaired, the ids of two users could become one.
+    if _LONE.search(value) or "\0" in value:
+        raise Malformed(f"'{name}' holds a lone surrogate or a NUL character")
+    return value
 
 
 def role(entry: Mapping[str, object]) -> ImportedRole:
@@ -83,6 +96,21 @@ def when(value: object, name: str) -> datetime | None:
         raise Malformed(f"'{name}' is no time: {str(value)[:40]!r}") from error
 
 
+class Times:
+    """The times of one record: those that can not be read are left out and counted."""
+
+    def __init__(self) -> None:
+        self.unreadable = 0
+
+    def of(self, value: object, name: str) -> datetime | None:
+        """The moment, as `when` reads it; None where it can not be read."""
+        try:
+            return when(value, name)
+        except Malformed:
+            self.unreadable += 1
+            return None
+
+
 def some_text(entry: Mapping[str, object], *names: str) -> str | None:
     """The first text under one of these names that is not blank; None where there is none that can be stored."""
     for name in names:
@@ -103,13 +131,9 @@ def as_utc(moment: datetime) -> datetime:
 
 
 def _storable(value: str, name: str) -> str:
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise Malformed(f"'{name}' holds a lone surrogate at character {error.start + 1}") from error
     if "\0" in value:
         raise Malformed(f"'{name}' holds a NUL character")
-    return value
+    return _LONE.sub("\N{REPLACEMENT CHARACTER}", value)
 
 
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}

@@ -51,4 +51,4 @@ def _of_lines(stream: IO[bytes]) -> Iterator[tuple[int, object | LineProblem]]:
         try:
             yield number, parse(decoded(line, _LINE_BYTES))
         except Malformed as error:
-            yield number, LineProblem(line=number, reason=str(error))
+            yield number, LineProblem(line=number, reason=str(error), unit="line")

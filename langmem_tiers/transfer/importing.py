@@ -23,16 +23,14 @@ from langmem_tiers.transfer.records import (
     Record,
 )
 from langmem_tiers.transfer.spaces import Keepable, SpaceOf
-from langmem_tiers.transfer.storing import Kept, Storing, is_long
+from langmem_tiers.transfer.storing import Kept, Looking, Storing
 from langmem_tiers.types import RejectedTurn, TrackReport
 
 if TYPE_CHECKING:
     from langchain_core.messages import AnyMessage
 
-    from langmem_tiers.settings import Settings
-
-# Facts that are not stored for a reason that is nobody's fault.
-_NOT_KEPT = {"deleted": "facts that were deleted here", "expired": "facts that hold no longer"}
+# Facts and documents that are not stored for a reason that is nobody's fault.
+_NOT_KEPT = {"deleted": "{kind} that were deleted here", "expired": "{kind} that hold no longer"}
 
 
 class Track(Protocol):
@@ -146,24 +144,25 @@ def import_records(
     return tally.report()
 
 
-def survey(source: Iterable[Record], *, space: SpaceOf, settings: Settings) -> ImportReport:
-    """What an import would read and where it would go; nothing is opened or stored.
+def survey(source: Iterable[Record], *, space: SpaceOf, looking: Looking) -> ImportReport:
+    """What an import would read and where it would go, without what it would leave behind; nothing is stored.
 
     Raises:
         MissingUser, UnreadableFile: as for `import_records`.
     """
     tally = _Tally()
     for record in source:
-        _take(record, tally, space, _Surveying(settings))
+        _take(record, tally, space, looking)
     return tally.report()
 
 
-def _take(record: Record, tally: _Tally, space: SpaceOf, storing: Storing | _Surveying) -> None:
+def _take(record: Record, tally: _Tally, space: SpaceOf, storing: Storing | Looking) -> None:
     if isinstance(record, LineProblem):
         tally.problems.append(record)
     elif isinstance(record, LeftBehind):
         tally.left_behind[record.what] += record.count
     else:
+        tally.note_times(record)
         try:
             where = space(record)
         except InvalidSpace as error:
@@ -172,29 +171,13 @@ def _take(record: Record, tally: _Tally, space: SpaceOf, storing: Storing | _Sur
         _keep(record, tally, where, storing)
 
 
-def _keep(record: Keepable, tally: _Tally, where: str, storing: Storing | _Surveying) -> None:
+def _keep(record: Keepable, tally: _Tally, where: str, storing: Storing | Looking) -> None:
     if isinstance(record, ImportedSession):
         tally.add(where, record, storing.session(record, where))
     elif isinstance(record, ImportedFact):
         tally.keep(record.fact_id, storing.fact(record, where))
     else:
         tally.keep(record.path, storing.document(record, where))
-
-
-class _Surveying:
-    """Stands in for `Storing` where nothing is to be stored."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
-    def session(self, session: ImportedSession, _: str) -> TrackReport:
-        return TrackReport(session=session.session)
-
-    def fact(self, fact: ImportedFact, _: str) -> Kept:
-        return Kept(became="unknown", as_document=is_long(fact, self._settings))
-
-    def document(self, _: ImportedDocument, __: str) -> Kept:
-        return Kept(became="unknown", as_document=True)
 
 
 def as_messages(session: ImportedSession) -> list[AnyMessage]:
@@ -228,6 +211,13 @@ class _Tally:
         self.counts["known"] += tracked.known
         self.rejected.extend(tracked.rejected)
 
+    def note_times(self, record: Keepable) -> None:
+        """Count the dates that can not be read; what they date is kept."""
+        dated = record.messages if isinstance(record, ImportedSession) else (record,)
+        unreadable = sum(each.unreadable_times for each in dated if not isinstance(each, ImportedDocument))
+        if unreadable:
+            self.left_behind["dates that can not be read"] += unreadable
+
     def keep(self, name: str, kept: Kept) -> None:
         kind = "documents" if kept.as_document else "entries"
         self.counts[kind] += 1
@@ -235,7 +225,7 @@ class _Tally:
         if kept.became == "refused":
             self.refused.append(Refusal(what=_shown(name), reason=kept.reason))
         elif kept.became in _NOT_KEPT:
-            self.left_behind[_NOT_KEPT[kept.became]] += 1
+            self.left_behind[_NOT_KEPT[kept.became].format(kind="documents" if kept.as_document else "facts")] += 1
 
     def refuse(self, record: Keepable, reason: str) -> None:
         """A record that belongs nowhere."""

@@ -23,7 +23,7 @@ def parse(text: str) -> object:
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        raise Malformed(f"not JSON: {error.msg} at column {error.colno}") from error
+        raise Malformed(f"not JSON: {_told(error)} at column {error.colno}") from error
     except RecursionError as error:
         raise Malformed("not usable JSON: nested too deeply") from error
     except Malformed:
@@ -85,7 +85,7 @@ class _Window:
             except json.JSONDecodeError as error:
                 # Cut off in the middle, perhaps: only the end of the text can tell.
                 if len(self._held) - self._at > _LARGEST_ELEMENT or not self._grow():
-                    self._fail(error.msg)
+                    self._fail(_told(error))
             except RecursionError:
                 self._fail("nested too deeply")
             else:
@@ -99,6 +99,11 @@ class _Window:
 
     def _fail(self, reason: str) -> NoReturn:
         raise Malformed(f"{reason} at character {self._passed + self._at + 1}")
+
+
+def _told(error: json.JSONDecodeError) -> str:
+    """What is wrong, without the "at" that some messages end with."""
+    return error.msg.removesuffix(" at").removesuffix(" starting")
 
 
 def _refuse_constant(name: str) -> NoReturn:

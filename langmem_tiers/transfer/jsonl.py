@@ -37,7 +37,7 @@ def _messages(path: Path) -> Iterator[ImportedMessage | LineProblem]:
             try:
                 yield _message(line, names)
             except Malformed as error:
-                yield LineProblem(line=number, reason=str(error))
+                yield LineProblem(line=number, reason=str(error), unit="line")
 
 
 def _message(line: bytes | None, names: Names) -> ImportedMessage:

@@ -15,7 +15,8 @@ class ImportedMessage:
     """One message as a file tells it.
 
     `at` is aware and in UTC (a date without a zone is taken as UTC), None where the file gives no date.
-    `message_id` is the same each time the file is read, which makes importing it twice harmless.
+    `message_id` is the same each time the file is read, which makes importing it twice harmless. `unreadable_times` is
+    how many dates it gives that can not be read.
     """
 
     session: str
@@ -24,6 +25,7 @@ class ImportedMessage:
     at: datetime | None
     speaker: str | None
     message_id: str
+    unreadable_times: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,7 +49,8 @@ class ImportedFact:
     """Something that another memory remembered, as it says it.
 
     `source` names that memory, and `fact_id` the fact in it: the same each time it is read. Category, tags and
-    `metadata` are as they came; what can not be kept of them is left out when they are stored.
+    `metadata` are as they came; what can not be kept of them is left out when they are stored. `unreadable_times`
+    counts the dates the file gives of it that can not be read.
     """
 
     source: str
@@ -60,6 +63,7 @@ class ImportedFact:
     updated_at: datetime | None = None
     expires_at: datetime | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
+    unreadable_times: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,11 +88,12 @@ class LeftBehind:
 class LineProblem:
     """Something in the file that was skipped, and why.
 
-    `line` is the line of a JSONL file; elsewhere it is the position of the entry. Both count from 1.
+    `line` is a line of the file, or the position of a record in it, as `unit` says. Both count from 1.
     """
 
     line: int
     reason: str
+    unit: Literal["line", "record"] = "record"
 
 
 Entry = ImportedSession | LineProblem

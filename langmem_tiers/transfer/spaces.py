@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from uuid import UUID
 
 from langmem_tiers.errors import InvalidSpace, MissingUser
 from langmem_tiers.naming import user_space
@@ -31,7 +32,7 @@ class Spaces:
         MissingUser: no user was given, and the format names none.
     """
 
-    def __init__(self, format: str, user: str | None, *, own_spaces: bool | None = None) -> None:
+    def __init__(self, format: str, user: str | int | UUID | None, *, own_spaces: bool | None = None) -> None:
         self._format = format
         self._own = format in OWN_SPACES and (user is None if own_spaces is None else own_spaces)
         self._only = None if user is None or self._own else user_space(user)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from langmem_tiers.clock import Clock
 from langmem_tiers.errors import IdentityFull, MemoryTiersError, StorageError, TextChanged
+from langmem_tiers.storage import documents
+from langmem_tiers.storage.folder import has_space
 from langmem_tiers.transfer import naming
 from langmem_tiers.transfer.readers.values import digest
 from langmem_tiers.transfer.records import ImportedDocument, ImportedFact, ImportedMessage, ImportedSession
 from langmem_tiers.types import TrackReport, Turn
 
 if TYPE_CHECKING:
+    from langmem_tiers.knowledge.imported import Foreign
     from langmem_tiers.memory import Memory
     from langmem_tiers.settings import Settings
 
@@ -52,11 +57,10 @@ class Storing:
         Raises:
             StorageError: it was not stored.
         """
-        if fact.expires_at is not None and fact.expires_at <= self._memory.clock():
+        if _is_over(fact, self._memory.clock()):
             return Kept(became="expired", as_document=False)
         if is_long(fact, self._memory.settings):
-            path = naming.document_path(fact.source, "long", digest(fact.fact_id))
-            return self.document(ImportedDocument(path=path, text=fact.content), space)
+            return self.document(_as_document(fact), space)
         try:
             return Kept(became=self._entry(fact, space), as_document=False)
         except StorageError:
@@ -77,6 +81,8 @@ class Storing:
         text = self._masked(document.text)
         try:
             became: Became = "known" if held.documents.read(document.path) else "stored"
+            if became == "stored" and self.deleted(document, space):
+                became = "deleted"
             if became == "stored":
                 held.documents.write(document.path, text, version=0, origin="import")
         except StorageError:
@@ -87,6 +93,21 @@ class Storing:
             self._introduce(text, space)
         return Kept(became=became, as_document=True)
 
+    def knows(self, space: str) -> bool:
+        """Whether there is anything in a space yet."""
+        return has_space(self._memory.path, space)
+
+    def deleted(self, record: ImportedFact | ImportedDocument, space: str) -> bool:
+        """Whether a fact or a document was deleted here, and is not here again."""
+        from langmem_tiers.documents import making
+        from langmem_tiers.knowledge.imported import was_deleted
+
+        if isinstance(record, ImportedFact):
+            return was_deleted(self._memory.space(space), self._foreign(record))
+        with self._memory.use(space) as store, store.reading() as connection:
+            path = making.path(record.path, self._memory.settings)
+            return documents.was_deleted(connection, store.key, path)
+
     def _introduce(self, text: str, space: str) -> None:
         """Let a text be the identity of a space that never had one, if there is room for it."""
         try:
@@ -95,14 +116,20 @@ class Storing:
             return  # it stands in the document
 
     def _entry(self, fact: ImportedFact, space: str) -> Became:
-        from langmem_tiers.knowledge.imported import Foreign, take_in
+        from langmem_tiers.knowledge.imported import take_in
+
+        became = take_in(self._memory.space(space), self._foreign(fact))
+        return became if became in ("known", "deleted") else "stored"
+
+    def _foreign(self, fact: ImportedFact) -> Foreign:
+        from langmem_tiers.knowledge.imported import Foreign
 
         about = {"imported_from": fact.source, **fact.metadata}
         told = self._masked(fact.category or "")
         category = naming.category(told)
         # A category in a script that categories can not be in is still something to find the entry by.
         tags = fact.tags if category or not told else (told, *fact.tags)
-        foreign = Foreign(
+        return Foreign(
             key=f"{fact.source}\0{fact.fact_id}",
             content=self._masked(fact.content),
             category=category,
@@ -112,8 +139,6 @@ class Storing:
             updated_at=fact.updated_at,
             expires_at=fact.expires_at,
         )
-        became = take_in(self._memory.space(space), foreign)
-        return became if became in ("known", "deleted") else "stored"
 
     def _masked(self, text: str) -> str:
         """The text, its secrets masked also where they are refused: nobody is here to say it again without them."""
@@ -126,6 +151,52 @@ class Storing:
 
         masked = about if self._memory.settings.privacy.derived == "keep" else values.mask(about)
         return masked if len(str(masked)) <= _LONGEST_METADATA else {"imported_from": about["imported_from"]}
+
+
+class Looking:
+    """Stands in for `Storing` where nothing is to be stored: says what would be left behind, as far as it can.
+
+    `storing` is for a memory that is there; without one nothing was deleted yet.
+    """
+
+    def __init__(self, settings: Settings, clock: Clock, storing: Storing | None = None) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._storing = storing
+
+    def session(self, session: ImportedSession, _: str) -> TrackReport:
+        """Nothing is known of a session."""
+        return TrackReport(session=session.session)
+
+    def fact(self, fact: ImportedFact, space: str) -> Kept:
+        """Whether a fact holds no longer, or was deleted."""
+        if _is_over(fact, self._clock()):
+            return Kept(became="expired", as_document=False)
+        if is_long(fact, self._settings):
+            return self.document(_as_document(fact), space)
+        return Kept(became=self._became(fact, space), as_document=False)
+
+    def document(self, document: ImportedDocument, space: str) -> Kept:
+        """Whether a document was deleted."""
+        return Kept(became=self._became(document, space), as_document=True)
+
+    def _became(self, record: ImportedFact | ImportedDocument, space: str) -> Became:
+        try:
+            deleted = self._storing is not None and self._storing.knows(space) and self._storing.deleted(record, space)
+        except StorageError:
+            raise
+        except MemoryTiersError:
+            return "unknown"  # it will be refused
+        return "deleted" if deleted else "unknown"
+
+
+def _is_over(fact: ImportedFact, now: datetime) -> bool:
+    return fact.expires_at is not None and fact.expires_at <= now
+
+
+def _as_document(fact: ImportedFact) -> ImportedDocument:
+    path = naming.document_path(fact.source, "long", digest(fact.fact_id))
+    return ImportedDocument(path=path, text=fact.content)
 
 
 def is_long(fact: ImportedFact, settings: Settings) -> bool:

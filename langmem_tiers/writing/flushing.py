@@ -113,7 +113,7 @@ def flush(
     Raises:
         StorageError: what was acknowledged stays; flushing again goes on from there.
     """
-    tracked = space.track(turns, session=session, project=project, agent=agent)
+    tracked = space.track(turns, session=session, project=project, agent=agent, history=True)
     memory = space.memory
     with memory.use(space.name) as store, _lock(store) as ours:
         report = _Flush.of(memory, store, tracked).run() if ours else FlushReport(tracked=tracked, skipped=_BUSY)

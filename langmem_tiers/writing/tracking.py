@@ -15,26 +15,33 @@ from langmem_tiers.palace.wings import KnownWing, decide_wing
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import change_log, closets, drawers, keyword, rooms
 from langmem_tiers.storage.database import Database
-from langmem_tiers.storage.drawers import NewDrawer
+from langmem_tiers.storage.drawers import NewDrawer, Version
 from langmem_tiers.storage.rooms import Room
 from langmem_tiers.types import RejectedTurn, TrackReport, Turn
-from langmem_tiers.writing import wording
+from langmem_tiers.writing import resending, wording
 from langmem_tiers.writing.indexing import keyword_row
+from langmem_tiers.writing.resending import Said
 from langmem_tiers.writing.wording import Wording
 
 # Sessions that nobody named are called this and the millisecond they began; see `_unnamed_session`.
 UNNAMED = "unnamed-"
 # Drawers one change of the log covers at most, so that background passes commit in small steps.
 _DRAWERS_A_CHANGE = 128
+# How many replies a session may hold that a client does not send again, and still have its history recognised.
+_REPLIES_BESIDE = 50
 
 
 @dataclass(frozen=True, kw_only=True)
 class Conversation:
-    """Where turns belong: the session (None: the current unnamed one), and what it is about if that is known."""
+    """Where turns belong: the session (None: the current unnamed one), and what it is about if that is known.
+
+    A `history` is a conversation as its host holds it, whose ids may be new each time.
+    """
 
     session: str | None
     project: str | None = None
     agent: str | None = None
+    history: bool = False
 
 
 def track(
@@ -63,6 +70,15 @@ def track(
     with database.writing() as connection:
         intake = _Intake(connection, database.space, conversation, to_millis(now), settings)
         return intake.take(accepted, rejected, prepared)
+
+
+def stored_as(
+    database: Database, turns: Sequence[Turn], conversation: Conversation, *, settings: Settings, now: datetime
+) -> dict[str, str]:
+    """The message ids of turns of a history that are stored under other ids, to these."""
+    accepted, _ = wording.read(turns, settings.text, now, masked=settings.privacy.drawers == "mask")
+    with database.reading() as connection:
+        return _Intake(connection, database.space, conversation, to_millis(now), settings).stored_as(accepted)
 
 
 @dataclass
@@ -99,8 +115,11 @@ class _Intake:
         """What to do for each message by its last wording in this call."""
         last = {each.message_id: each for each in accepted}
         known = drawers.known_turns(self._connection, self._space, self._session, last)
+        elsewhere = self._stored_as(list(last.values()), known)
         plan = _Plan()
         for message_id, each in last.items():
+            if message_id in elsewhere:
+                continue
             versions = known.get(message_id, {})
             same = versions.get(each.content_hash)
             if same is None:
@@ -112,6 +131,38 @@ class _Intake:
                 if version.stands and version is not same:
                     plan.replaced[message_id] = version.drawer
         return plan
+
+    def stored_as(self, accepted: Sequence[Wording]) -> dict[str, str]:
+        """The message ids of a history that are stored under other ids, to these."""
+        last = {each.message_id: each for each in accepted}
+        known = drawers.known_turns(self._connection, self._space, self._session, last)
+        return self._stored_as(list(last.values()), known)
+
+    def _stored_as(self, given: Sequence[Wording], known: Mapping[str, Mapping[bytes, Version]]) -> dict[str, str]:
+        new = next((place for place, each in enumerate(given) if each.message_id not in known), None)
+        if new is None or not self._conversation.history:
+            return {}
+        held = self._held(given, known, new)
+        places = {turn.drawer: place for place, turn in enumerate(held)}
+        standing: dict[int, int | None] = {}
+        for place, each in enumerate(given):
+            if each.message_id in known:
+                version = known[each.message_id].get(each.content_hash)
+                standing[place] = None if version is None else places.get(version.drawer)
+        said = [Said(each.turn.role, each.content_hash) for each in given]
+        stored = [Said(turn.role, turn.content_hash) for turn in held]
+        found = resending.recognised(said, stored, standing)
+        return {given[place].message_id: held[other].message_id for place, other in found.items()}
+
+    def _held(
+        self, given: Sequence[Wording], known: Mapping[str, Mapping[bytes, Version]], new: int
+    ) -> list[drawers.Standing]:
+        """As much of what is stored as the turns from the first new one on can be compared with."""
+        if not new:
+            most = 2 * len(given) + _REPLIES_BESIDE
+            return drawers.standing(self._connection, self._space, self._session, most=most)
+        since = min(version.drawer for version in known[given[new - 1].message_id].values())
+        return drawers.standing(self._connection, self._space, self._session, since=since)
 
     def take(
         self, accepted: Sequence[Wording], rejected: Sequence[RejectedTurn], prepared: Mapping[str, NewDrawer]

@@ -17,8 +17,9 @@ class Claim:
     """A relation as it was said: `ME`, names, "my sister", "my dog", or the noun of a thing that is owned.
 
     `since` and `until` are dates such as "2024-05". `ended` says that it holds no longer: "known" ends only what is
-    known to hold, "said" is also news of what held before, "died" ends what ends with the life of the subject, and
-    "never" says that it never was so. `instead` is the value that is wrong where this one is right, `ANY_OTHER` where
+    known to hold, "former" as well, and is no news where nothing is, "others" ends what is known of others than the
+    object, "said" is also news of what held before, "died" ends what ends with the life of the subject, and "never"
+    says that it never was so. `instead` is the value that is wrong where this one is right, `ANY_OTHER` where
     that was not said. `owned` names the side that is a thing of the one who speaks: "subject", "object", or "new" for
     an object that they got just then. `kind` is "mentioned" for two that were only spoken of together.
     """

@@ -9,16 +9,28 @@ from typing import NamedTuple
 from langmem_tiers.knowledge_graph import kinship
 from langmem_tiers.knowledge_graph.rules.claim import ME, Claim
 from langmem_tiers.knowledge_graph.rules.shape import Fit, shape
-from langmem_tiers.knowledge_graph.rules.wording import END, HAPPENED, HAS, IS, MINE, WHO, is_name, is_person
+from langmem_tiers.knowledge_graph.rules.wording import (
+    END,
+    HAPPENED,
+    HAS,
+    IS,
+    MINE,
+    TITLED,
+    UPPER,
+    WHO,
+    is_name,
+    is_name_beside,
+    is_person,
+)
 
 _AGED = (
     r"(?:(?:little|big|older|younger|elder|eldest|oldest|youngest|other|dear|lovely|beloved|late|own|twin|new"
     r"|current) )?"
 )
 _KIN = kinship.WORDS
-_FIRST = r"[A-Z\u00c0-\u00d6\u00d8-\u00de\u0100-\u017f][\w]*(?:[-'](?!s\b)[\w]+)*"
+_FIRST = rf"[{UPPER}][\w]*(?:[-'](?!s\b)[\w]+)*"
 _FULL = rf"{_FIRST}(?: {_FIRST}){{0,2}}"
-_NAME = rf"(?P<who>{_FIRST}(?: {_FIRST})?)(?!\w)"
+_NAME = rf"(?P<who>{TITLED}{_FIRST}(?: {_FIRST})?)(?!\w)"
 # "My sister Anna", "my sister, Anna,", "Anna's husband Tom", "her husband Tom" is left to nobody.
 BESIDE = re.compile(
     rf"(?:\b(?P<mine>[Mm]y|[Oo]ur)|(?P<owner>{_FULL})['’]s) {_AGED}(?P<kin>{_KIN})(?: {_NAME}|,"
@@ -84,7 +96,9 @@ def named(text: str) -> Iterator[Named]:
     for match in BESIDE.finditer(text):
         name = match["who"] or match["apposed"]
         owner = ME if match["mine"] else match["owner"]
-        if _is_name(name) and (owner == ME or is_name(owner)):
+        if " late " in match.group() and kinship.canonical(match["kin"]) not in kinship.BY_BLOOD:
+            continue
+        if _is_beside(name) and (owner == ME or is_name(owner)):
             yield Named(owner, kinship.canonical(match["kin"]), _whole(name))
     for match in SEVERAL.finditer(text):
         names = re.split(r",? and |, ", match["names"])
@@ -112,6 +126,10 @@ def _whole(name: str) -> str:
     return name if second and second not in _NO_NAMES and is_name(second) else first
 
 
+def _is_beside(name: str) -> bool:
+    return name.split(maxsplit=1)[0] not in _NO_NAMES and is_name_beside(name)
+
+
 def _is_name(name: str) -> bool:
     return name.split(maxsplit=1)[0] not in _NO_NAMES and is_name(name)
 
@@ -128,6 +146,31 @@ def _is_called(fit: Fit) -> Iterator[Claim]:
     """'My wife's name is Maria', 'I have a sister called Anna'."""
     if _is_name(fit["who"]):
         yield from (related(of, fit["related"], _whole(fit["who"])) for of in fit.subjects)
+        if fit["new"]:
+            yield from _instead_of_others(fit["related"], _whole(fit["who"]))
+
+
+def _have_called(fit: Fit) -> Iterator[Claim]:
+    """'I have a daughter called Mia and a son named Jonas'."""
+    yield from _is_called(fit)
+    text, place = fit.match.string, fit.match.end()
+    while more := _AND_CALLED.match(text, place):
+        place = more.end()
+        if _is_name(more["who"]):
+            yield from (related(of, more["related"], _whole(more["who"])) for of in fit.subjects)
+
+
+def _have_several(fit: Fit) -> Iterator[Claim]:
+    """'I have two sisters, Anna and Maria', if so many are named."""
+    names = re.split(r",? and |, ", fit["names"])
+    if _COUNTED.get(fit["count"]) == len(names) and all(map(_is_name, names)):
+        yield from (related(of, _PLURAL[fit["several"]], name) for of in fit.subjects for name in names)
+
+
+def _instead_of_others(word: str, name: str) -> Iterator[Claim]:
+    """'My new boss is Claudia': whoever was it before is it no more."""
+    if kinship.canonical(word) in _ONE_AFTER_ANOTHER:
+        yield related(ME, word, name, ended="others")
 
 
 def _is_not(fit: Fit) -> Iterator[Claim]:
@@ -153,6 +196,8 @@ def _is_somebody(fit: Fit) -> Iterator[Claim]:
     who = fit["who"]
     if _is_name(who) and is_person(who) and who not in _CREEDS:
         yield from (related(of, fit["related"], _whole(who)) for of in fit.subjects)
+        if fit["new"] or fit["now"]:
+            yield from _instead_of_others(fit["related"], _whole(who))
 
 
 def _partner(predicate: str, fit: Fit, since: str) -> Iterator[Claim]:
@@ -190,16 +235,29 @@ def _parted(fit: Fit) -> Iterator[Claim]:
     if fit["former"] and who:
         yield from (related(of, fit["former"], who, until=fit.event(), ended="said") for of in fit.subjects)
         return
-    yield _apart((fit.subjects or (ME,))[0], who, fit.event())
+    yield apart((fit.subjects or (ME,))[0], who, fit.event())
 
 
 def _both_parted(fit: Fit) -> Iterator[Claim]:
     """'Anna and Carl got divorced'."""
     if all(_is_name(fit[each]) for each in ("one", "other")):
-        yield _apart(fit["one"], fit["other"], fit.event())
+        yield apart(fit["one"], fit["other"], fit.event())
 
 
-def _apart(one: str, other: str, until: str) -> Claim:
+def _couple_parted(fit: Fit) -> Iterator[Claim]:
+    """'My girlfriend Lisa and I broke up', 'my wife left me'; friends and family do not part like that."""
+    if kinship.canonical(fit["former"]) not in kinship.PARTNERS:
+        return
+    who, at = fit["who"], fit.event()
+    if not who:
+        yield apart(ME, "", at)
+    elif _is_beside(who):
+        yield related(ME, fit["former"], _whole(who), until=at, ended="said")
+        yield apart(ME, _whole(who), at, ended="former")
+
+
+def apart(one: str, other: str, until: str, ended: str = "known") -> Claim:
+    """The claim that two are a couple no more, or that somebody has no partner any more."""
     return Claim(
         subject=one,
         subject_type="person",
@@ -207,15 +265,26 @@ def _apart(one: str, other: str, until: str) -> Claim:
         object=other,
         object_type="person",
         until=until,
-        ended="known",
+        ended=ended,
     )
 
 
+PARTING = re.compile(
+    r"\b(?:broke up|broken up|split up|separated|divorced|(?:left|dumped|divorced|leaving) me\b"
+    r"|(?:no longer|not) (?:together|married)|ended things)\b"
+)
+"""What tells that a couple is none, or none any more."""
 _PARTED = (
     rf"(?:{HAS} )?(?:broke up|broken up|split up|separated|got divorced|gotten divorced|divorced|are divorced"
     r"|are separated|are no longer (?:together|married)|are not (?:together|married) any ?more)"
 )
 _CALLED = r"(?: (?:named|called|whose name is)|,? (?:and )?(?:[Hh]er|[Hh]is) name is)"
+_AND_CALLED = re.compile(rf"(?:,| and|, and) an? {_AGED}(?P<related>{_KIN}){_CALLED} {_NAME}")
+_COUNTED = {"two": 2, "three": 3, "four": 4, "2": 2, "3": 3, "4": 4}
+# Of whom there is one at a time, so that a new one is there instead.
+_ONE_AFTER_ANOTHER = frozenset(
+    {"boss", "manager", "landlord", "landlady", "therapist", "dentist", "girlfriend", "boyfriend"}
+)
 _NO_LONGER = r"(?P<over> any ?more| any longer)?"
 _NONE = r"(?= ?$|[,;:.!)]| (?:and|but|at all|so|because|since)\b)"
 SHAPES = (
@@ -226,18 +295,32 @@ SHAPES = (
         _is_kin,
     ),
     shape(
-        rf"(?:[Mm]y|[Oo]ur) {_AGED}(?P<related>{_KIN})(?:['’]s (?:first |full )?name is| (?:is|was) (?:called"
-        rf"|named)) {_NAME}",
+        rf"(?:[Mm]y|[Oo]ur) (?:(?P<new>new) |{_AGED})(?P<related>{_KIN})(?:['’]s (?:first |full )?name is"
+        rf"| (?:is|was) (?:called|named)) {_NAME}",
         _is_called,
     ),
-    shape(rf"(?:[Mm]y|[Oo]ur) {_AGED}(?P<related>{_KIN}) is {_NAME}(?= ?$|[,;:.!)])", _is_somebody),
-    shape(rf"{WHO} {HAS} an? {_AGED}(?P<related>{_KIN}){_CALLED} {_NAME}", _is_called),
+    shape(
+        rf"(?:[Mm]y|[Oo]ur) (?:(?P<new>new) |{_AGED})(?P<related>{_KIN}) is (?P<now>now )?{_NAME}(?= ?$|[,;:.!)])",
+        _is_somebody,
+    ),
+    shape(rf"{WHO} {HAS} an? {_AGED}(?P<related>{_KIN}){_CALLED} {_NAME}", _have_called),
+    shape(
+        rf"{WHO} {HAS} (?P<count>two|three|four|[2-4]) {_AGED}(?P<several>{'|'.join(_PLURAL)})(?:,|:| -)?"
+        rf"(?: (?:named|called|whose names are))? (?P<names>{_FIRST}(?:, {_FIRST})*,? and {_FIRST})(?= ?$|[,;.!)])",
+        _have_several,
+    ),
     shape(rf"(?P<me>[Ww]e|I) (?:have )?named (?:our|my) (?:new )?(?P<related>son|daughter|baby) {_NAME}", _is_called),
     shape(rf"{WHO} (?:{IS}|{HAS} been|got) married to {_NAME}{END}", _married),
     shape(rf"{WHO} (?:{HAS} )?married {_NAME}{END}", _married),
     shape(rf"{WHO} (?:{IS}|got) engaged to {_NAME}{END}", _engaged),
     shape(rf"{WHO} (?:{IS}|{HAS} been) dating {_NAME}{END}", _dating),
     shape(rf"{_NAME} and I (?:got married|married)\b", _both_married),
+    shape(
+        rf"{MINE} {_AGED}(?P<former>{_KIN})(?:,? {_NAME},?)? (?:and I {_PARTED}|(?:{HAS} )?(?:left|divorced|dumped"
+        rf"|broke up with|split up with|separated from) me){HAPPENED}",
+        _couple_parted,
+        ends=True,
+    ),
     shape(rf"(?:{_NAME} and I|[Ww]e) {_PARTED}{HAPPENED}", _parted, ends=True),
     shape(
         rf"(?:[Mm]y {_AGED}{_KIN} )?(?P<one>{_FIRST}) and (?:(?:her|his) {_AGED}{_KIN} )?(?P<other>{_FIRST}) {_PARTED}"

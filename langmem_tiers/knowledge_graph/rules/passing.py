@@ -8,7 +8,18 @@ from langmem_tiers.knowledge_graph import kinship
 from langmem_tiers.knowledge_graph.rules.claim import ME, Claim
 from langmem_tiers.knowledge_graph.rules.pets import PET, had_pet
 from langmem_tiers.knowledge_graph.rules.shape import Fit, shape
-from langmem_tiers.knowledge_graph.rules.wording import FIRST, HAPPENED, HAS, LOOKS, MINE, WHO, is_name, is_person
+from langmem_tiers.knowledge_graph.rules.wording import (
+    FIRST,
+    HAPPENED,
+    HAS,
+    LOOKS,
+    MINE,
+    OF_SEVERAL,
+    WHO,
+    is_name,
+    is_name_beside,
+    is_person,
+)
 
 _DEAR = r"(?:(?:[Pp]oor|[Dd]ear|[Ss]weet|[Ll]ittle|[Oo]ld|[Mm]y|[Oo]ur) )*"
 _DIED = (
@@ -24,20 +35,24 @@ def _died(fit: Fit) -> Iterator[Claim]:
     for subject in fit.subjects:
         if subject != ME:
             told = "person" if kinship.mine(subject) or is_person(subject) else ""
-            yield Claim(subject=subject, subject_type=told, predicate="died on", until=at, ended="died")
+            yield Claim(
+                subject=subject, subject_type=told, predicate="died on", value=fit.within(), until=at, ended="died"
+            )
 
 
 def _named_died(fit: Fit) -> Iterator[Claim]:
     if is_name(fit["being"]):
-        yield Claim(subject=fit["being"], predicate="died on", until=fit.event(), ended="died")
+        yield Claim(subject=fit["being"], predicate="died on", value=fit.within(), until=fit.event(), ended="died")
 
 
 def _pet_died(fit: Fit) -> Iterator[Claim]:
     """A pet by its name, or the one that there is of its kind; that they had it is news as well."""
     at, called = fit.event(), fit["called"]
-    if called and is_name(called):
+    if not called and OF_SEVERAL.search(fit.match.group()):
+        return
+    if called and is_name_beside(called):
         yield had_pet(called, at)
-    yield Claim(subject=called or f"my {fit['pet']}", predicate="died on", until=at, ended="died")
+    yield Claim(subject=called or f"my {fit['pet']}", predicate="died on", value=fit.within(), until=at, ended="died")
 
 
 SHAPES = (

@@ -9,13 +9,26 @@ from datetime import datetime
 from itertools import takewhile
 
 from langmem_tiers.knowledge_graph import comentions, kinship
-from langmem_tiers.knowledge_graph.rules import deeds, homes, kin, passing, pets, righting, selves, things, when, work
+from langmem_tiers.knowledge_graph.rules import (
+    deeds,
+    going_on,
+    homes,
+    kin,
+    passing,
+    pets,
+    righting,
+    selves,
+    things,
+    weeding,
+    when,
+    work,
+)
 from langmem_tiers.knowledge_graph.rules.claim import ME, Claim, proposal
 from langmem_tiers.knowledge_graph.rules.pets import PET
 from langmem_tiers.knowledge_graph.rules.righting import Righting
 from langmem_tiers.knowledge_graph.rules.shape import Fit, Shape
 from langmem_tiers.knowledge_graph.rules.tracker import Tracker
-from langmem_tiers.knowledge_graph.rules.wording import NEGATED, is_name, plain, without_time
+from langmem_tiers.knowledge_graph.rules.wording import NEGATED, is_name, is_name_beside, plain, without_time
 from langmem_tiers.storage.mined import NewProposal
 from langmem_tiers.trust.taint import tainted
 from langmem_tiers.writing.extractive import sifting
@@ -40,11 +53,13 @@ _SHAPES: tuple[Shape, ...] = (
 )
 # "Anna, my sister, …" is "My sister Anna …"; with one comma only, Anna is spoken to.
 _APPOSED = re.compile(rf"\b([A-Z][\w'-]+), ([Mm]y|[Oo]ur) ((?:\w+ )?{kinship.WORDS}),(?= )")
+_SINCE_APART = re.compile(r" \(((?:since|from|until|till|as of) [^()]{4,40})\)")
 _QUOTED = re.compile(r"[\"“][^\"”]{12,}[\"”]")
 _COORDINATED = re.compile(
     r",? and (?:then |now |also |currently |later |recently |just )?(?=(?:live|lives|work|works|moved"
     r"|relocated|have|has|own|owns"
-    r"|bought|got|sold|started|joined|left|quit|study|studies|graduated|married|used to|am|is|are|grew|was born)\b)"
+    r"|bought|got|sold|started|joined|left|quit|study|studies|graduated|married|used to|am|is|are|grew|was born"
+    r"|divorced|separated|broke up|split up|resigned|retired|stayed|gave|donated|returned|to (?=[A-Z]))\b)"
 )
 _BEFORE_VERB = re.compile(
     r"(?:I|[Ww]e|[Hh]e|[Ss]he|(?:[Mm]y|[Oo]ur) (?:\w+ ){0,2}?"
@@ -101,7 +116,9 @@ def _of_turn(turns: Sequence[Said], place: int) -> list[NewProposal]:
     turn = _Turn(said=said)
     read = [*takewhile(lambda each: not sifting.is_task(each[1].text), readings(turns, place, several=False))]
     for reading, sentence in read:
-        for claim in _without_ended([*_of_sentence(turn, reading, sentence)]):
+        for claim in weeding.without_ended([*_of_sentence(turn, reading, sentence)]):
+            for wrong in [each for each in found if weeding.takes_back(claim, each)]:
+                del found[wrong]
             found.setdefault(claim, proposal(claim, said.drawer, _quote(said.content, sentence)))
         turn.tracker.hear(sentence.text)
     stated = [*found.values()][:_MOST_OF_A_TURN]
@@ -122,15 +139,18 @@ def _mentions(said: Said, read: Sequence[Sentence], stated: Collection[NewPropos
 
 
 def _of_sentence(turn: _Turn, reading: Reading, sentence: Sentence) -> Iterator[Claim]:
-    text = _QUOTED.sub(" ", sentence.text)
+    text = righting.unlaughed(_QUOTED.sub(" ", sentence.text))
     if not sifting.is_stated(text) or sifting.is_taken_back(text):
         return
     right = righting.read(reading, text)
     if right is None or right.never:
         yield from _of_text(turn, _introduced(reading, text))
     if right is not None:
-        for claim in _of_text(turn, right.never or right.right):
-            yield from _set_right(claim, right)
+        claims = [*_of_text(turn, right.never or right.right, right=True)]
+        said = [each for each in claims if kinship.read(each.predicate) is None]
+        for claim in claims:
+            # "My brother never lived in Oslo": he is a brother.
+            yield from [claim] if right.never and said and claim not in said else _set_right(claim, right)
 
 
 def _set_right(claim: Claim, right: Righting) -> Iterator[Claim]:
@@ -154,21 +174,19 @@ def _introduced(reading: Reading, text: str) -> str:
     return f"{before.rstrip(' .!…')}, {text[0].lower()}{text[1:]}"
 
 
-def _of_text(turn: _Turn, said: str) -> Iterator[Claim]:
-    text = _APPOSED.sub(r"\2 \3 \1", said)
+def _of_text(turn: _Turn, said: str, *, right: bool = False) -> Iterator[Claim]:
+    """What a text claims; `right` says that it sets right what was said, so that a name in it may be anybody's."""
+    text = _SINCE_APART.sub(r" \1", _APPOSED.sub(r"\2 \3 \1", said))
     heard = turn.tracker.copy()
+    heard.trusting = right
+    told: list[Claim] = []
     for clause, _ in clauses(text):
         simple = plain(f"I {clause[0].lower()}{clause[1:]}" if _ELIDED.match(clause) else clause)
         if not sifting.is_unsure(simple) and not sifting.is_reported(_beginning(simple)):
-            yield from _named(simple)
-            yield from _of_clause(turn, heard, simple)
+            told += _named(simple)
+            told = _of_clause(turn, heard, simple, told)
         heard.hear(clause)
-
-
-def _without_ended(claims: Sequence[Claim]) -> list[Claim]:
-    """The claims without those that another one of the same breath takes back: "my cat Luna died"."""
-    over = {(each.subject, each.predicate, each.object) for each in claims if each.ended}
-    return [each for each in claims if each.ended or (each.subject, each.predicate, each.object) not in over]
+    yield from told
 
 
 def _beginning(clause: str) -> str:
@@ -180,16 +198,26 @@ def _named(clause: str) -> Iterator[Claim]:
     """Those whose names stand beside what they are, if nothing is denied or left open."""
     if _OPEN.search(clause):
         return
+    parting = kin.PARTING.search(clause)
     for of, word, name in kin.named(clause):
-        yield kin.related(of, word, name)
+        if not (parting and word in kinship.PARTNERS):
+            yield kin.related(of, word, name)
+        if word in kinship.FORMER:
+            yield kin.apart(of, name, "", ended="former")
     yield from pets.named(clause)
 
 
-def _of_clause(turn: _Turn, heard: Tracker, clause: str) -> Iterator[Claim]:
-    for part in _parts(clause):
+def _of_clause(turn: _Turn, heard: Tracker, clause: str, told: list[Claim]) -> list[Claim]:
+    """What a sentence has told so far, with what a clause tells, part by part."""
+    for subject, said in _parts(clause):
+        part = f"{subject} {said}".strip()
         text = without_time(part)
-        if not (_OPEN.search(text) or when.is_impossible(part, turn.said.said_at)):
-            yield from _first_fitting(turn, heard, part, text)
+        if _OPEN.search(text) or when.is_impossible(part, turn.said.said_at):
+            continue
+        goes_on = said if subject else going_on.of_same(said, told)
+        joined = going_on.joined(told, goes_on, turn.said.said_at) if goes_on and not NEGATED.search(said) else None
+        told = [*told, *_first_fitting(turn, heard, part, text)] if joined is None else joined
+    return told
 
 
 def _first_fitting(turn: _Turn, heard: Tracker, clause: str, text: str) -> list[Claim]:
@@ -200,17 +228,17 @@ def _first_fitting(turn: _Turn, heard: Tracker, clause: str, text: str) -> list[
         if match and (subjects := _subjects(match, heard)):
             fit = Fit(match=match, subjects=subjects, clause=clause, said_at=turn.said.said_at)
             if claims := [*shape.claims(fit)]:
-                return claims
+                return weeding.without_vague(claims, clause)
     return []
 
 
-def _parts(clause: str) -> Iterator[str]:
-    """The clause, and what it goes on with of the same subject: "I live in Porto | and work at Bosch"."""
+def _parts(clause: str) -> Iterator[tuple[str, str]]:
+    """The clause, and what it goes on with, with its subject: "I live in Porto | and work at Bosch"."""
     first, *others = _COORDINATED.split(clause)
-    yield first
+    yield "", first
     subject = _BEFORE_VERB.match(without_time(first))
     if subject:
-        yield from (f"{subject.group()} {other}" for other in others)
+        yield from ((subject.group(), other) for other in others)
 
 
 def _subjects(match: re.Match[str], heard: Tracker) -> tuple[str, ...]:
@@ -220,7 +248,10 @@ def _subjects(match: re.Match[str], heard: Tracker) -> tuple[str, ...]:
         other = _of_words(both.removesuffix(" and I").rstrip(","))
         return (ME, *([other] if other else []))
     if word := groups.get("kin"):
-        return (_kin_of_mine(word, groups.get("kin_name")),)
+        name = groups.get("kin_name")
+        # "My oldest brother" need not be the one who is known.
+        meant = "" if groups.get("which") and not name else _kin_of_mine(word, name)
+        return (meant,) if meant else ()
     if pronoun := groups.get("pronoun"):
         meant = heard.meant_by(pronoun)
         return (meant,) if meant else ()
@@ -232,7 +263,10 @@ def _subjects(match: re.Match[str], heard: Tracker) -> tuple[str, ...]:
 
 
 def _kin_of_mine(word: str, name: str | None) -> str:
-    return name.strip(" ,") if name and is_name(name) else f"my {kinship.canonical(word)}"
+    """Kin by the name that is said; nobody where what is said instead of it is none."""
+    if not name:
+        return f"my {kinship.canonical(word)}"
+    return name.strip(" ,") if is_name_beside(name) else ""
 
 
 def _of_words(words: str) -> str:

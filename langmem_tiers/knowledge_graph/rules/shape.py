@@ -33,8 +33,8 @@ class Fit:
     @property
     def past(self) -> Span:
         """As `state`, for what is over: of "in 2019" the end as well, and by now where nothing is said."""
-        span = self.state
-        if span.until or span.since:
+        span = when.of_state(self.clause, self.said_at, over=True)
+        if span.until or span.since or when.lasts(self.clause):
             return span
         moment = when.of_event(self.clause, self.said_at)
         return Span(since=moment, until=when.the_end_of(moment)) if moment else span
@@ -42,6 +42,10 @@ class Fit:
     def event(self, *, ahead: bool = False) -> str:
         """When that happened which the clause tells of."""
         return when.of_event(self.clause, self.said_at, ahead=ahead)
+
+    def within(self) -> str:
+        """As `event`, as far as the words tell: of "last week" the month."""
+        return when.within(self.clause, self.said_at)
 
     def of_all(self, claim: Claim) -> Iterator[Claim]:
         """The claim for each of whom the clause speaks."""

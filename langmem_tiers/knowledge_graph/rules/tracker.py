@@ -8,12 +8,16 @@ from dataclasses import dataclass, field
 
 from langmem_tiers.knowledge_graph import kinship
 from langmem_tiers.knowledge_graph.rules import kin
-from langmem_tiers.knowledge_graph.rules.wording import is_name, is_person
+from langmem_tiers.knowledge_graph.rules.wording import UPPER, is_name, is_person
 from langmem_tiers.palace import tag_people
 from langmem_tiers.palace.names import PRODUCTS, names
 from langmem_tiers.palace.tag_places import places
 
-_ANY_KIN = re.compile(rf"\b(?P<mine>[Mm]y|[Oo]ur)?\b ?(?:\w+ )?\b(?P<kin>{kinship.WORDS})\b(?P<name> [A-Z][\w'-]+)?")
+_ANY_KIN = re.compile(
+    rf"\b(?P<mine>[Mm]y|[Oo]ur)?\b ?(?P<which>\w+ )?\b(?P<kin>{kinship.WORDS})\b(?P<name> [{UPPER}][\w'-]+)?"
+)
+# Words that tell nobody from another one of the same kin.
+_DEAR = frozenset(["dear ", "lovely ", "beloved ", "own "])
 _SOMEBODY = re.compile(
     r"\b(?:guy|man|woman|girl|boy|lady|person|somebody|someone|baby|toddler|people|they)\b", re.IGNORECASE
 )
@@ -25,6 +29,8 @@ class Tracker:
     """The people of a turn in the order they were named, each with what is known to be said of them, he or she."""
 
     people: dict[str, kinship.Gender | None] = field(default_factory=dict)
+    trusting: bool = False
+    """Whether any name may be a person's."""
 
     def copy(self) -> Tracker:
         """One that goes on from here by itself."""
@@ -45,7 +51,8 @@ class Tracker:
         for match in _ANY_KIN.finditer(text):
             name = (match["name"] or "").strip()
             if not name or name not in related:
-                who = f"my {kinship.canonical(match['kin'])}" if match["mine"] else _NOBODY
+                the_only = match["mine"] and not name and match["which"] in {None, *_DEAR}
+                who = f"my {kinship.canonical(match['kin'])}" if the_only else _NOBODY
                 self._note(who, kinship.gender(match["kin"]))
 
     def _hear_names(self, text: str, related: Container[str]) -> None:
@@ -70,7 +77,7 @@ class Tracker:
 
     def may_be_person(self, name: str) -> bool:
         """Whether a name that something is said of is a person's."""
-        return is_name(name) and (name in self.people or is_person(name))
+        return is_name(name) and (self.trusting or name in self.people or is_person(name))
 
     def _note(self, name: str, gender: kinship.Gender | None) -> None:
         if name:

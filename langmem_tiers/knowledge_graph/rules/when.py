@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
 from langmem_tiers.palace.tag_times import counted, times
@@ -57,6 +57,18 @@ _FIRST_YEAR, _YEARS_AHEAD = 1900, 50
 _LEAP_YEAR = 2000
 
 
+_VAGUE = re.compile(
+    r"\b(?:in the (?:early |mid-? ?|late )?(?:(?:19|20)?\d0['’]?s|(?:twen|thir|for|fif|six|seven|eigh|nine)ties)"
+    r"|(?:when|while) (?:I|we|he|she|they) (?:was|were)\b|as an? (?:child|kid|teenager|student|boy|girl)|in (?:my"
+    r"|his|her|our|their) (?:(?:early|mid|late) )?(?:youth|childhood|teens|\d0s|twenties|thirties|forties|fifties)"
+    r"|(?:a )?(?:long (?:time )?|many years |(?:some |a few |several )?years |ages )ago"
+    r"|back in the day|(?:before|after) (?:the|my|our) [a-z]+)"
+)
+_A_WEEK = re.compile(r"\b(?:last|this|past) week(?:end)?\b|\bweeks? ago\b")
+_SLASHED = re.compile(r"\b(?P<on>[Oo]n (?:the )?)?(?P<first>\d{1,2})/(?P<second>\d{1,2})/(?P<year>(?:19|20)\d\d)\b")
+_PART_OF_YEAR = re.compile(r"\b(?:the )?(?P<part>end|beginning|start) of (?P<year>(?:19|20)\d\d)\b")
+
+
 class Span(NamedTuple):
     """Since when and until when, as dates such as "2024-05"; empty where nothing is said."""
 
@@ -78,8 +90,12 @@ def resolve(said: str, said_at: datetime) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def of_state(clause: str, said_at: datetime) -> Span:
-    """When a state that a clause tells of began and ended: "since 2021", "from 2015 to 2019", "for three years"."""
+def of_state(clause: str, said_at: datetime, *, over: bool = False) -> Span:
+    """When a state that a clause tells of began and ended: "since 2021", "from 2015 to 2019", "for three years".
+
+    Of one that is `over`, nobody knows which years the three were.
+    """
+    clause = _plain(clause)
     if both := _FROM_TO.search(clause):
         return Span(resolve(both["since"], said_at), resolve(both["until"], said_at))
     since, until = _SINCE.search(clause), _UNTIL.search(clause)
@@ -87,17 +103,63 @@ def of_state(clause: str, said_at: datetime) -> Span:
         resolve(since["since"], said_at) if since else "",
         resolve(until["until"], said_at) if until else "",
     )
-    return span if span.since or span.until else Span(since=_lasting(clause, said_at))
+    return span if span.since or span.until or over else Span(since=_lasting(clause, said_at))
+
+
+def lasts(clause: str) -> bool:
+    """Whether a clause tells for how many years something was so."""
+    return _FOR.search(clause) is not None
 
 
 def of_event(clause: str, said_at: datetime, *, ahead: bool = False) -> str:
     """The one date that a clause speaks of; empty where there is none, or several."""
-    found = dating.moments(clause, said_at, ahead=ahead, happened=not ahead)
+    found = [
+        _refined(each, clause) for each in dating.moments(_plain(clause), said_at, ahead=ahead, happened=not ahead)
+    ]
     if len(found) != 1:
         return ""
     if ahead:
         return _coming(found[0], clause, said_at)
     return found[0] if found[0] <= _day(said_at).isoformat()[: len(found[0])] else ""
+
+
+def is_vague(clause: str) -> bool:
+    """Whether a clause names a time that nobody can date: "in the 90s", "when I was a child"."""
+    return _VAGUE.search(clause) is not None
+
+
+def within(clause: str, said_at: datetime) -> str:
+    """As `of_event`, of something that is no nearer known than to the week: the month or year that the week is in."""
+    moment = of_event(clause, said_at)
+    if not (len(moment) == len("2024-05-17") and _A_WEEK.search(clause)):
+        return moment
+    day = date.fromisoformat(moment)
+    first = day - timedelta(days=day.weekday())
+    last = first + timedelta(days=6)
+    shared = len(moment[:7]) if first.month == last.month else len(moment[:4])
+    return moment[:shared] if first.year == last.year else ""
+
+
+def _plain(clause: str) -> str:
+    """The clause with the year alone where 05/06/2023 may be two days."""
+    return _SLASHED.sub(_unclear, clause)
+
+
+def _unclear(slashed: re.Match[str]) -> str:
+    return slashed[0] if _is_clear(slashed) else f"{'in ' if slashed['on'] else ''}{slashed['year']}"
+
+
+def _is_clear(slashed: re.Match[str]) -> bool:
+    first, second = int(slashed["first"]), int(slashed["second"])
+    return first == second or max(first, second) > len(_MONTHS)
+
+
+def _refined(moment: str, clause: str) -> str:
+    """The month for "the end of 2023"."""
+    part = _PART_OF_YEAR.search(clause)
+    if part is None or moment != part["year"]:
+        return moment
+    return f"{moment}-{'12' if part['part'] == 'end' else '01'}"
 
 
 def is_impossible(clause: str, said_at: datetime) -> bool:

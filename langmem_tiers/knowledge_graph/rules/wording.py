@@ -11,28 +11,31 @@ from langmem_tiers.palace.words import word_set
 from langmem_tiers.writing.extractive.clauses import OPENING_TIME
 from langmem_tiers.writing.extractive.rewriting import spelled_out
 
-_UPPER = "A-Z\u00c0-\u00d6\u00d8-\u00de\u0100-\u017f"
-_WORD = rf"[{_UPPER}][\w&]*(?:[-.'](?!s\b)[\w&]+)*"
+UPPER = "A-Z\u00c0-\u00d6\u00d8-\u00de\u0100-\u017f\u0386-\u03ab\u0400-\u042f"
+TITLED = r"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?"
+_WORD = rf"[{UPPER}][\w&]*(?:[-.'](?!s\b)[\w&]+)*"
 NAME = (
-    rf"(?:(?:St|Mt|Ft)\. )?{_WORD}(?: (?:(?:of|de|da|do|del|della|di|dos|van|von|der|den|la|le|el|al|bin|&"
+    rf"(?:(?:St|Mt|Ft)\. |{TITLED}){_WORD}(?: (?:(?:of|de|da|do|del|della|di|dos|van|von|der|den|la|le|el|al|bin|&"
     rf"|the|and the) )?{_WORD}){{0,4}}"
 )
 """A run of capitalised words."""
 PLACE = rf"(?:the )?(?P<place>{NAME}(?:, {_WORD}(?: {_WORD})?)?)(?!['’]s|\w)"
-ORGANISATION = rf"(?:the )?(?P<organisation>{NAME}|[A-Z]{{2,}}\b)(?!['’]s|\w)"
+ORGANISATION = rf"(?:the )?(?P<organisation>(?:(?:St\.? )?{_WORD}['’]s )?{NAME}|[A-Z]{{2,}}\b)(?!['’]s|\w)"
 _KIN = kinship.WORDS
 _AGED = r"(?:(?:little|big|older|younger|elder|eldest|oldest|youngest|dear|lovely|beloved|new|current) )?"
+# One of several, as far as the words tell: who has no name is not whoever is known.
+_WHICH = r"(?:(?:(?P<which>little|big|older|younger|elder|eldest|oldest|youngest|new)|dear|lovely|beloved|current) )?"
 
 # Who is spoken of: the one who speaks, kin of theirs, somebody named, or whoever was named before.
 WHO = (
     rf"(?:(?P<both>(?:(?:[Mm]y|[Oo]ur) {_AGED}{_KIN}(?:,? {_WORD})?|{_WORD}),? and I)"
     rf"|(?P<me>I|[Ww]e)"
-    rf"|(?:[Mm]y|[Oo]ur) {_AGED}(?P<kin>{_KIN})(?:,? (?P<kin_name>{_WORD}(?: {_WORD})?),?)?"
+    rf"|(?:[Mm]y|[Oo]ur) {_WHICH}(?P<kin>{_KIN})(?:,? (?P<kin_name>{TITLED}{_WORD}(?: {_WORD})?),?)?"
     rf"|{_WORD}(?: {_WORD}){{0,2}}['’]s {_AGED}{_KIN},? (?P<their>{_WORD}(?: {_WORD})?),?"
     rf"|(?P<pronoun>[Hh]e|[Ss]he)"
     rf"|(?P<name>{_WORD}(?: {_WORD}){{0,2}}))"
 )
-FIRST = rf"[{_UPPER}][\w'-]*"
+FIRST = rf"[{UPPER}][\w'-]*"
 """One capitalised word."""
 MINE = r"(?:[Mm]y|[Oo]ur)"
 LOOKS = (
@@ -40,6 +43,8 @@ LOOKS = (
     r"|gray|silver|yellow|brand-?new|brand new|little|nice|first|second|own) )*"
 )
 """What a thing or an animal looks like, which is no part of what it is."""
+OF_SEVERAL = re.compile(r"\b(?:new|old|first|second|used|big|small|tiny|red|blue|black|white|gr[ea]y|yellow) ")
+"""What tells one animal from another one of the same owner."""
 IS = r"(?:am|is|are)"
 HAS = r"(?:have|has)"
 END = (
@@ -98,10 +103,15 @@ _MONTHS = (
     "January|February|March|April|May|June|July|August|September|October|November|December|Mon|Tue|Wed|Thu|Fri|Sat|Sun"
 )
 _OPENS = re.compile(rf"{OPENING_TIME}(?=(?:I|[Ww]e|[Hh]e|[Ss]he|[Mm]y|[Oo]ur)\b)")
-_OPENS_NAME = re.compile(rf"{OPENING_TIME}(?=[{_UPPER}])(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|(?:{_MONTHS})\b)")
+_OPENS_NAME = re.compile(rf"{OPENING_TIME}(?=[{UPPER}])(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|(?:{_MONTHS})\b)")
 # Capitalised, and nobody's employer or home.
 _NO_NAMES = NOT_NAMES | LANGUAGES | CALENDAR | word_set("mom mum mother dad father grandma grandpa aunt uncle god lord")
 _NO_NAMES -= {"jan"}
+# First names that are words of other kinds as well: behind "my brother" they are names.
+_ALSO_NAMES = word_set(
+    "will hope may april june august mark faith joy grace summer autumn dawn art drew rose happy jan sunny luck dear"
+)
+_TITLES = frozenset({"dr", "mr", "mrs", "ms", "prof", "st", "mt", "ft"})
 _DEPARTMENTS = word_set(
     """
     marketing sales engineering hr finance accounting support legal operations product design research it management
@@ -131,15 +141,24 @@ def without_time(clause: str) -> str:
 
 def is_name(text: str) -> bool:
     """Whether a capitalised run is a name rather than a word that opens a sentence, a day or a language."""
-    first = text.split(maxsplit=1)[0].rstrip(".,")
+    first, *rest = text.split()
+    first = first.rstrip(".,")
     bare = first.partition("'")[0].casefold()
+    if bare in _TITLES and not rest:
+        return False
     return len(text) > 1 and bare not in _NO_NAMES and (len(first) > 1 or first.isupper())
+
+
+def is_name_beside(text: str) -> bool:
+    """Whether a capitalised run behind "my brother" is a name: there it may be Hope or Will, too."""
+    return text.split(maxsplit=1)[0].casefold() in _ALSO_NAMES or is_name(text)
 
 
 def is_person(text: str) -> bool:
     """Whether a name is a person's, by its first word."""
     parts = text.casefold().split()
-    return parts[0] in FIRST_NAMES and PRODUCTS.isdisjoint(parts) and not _COMPANY.search(text)
+    titled = len(parts) > 1 and parts[0].rstrip(".") in _TITLES - {"st", "mt", "ft"}
+    return (titled or parts[0] in FIRST_NAMES) and PRODUCTS.isdisjoint(parts) and not _COMPANY.search(text)
 
 
 def is_place(text: str) -> bool:

@@ -92,7 +92,7 @@ def _worked(fit: Fit) -> Iterator[Claim]:
 
 
 def _used_to(fit: Fit) -> Iterator[Claim]:
-    span = fit.state
+    span = fit.past
     yield from _employed(fit, span.since, span.until, "" if span.until else "said")
 
 

@@ -89,13 +89,16 @@ def _message(
         said = _said(message)
         if role is None or said is None:
             return LeftBehind(what="messages of tools and the system, and empty ones")
+        times = checks.Times()
+        at = times.of(message.get("created_at"), "created_at")
         read = ImportedMessage(
             session=session,
             role=checks.role({"role": role}),
             content=said,
-            at=checks.when(message.get("created_at") or conversation.get("created_at"), "created_at"),
+            at=at or times.of(conversation.get("created_at"), "created_at"),
             speaker=None,
             message_id=checks.some_text(message, "uuid") or "",
+            unreadable_times=times.unreadable,
         )
         return read if read.message_id else names.named(read)
     except Malformed as error:

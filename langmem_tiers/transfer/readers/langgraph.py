@@ -106,10 +106,14 @@ def _item(held: Mapping[str, object]) -> _Item:
 
 def _namespace(told: object) -> tuple[str, ...]:
     parts = told.split(".") if isinstance(told, str) else checks.sequence(told, "'namespace'")
-    return tuple(checks.text({"namespace": part}, "namespace") for part in parts)
+    labels = [checks.user(part, "namespace") for part in parts]
+    if None in labels:
+        raise Malformed("'namespace' has a part that is neither text nor a whole number")
+    return tuple(label for label in labels if label is not None)
 
 
 def _fact(item: _Item) -> ImportedFact:
+    times = checks.Times()
     rest = {name: value for name, value in item.value.items() if name not in (*_TEXTS, "kind")}
     return ImportedFact(
         source="langgraph",
@@ -118,10 +122,11 @@ def _fact(item: _Item) -> ImportedFact:
         user=next((part for part in item.namespace if part.lower() not in _KINDS), None),
         category=checks.some_text(item.value, "category"),
         tags=checks.texts(item.value.get("tags")),
-        created_at=checks.when(item.created_at, "created_at"),
-        updated_at=checks.when(item.updated_at, "updated_at"),
-        expires_at=checks.when(item.expires_at, "expires_at"),
+        created_at=times.of(item.created_at, "created_at"),
+        updated_at=times.of(item.updated_at, "updated_at"),
+        expires_at=times.of(item.expires_at, "expires_at"),
         metadata={"namespace": [*item.namespace], "key": item.key, **metadata(rest, "category", "tags")},
+        unreadable_times=times.unreadable,
     )
 
 

@@ -96,15 +96,16 @@ def _block(position: int, agent: str, block: Mapping[str, object], paths: Paths)
 def _passage(position: int, held: Mapping[str, object]) -> Record:
     try:
         text = checks.text(held, "text")
-        own = held.get("metadata", held.get("metadata_"))
+        own, times = held.get("metadata", held.get("metadata_")), checks.Times()
         return ImportedFact(
             source="letta",
             fact_id=checks.some_text(held, "id") or digest(text),
             content=text,
             tags=checks.texts(held.get("tags")),
-            created_at=checks.when(held.get("created_at"), "created_at"),
-            updated_at=checks.when(held.get("updated_at"), "updated_at"),
+            created_at=times.of(held.get("created_at"), "created_at"),
+            updated_at=times.of(held.get("updated_at"), "updated_at"),
             metadata={**metadata(own if isinstance(own, dict) else {}), **metadata(held, *_OWN)},
+            unreadable_times=times.unreadable,
         )
     except Malformed as error:
         return LineProblem(line=position, reason=f"passage {position}: {error}")
@@ -120,13 +121,15 @@ def _message(
         said = _sent(held) if role == "assistant" else _asked(_content(held))
         if not said:
             return LeftBehind(what="events, tool calls and inner monologue")
+        times = checks.Times()
         message = ImportedMessage(
             session=f"letta {agent}",
             role=checks.role(held),
             content=checks.text({"content": said}, "content"),
-            at=checks.when(held.get("created_at"), "created_at"),
+            at=times.of(held.get("created_at"), "created_at"),
             speaker=None,
             message_id="",
+            unreadable_times=times.unreadable,
         )
         # The ids of a file are numbers given at the export, and others at the next.
         return names.named(message)

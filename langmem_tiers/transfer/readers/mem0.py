@@ -136,18 +136,19 @@ def _told(position: int, held: object, what: str) -> Record:
 def _fact(held: Mapping[str, object]) -> ImportedFact:
     own = held.get("metadata")
     about = {**metadata(own if isinstance(own, dict) else {}), **metadata(held, *_OWN)}
-    categories = checks.texts(held.get("categories"))
+    categories, times = checks.texts(held.get("categories")), checks.Times()
     return ImportedFact(
         source="mem0",
         fact_id=checks.text(held, "id"),
         content=checks.some_text(held, "memory", "data") or checks.text(held, "memory"),
-        user=checks.some_text(held, "user_id"),
+        user=checks.user(held.get("user_id"), "user_id"),
         category=next(iter(categories), None) or checks.some_text(about, "category"),
         tags=categories,
-        created_at=checks.when(held.get("created_at"), "created_at"),
-        updated_at=checks.when(held.get("updated_at"), "updated_at"),
-        expires_at=checks.when(held.get("expiration_date"), "expiration_date"),
+        created_at=times.of(held.get("created_at"), "created_at"),
+        updated_at=times.of(held.get("updated_at"), "updated_at"),
+        expires_at=times.of(held.get("expiration_date"), "expiration_date"),
         metadata=about,
+        unreadable_times=times.unreadable,
     )
 
 
@@ -182,14 +183,16 @@ def _message(
     if role not in ("user", "assistant"):
         return LeftBehind(what="messages of tools and the system")
     held = {"role": role, "content": content, "scope": scope, "id": message_id}
+    times = checks.Times()
     try:
         return ImportedMessage(
             session=f"mem0 {checks.text(held, 'scope')}",
             role=checks.role(held),
             content=checks.text(held, "content"),
-            at=checks.when(at, "created_at"),
+            at=times.of(at, "created_at"),
             speaker=None,
             message_id=checks.text(held, "id"),
+            unreadable_times=times.unreadable,
         )
     except Malformed as error:
         return LineProblem(line=position, reason=f"message {position}: {error}")

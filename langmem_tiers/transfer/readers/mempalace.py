@@ -59,7 +59,8 @@ def _said(position: int, row: ChromaRow) -> Iterator[ImportedMessage | LineProbl
 
 def _messages(row: ChromaRow) -> Iterator[ImportedMessage]:
     text = checks.text({"document": row.document}, "document")
-    at = next((found for name in _DATES if (found := checks.when(row.metadata.get(name), name))), None)
+    times = checks.Times()
+    at = next((found for name in _DATES if (found := times.of(row.metadata.get(name), name))), None)
     for place, (role, said) in enumerate(_parts(row, text)):
         yield ImportedMessage(
             session=_session(row.metadata),
@@ -68,6 +69,7 @@ def _messages(row: ChromaRow) -> Iterator[ImportedMessage]:
             at=at,
             speaker=None,
             message_id=f"{row.row_id}:{place}" if place else row.row_id,
+            unreadable_times=0 if place else times.unreadable,
         )
 
 

@@ -62,17 +62,20 @@ def _entry(file: Path) -> Mapping[str, object]:
 
 
 def _record(place: PurePosixPath, entry: Mapping[str, object]) -> Record:
-    if any(entry.get(name) for name in _SUPERSEDED):
-        return LeftBehind(what="superseded and archived entries")
     own = entry.get("metadata")
-    folder = str(place.parent)
+    about = own if isinstance(own, dict) else {}
+    told = {**{str(name).lower(): value for name, value in about.items()}, **entry}
+    if any(told.get(name) for name in _SUPERSEDED):
+        return LeftBehind(what="superseded and archived entries")
+    folder, times = str(place.parent), checks.Times()
     return ImportedFact(
         source="rockbot",
         fact_id=checks.optional_text(entry, "id") or place.stem,
         content=checks.text(entry, "content"),
         category=checks.some_text(entry, "category") or (None if folder == "." else folder),
         tags=checks.texts(entry.get("tags")),
-        created_at=checks.when(entry.get("createdat"), "createdAt"),
-        updated_at=checks.when(entry.get("updatedat"), "updatedAt"),
-        metadata={**metadata(own if isinstance(own, dict) else {}), **metadata(entry, *_OWN)},
+        created_at=times.of(entry.get("createdat"), "createdAt"),
+        updated_at=times.of(entry.get("updatedat"), "updatedAt"),
+        metadata={**metadata(about), **metadata(entry, *_OWN)},
+        unreadable_times=times.unreadable,
     )

@@ -19,7 +19,7 @@ def embed_with(embedder: GuardedEmbedder | NoEmbedder | None) -> Embed:
         if not isinstance(embedder, GuardedEmbedder) or embedder.resting or not embedder.inner.available():
             return None
         try:
-            return embedder.inner.embed_documents(texts)
+            return embedder.prompt.embed_documents(texts)
         except (EmbeddingUnavailable, InvalidVector) as error:
             embedder.failed(error)
             return None

@@ -1,0 +1,110 @@
+"""What a memory node finds when it is called: whose memory it works on, and what of the thread is theirs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import Runtime
+
+from langmem_tiers.graphs.identity import Scope, SpaceChoice, in_a_tool, owner_of, resolve_scope
+from langmem_tiers.graphs.messages import last_human, peek, read_messages
+from langmem_tiers.graphs.sharing import marks, own_messages
+from langmem_tiers.graphs.state import ASKED, HEARD, OTHERS_UNTIL, PROFILE
+from langmem_tiers.storage import drawers
+
+if TYPE_CHECKING:
+    from langmem_tiers.memory import Memory
+    from langmem_tiers.space import Space
+
+
+@dataclass(frozen=True, kw_only=True)
+class Visit:
+    """One call of a node: the scope, and the messages and blocks of the state.
+
+    The blocks are not ours where the thread worked on another space before, such as another user's. The `profile` is
+    what this session began with, None where it begins now. `heard` is the last activity that the thread was told of.
+    `own` are the messages that may be stored, and `marks` what `memory_scope` keeps besides the scope.
+    """
+
+    scope: Scope
+    space: "Space"
+    messages: Sequence[BaseMessage]
+    own: Sequence[BaseMessage]
+    marks: dict[str, str]
+    blocks: dict[str, str]
+    blocks_are_ours: bool
+    profile: str | None = None
+    heard: int | None = None
+
+    def as_state(self) -> dict[str, Any]:
+        """The scope as `memory_scope` keeps it."""
+        return {**self.scope.as_state(), **self.marks}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A call of a node: the state that it got, and what its run says of itself."""
+
+    state: Any
+    config: RunnableConfig
+    runtime: Runtime[Any] | None
+    messages_key: str
+
+    def visit(self, memory: "Memory", *, space: SpaceChoice | None, fallbacks: Sequence[str]) -> Visit:
+        """What a node with this space finds.
+
+        Raises:
+            MissingUser: nobody says whose memory it is, or only an earlier run does, of another message.
+            InvalidSpace: what was said can not name a space.
+        """
+        remembered: Mapping[str, Any] = peek(self.state, "memory_scope") or {}
+        messages = read_messages(self.state, self.messages_key)
+        scope = resolve_scope(
+            self.config,
+            self.runtime,
+            remembered=remembered,
+            space=space,
+            stands_in=lambda scope: self._is_known(memory, scope, messages, remembered),
+        )
+        kept = self._marks(scope, space, messages, remembered)
+        same_session = all(remembered.get(key) == value for key, value in scope.as_state().items())
+        return Visit(
+            scope=scope,
+            space=memory.space(scope.space, fallbacks=tuple(fallbacks)),
+            messages=messages,
+            own=() if in_a_tool(self.config) else own_messages(messages, kept.get(OTHERS_UNTIL)),
+            marks=kept,
+            blocks=peek(self.state, "memory_blocks") or {},
+            blocks_are_ours=remembered.get("space") == scope.space,
+            profile=remembered.get(PROFILE) if same_session else None,
+            heard=_number(remembered.get(HEARD)) if same_session else None,
+        )
+
+    def _is_known(
+        self, memory: "Memory", scope: Scope, messages: Sequence[BaseMessage], remembered: Mapping[str, Any]
+    ) -> bool:
+        """Whether the newest message is one that the memory had before, as where a run is resumed or replayed."""
+        asked = last_human(messages)
+        blocks = peek(self.state, "memory_blocks") or {}
+        if asked is None or asked.id == remembered.get(ASKED) or asked.id in blocks:
+            return True
+        with memory.use(scope.space) as store, store.reading() as connection:
+            return bool(drawers.of_messages(connection, store.key, scope.session, [str(asked.id)]))
+
+    def _marks(
+        self,
+        scope: Scope,
+        space: SpaceChoice | None,
+        messages: Sequence[BaseMessage],
+        remembered: Mapping[str, Any],
+    ) -> dict[str, str]:
+        owner = owner_of(self.config, self.runtime)
+        # A node with a space of its own stores whatever is said in its graph; the recall node may look into another.
+        whole = owner is None and isinstance(space, str)
+        return marks(scope, owner, messages, {} if whole else remembered)
+
+
+def _number(given: Any) -> int | None:
+    return given if isinstance(given, int) else None
