@@ -23,7 +23,7 @@ from langmem_tiers.dream.state import DreamState, begun, report_of
 from langmem_tiers.dream.steps import STEPS, Dreaming
 from langmem_tiers.dream.telling import ended
 from langmem_tiers.dream.types import DreamReport
-from langmem_tiers.errors import InvalidInput, InvalidSpace, MemoryTiersError, MissingUser
+from langmem_tiers.errors import InvalidInput, InvalidSpace, MemoryTiersError, MissingUser, UnknownSpace
 from langmem_tiers.graphs import options
 from langmem_tiers.graphs.identity import SpaceChoice, authenticated_user, current_runtime, resolve_scope
 from langmem_tiers.graphs.messages import peek
@@ -141,16 +141,6 @@ class _Node(Runnable[Any, dict[str, Any]]):
         say(logger, logging.ERROR, "dream_failed", space=space or None, step=self.name, error=error, **told)
 
 
-class _NoSpace(InvalidSpace):
-    """A space that there is not, and that is not made for a dream."""
-
-    def __init__(self, space: str) -> None:
-        self.space = space
-        super().__init__(
-            f"There is no space {space!r} in the memory.", way_out="`memory.spaces()` gives those there are."
-        )
-
-
 class _Spaces(_Node):
     """Finds out who is to dream, and lets go of what an earlier run of the thread left."""
 
@@ -189,7 +179,7 @@ class _Spaces(_Node):
     def _refused(self, error: MemoryTiersError) -> dict[str, Any]:
         """The report of a run that names nobody who could dream."""
         now = self.memory.clock()
-        space = error.space if isinstance(error, _NoSpace) else ""
+        space = error.space if isinstance(error, UnknownSpace) else ""
         told = {"id": checks.new_id(), "space": space, "status": "failed", "started_at": now, "finished_at": now}
         return DreamReport(**told, notes=(str(error),)).model_dump(mode="json")
 
@@ -215,7 +205,9 @@ class _Spaces(_Node):
     def _there(self, space: str) -> str:
         if space in self.memory.spaces():
             return space
-        raise _NoSpace(space)
+        error = UnknownSpace(f"There is no space {space!r} in the memory.")
+        error.space = space
+        raise error
 
 
 @dataclass

@@ -3,6 +3,7 @@
     MemoryTiersError
     ├── InvalidInput (ValueError)
     │   ├── InvalidSpace          a space name that can not be one
+    │   │   └── UnknownSpace      one that is not there, and is not made for what was asked
     │   ├── InvalidCategory       a category path that can not be one
     │   ├── InvalidPointer        a text that is no AAAK pointer
     │   ├── InvalidText           a text that can not be stored as it is
@@ -75,6 +76,13 @@ class InvalidSpace(InvalidInput):
     """A space name with an empty, over-long, relative, absolute or unprintable part."""
 
     way_out = "Use parts of 1 to 128 printable characters joined by '/', such as 'users/alice'."
+
+
+class UnknownSpace(InvalidSpace, LookupError):
+    """There is no such space, and none is made for what was asked; `space` is its name."""
+
+    space = ""
+    way_out = "`memory.spaces()` gives those there are."
 
 
 class InvalidCategory(InvalidInput):

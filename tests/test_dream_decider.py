@@ -220,8 +220,9 @@ def test_no_more_than_the_cap_is_retired_and_a_merge_goes_whole_or_not_at_all():
 def test_repetitions_that_a_rule_found_do_not_count_but_a_models_do():
     seen = material("The user swims.", "the user swims", active=2)
     same = {"content": "The user swims."}
-    assert refusal(seen, merge("e01", "e02", path="rule", **same)) is None
-    assert "no more than 0" in refusal(seen, merge("e01", "e02", path="model", **same))
+    none = Settings(dream=DreamSettings(retire_most=0))
+    assert refusal(seen, merge("e01", "e02", path="rule", **same), settings=none) is None
+    assert "no more than 0" in refusal(seen, merge("e01", "e02", path="model", **same), settings=none)
 
 
 # Refining.

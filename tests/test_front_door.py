@@ -138,14 +138,19 @@ def test_every_argument_of_a_wrong_type_is_refused_by_its_name_and_nothing_is_st
     faults = [
         f"{method}({argument}={given[argument]!r}) {fault}"
         for method, argument, given in calls
-        if (fault := _fault(owner, method, argument, {**given, **_folder(given, argument, tmp_path)}))
+        if (fault := _fault(owner, method, argument, {**given, **_there(method, given, argument, tmp_path)}))
     ]
     assert faults == []
     assert len(calls) >= 20
     assert _everything(stored) == before
 
 
-def _folder(given: dict, argument: str, folder) -> dict:
+def _there(method: str, given: dict, argument: str, folder) -> dict:
+    """Files and folders that are there, where another argument is the wrong one."""
+    if method.endswith("import_file") and argument != "path":
+        said = folder / "said.jsonl"
+        said.write_text('{"session": "s", "role": "user", "content": "I moved to Porto."}\n')
+        return {"path": said}
     return {"folder": folder} if "folder" in given and argument != "folder" else {}
 
 
