@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any, NotRequired, Required, TypeVar, Union, get_args, get_origin
 
 from langchain_core.runnables import RunnableConfig
-from typing_extensions import ReadOnly, is_typeddict
 
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.graphs.messages import BLOCKS, SCOPE, peek, read_messages
@@ -14,7 +13,7 @@ from langmem_tiers.recall.rendering import OPENING
 _OTHER_NAME = "Give that key of your state another name."
 # Under which LangGraph hands a node the function that reads the channels.
 _READ = "__pregel_read"
-_WRAPPERS = (Annotated, Required, NotRequired, ReadOnly)
+_WRAPPERS = (Annotated, Required, NotRequired)
 
 
 def require_fitting(state: Any, messages_key: str, config: RunnableConfig | None = None) -> None:
@@ -89,6 +88,11 @@ def _takes(declared: Any, kind: type[Any]) -> bool:
     origin = get_origin(plain) or plain
     if origin in (Union, types.UnionType):
         return any(_takes(each, kind) for each in get_args(plain))
-    if origin is Any or isinstance(origin, TypeVar) or is_typeddict(origin) or not isinstance(origin, type):
+    if origin is Any or isinstance(origin, TypeVar) or _is_typed_dict(origin) or not isinstance(origin, type):
         return True
     return issubclass(kind, origin)
+
+
+def _is_typed_dict(declared: Any) -> bool:
+    """Also one of typing_extensions, which `typing.is_typeddict` does not know."""
+    return hasattr(declared, "__required_keys__")
