@@ -1,9 +1,10 @@
 """`langmem-tiers bench longmemeval` and `bench locomo`: every step, taken up where it stopped."""
 
-import importlib
 import json
 import sys
+import types
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from bench_sets import LOCOMO, LONGMEMEVAL, PROVIDER, write
@@ -43,15 +44,24 @@ def run(tmp_path, capsys, data):
 
 
 @pytest.fixture
-def provider(tmp_path, monkeypatch):
+def provider():
     """The package of a model provider that `--reader ollama:NAME` and `--judge ollama:NAME` come from."""
-    if "langchain_ollama" not in sys.modules:
-        (tmp_path / "langchain_ollama.py").write_text(PROVIDER)
-        monkeypatch.syspath_prepend(tmp_path)
-    module = importlib.import_module("langchain_ollama")
+    real = sys.modules.get("langchain_ollama")
+    sys.modules["langchain_ollama"] = module = _stand_in()
     module.asked.clear()
     yield module
     module.broken.clear()
+    del sys.modules["langchain_ollama"]
+    if real is not None:
+        sys.modules["langchain_ollama"] = real
+
+
+@cache
+def _stand_in():
+    """One for the whole run: LangChain keeps the classes that it made models of."""
+    module = types.ModuleType("langchain_ollama")
+    exec(PROVIDER, module.__dict__)  # the source of a package, written for these tests
+    return module
 
 
 @pytest.fixture
