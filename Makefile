@@ -3,6 +3,7 @@
 #   make demo     a short conversation over four sessions, and what is remembered of it
 #   make test     lint, type check and all tests
 #   make lint     ruff: rules and formatting
+#   make golden   write the golden files in tests/golden anew: what users see
 #   make types    mypy --strict on the library
 #   make wheel    the wheel, in dist/
 #   make smoke    the wheel in a new environment, and the README's quick start run from it
@@ -24,7 +25,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 DOORS := $(wildcard tests/test_nodes*.py) $(patsubst %,tests/test_%.py,agent middleware classic_memory lcel retriever tools dream_graph)
 TESTING := blockbuster langchain-tests langgraph-checkpoint-sqlite pytest pytest-asyncio pytest-xdist hypothesis
 
-.PHONY: demo test pytest lint types wheel smoke clean test-server test-lowest test-newest
+.PHONY: demo test golden pytest lint types wheel smoke clean test-server test-lowest test-newest
 
 demo: $(VENV)/.base
 	@$(BIN)/python examples/demo.py
@@ -33,6 +34,9 @@ test: lint types pytest
 
 pytest: $(VENV)/.development
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+
+golden: $(VENV)/.development
+	GOLDEN=write $(BIN)/python -m pytest -q $(wildcard tests/test_golden*.py)
 
 lint: $(VENV)/.development
 	$(BIN)/ruff check .

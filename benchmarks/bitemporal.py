@@ -15,10 +15,12 @@ from typing import NamedTuple
 
 from langmem_tiers import Space
 from langmem_tiers.errors import AuthorityTooLow, InvalidPeriod, InvalidRelation, MergeRefused
-from langmem_tiers.knowledge.types import Authority
-from langmem_tiers.knowledge_graph.ledger import Ledger
-from langmem_tiers.knowledge_graph.stating import NewRelation
-from langmem_tiers.knowledge_graph.writing import writing
+from langmem_tiers.knowledge_graph.deletion import delete_relation
+from langmem_tiers.knowledge_graph.entities import Named, standing, upsert_entity
+from langmem_tiers.knowledge_graph.merging import merge_entities, unmerge_entities
+from langmem_tiers.knowledge_graph.relations import NewRelation, add_relation, end_relation, withdraw_relation
+from langmem_tiers.knowledge_graph.transaction import GraphTransaction, writing
+from langmem_tiers.records import Authority
 from langmem_tiers.testing import FrozenClock
 
 FIRST = datetime(2024, 1, 1, tzinfo=UTC)
@@ -284,8 +286,8 @@ class Trial:
         before = deepcopy(self.model)
         expected = self._modelled(write)
         try:
-            with writing(self.space) as ledger:
-                outcome = self._made(ledger, write, before)
+            with writing(self.space.context) as graph:
+                outcome = self._made(graph, write, before)
         except (AuthorityTooLow, InvalidPeriod, InvalidRelation, MergeRefused) as error:
             outcome = type(error).__name__
             self.refused += 1
@@ -369,46 +371,47 @@ class Trial:
 
     # In the graph.
 
-    def _made(self, ledger: Ledger, write: Write, before: Model) -> str:
+    def _made(self, graph: GraphTransaction, write: Write, before: Model) -> str:
         by = Authority(write.by)
         if write.kind == "add":
-            return self._added(ledger, write)
+            return self._added(graph, write)
         if write.kind == "merge":
-            one, other = (ledger.entity(name) for name in self._pair(write))
-            merge = ledger.merge(one, other, reason="trial", path="user")
+            one, other = (standing(graph, upsert_entity(graph, Named(name=name))) for name in self._pair(write))
+            merge = merge_entities(graph, one, other, reason="trial", path="user")
             self.merges.append((merge.id, merge.source.name))
             return "done"
         if write.kind == "unmerge":
             if not self.merges:
                 return "nothing"
-            ledger.unmerge(self.merges.pop(write.which % len(self.merges))[0])
+            unmerge_entities(graph, self.merges.pop(write.which % len(self.merges))[0])
             return "done"
         fact = self._chosen(write, before)
         if fact is None:
             return "nothing"
         relation = self.ids[fact.number]
         if write.kind == "end":
-            ledger.end(relation, day(write.start or 0), unit="day", by=by)
+            end_relation(graph, relation, day(write.start or 0), unit="day", by=by)
         elif write.kind == "withdraw":
-            ledger.withdraw(relation, by=by)
+            withdraw_relation(graph, relation, by=by)
         else:
-            ledger.delete_relation(relation, by=by)
+            delete_relation(graph, relation, by=by)
             del self.ids[fact.number]
         return "done"
 
-    def _added(self, ledger: Ledger, write: Write) -> str:
-        landed = ledger.add(
+    def _added(self, graph: GraphTransaction, write: Write) -> str:
+        landed = add_relation(
+            graph,
             NewRelation(
-                subject=ledger.said(self.subject(write.subject)),
+                subject=upsert_entity(graph, Named(name=self.subject(write.subject))),
                 predicate=write.predicate,
-                object=ledger.said(self.object(write.object)),
+                object=upsert_entity(graph, Named(name=self.object(write.object))),
                 valid_from=None if write.start is None else day(write.start),
                 from_unit="day",
                 from_stated=write.said,
                 valid_to=_end(write),
                 to_unit="day",
                 authority=Authority(write.by),
-            )
+            ),
         )
         if landed.outcome == "added":
             self.given += 1

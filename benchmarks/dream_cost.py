@@ -19,16 +19,15 @@ from reporting import Row, parser, report, say
 
 from langmem_tiers import Memory, Settings, Space, Turn
 from langmem_tiers.clock import to_millis
-from langmem_tiers.dream import rules
-from langmem_tiers.dream.decider import decide
+from langmem_tiers.dream import consolidate
+from langmem_tiers.dream.decide import decide
 from langmem_tiers.dream.gather import gather
 from langmem_tiers.dream.types import DreamReport
-from langmem_tiers.knowledge.ledger import Ledger
-from langmem_tiers.knowledge.types import Authority
+from langmem_tiers.knowledge.entries import EntryWriter
+from langmem_tiers.records import Authority, Evidence
 from langmem_tiers.settings import BudgetSettings, ModelSettings
 from langmem_tiers.storage.entries import NewEntry
 from langmem_tiers.testing import FrozenClock, HashEmbedder, ScriptedChatModel
-from langmem_tiers.writing.proposals import Evidence
 
 SIZES = (100, 1000, 5000)
 DRAWERS = 200
@@ -82,7 +81,7 @@ def fill(space: Space, entries: int, rng: random.Random) -> None:
         space.track(turns, session=f"s{first}")
     texts: list[str] = []
     with space.memory.use(space.name) as store, store.writing() as connection:
-        ledger = Ledger(connection, store.key, to_millis(space.memory.clock()))
+        ledger = EntryWriter(connection, store.key, to_millis(space.memory.clock()))
         for place in range(entries):
             doubled = texts and place % DOUBLED == 0
             texts.append(
@@ -117,7 +116,7 @@ def timed_parts(space: Space) -> dict[str, float]:
     with space.memory.use(space.name) as store:
         seen = gather(store, settings, now, 0)
     gathered = perf_counter()
-    proposals = rules.consolidation(seen, settings)
+    proposals = consolidate.by_rule(seen)
     proposed = perf_counter()
     decide(seen, proposals, settings)
     return {"gather s": gathered - start, "rules s": proposed - gathered, "decide s": perf_counter() - proposed}

@@ -29,10 +29,10 @@ from reporting import Row, parser, report, say
 from sqlalchemy import Engine, event
 
 from langmem_tiers import Memory
-from langmem_tiers.dream import applying, undoing
-from langmem_tiers.dream.lease import DREAM, Lease
+from langmem_tiers.dream import apply, undo
 from langmem_tiers.storage import dreams
-from langmem_tiers.storage.store import SpaceStore
+from langmem_tiers.storage.leases import DREAM, Lease
+from langmem_tiers.store import SpaceStore
 from langmem_tiers.testing import FrozenClock
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -129,12 +129,12 @@ def _dream(folder: Path, seed: int) -> None:
 
 def _apply(memory: Memory, store: SpaceStore, rng: random.Random) -> bool:
     """Whether a dream could begin, and was carried out."""
-    lease = Lease(store, DREAM, str(os.getpid()), memory.settings.dream.lease_seconds, memory.clock)
+    lease = Lease(store.database, DREAM, str(os.getpid()), memory.settings.dream.lease_seconds, memory.clock)
     fence = lease.acquire()
     if fence is None:
         return False
     seen = material(store, memory.clock(), fence=fence)
-    applying.apply(store, seen, decision(store, seen, rng, most=40), memory.settings, memory.clock())
+    apply.apply(store, seen, decision(store, seen, rng, most=40), memory.settings, memory.clock())
     lease.release(fence)
     return True
 
@@ -151,7 +151,7 @@ def _examine(base: Path, folder: Path, counts: Counts) -> None:
             counts.old += dump(store) == before
             counts.between += dump(store) != before
         else:
-            undoing.undo(store, last.report.id, clock(), memory.settings)
+            undo.undo(memory.context(store.name), last.report["id"])
             counts.new += dump(store) == before
             counts.between += dump(store) != before
         counts.problems += [found.message for found in memory.user(USER).doctor() if found.level == "problem"]

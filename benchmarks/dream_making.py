@@ -13,7 +13,6 @@ from typing import Any
 
 from langmem_tiers import Memory, Space, Turn
 from langmem_tiers.clock import to_millis
-from langmem_tiers.dream.changeset import TABLES
 from langmem_tiers.dream.types import (
     AntiPattern,
     Cited,
@@ -30,13 +29,14 @@ from langmem_tiers.dream.types import (
     Synthesis,
     WithdrawRelation,
 )
-from langmem_tiers.knowledge.types import Authority
-from langmem_tiers.knowledge_graph.ledger import Ledger
-from langmem_tiers.knowledge_graph.stating import NewRelation
-from langmem_tiers.storage import change_log, drawers, dreamt, entries
+from langmem_tiers.knowledge_graph.entities import Named, upsert_entity
+from langmem_tiers.knowledge_graph.relations import NewRelation, add_relation
+from langmem_tiers.knowledge_graph.transaction import GraphTransaction
+from langmem_tiers.records import Authority, Evidence
+from langmem_tiers.storage import change_log, drawers, dream_material, entries
+from langmem_tiers.storage.changesets import TABLES
 from langmem_tiers.storage.entries import Filters
-from langmem_tiers.storage.store import SpaceStore
-from langmem_tiers.writing.proposals import Evidence
+from langmem_tiers.store import SpaceStore
 
 WHO = ("Anna", "Ben", "Carla", "David", "Elena", "Felix", "Grace", "Hugo")
 DOES = ("likes", "collects", "repairs", "paints", "grows", "avoids", "sells", "photographs")
@@ -67,7 +67,7 @@ def material(store: SpaceStore, now: datetime, *, fence: int = 0) -> Material:
     with store.reading() as connection:
         key = store.key
         held = entries.find(connection, key, Filters(status="active"), -1)
-        told = dreamt.unpromoted(connection, key, _MOST_EPISODES, at=to_millis(now))
+        told = dream_material.unpromoted(connection, key, _MOST_EPISODES, at=to_millis(now))
         position = change_log.head(connection, key)
     return Material(
         space=store.name,
@@ -145,13 +145,16 @@ def _relate(space: Space, rng: random.Random, said: list[int]) -> None:
     """A graph that the memory found by itself."""
     by: dict[str, Any] = {"origin": "system", "path": "rule", "authority": Authority.SYSTEM}
     with space.memory.use(space.name) as store, store.writing() as connection:
-        ledger = Ledger(connection, store.key, to_millis(space.memory.clock()), space.memory.settings)
-        people = [ledger.entity(f"{name} {rng.choice(WHAT)}", type="person", **by) for name in rng.sample(WHO, 5)]
+        graph = GraphTransaction(connection, store.key, to_millis(space.memory.clock()), space.memory.settings)
+        people = [
+            upsert_entity(graph, Named(name=f"{name} {rng.choice(WHAT)}", type="person", **by))
+            for name in rng.sample(WHO, 5)
+        ]
         for _ in range(6):
             one, other = rng.sample(people, 2)
             cited = tuple(Evidence(drawer=each, quote="") for each in rng.sample(said, rng.randint(0, 1)))
             predicate = rng.choice(("knows", "works_at", "lives_in"))
-            ledger.add(NewRelation(subject=one, predicate=predicate, object=other, evidence=cited, **by))
+            add_relation(graph, NewRelation(subject=one, predicate=predicate, object=other, evidence=cited, **by))
 
 
 def _seen(entry: Any) -> EntrySeen:

@@ -27,11 +27,11 @@ from tempfile import TemporaryDirectory
 from reporting import Row, parser, report, say
 
 from langmem_tiers import Memory, Settings, Space, Turn
-from langmem_tiers.bench.locomo import evidence_turns
-from langmem_tiers.knowledge.wordings import alike, wording
+from langmem_tiers.bench.datasets import evidence_turns
+from langmem_tiers.language.wordings import alike, wording
 from langmem_tiers.settings import BudgetSettings, ModelSettings
 from langmem_tiers.testing import FrozenClock, ScriptedChatModel
-from langmem_tiers.transfer.locomo import LocomoSample, read_samples, sample_sessions
+from langmem_tiers.transfer.formats import LocomoSample, read_samples, sample_sessions
 from langmem_tiers.transfer.records import ImportedSession, LineProblem
 
 LINE = re.compile(r"^\[(\d+)\] \(.*?\) (.+)$", re.MULTILINE)

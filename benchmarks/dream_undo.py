@@ -19,8 +19,8 @@ from dream_making import decision, dump, fill, material, opened
 from reporting import Row, parser, report, say
 
 from langmem_tiers import Memory
-from langmem_tiers.dream import applying, undoing
-from langmem_tiers.storage.store import SpaceStore
+from langmem_tiers.dream import apply, undo
+from langmem_tiers.store import SpaceStore
 from langmem_tiers.testing import FrozenClock
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -70,23 +70,23 @@ def run(seed: int, dreams: int, entries: int, counts: Counts) -> None:
 
 def dream_and_undo(memory: Memory, store: SpaceStore, rng: random.Random, counts: Counts) -> None:
     """One dream that changes something: applied, undone, done again, compared each time."""
-    clock, settings = memory.clock, memory.settings
+    clock, settings, context = memory.clock, memory.settings, memory.context(store.name)
     before = dump(store)
     seen = material(store, clock())
-    draft = applying.new_report(seen, clock())
+    draft = apply.new_report(seen, clock())
     proposed = decision(store, seen, rng)
     started = perf_counter()
-    applied = applying.apply(store, seen, proposed, settings, clock(), report=draft)
+    applied = apply.apply(store, seen, proposed, settings, clock(), report=draft)
     counts.applying += perf_counter() - started
     if not applied.records:
         fill_up(memory, rng)
         return
     after = dump(store)
     started = perf_counter()
-    undoing.undo(store, draft.id, clock(), settings)
+    undo.undo(context, draft.id)
     counts.undoing += perf_counter() - started
     undone = list(_differ(before, dump(store)))
-    undoing.redo(store, draft.id, clock(), settings)
+    undo.redo(context, draft.id)
     redone = list(_differ(after, dump(store)))
     counts.dreams += 1
     counts.records += len(applied.records)
@@ -95,7 +95,7 @@ def dream_and_undo(memory: Memory, store: SpaceStore, rng: random.Random, counts
     counts.redone_same += not redone
     counts.differ += undone + redone
     if rng.random() < 0.5:
-        undoing.undo(store, draft.id, clock(), settings)
+        undo.undo(context, draft.id)
 
 
 def fill_up(memory: Memory, rng: random.Random) -> None:

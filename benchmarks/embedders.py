@@ -11,8 +11,8 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from langmem_tiers.embeddings.base import Embedder
-from langmem_tiers.embeddings.minilm import DIMENSION, MiniLM
+from langmem_tiers.models.embedder import Embedder
+from langmem_tiers.models.minilm import DIMENSION, MiniLM
 
 
 class Projection:

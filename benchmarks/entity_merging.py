@@ -16,8 +16,9 @@ from typing import Literal
 
 from reporting import Row, parser, report, say
 
-from langmem_tiers.knowledge_graph import growing, pairing
-from langmem_tiers.knowledge_graph.naming import slug
+from langmem_tiers.knowledge_graph import duplicates
+from langmem_tiers.knowledge_graph.changes import build_view
+from langmem_tiers.language.slugs import name_key
 from langmem_tiers.settings import GraphSettings
 from langmem_tiers.storage.entities import EntityRow
 
@@ -65,9 +66,9 @@ def decide(pair: NamePair) -> Decision:
     """What the memory does with the pair where nothing is known of either but the name."""
     named = [(pair.a, pair.a_type), (pair.b, pair.b_type), *((name, pair.b_type) for name in pair.others)]
     entities = [entity(number, name, kind) for number, (name, kind) in enumerate(named, 1)]
-    if slug(pair.a) == slug(pair.b) and pair.a_type == pair.b_type:
+    if name_key(pair.a) == name_key(pair.b) and pair.a_type == pair.b_type:
         return "merged"  # one name, one entity: nothing is made twice
-    found = pairing.pairs(growing.built(entities, ()), [1, 2])
+    found = duplicates.pairs(build_view(entities, ()), [1, 2])
     like = next((each.like for each in found if {each.source.number, each.target.number} == {1, 2}), None)
     settings = GraphSettings()
     if like is None or like.score < settings.flag_score:
@@ -81,7 +82,7 @@ def entity(number: int, name: str, kind: str) -> EntityRow:
         number=number,
         id=f"{number:012x}",
         name=name,
-        slug=slug(name),
+        slug=name_key(name),
         type=kind,
         origin="user",
         path="rule",

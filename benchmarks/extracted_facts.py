@@ -19,11 +19,11 @@ from pathlib import Path
 from reporting import Row, parser, report, say
 
 from langmem_tiers.clock import utc_now
-from langmem_tiers.knowledge.merging import same_fact
-from langmem_tiers.transfer.locomo import LocomoSample, read_samples, sample_sessions
+from langmem_tiers.language.paraphrase import same_fact
+from langmem_tiers.language.reader import read
+from langmem_tiers.records import Proposal, Said
+from langmem_tiers.transfer.formats import LocomoSample, read_samples, sample_sessions
 from langmem_tiers.transfer.records import ImportedSession, LineProblem
-from langmem_tiers.writing.extractive import proposals
-from langmem_tiers.writing.proposals import Proposal, Said
 
 COLUMNS = ("row", "proposal", "quote", "verdict")
 VERDICTS = ("worth", "junk", "wrong")
@@ -73,7 +73,7 @@ def keep(sample: LocomoSample) -> Kept:
     sessions = [session for session in sample_sessions(sample) if isinstance(session, ImportedSession)]
     found: list[Proposal] = []
     for session in sessions:
-        found += [each for each in proposals(turns_of(session), now) if not is_known(each, found)]
+        found += [each for each in read(turns_of(session), now).entries if not is_known(each, found)]
     return Kept(
         conversation=sample.sample_id, turns=sum(len(session.messages) for session in sessions), proposals=found
     )

@@ -25,11 +25,11 @@ from reporting import Row, parser, report, say
 from langmem_tiers import Memory, Space, Turn
 from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge_graph import resolving
-from langmem_tiers.knowledge_graph.types import Relation
-from langmem_tiers.palace.words import meaningful_words, stem
+from langmem_tiers.language.words import meaningful_words, stem
+from langmem_tiers.records import Relation
 from langmem_tiers.storage.change_log import moment
 from langmem_tiers.testing import HashEmbedder
-from langmem_tiers.transfer.locomo import LocomoSample, sample_sessions
+from langmem_tiers.transfer.formats import LocomoSample, sample_sessions
 from langmem_tiers.transfer.records import ImportedSession
 
 COLUMNS = ("row", "relation", "since", "until", "said by", "said on", "quote", "verdict")

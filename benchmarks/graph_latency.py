@@ -25,9 +25,10 @@ from sqlalchemy import Connection, insert
 from langmem_tiers import Memory
 from langmem_tiers.bench.scoring import spread
 from langmem_tiers.clock import to_millis
-from langmem_tiers.knowledge_graph import asking, resolving
-from langmem_tiers.knowledge_graph.naming import slug
+from langmem_tiers.knowledge_graph import resolving
+from langmem_tiers.knowledge_graph.answers import answering
 from langmem_tiers.knowledge_graph.projection import FILE
+from langmem_tiers.language.slugs import name_key
 from langmem_tiers.storage import change_log, facts
 from langmem_tiers.storage.schema import entities, relation_versions, relations
 
@@ -169,7 +170,7 @@ def _questions(space: Any, rng: random.Random, people: list[str]) -> dict[str, C
         return rng.choice(people)
 
     def named() -> None:
-        with asking.answering(space) as answer:
+        with answering(space.context) as answer:
             resolving.named_in(answer.view, f"Where did {anybody()} live when I met {anybody()} in {HUB}?")
 
     def write() -> None:
@@ -202,7 +203,7 @@ def _put_entities(connection: Connection, space: str, names: dict[str, list[str]
         for name in listed:
             numbers[name] = len(numbers) + 1
             times = dict.fromkeys(("first_seen", "last_seen", "created_at", "updated_at"), now)
-            row = {"number": numbers[name], "id": _identity("e", numbers[name]), "name": name, "slug": slug(name)}
+            row = {"number": numbers[name], "id": _identity("e", numbers[name]), "name": name, "slug": name_key(name)}
             rows.append({"space": space, **row, "type": kind, "metadata": "{}", **_SAID, **times})
     _insert(connection, entities, rows)
     facts.put(connection, space, "newest_entity", str(len(numbers)))

@@ -12,7 +12,7 @@ import sys
 
 from langmem_tiers import Memory, Space
 from langmem_tiers.errors import MemoryTiersError
-from langmem_tiers.knowledge_graph.types import Relation
+from langmem_tiers.records import Relation
 
 SPACE = "users/bench"
 PLACES = 40

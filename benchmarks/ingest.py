@@ -13,7 +13,7 @@ from reporting import Row, parser, report, say
 from texts import sessions
 
 from langmem_tiers import Memory, Settings
-from langmem_tiers.bench.verbatim import verbatim
+from langmem_tiers.bench.asking import verbatim
 
 
 def main() -> None:

@@ -13,14 +13,11 @@ from pathlib import Path
 from typing import get_args
 
 from langmem_tiers import Space
-from langmem_tiers.bench.asking import Plan, stored
-from langmem_tiers.bench.cache import CachedEmbedder
-from langmem_tiers.bench.datasets import DATASETS, DatasetName, read_gold
-from langmem_tiers.bench.pipeline.instances import Cases, gold_answers
-from langmem_tiers.bench.questions import Case, Gold, Question
-from langmem_tiers.embeddings import resolve
-from langmem_tiers.embeddings.base import Embedder
-from langmem_tiers.embeddings.minilm import MiniLM
+from langmem_tiers.bench.asking import CachedEmbedder, Plan, stored
+from langmem_tiers.bench.datasets import DATASETS, Case, DatasetName, Gold, Question, read_gold
+from langmem_tiers.bench.pipeline.ingest import Cases, gold_answers
+from langmem_tiers.models.embedder import Embedder, resolve
+from langmem_tiers.models.minilm import MiniLM
 from langmem_tiers.settings import Settings
 from langmem_tiers.testing import HashEmbedder
 from langmem_tiers.types import Candidate, Recalled

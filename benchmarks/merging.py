@@ -16,7 +16,7 @@ import numpy as np
 from embedders import prepared
 from reporting import Row, parser, report, say
 
-from langmem_tiers.knowledge.merging import same_fact
+from langmem_tiers.language.paraphrase import same_fact
 
 PAIRS = Path(__file__).with_name("merge_pairs.jsonl")
 THRESHOLDS = (0.85, 0.9, 0.95)

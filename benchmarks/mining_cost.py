@@ -19,7 +19,7 @@ from reporting import Row, parser, report, say
 from langmem_tiers import Memory, Settings, Space, Turn
 from langmem_tiers.settings import BudgetSettings, ModelSettings
 from langmem_tiers.testing import FrozenClock, ScriptedChatModel
-from langmem_tiers.transfer.locomo import read_samples, sample_sessions
+from langmem_tiers.transfer.formats import read_samples, sample_sessions
 from langmem_tiers.transfer.records import ImportedSession, LineProblem
 
 LINE = re.compile(r"^\[(\d+)\] user[^:]*: (.+)$", re.MULTILINE)

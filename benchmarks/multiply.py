@@ -3,7 +3,7 @@
 Tracking and filing take about two milliseconds a drawer, so only the first drawers come in through the front door.
 Those after them are what tracking would have stored of `texts.turn`, with their own tags, pieces and vectors; the wing
 of a room and its closets, which take the longest to find, are those of a tracked room. Log, cursors and keyword index
-are as tracking and the background passes leave them, and the library builds the Chroma projection from them.
+are as tracking and the background jobs leave them, and the library builds the Chroma projection from them.
 """
 
 from __future__ import annotations
@@ -28,19 +28,16 @@ from texts import SESSION_TURNS, sessions
 
 from langmem_tiers import Memory, Turn
 from langmem_tiers.background import filing
-from langmem_tiers.background.embedding import cursor_name
-from langmem_tiers.bench.verbatim import verbatim
+from langmem_tiers.background.embedding import DRAWERS
+from langmem_tiers.bench.asking import verbatim
 from langmem_tiers.clock import to_millis, utc_now
-from langmem_tiers.embeddings.base import Embedder
+from langmem_tiers.models.embedder import Embedder
 from langmem_tiers.settings import Settings, StorageSettings, TextSettings
 from langmem_tiers.storage import change_log, closets, drawers, embedding_cache, keyword, rooms, schema
 from langmem_tiers.storage.drawers import NewDrawer
 from langmem_tiers.storage.rooms import Room
-from langmem_tiers.storage.store import SpaceStore
-from langmem_tiers.writing import wording
-from langmem_tiers.writing.indexing import keyword_row
-from langmem_tiers.writing.pieces import embedded_text
-from langmem_tiers.writing.wording import Wording
+from langmem_tiers.store import SpaceStore
+from langmem_tiers.writing.turns import IncomingTurn, embedded_text, new_drawer, read
 
 TRACKED = 10_000
 # The embedding pass logs at least 128 drawers together: seven sessions.
@@ -103,10 +100,10 @@ def multiply(memory: Memory, start: int, stop: int, *, seed: int = 1, tracked: i
 
 
 class _Copier:
-    """Writes sessions as tracking and the background passes do, many in a transaction."""
+    """Writes sessions as tracking and the background jobs do, many in a transaction."""
 
     def __init__(self, memory: Memory, store: SpaceStore, patterns: int) -> None:
-        self._embedder = memory.query_embedder.inner
+        self._embedder = memory.context(store.name).embedder.inner
         self._text = memory.settings.text
         self._clock = memory.clock
         self._store = store
@@ -121,7 +118,7 @@ class _Copier:
             for first in range(0, len(analysed), _EMBEDDED_SESSIONS):
                 self._put_embedded(connection, analysed[first : first + _EMBEDDED_SESSIONS])
             head = change_log.head(connection, self._space)
-            for follower in (filing.CURSOR, cursor_name(self._embedder.name)):
+            for follower in (filing.CURSOR, DRAWERS.cursor_name(self._embedder.name)):
                 change_log.reset_cursor(connection, self._space, follower, head)
 
     def _put_embedded(self, connection: Connection, analysed: Sequence[Analysed]) -> None:
@@ -137,19 +134,21 @@ class _Copier:
     def _put_filed(self, connection: Connection, session: str, new: Sequence[NewDrawer]) -> list[int]:
         first, last, now = new[0].said_at, new[-1].said_at, to_millis(self._clock())
         filed = next(self._patterns)
-        room = rooms.open_room(connection, self._space, session=session, wing=filed.first_wing, at=first)
-        numbers = drawers.put(connection, self._space, new, session=session, room=room.number, place=1, at=now)
-        rooms.touch(connection, self._space, room, drawers=len(new), first=first, last=last, at=now)
+        taken = {"drawers": len(new), "first": first, "last": last, "at": now}
+        room = rooms.open_room(connection, self._space, session=session, wing=filed.first_wing, **taken)
+        place = {"session": session, "room": room, "place": 1, "number": drawers.newest(connection, self._space) + 1}
+        numbers = drawers.put(connection, self._space, new, **place, at=now)
         self._log(connection, "drawers.added", numbers[0], until=numbers[-1])
-        self._file(connection, room.number, numbers, filed)
+        self._file(connection, room, numbers, filed)
         if filed.wing != filed.first_wing:
-            rooms.refile(connection, self._space, room.number, filed.wing)
-            self._log(connection, "room.refiled", room.number, until=filed.wing)
+            rooms.refile(connection, self._space, room, filed.wing)
+            self._log(connection, "room.refiled", room, until=filed.wing)
         places = enumerate(zip(numbers, new, strict=True), 1)
         rows = (
-            keyword_row(number, each.content, each.tags, filed.categories[place]) for place, (number, each) in places
+            keyword.drawer_words(number, each.content, each.tags, filed.categories[place])
+            for place, (number, each) in places
         )
-        keyword.add(connection, rows)
+        keyword.drawers.add(connection, rows)
         self._log(connection, "drawers.filed", numbers[0], until=numbers[-1])
         return numbers
 
@@ -170,13 +169,11 @@ class _Copier:
 def _analysed(numbers: range, *, seed: int, settings: TextSettings) -> list[Analysed]:
     """The sessions of some turns as drawers that are not stored yet."""
     told = sessions(numbers.start, numbers.stop, seed=seed)
-    return [
-        (session, [wording.new_drawer(each, settings) for each in _read(turns, settings)]) for session, turns in told
-    ]
+    return [(session, [new_drawer(each, settings) for each in _read(turns, settings)]) for session, turns in told]
 
 
-def _read(turns: Sequence[Turn], settings: TextSettings) -> list[Wording]:
-    accepted, _ = wording.read(turns, settings, utc_now())
+def _read(turns: Sequence[Turn], settings: TextSettings) -> list[IncomingTurn]:
+    accepted, _ = read(turns, settings, utc_now())
     return accepted
 
 
@@ -197,7 +194,7 @@ def _filed(connection: Connection, space: str, room: Room) -> Filed:
 
 def _present(memory: Memory) -> int:
     with memory.use(SPACE) as store, store.reading() as connection:
-        return drawers.next_number(connection, store.key) - 1
+        return drawers.newest(connection, store.key)
 
 
 def _text(drawer: NewDrawer, start: int, stop: int) -> str:

@@ -24,7 +24,7 @@ from reporting import Row, parser, report, say
 from small_talk import MESSAGES
 
 from langmem_tiers import Space
-from langmem_tiers.bench.questions import Case, Gold, Question
+from langmem_tiers.bench.datasets import Case, Gold, Question
 from langmem_tiers.recall import rendering
 from langmem_tiers.settings import RecallSettings
 from langmem_tiers.types import Candidate, RecalledItem

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from texts import sessions
 
-from langmem_tiers.bench.datasets import DATASETS, DatasetName, read_cases, read_gold
-from langmem_tiers.bench.questions import Case, Gold
+from langmem_tiers.bench.datasets import DATASETS, Case, DatasetName, Gold, read_cases, read_gold
 from langmem_tiers.types import Role, Turn
 
 TOLD = re.compile(

@@ -13,7 +13,7 @@ from pathlib import Path
 from langchain_core.embeddings import Embeddings
 from peer_data import PeerTurn
 
-from langmem_tiers.embeddings.base import Embedder
+from langmem_tiers.models.embedder import Embedder
 
 # Every message goes through a language model: there is nothing to compare without one.
 NEEDS_A_MODEL = {"letta": "letta", "graphiti": "graphiti_core"}

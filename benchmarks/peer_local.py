@@ -13,10 +13,10 @@ import numpy as np
 from peer_data import PeerTurn, as_turn
 
 from langmem_tiers import Memory, Settings
-from langmem_tiers.bench.verbatim import verbatim
-from langmem_tiers.embeddings.base import Embedder
-from langmem_tiers.embeddings.minilm import DIMENSION
-from langmem_tiers.palace.words import STOPWORDS, words
+from langmem_tiers.bench.asking import verbatim
+from langmem_tiers.language.words import STOPWORDS, words
+from langmem_tiers.models.embedder import Embedder
+from langmem_tiers.models.minilm import DIMENSION
 
 BATCH = 1000
 

@@ -24,8 +24,8 @@ from reporting import Row, parser, report, say
 
 from langmem_tiers.bench.datasets import DatasetName
 from langmem_tiers.bench.scoring import recall_all, recall_any, reciprocal_rank, spread
-from langmem_tiers.embeddings.base import Embedder
-from langmem_tiers.embeddings.minilm import MiniLM
+from langmem_tiers.models.embedder import Embedder
+from langmem_tiers.models.minilm import MiniLM
 from langmem_tiers.testing import HashEmbedder
 
 Opened = Callable[[Path, Embedder], Peer]
@@ -162,8 +162,8 @@ def absent() -> list[dict[str, object]]:
 
 def hashed() -> Embedder:
     """The test double in the model's dimension: fast, and with little sense."""
-    from langmem_tiers.embeddings import resolve
-    from langmem_tiers.embeddings.minilm import DIMENSION
+    from langmem_tiers.models.embedder import resolve
+    from langmem_tiers.models.minilm import DIMENSION
 
     made = resolve(HashEmbedder(DIMENSION))
     assert made is not None

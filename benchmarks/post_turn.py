@@ -18,8 +18,8 @@ from reporting import Row, parser, report, say
 from texts import SESSION_TURNS, turn
 
 from langmem_tiers import Memory, Settings
+from langmem_tiers.bench.asking import verbatim
 from langmem_tiers.bench.scoring import spread
-from langmem_tiers.bench.verbatim import verbatim
 from langmem_tiers.graphs import track_node
 
 WARM_UP = 10

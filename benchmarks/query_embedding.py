@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from reporting import parser, report
 
-from langmem_tiers.embeddings.minilm import MiniLM
+from langmem_tiers.models.minilm import MiniLM
 
 QUERIES = (
     "Where does my sister live?",

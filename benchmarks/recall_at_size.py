@@ -32,8 +32,8 @@ from reporting import Row, parser, report, say
 from texts import question
 
 from langmem_tiers import Memory, Settings
+from langmem_tiers.bench.asking import verbatim
 from langmem_tiers.bench.scoring import spread
-from langmem_tiers.bench.verbatim import verbatim
 from langmem_tiers.graphs import recall_node
 from langmem_tiers.naming import user_space
 from langmem_tiers.storage.folder import DATABASE, mark_space, size, space_folder

@@ -16,10 +16,10 @@ from time import perf_counter
 from reporting import Row, parser, report, say
 
 from langmem_tiers import Memory, Settings
+from langmem_tiers.bench.asking import verbatim
 from langmem_tiers.bench.mine import mine_questions
 from langmem_tiers.bench.scoring import spread
-from langmem_tiers.bench.verbatim import verbatim
-from langmem_tiers.embeddings.minilm import MiniLM
+from langmem_tiers.models.minilm import MiniLM
 from langmem_tiers.space import Space
 
 WARM_UP = 20

@@ -17,8 +17,8 @@ from reporting import Row, parser, report, say
 from texts import question, sessions
 
 from langmem_tiers import Memory, Settings
+from langmem_tiers.bench.asking import verbatim
 from langmem_tiers.bench.scoring import spread
-from langmem_tiers.bench.verbatim import verbatim
 from langmem_tiers.graphs import recall_node
 
 SPACE = "users/bench"

@@ -20,10 +20,9 @@ from kept import KeptSet, add_arguments, ask, candidates, sets
 from reporting import Row, parser, report, say
 
 from langmem_tiers import Memory, Space
-from langmem_tiers.bench.bootstrap import RESAMPLES, Interval, interval
-from langmem_tiers.bench.questions import Case, Gold
-from langmem_tiers.bench.scoring import METRICS, TURN_METRICS, Answered
-from langmem_tiers.embeddings.guard import GuardedEmbedder
+from langmem_tiers.bench.datasets import Case, Gold
+from langmem_tiers.bench.scoring import METRICS, RESAMPLES, TURN_METRICS, Answered, Interval, interval
+from langmem_tiers.models.guarded_embedder import GuardedEmbedder
 from langmem_tiers.recall import scoring
 from langmem_tiers.settings import RecallSettings, Settings
 from langmem_tiers.types import Candidate
@@ -129,7 +128,7 @@ def without_statements(space: Space) -> Iterator[Space]:
         (database,) = copied.glob("spaces/*/memory.db")
         with closing(sqlite3.connect(database)) as connection, connection:
             connection.execute(_DROP_STATEMENTS)
-        guarded = space.memory.query_embedder
+        guarded = space.context.embedder
         assert isinstance(guarded, GuardedEmbedder)
         with Memory.open(copied, embedder=guarded.inner, settings=space.memory.settings, background=False) as memory:
             yield memory.space(space.name)

@@ -19,17 +19,16 @@ from kept import KeptSet, add_arguments, sets
 from reporting import Row, parser, report, say
 
 from langmem_tiers import Space
-from langmem_tiers.bench.questions import Gold, Question
+from langmem_tiers.bench.datasets import Gold, Question
 from langmem_tiers.clock import utc_now
 from langmem_tiers.recall import candidates, rendering, selection
 from langmem_tiers.recall.candidates import Found
-from langmem_tiers.recall.packing import Packed, Packer
-from langmem_tiers.recall.query import Query, parse
-from langmem_tiers.recall.request import RecallRequest
+from langmem_tiers.recall.rendering import Packed
+from langmem_tiers.recall.request import Query, RecallRequest, parse
 from langmem_tiers.recall.selection import Before
-from langmem_tiers.recall.sources import Snapshot, snapshots
-from langmem_tiers.recall.stopwatch import Stopwatch
-from langmem_tiers.settings import RecallSettings
+from langmem_tiers.recall.sources import Snapshot, Source, snapshots
+from langmem_tiers.recall.telemetry import Stopwatch
+from langmem_tiers.settings import Settings
 from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.types import RecalledItem
 
@@ -155,52 +154,48 @@ class Searched:
 
     def _pack(self, chosen: Sequence[Found], length: int, budget: int) -> Packed:
         count = self.space.memory.count_tokens
-        packer = Packer(
+        return rendering.pack(
+            self.sources,
+            chosen,
             terms=self.query.terms,
             vector=self.vector,
             budget=budget - count(rendering.render([""])),
             most=length,
             count=count,
         )
-        return packer.pack(self.sources, chosen)
 
 
 @contextmanager
 def searched(space: Space, question: Question, items: int, threshold: float | None) -> Iterator[Searched]:
     """What recall chooses for a question, by the steps of its pipeline up to the packing."""
     memory = space.memory
-    request = _request(question, items, threshold, memory.settings.recall)
+    request = _request(question, items, threshold, memory.settings)
     query = parse(question.text, request.settings.trivial_words)
-    vector, _ = memory.query_embedder.query(query.text)
-    with memory.use(space.name) as store, snapshots((store,)) as sources:
-        ranked = candidates.find(sources, query, vector, now=request.now, settings=request.settings, watch=Stopwatch())
+    vector, _ = space.context.embedder.query(query.text)
+    with memory.use(space.name) as store, snapshots((Source(store=store),)) as sources:
+        ranked = candidates.find(sources, query, vector, request, watch=Stopwatch())
         passed = selection.choose(ranked, request, Before(query_hash=query.content_hash)).passed
         yield Searched(space=space, sources=sources, query=query, vector=vector, chosen=passed)
 
 
-def _request(question: Question, items: int, threshold: float | None, settings: RecallSettings) -> RecallRequest:
-    return RecallRequest(
+def _request(question: Question, items: int, threshold: float | None, settings: Settings) -> RecallRequest:
+    return RecallRequest.of(
+        settings,
         query=question.text,
-        session=None,
-        message_id=None,
-        window=None,
         window_turns=0,
         now=question.asked_at or utc_now(),
         until=question.until,
         limit=items,
-        threshold=settings.threshold if threshold is None else threshold,
+        threshold=threshold,
         token_budget=ANY_NUMBER,
-        fallback=False,
-        keep_receipt=False,
-        settings=settings,
     )
 
 
 def by_worth(chosen: Sequence[Found], items: Sequence[RecalledItem], alpha: float) -> list[Found]:
     """What was chosen in the order of score divided by tokens to the power of alpha."""
     tokens = {(item.space, item.drawer.number): item.tokens for item in items}
-    known = [found for found in chosen if selection.key(found) in tokens]
-    return sorted(known, key=lambda found: -found.score / tokens[selection.key(found)] ** alpha)
+    known = [found for found in chosen if found.key in tokens]
+    return sorted(known, key=lambda found: -found.score / tokens[found.key] ** alpha)
 
 
 def _sought(gold: Gold, answers: Mapping[str, str], contents: Mapping[str | None, str]) -> Sought:

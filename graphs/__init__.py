@@ -5,18 +5,16 @@ conversations say, `build_prompt` puts it before the model, `track_node` keeps w
 graph with tools. Values in the state are plain JSON and the message history stays as it was said.
 """
 
-from langmem_tiers.graphs.agent import AgentGraph, memory_agent
-from langmem_tiers.graphs.chatting import chat, converse
+from langmem_tiers.graphs.agent import AgentGraph, chat, chat_model, converse, memory_agent
 from langmem_tiers.graphs.dream import DreamGraph, DreamInput, DreamOutput, dream_graph
 from langmem_tiers.graphs.flush import FlushNode, flush_before_compaction, flush_node
 from langmem_tiers.graphs.identity import Scope, SpaceChoice, resolve_scope, space_template
-from langmem_tiers.graphs.models import chat_model
+from langmem_tiers.graphs.messages import window_start
 from langmem_tiers.graphs.node import MemoryNode, OnError
 from langmem_tiers.graphs.prompt import DEFAULT_SYSTEM_PROMPT, Placement, build_prompt
 from langmem_tiers.graphs.recall import RecallNode, recall_node
 from langmem_tiers.graphs.state import MemoryContext, MemoryInput, MemoryState
 from langmem_tiers.graphs.track import TrackNode, track_node
-from langmem_tiers.graphs.window import window_start
 
 __all__ = [
     "DEFAULT_SYSTEM_PROMPT",

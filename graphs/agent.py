@@ -1,29 +1,67 @@
-"""A ready-made agent with memory: recall, track what the user said, model and tools in turn, track the reply."""
+"""The ready-made agent, its chat model by name, and talking with it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.pregel import Pregel
 from langgraph.store.base import BaseStore
 
+from langmem_tiers.errors import InvalidInput
 from langmem_tiers.graphs.identity import SpaceChoice
-from langmem_tiers.graphs.models import chat_model
-from langmem_tiers.graphs.node import OnError
-from langmem_tiers.graphs.options import memory_of
+from langmem_tiers.graphs.messages import peek
+from langmem_tiers.graphs.node import OnError, memory_of
 from langmem_tiers.graphs.prompt import DEFAULT_SYSTEM_PROMPT, Placement, build_prompt
 from langmem_tiers.graphs.recall import recall_node
 from langmem_tiers.graphs.state import MemoryContext, MemoryState
 from langmem_tiers.graphs.track import track_node
+from langmem_tiers.models import providers
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
+
+
+_USUAL = ("openai", "anthropic", "ollama", "google_genai")
+
+
+def chat_model(model: str | BaseChatModel) -> BaseChatModel:
+    """`model` itself, or the one a name such as "openai:gpt-5-mini" stands for in LangChain's `init_chat_model`.
+
+    Raises:
+        InvalidInput: it is neither a name nor a chat model.
+        MissingExtra: the package `langchain`, which knows the names, or the provider's own one is not installed.
+        InvalidSettings: nobody is known to provide it, or the provider's client refuses it, such as without a key.
+    """
+    if not isinstance(model, str):
+        return _checked(model)
+    return providers.init_by_name(model, _chat_model, kind="model", usual=_USUAL)
+
+
+def _checked(model: BaseChatModel) -> BaseChatModel:
+    # By what it can do: a model with options bound to it is none by its class. A class has the method too.
+    if isinstance(model, type) or not callable(getattr(model, "invoke", None)):
+        raise InvalidInput(
+            f"{model!r} is no chat model.",
+            way_out="Give a name such as 'openai:gpt-5-mini', or a LangChain chat model.",
+        )
+    return model
+
+
+def _chat_model(name: str) -> BaseChatModel:
+    from langchain.chat_models import init_chat_model
+
+    found: BaseChatModel = init_chat_model(name)
+    return found
+
 
 AgentGraph = CompiledStateGraph[MemoryState, MemoryContext, MessagesState, MessagesState]
 
@@ -132,3 +170,60 @@ def _add_tools(
 def _next(state: MemoryState) -> str:
     last = state["messages"][-1]
     return "tools" if isinstance(last, AIMessage) and last.tool_calls else "track"
+
+
+def converse(agent: Pregel[Any, Any, Any, Any], text: str, *, user_id: str, thread_id: str) -> tuple[str, str]:
+    """Say one thing to an agent; its reply, and the block that was recalled for it (empty if none was).
+
+    The agent is a graph with a recall node, such as `memory_agent` makes.
+    """
+    message = HumanMessage(text, id=str(uuid4()))
+    config: RunnableConfig = {"configurable": {"thread_id": thread_id, "user_id": user_id}}
+    block = ""
+    state: dict[str, Any] = {}
+    steps: Any = agent.stream({"messages": [message]}, config, stream_mode=["updates", "values"])
+    for mode, chunk in steps:
+        if mode == "values":
+            state = chunk
+        else:
+            block = _block_in(chunk, str(message.id)) or block
+    return _reply(state), block
+
+
+def chat(
+    agent: Pregel[Any, Any, Any, Any],
+    *,
+    user_id: str,
+    thread_id: str,
+    show: bool = False,
+    read: Callable[[str], str] = input,
+    write: Callable[[str], object] = print,
+) -> None:
+    """Read a line, answer it, and so on until the input ends (Ctrl-D) or is broken off (Ctrl-C).
+
+    With `show`, the block that was recalled is written before the reply.
+    """
+    with suppress(KeyboardInterrupt):
+        for text in _lines(read):
+            reply, block = converse(agent, text, user_id=user_id, thread_id=thread_id)
+            if show and block:
+                write(block)
+            write(reply)
+
+
+def _lines(read: Callable[[str], str]) -> Iterator[str]:
+    with suppress(EOFError):
+        while True:
+            text = read("> ")
+            if text.strip():
+                yield text
+
+
+def _block_in(updates: dict[str, Any], message_id: str) -> str:
+    blocks = (peek(update, "memory_blocks") or {} for update in updates.values())
+    return next((found[message_id] for found in blocks if message_id in found), "")
+
+
+def _reply(state: dict[str, Any]) -> str:
+    messages = state.get("messages") or []
+    return next((str(message.text) for message in reversed(messages) if isinstance(message, AIMessage)), "")

@@ -18,25 +18,22 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from langmem_tiers import arguments
-from langmem_tiers.dream import flow
-from langmem_tiers.dream.state import DreamState, begun, report_of
-from langmem_tiers.dream.steps import STEPS, Dreaming
-from langmem_tiers.dream.telling import ended
+from langmem_tiers.dream.run import STEPS, Dreaming, DreamState, opened, report_end
 from langmem_tiers.dream.types import DreamReport
 from langmem_tiers.errors import InvalidInput, InvalidSpace, MemoryTiersError, MissingUser, UnknownSpace
-from langmem_tiers.graphs import options
+from langmem_tiers.graphs import node
 from langmem_tiers.graphs.identity import SpaceChoice, authenticated_user, current_runtime, resolve_scope
 from langmem_tiers.graphs.messages import peek
 from langmem_tiers.graphs.node import OnError
 from langmem_tiers.graphs.runs import described
 from langmem_tiers.graphs.state import MemoryContext
-from langmem_tiers.knowledge import checks
+from langmem_tiers.knowledge import validation
 from langmem_tiers.naming import check_space, user_space
 from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
-    from langmem_tiers.storage.store import SpaceStore
+    from langmem_tiers.store import SpaceStore
 
 EVENT = "dream"
 """The type of what is told on the custom stream."""
@@ -113,8 +110,8 @@ def dream_graph(
         'applied'
     """
     builder = StateGraph(_State, context_schema=MemoryContext, input_schema=DreamInput, output_schema=DreamOutput)
-    options.on_error_of(on_error)
-    builder.add_node("spaces", _Spaces(options.memory_of(memory), options.space_of(space), on_error))
+    node.on_error_of(on_error)
+    builder.add_node("spaces", _Spaces(node.memory_of(memory), node.space_of(space), on_error))
     steps = list(STEPS)
     for step in steps:
         builder.add_node(step, _Step(memory, step, on_error))
@@ -180,7 +177,7 @@ class _Spaces(_Node):
         """The report of a run that names nobody who could dream."""
         now = self.memory.clock()
         space = error.space if isinstance(error, UnknownSpace) else ""
-        told = {"id": checks.new_id(), "space": space, "status": "failed", "started_at": now, "finished_at": now}
+        told = {"id": validation.new_id(), "space": space, "status": "failed", "started_at": now, "finished_at": now}
         return DreamReport(**told, notes=(str(error),)).model_dump(mode="json")
 
     def _wanted(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> list[str]:
@@ -269,7 +266,7 @@ class _Step(_Node):
         if given.report is not None:
             return given
         try:
-            async with flow.opened(self.memory, given.space) as store:
+            async with opened(self.memory.context(given.space)) as store:
                 return await self._dreaming(store, runtime).astep(self.step, given)
         except GraphBubbleUp:
             raise
@@ -283,19 +280,19 @@ class _Step(_Node):
         if self.step != _FIRST:
             return DreamState.model_validate({**state["dream_state"], "material": state["dream_material"]})
         run = state["dream_run"]
-        return begun(self.memory, run["waiting"][0], dry_run=run["dry_run"], dream_id=_id(runtime))
+        return DreamState.new(self.memory.context(run["waiting"][0]), dry_run=run["dry_run"], dream_id=_id(runtime))
 
     def _dreaming(self, store: "SpaceStore", runtime: Runtime[Any] | None) -> Dreaming:
         def told(progress: Mapping[str, Any]) -> None:
             if runtime is not None:
                 runtime.stream_writer({"type": EVENT, **progress})
 
-        return Dreaming(self.memory, store, told)
+        return Dreaming(self.memory.context(store.name), store, told)
 
     def _failed(self, given: DreamState, error: Exception) -> DreamState:
         """A dream that ends here; others may dream of the space."""
         with suppress(MemoryTiersError), self.memory.use(given.space) as store:
-            Dreaming(self.memory, store).release(given)
+            Dreaming(self.memory.context(given.space), store).release(given)
         self._log(given.space, error)
         report = DreamReport(
             id=given.id,
@@ -305,13 +302,13 @@ class _Step(_Node):
             finished_at=self.memory.clock(),
             notes=(*given.notes, f"{type(error).__name__}: {error}"),
         )
-        ended(report)
+        report_end(report)
         return given.but(report=report)
 
     def _update(self, before: Any, state: DreamState) -> dict[str, Any]:
         """What the step leaves to the next one."""
         if self.step == _LAST:
-            return _reported(before["dream_run"], report_of(state))
+            return _reported(before["dream_run"], state.outcome)
         update: dict[str, Any] = {"dream_state": state.model_dump(mode="json", exclude={"material"})}
         if self.step == _FIRST:
             material = None if state.material is None else state.material.model_dump(mode="json")

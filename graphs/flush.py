@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import AIMessage, BaseMessage
 
 from langmem_tiers.errors import InvalidSettings
-from langmem_tiers.graphs.activities import feed_of
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import read_messages
 from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, reading
+from langmem_tiers.graphs.runs import feed_of
 from langmem_tiers.graphs.track import turns_of
 from langmem_tiers.graphs.visit import Visit
 from langmem_tiers.writing import flushing
@@ -35,7 +35,7 @@ class FlushNode(MemoryNode):
             return Outcome()
         scope = visit.scope
         whose = {"session": scope.session, "project": scope.project, "agent": scope.agent}
-        report = flushing.flush(visit.space, turns_of(visit.own), **whose)
+        report = flushing.flush(visit.space.context, turns_of(visit.own), **whose)
         if self.on_error == "raise":
             report.tracked.raise_rejected()
         event = _event(report)
@@ -116,7 +116,7 @@ def flush_before_compaction(
     if not _due(memory, history, _checked(context_window)):
         return None
     whose = memory.space(space) if isinstance(space, str) else space
-    return flushing.flush(whose, turns_of(history), session=session, project=project, agent=agent)
+    return flushing.flush(whose.context, turns_of(history), session=session, project=project, agent=agent)
 
 
 def _checked(context_window: int | None) -> int | None:

@@ -1,4 +1,4 @@
-"""Reading a host's state: its messages, as messages, each with an id."""
+"""Messages of a graph's state: reading them, the words that are the user's own, the window a model sees."""
 
 import hashlib
 import re
@@ -6,8 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, convert_to_messages
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+    convert_to_messages,
+)
 
+from langmem_tiers.fencing import OPENING
+from langmem_tiers.knowledge.prompt_blocks import IDENTITY_FENCE, IDENTITY_HEADER, NOTES_FENCE, NOTES_HEADER
+from langmem_tiers.recall import rendering as recall
 from langmem_tiers.trust.secrets import mask
 
 # The keys of a state that are the memory's.
@@ -72,3 +82,61 @@ def is_synthetic(message: BaseMessage) -> bool:
 def last_human(messages: Sequence[BaseMessage]) -> HumanMessage | None:
     """The latest message that a person wrote."""
     return next((m for m in reversed(messages) if isinstance(m, HumanMessage) and not is_synthetic(m)), None)
+
+
+_HEADERS = (recall.HEADER, recall.FALLBACK_HEADER, recall.KNOWN_HEADER, IDENTITY_HEADER, NOTES_HEADER)
+_OPENINGS = (OPENING, IDENTITY_FENCE[0], NOTES_FENCE[0])
+# So much of a header tells it from what a user would write behind the same tag.
+_TELLING = 20
+_TAGS = "|".join(re.escape(opening.strip("<>")) for opening in _OPENINGS)
+_BEGINNINGS = "|".join(re.escape(header[:_TELLING]) for header in _HEADERS)
+# A block, or as much of one as stands together where it was not brought to its end.
+_CUT = rf"(?:{_BEGINNINGS})[^\n]*(?:\n(?:- | {{2}}|#)[^\n]*)*"
+_BLOCK = re.compile(rf"<(?P<tag>{_TAGS})>\n(?:(?s:.*?)\n</(?P=tag)>|{_CUT})")
+# An item of one, on lines of its own: whoever holds one did not write it.
+_ITEM = re.compile(r"^[ \t]*- \[§W-\d{3,18}/R-\d{2,18}/D-\d{3,18}\] \d{4}-\d\d-\d\d [^\n]*(?:\n {2}[^\n]*)*\n?", re.M)
+
+
+def without_recalled(text: str) -> str:
+    r"""`text` without blocks of the memory and items of such; one that holds none as it is, to the last space.
+
+    Example:
+        >>> without_recalled("You said: <memory_context>\n- a line\n</memory_context>\nIn Porto.")
+        'You said: \nIn Porto.'
+    """
+    if not any(opening in text for opening in _OPENINGS) and "[§W-" not in text:
+        return text
+    kept = _ITEM.sub("", _BLOCK.sub("", text))
+    return text if kept == text else kept.strip()
+
+
+def window_start(messages: Sequence[BaseMessage], turns: int) -> int:
+    """The index in `messages` where the last `turns` turns begin.
+
+    A turn is a human or an AI message; tool messages ride along with the AI message that asked for them. The window
+    begins with a human message wherever there is one to begin it, so it can be a little shorter than `turns`. It is
+    longer only when the last human message lies further back: that message and all that follows it always stay.
+    System messages at the very beginning stand outside: they are not counted, and come before the index.
+
+    Example:
+        >>> from langchain_core.messages import AIMessage, HumanMessage
+        >>> window_start([HumanMessage("a"), AIMessage("b"), HumanMessage("c"), AIMessage("d")], 3)
+        2
+    """
+    lead = leading_systems(messages)
+    spoken = [i for i in range(lead, len(messages)) if isinstance(messages[i], HumanMessage | AIMessage)]
+    earliest = lead if len(spoken) <= turns else spoken[-max(turns, 1)]
+    humans = [i for i in spoken if isinstance(messages[i], HumanMessage)]
+    if humans:
+        return next((i for i in humans if i >= earliest), humans[-1])
+    return _past_tool_messages(messages, earliest)
+
+
+def leading_systems(messages: Sequence[BaseMessage]) -> int:
+    """How many system messages stand at the very beginning."""
+    return next((i for i, m in enumerate(messages) if not isinstance(m, SystemMessage)), len(messages))
+
+
+def _past_tool_messages(messages: Sequence[BaseMessage], start: int) -> int:
+    """Providers refuse a tool's answer whose question is missing."""
+    return next((i for i in range(start, len(messages)) if not isinstance(messages[i], ToolMessage)), len(messages))

@@ -1,4 +1,4 @@
-"""What the memory nodes share: resolving the scope, not costing the user the reply, and speaking in both colours."""
+"""What all memory nodes share: their options, what they do about faults, and being called."""
 
 import asyncio
 import logging
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 from weakref import WeakKeyDictionary
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -15,20 +15,81 @@ from langchain_core.runnables.config import ensure_config
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 
-from langmem_tiers import arguments
+from langmem_tiers import arguments, naming
 from langmem_tiers.errors import InvalidInput, InvalidSpace, MemoryTiersError, MissingUser
-from langmem_tiers.graphs import options
-from langmem_tiers.graphs.activities import feed_of
-from langmem_tiers.graphs.fitting import require_fitting
 from langmem_tiers.graphs.identity import SpaceChoice, current_runtime
 from langmem_tiers.graphs.messages import last_human, peek, read_messages
-from langmem_tiers.graphs.runs import described
-from langmem_tiers.graphs.state import ASKED, HEARD, MemoryInput, memory_input
+from langmem_tiers.graphs.prompt import Placement
+from langmem_tiers.graphs.runs import described, feed_of
+from langmem_tiers.graphs.state import ASKED, HEARD, MemoryInput, memory_input, require_fitting
 from langmem_tiers.graphs.visit import Run, Visit
 from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
+
+
+_ON_ERROR = ("log", "raise")
+
+
+def memory_of(given: Any) -> "Memory":
+    """An open memory.
+
+    Raises:
+        InvalidInput: it is something else.
+    """
+    from langmem_tiers.memory import Memory
+
+    return arguments.instance(given, "memory", Memory, "what Memory.open gives")
+
+
+def on_error_of(given: Any) -> Any:
+    """Either "log" or "raise".
+
+    Raises:
+        InvalidInput: it is neither.
+    """
+    return arguments.one_of(given, "on_error", _ON_ERROR)
+
+
+def placement_of(given: Any) -> Any:
+    """One of the places there are for what was recalled.
+
+    Raises:
+        InvalidInput: it is none of them.
+    """
+    return arguments.one_of(given, "placement", get_args(Placement))
+
+
+def space_of(given: Any) -> Any:
+    """The name of a space, a function that names one, or None.
+
+    Raises:
+        InvalidSpace: the name can not be one.
+        InvalidInput: it is something else.
+    """
+    if given is None or callable(given):
+        return given
+    if not isinstance(given, str):
+        raise arguments.refused(given, "space", "the name of a space, or a function of config and runtime")
+    try:
+        return naming.check_space(given)
+    except InvalidSpace as error:
+        raise InvalidSpace(f"The argument `space`: {error.message}", way_out=error.way_out) from None
+
+
+def fallbacks_of(given: Any) -> tuple[str, ...]:
+    """The names of spaces.
+
+    Raises:
+        InvalidInput: it is no list of such.
+    """
+    names: Sequence[Any] = tuple(arguments.several(given, "fallbacks", "names of spaces"))
+    try:
+        return tuple(naming.check_space(each) for each in names)
+    except InvalidSpace as error:
+        raise InvalidSpace(f"The argument `fallbacks`: {error.message}", way_out=error.way_out) from None
+
 
 OnError = Literal["log", "raise"]
 
@@ -93,12 +154,12 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         on_error: OnError = "log",
         messages_key: str = "messages",
     ) -> None:
-        self.memory = options.memory_of(memory)
+        self.memory = memory_of(memory)
         # `add_node` asks for the one, `add_sequence` for the other
         self.name = self.__name__ = arguments.text(name, "name")
-        self.on_error: OnError = options.on_error_of(on_error)
-        self._space: SpaceChoice | None = options.space_of(space)
-        self._fallbacks = options.fallbacks_of(fallbacks)
+        self.on_error: OnError = on_error_of(on_error)
+        self._space: SpaceChoice | None = space_of(space)
+        self._fallbacks = fallbacks_of(fallbacks)
         self._messages_key = arguments.text(messages_key, "messages_key")
 
     def __call__(self, state: MemoryInput) -> dict[str, Any]:

@@ -8,9 +8,8 @@ from typing import Any, Literal, get_args
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from langmem_tiers import arguments
-from langmem_tiers.graphs.messages import is_synthetic, kept_in, read_messages
+from langmem_tiers.graphs.messages import is_synthetic, kept_in, leading_systems, read_messages, window_start
 from langmem_tiers.graphs.state import PROFILE
-from langmem_tiers.graphs.window import leading_systems, window_start
 from langmem_tiers.telemetry.logs import say
 
 Placement = Literal["message", "system"]

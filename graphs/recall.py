@@ -7,15 +7,12 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from langmem_tiers import arguments
 from langmem_tiers.graphs.identity import SpaceChoice
-from langmem_tiers.graphs.messages import last_human
-from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, reading
-from langmem_tiers.graphs.options import placement_of
-from langmem_tiers.graphs.own_words import without_recalled
+from langmem_tiers.graphs.messages import last_human, window_start, without_recalled
+from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, placement_of, reading
 from langmem_tiers.graphs.prompt import Placement
 from langmem_tiers.graphs.state import PROFILE
 from langmem_tiers.graphs.track import turns_of
 from langmem_tiers.graphs.visit import Visit
-from langmem_tiers.graphs.window import window_start
 from langmem_tiers.writing.tracking import Conversation, stored_as
 
 if TYPE_CHECKING:

@@ -1,9 +1,16 @@
-"""The state that memory nodes read and write. All values are plain JSON, so that every checkpointer keeps them."""
+"""The keys that memory keeps in a graph's state, and whether a host's state has room for them."""
 
-from typing import Any, NotRequired, TypedDict, cast
+import types
+from collections.abc import Mapping
+from typing import Annotated, Any, NotRequired, Required, TypedDict, TypeVar, Union, cast, get_args, get_origin
 
 from langchain_core.messages import AnyMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.graph import MessagesState
+
+from langmem_tiers.errors import InvalidInput
+from langmem_tiers.fencing import OPENING
+from langmem_tiers.graphs.messages import BLOCKS, SCOPE, peek, read_messages
 
 # In `memory_scope`, what is always before the model: it stays as it was when the session began.
 PROFILE = "profile"
@@ -53,5 +60,93 @@ def memory_input(messages_key: str) -> type[Any]:
     if messages_key == "messages":
         return MemoryInput
     fields = {messages_key: list[AnyMessage], "memory_blocks": dict[str, str], "memory_scope": dict[str, Any]}
-    make = cast(Any, TypedDict)  # a type checker wants the fields spelled out; here they are known at run time only
+    make = cast("Any", TypedDict)  # a type checker wants the fields spelled out; here they are known at run time only
     return cast("type[Any]", make("MemoryInput", fields, total=False))
+
+
+_OTHER_NAME = "Give that key of your state another name."
+# Under which LangGraph hands a node the function that reads the channels.
+_READ = "__pregel_read"
+_WRAPPERS = (Annotated, Required, NotRequired)
+
+
+def require_fitting(state: Any, messages_key: str, config: RunnableConfig | None = None) -> None:
+    """Refuse a state that the memory nodes can not work with.
+
+    Raises:
+        InvalidInput: it has no messages under `messages_key`, or something of the host's under a key of theirs; or, as
+            far as the graph of this config tells, such a key is declared for something else.
+    """
+    if peek(state, messages_key) is None:
+        raise InvalidInput(
+            f"The graph's state has no {messages_key!r}.",
+            way_out="Say where it keeps its messages: recall_node(memory, messages_key=…), and so for the other nodes.",
+        )
+    for key in (BLOCKS, SCOPE):
+        value = peek(state, key)
+        if value is not None and not isinstance(value, Mapping):
+            raise InvalidInput(
+                f"The graph's state holds a {type(value).__name__} under {key!r}, where the memory keeps its own.",
+                way_out=_OTHER_NAME,
+            )
+        _require_declared(config, key)
+    _require_ours(state, messages_key)
+
+
+def _require_ours(state: Any, messages_key: str) -> None:
+    """Blocks are kept by the ids of messages, and a scope names its space: all else is the host's."""
+    scope, blocks = peek(state, SCOPE), peek(state, BLOCKS)
+    if scope and not isinstance(scope.get("space"), str):
+        raise InvalidInput(f"What the graph's state holds under {SCOPE!r} is not the memory's.", way_out=_OTHER_NAME)
+    strange = [key for key, block in (blocks or {}).items() if not str(block).startswith(OPENING)]
+    if strange and not {message.id for message in read_messages(state, messages_key)}.issuperset(strange):
+        raise InvalidInput(
+            f"What the graph's state holds under {BLOCKS!r} is not the memory's: its keys are no ids of messages.",
+            way_out=_OTHER_NAME,
+        )
+
+
+def _require_declared(config: RunnableConfig | None, key: str) -> None:
+    declared = _declared(config, key)
+    if not _takes(declared, dict):
+        name = getattr(declared, "__name__", str(declared))
+        raise InvalidInput(
+            f"The graph's state declares {key!r} as {name}, where the memory keeps a dict of its own.",
+            way_out=_OTHER_NAME,
+        )
+    keys_and_values = get_args(_bare(declared))
+    if key == BLOCKS and len(keys_and_values) == 2 and not all(_takes(each, str) for each in keys_and_values):
+        raise InvalidInput(
+            f"The graph's state declares {key!r} as {declared}, where the memory keeps texts by the ids of messages.",
+            way_out=_OTHER_NAME,
+        )
+
+
+def _declared(config: RunnableConfig | None, key: str) -> Any:
+    """The type that the graph's schema gives a key; Any where that can not be seen."""
+    read = ((config or {}).get("configurable") or {}).get(_READ)
+    found = (each[key] for each in getattr(read, "args", ()) if isinstance(each, Mapping) and key in each)
+    return getattr(next(found, None), "typ", Any)
+
+
+def _bare(declared: Any) -> Any:
+    """The type without what is only said about it."""
+    while get_origin(declared) in _WRAPPERS:
+        declared = get_args(declared)[0]
+    return declared
+
+
+def _takes(declared: Any, kind: type[Any]) -> bool:
+    """Whether a value of this kind fits; yes for whatever can not be told."""
+    plain = _bare(declared)
+    origin = get_origin(plain) or plain
+    if origin in (Union, types.UnionType):
+        return any(_takes(each, kind) for each in get_args(plain))
+    if origin is Any or isinstance(origin, TypeVar) or _is_typed_dict(origin) or not isinstance(origin, type):
+        return True
+    return issubclass(kind, origin)
+
+
+def _is_typed_dict(declared: Any) -> bool:
+    """Also one of typing_extensions, which `typing.is_typeddict` does not know."""
+    return hasattr(declared, "__required_keys__")

@@ -9,9 +9,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from langmem_tiers.clock import require_aware
 from langmem_tiers.graphs.identity import SpaceChoice
-from langmem_tiers.graphs.messages import is_synthetic
+from langmem_tiers.graphs.messages import is_synthetic, without_recalled
 from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, reading
-from langmem_tiers.graphs.own_words import without_recalled
 from langmem_tiers.graphs.visit import Visit
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import TrackReport, Turn

@@ -8,9 +8,8 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
-from langmem_tiers.graphs.identity import Scope, SpaceChoice, in_a_tool, owner_of, resolve_scope
+from langmem_tiers.graphs.identity import Scope, SpaceChoice, in_a_tool, marks, own_messages, owner_of, resolve_scope
 from langmem_tiers.graphs.messages import last_human, peek, read_messages
-from langmem_tiers.graphs.sharing import marks, own_messages
 from langmem_tiers.graphs.state import ASKED, HEARD, OTHERS_UNTIL, PROFILE
 from langmem_tiers.storage import drawers
 

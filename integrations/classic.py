@@ -9,12 +9,19 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, get_bu
 from pydantic import Field, PrivateAttr
 
 from langmem_tiers.errors import MissingExtra
+from langmem_tiers.graphs.messages import without_recalled
 from langmem_tiers.graphs.node import OnError
-from langmem_tiers.graphs.own_words import without_recalled
-from langmem_tiers.integrations.conversation import Conversation, Look, log_rejected, place_id
-from langmem_tiers.integrations.faults import faults
-from langmem_tiers.integrations.inputs import ANSWERED, ASKED, pick
-from langmem_tiers.integrations.whose import SpaceField, UserField, scope_of, with_profile
+from langmem_tiers.integrations.inputs import (
+    ANSWERED,
+    ASKED,
+    SpaceField,
+    UserField,
+    faults,
+    pick,
+    scope_of,
+    with_profile,
+)
+from langmem_tiers.integrations.message_history import Conversation, Look, log_rejected, place_id
 from langmem_tiers.memory import Memory
 
 

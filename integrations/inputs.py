@@ -1,17 +1,91 @@
-"""Reading what a chain is given and gives: which of several values is the message."""
+"""What chains are given: whose memory it is, what is asked, and what happens when the memory fails."""
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
+from uuid import UUID
 
 from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
 from langchain_core.prompt_values import PromptValue
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config
+from langgraph.errors import GraphBubbleUp
+from pydantic import AfterValidator, BeforeValidator
 
 from langmem_tiers import arguments
-from langmem_tiers.errors import InvalidInput
+from langmem_tiers.errors import InvalidInput, MissingUser
+from langmem_tiers.graphs.identity import Scope, SpaceChoice, current_runtime, resolve_scope
 from langmem_tiers.graphs.messages import last_human
+from langmem_tiers.graphs.node import OnError, space_of
+from langmem_tiers.naming import user_space
 from langmem_tiers.telemetry.logs import say
+
+if TYPE_CHECKING:
+    from langmem_tiers.space import Space
+
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def faults(step: str, on_error: OnError) -> Iterator[None]:
+    """With "log" a fault ends the block and is logged, with "raise" it goes on to the caller."""
+    try:
+        yield
+    except GraphBubbleUp:
+        raise  # an interrupt is LangGraph's way to pause, no fault
+    except Exception as error:
+        if on_error == "raise":
+            raise
+        # Whatever goes wrong here, a broken disk or a custom embedder: the user gets the reply all the same.
+        trace = not isinstance(error, MissingUser | InvalidInput)  # these say all there is to say
+        say(logger, logging.ERROR, "memory_step_failed", step=step, error=error, reason=error, trace=trace)
+
+
+UserId = str | int | UUID
+
+
+def _no_flag(given: Any) -> Any:
+    if isinstance(given, bool):
+        raise arguments.refused(given, "user_id", "a text, a number, a UUID, or a function that gives one")
+    return given
+
+
+# The fields of those doors that are pydantic models.
+UserField = Annotated[UserId | Callable[[], UserId | None] | None, BeforeValidator(_no_flag)]
+SpaceField = Annotated[str | Callable[..., str | None] | None, AfterValidator(space_of)]
+
+
+def scope_of(
+    config: RunnableConfig | None = None,
+    *,
+    way_out: str,
+    space: SpaceChoice | None = None,
+    user_id: "UserId | Callable[[], UserId | None] | None" = None,
+) -> Scope:
+    """The space and the session of the run that is going on, or of `config`.
+
+    `space` goes before `user_id`, and both before what the run says.
+
+    Raises:
+        MissingUser: nobody says whose memory it is; `way_out` is how to at this door.
+        InvalidSpace: what was said can not name a space.
+    """
+    user = user_id() if callable(user_id) else user_id
+    try:
+        choice = user_space(user) if space is None and user is not None else space
+        return resolve_scope(ensure_config(config), current_runtime(), remembered=None, space=choice)
+    except MissingUser as error:
+        raise MissingUser(error.message, way_out=way_out) from error
+
+
+def with_profile(space: "Space", block: str, *, profile: bool) -> str:
+    """A recalled block behind what is always known of the user, where that is wanted."""
+    parts = (space.profile() if profile else "", block)
+    return "\n\n".join(part for part in parts if part)
+
 
 ASKED = ("input", "question", "query")
 ANSWERED = ("output", "response", "answer", "text", "result")
@@ -22,8 +96,6 @@ _MACHINERY = frozenset({"stop", "agent_scratchpad", "intermediate_steps"})
 _KINDS = frozenset({"human", "user", "ai", "assistant", "system", "developer", "tool", "function"})
 
 _NAME_IT = "name it with input_key or output_key"
-
-logger = logging.getLogger(__name__)
 
 
 def pick(values: Mapping[str, Any], key: str | None, usual: Sequence[str], but: Collection[str] = ()) -> str:

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from langmem_tiers import arguments
-from langmem_tiers.graphs import options
+from langmem_tiers.graphs import node
 from langmem_tiers.graphs.identity import SpaceChoice
+from langmem_tiers.graphs.messages import without_recalled
 from langmem_tiers.graphs.node import OnError
-from langmem_tiers.graphs.own_words import without_recalled
 from langmem_tiers.graphs.runs import described
-from langmem_tiers.integrations.faults import faults
-from langmem_tiers.integrations.inputs import asked_in, messages_in
-from langmem_tiers.integrations.whose import scope_of, with_profile
+from langmem_tiers.integrations.inputs import asked_in, faults, messages_in, scope_of, with_profile
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
@@ -39,13 +37,13 @@ class RecallRunnable(Runnable[Any, str]):
         on_error: OnError,
         name: str,
     ) -> None:
-        self.memory = options.memory_of(memory)
+        self.memory = node.memory_of(memory)
         self.name = arguments.text(name, "name")
         self._input_key = arguments.optional_text(input_key, "input_key")
-        self._space: SpaceChoice | None = options.space_of(space)
-        self._fallbacks = options.fallbacks_of(fallbacks)
+        self._space: SpaceChoice | None = node.space_of(space)
+        self._fallbacks = node.fallbacks_of(fallbacks)
         self._profile = arguments.flag(profile, "profile")
-        self._on_error: OnError = options.on_error_of(on_error)
+        self._on_error: OnError = node.on_error_of(on_error)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> str:
         """The recalled text, empty where nothing fits."""

@@ -1,17 +1,144 @@
-"""The chat history for `RunnableWithMessageHistory`."""
+"""A conversation of LangChain messages in a space, as a chat message history."""
 
 import asyncio
+import hashlib
+import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from langchain_core.chat_history import BaseChatMessageHistory
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from sqlalchemy import Connection
 
 from langmem_tiers import arguments
-from langmem_tiers.integrations.conversation import Conversation, log_rejected
+from langmem_tiers.graphs.messages import is_synthetic, window_start, without_recalled
+from langmem_tiers.graphs.track import turns_of
+from langmem_tiers.storage import drawers, rooms
+from langmem_tiers.telemetry.logs import say
+from langmem_tiers.trust.secrets import mask
+from langmem_tiers.types import Drawer, TrackReport
 
 if TYPE_CHECKING:
     from langmem_tiers.space import Space
+    from langmem_tiers.storage.rooms import Room
+
+
+_KINDS: dict[str, type[HumanMessage] | type[AIMessage]] = {"user": HumanMessage, "assistant": AIMessage}
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """A session at a moment: what the space calls it, how many messages it holds, and the last of them."""
+
+    session: str
+    held: int
+    messages: list[BaseMessage]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversation:
+    """The messages of a session.
+
+    Where the session was ended, the messages that follow are a session of their own, `monday~2` after `monday`: they
+    begin with nothing before them, and nothing is deleted.
+    """
+
+    space: "Space"
+    session: str
+    agent: str | None = None
+    project: str | None = None
+
+    def look(self, turns: int | None = None) -> Look:
+        """The session, with at most its last `turns` messages, beginning with one of the user where there is one."""
+        most = turns or self.space.memory.settings.window.turns
+        with self.space.memory.use(self.space.name) as store, store.reading() as connection:
+            session, room = _current(connection, store.key, self.session)
+            held = [] if room is None else _last(connection, store.key, room, most)
+        messages = [_message(each) for each in held]
+        return Look(
+            session=session,
+            held=0 if room is None else room.drawers,
+            messages=messages[window_start(messages, most) :],
+        )
+
+    def add(self, messages: Sequence[BaseMessage]) -> TrackReport:
+        """Store what users and models said in these messages, without what the memory put into them."""
+        look = self.look(1)
+        said = [_own(message) for message in messages if _is_speech(message)]
+        turns = turns_of(_identified([each for each in said if each.text.strip()], look.held))
+        return self.space.track(turns, session=look.session, agent=self.agent, project=self.project)
+
+    def close(self) -> None:
+        """End the session: what is said from now on has nothing before it."""
+        self.space.end_session(self.look(1).session)
+
+
+def log_rejected(report: TrackReport) -> None:
+    """Say which turns were not stored, and why."""
+    for rejected in report.rejected:
+        say(logger, logging.WARNING, "turn_rejected", error=rejected.error, reason=rejected.error)
+
+
+def place_id(kind: str, place: int, text: str) -> str:
+    """An id for a message without one: the same for the same text at the same place of a session."""
+    # Of the text as it is stored: a short secret could be guessed from the hash of the whole.
+    return f"{kind}-{place}-{hashlib.sha256(mask(text).encode('utf-8', 'replace')).hexdigest()[:24]}"
+
+
+def _current(connection: Connection, space: str, session: str) -> "tuple[str, Room | None]":
+    """The session that goes on under this name, and its room if anything was said in it."""
+    later = rooms.latest_unnamed(connection, space, f"{session}~")
+    name = session if later is None else later.session
+    while (room := rooms.of_session(connection, space, name)) is not None and room.ended_at is not None:
+        number = 1 if name == session else int(name.rpartition("~")[2])
+        name = f"{session}~{number + 1}"
+    return name, room
+
+
+def _last(connection: Connection, space: str, room: "Room", most: int) -> list[Drawer]:
+    """The last messages that stand in a room, oldest first."""
+    found: list[Drawer] = []
+    for place in range(room.drawers, 0, -1):
+        drawer = drawers.at_place(connection, space, room.number, place)
+        if drawer is not None and drawer.status == "active" and drawer.role in _KINDS:
+            found.append(drawer)
+            if len(found) == most:
+                break
+    return found[::-1]
+
+
+def _message(drawer: Drawer) -> BaseMessage:
+    return _KINDS[drawer.role](drawer.content, id=drawer.message_id, name=drawer.speaker)
+
+
+def _is_speech(message: BaseMessage) -> bool:
+    return isinstance(message, HumanMessage | AIMessage) and not is_synthetic(message)
+
+
+def _own(message: BaseMessage) -> BaseMessage:
+    return message.model_copy(update={"content": without_recalled(str(message.text))})
+
+
+def _identified(messages: Sequence[BaseMessage], held: int) -> list[BaseMessage]:
+    """The messages, each with an id: one without takes it from the next that has one, else from its place.
+
+    Hosts give ids to what models say, and none to what users say: a pair that is stored again is known by its reply.
+    """
+    identified: list[BaseMessage] = []
+    following: str | None = None
+    for place in range(len(messages) - 1, -1, -1):
+        message = messages[place]
+        if message.id:
+            following = message.id
+        else:
+            kind = "said" if following is None else f"before-{following}"
+            at = held + place if following is None else len(messages) - place
+            message = message.model_copy(update={"id": place_id(kind, at, str(message.text))})
+        identified.append(message)
+    return identified[::-1]
 
 
 class TieredChatMessageHistory(BaseChatMessageHistory):

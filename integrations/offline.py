@@ -82,7 +82,7 @@ def model_or_offline(name: str | None = None) -> BaseChatModel:
     Raises:
         MissingExtra: a model is named and `langchain` is not installed.
     """
-    from langmem_tiers.graphs.models import chat_model
+    from langmem_tiers.graphs.agent import chat_model
 
     chosen = name or os.environ.get(MODEL_VARIABLE)
     return chat_model(chosen) if chosen else OfflineResponder()

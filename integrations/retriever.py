@@ -12,12 +12,11 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import Field
 
 from langmem_tiers import arguments
-from langmem_tiers.episodes.types import EpisodeFound
 from langmem_tiers.graphs.runs import described
-from langmem_tiers.integrations.whose import SpaceField, UserField, scope_of
-from langmem_tiers.knowledge.types import EntryFound
+from langmem_tiers.integrations.inputs import SpaceField, UserField, scope_of
+from langmem_tiers.knowledge.types import EntryFound, EpisodeFound
 from langmem_tiers.memory import Memory
-from langmem_tiers.recall import lookup
+from langmem_tiers.recall.message_search import search_messages
 from langmem_tiers.space import Space
 from langmem_tiers.types import Drawer, RecalledItem
 
@@ -100,7 +99,9 @@ class TieredRetriever(BaseRetriever):
         if not query.strip():
             return
         if tier in ("drawers", "all"):
-            found = lookup.drawers(space, query, limit=most, threshold=self.threshold, keep_receipt=self.keep_receipt)
+            found = search_messages(
+                space.context, query, limit=most, threshold=self.threshold, keep_receipt=self.keep_receipt
+            )
             yield from (_of_drawer(space, item) for item in found)
         if tier in ("entries", "all"):
             yield from (_of_entry(space, each) for each in space.knowledge.search(query, limit=most))

@@ -1,6 +1,6 @@
-"""What public methods may be given: each check gives the value to work with, or names the argument that is wrong.
+"""Checks of public arguments: each returns the value to work with, or names the argument that is wrong.
 
-A refusal says what came and what is expected, and comes before anything is read or stored.
+An error says what was passed and what is expected, and is raised before anything is read or stored.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 from langmem_tiers.clock import require_aware
 from langmem_tiers.errors import InvalidInput, InvalidText
 
-# Eighteen digits are what a 64-bit key can hold.
+# A 64-bit key can hold eighteen digits.
 MOST = 10**18 - 1
-# In seconds, 46 days: what the locks of every system take.
+# 46 days in seconds: what the locks of every system accept.
 _LONGEST_WAIT = 4_000_000.0
 _SHOWN = 40
 
@@ -27,10 +27,10 @@ _Kind = TypeVar("_Kind")
 
 
 def any_text(given: Any, name: str) -> str:
-    """A text, whatever signs it holds, such as a question.
+    """Any text, such as a question.
 
     Raises:
-        InvalidText: it is no text.
+        InvalidText: it is not a text.
     """
     if not isinstance(given, str):
         error = refused(given, name, "a text")
@@ -39,10 +39,10 @@ def any_text(given: Any, name: str) -> str:
 
 
 def text(given: Any, name: str) -> str:
-    """A text as it can be stored and looked up, such as the name of a session.
+    """A text that can be stored and looked up, such as the name of a session.
 
     Raises:
-        InvalidText: it is no text, or holds a lone surrogate.
+        InvalidText: it is not a text, or contains a lone surrogate.
     """
     known = any_text(given, name)
     try:
@@ -53,29 +53,29 @@ def text(given: Any, name: str) -> str:
 
 
 def optional_text(given: Any, name: str) -> str | None:
-    """`text`, or None.
+    """Like `text`, or None.
 
     Raises:
-        InvalidText: it is no text, or holds a lone surrogate.
+        InvalidText: it is not a text, or contains a lone surrogate.
     """
     return None if given is None else text(given, name)
 
 
 def texts(given: Any, name: str) -> tuple[str, ...]:
-    """Several texts; a single one would be read letter by letter, and is refused.
+    """Several texts; a single one would be iterated letter by letter, and is refused.
 
     Raises:
-        InvalidInput: it is no collection.
-        InvalidText: one is no text, or holds a lone surrogate.
+        InvalidInput: it is not a collection.
+        InvalidText: one is not a text, or contains a lone surrogate.
     """
     return tuple(text(each, f"{name}[{place}]") for place, each in enumerate(several(given, name, "texts")))
 
 
 def several(given: Any, name: str, what: str) -> Iterable[Any]:
-    """A collection of something that is named in the plural.
+    """A collection of things named in the plural.
 
     Raises:
-        InvalidInput: it is none, or a single text.
+        InvalidInput: it is not a collection, or a single text.
     """
     if isinstance(given, str | bytes | bytearray | Mapping) or not isinstance(given, Iterable):
         raise refused(given, name, f"a list of {what}, also for a single one")
@@ -83,10 +83,10 @@ def several(given: Any, name: str, what: str) -> Iterable[Any]:
 
 
 def whole(given: Any, name: str, *, least: int = -MOST, most: int = MOST) -> int:
-    """A whole number in a range.
+    """An integer in a range.
 
     Raises:
-        InvalidInput: it is none, or out of range.
+        InvalidInput: it is not an integer, or out of range.
     """
     number = integer(given, name, _range("a whole number", least, most))
     if not least <= number <= most:
@@ -95,10 +95,10 @@ def whole(given: Any, name: str, *, least: int = -MOST, most: int = MOST) -> int
 
 
 def integer(given: Any, name: str, expected: str) -> int:
-    """A whole number of any size; `expected` says in words what is taken.
+    """An integer of any size; `expected` says in words what is accepted.
 
     Raises:
-        InvalidInput: it is none.
+        InvalidInput: it is not an integer.
     """
     if isinstance(given, bool):
         raise refused(given, name, expected)
@@ -109,10 +109,10 @@ def integer(given: Any, name: str, expected: str) -> int:
 
 
 def optional_whole(given: Any, name: str, *, least: int = -MOST, most: int = MOST) -> int | None:
-    """`whole`, or None.
+    """Like `whole`, or None.
 
     Raises:
-        InvalidInput: it is none, or out of range.
+        InvalidInput: it is not an integer, or out of range.
     """
     return None if given is None else whole(given, name, least=least, most=most)
 
@@ -121,7 +121,7 @@ def share(given: Any, name: str) -> float:
     """A number from 0 to 1.
 
     Raises:
-        InvalidInput: it is none, or out of range.
+        InvalidInput: it is not a number, or out of range.
     """
     number = _number(given, name, "a number from 0 to 1")
     if not 0 <= number <= 1:
@@ -130,10 +130,10 @@ def share(given: Any, name: str) -> float:
 
 
 def seconds(given: Any, name: str) -> float | None:
-    """How long to wait, None for as long as it takes; less than 0 is no time at all.
+    """How long to wait, None for no limit; negative numbers mean no time at all.
 
     Raises:
-        InvalidInput: it is no number.
+        InvalidInput: it is not a number.
     """
     if given is None:
         return None
@@ -142,7 +142,7 @@ def seconds(given: Any, name: str) -> float | None:
 
 
 def flag(given: Any, name: str) -> bool:
-    """True or False: another value would count as one of them without being meant so.
+    """True or False; anything else is refused rather than taken for one of them.
 
     Raises:
         InvalidInput: it is neither.
@@ -151,7 +151,7 @@ def flag(given: Any, name: str) -> bool:
 
 
 def one_of(given: Any, name: str, known: Collection[str]) -> Any:
-    """One of the words there are.
+    """One of the allowed words.
 
     Raises:
         InvalidInput: it is none of them.
@@ -165,27 +165,27 @@ def moment(given: Any, name: str) -> datetime:
     """A moment, in UTC.
 
     Raises:
-        InvalidInput: it is no datetime, or out of range.
+        InvalidInput: it is not a datetime, or out of range.
         NaiveDatetime: it has no time zone.
     """
     return require_aware(instance(given, name, datetime, "a datetime with a time zone"), f"argument `{name}`")
 
 
 def optional_moment(given: Any, name: str) -> datetime | None:
-    """`moment`, or None.
+    """Like `moment`, or None.
 
     Raises:
-        InvalidInput: it is no datetime, or out of range.
+        InvalidInput: it is not a datetime, or out of range.
         NaiveDatetime: it has no time zone.
     """
     return None if given is None else moment(given, name)
 
 
 def path(given: Any, name: str) -> Path:
-    """A path on this disk, with `~` read as the home folder.
+    """A local path, with `~` expanded to the home folder.
 
     Raises:
-        InvalidInput: it is none, is empty, holds a NUL, or names the home of nobody.
+        InvalidInput: it is not a path, is empty, contains a NUL, or names an unknown user's home.
     """
     raw = os.fspath(given) if isinstance(given, os.PathLike) else given
     if not isinstance(raw, str) or not raw.strip() or "\0" in raw:
@@ -197,10 +197,10 @@ def path(given: Any, name: str) -> Path:
 
 
 def function(given: Any, name: str) -> Callable[..., Any]:
-    """Something that can be called.
+    """A callable.
 
     Raises:
-        InvalidInput: it can not.
+        InvalidInput: it is not callable.
     """
     if not callable(given):
         raise refused(given, name, "a function")
@@ -209,10 +209,10 @@ def function(given: Any, name: str) -> Callable[..., Any]:
 
 
 def instance(given: Any, name: str, kind: type[_Kind], expected: str) -> _Kind:
-    """An object of a type; `expected` says which in words.
+    """An instance of a type; `expected` says which in words.
 
     Raises:
-        InvalidInput: it is another one.
+        InvalidInput: it is of another type.
     """
     if not isinstance(given, kind):
         raise refused(given, name, expected)
@@ -220,7 +220,7 @@ def instance(given: Any, name: str, kind: type[_Kind], expected: str) -> _Kind:
 
 
 def refused(given: Any, name: str, expected: str) -> InvalidInput:
-    """The error for a value that an argument does not take."""
+    """The error for a value that an argument does not accept."""
     return InvalidInput(f"The argument `{name}` can not be {_shown(given)}.", way_out=f"Give {expected}.")
 
 
@@ -243,7 +243,7 @@ def _range(what: str, least: int, most: int) -> str:
 
 
 def _shown(given: Any) -> str:
-    """What came: plain values as they are, of all others the type; they may be of any size."""
+    """The value in an error message: plain values as they are, otherwise the type, since values can be of any size."""
     if given is None or isinstance(given, bool):
         return str(given)
     kind = type(given).__name__

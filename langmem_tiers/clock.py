@@ -22,7 +22,7 @@ def require_aware(moment: datetime, what: str = "datetime") -> datetime:
 
     Raises:
         NaiveDatetime: it has no time zone.
-        InvalidInput: it is no datetime, or in UTC before the year 1 or after the year 9999.
+        InvalidInput: it is not a datetime, or in UTC before the year 1 or after the year 9999.
     """
     if not isinstance(moment, datetime):
         raise InvalidInput(f"The {what} is no datetime.", way_out="Give a datetime.datetime with a time zone.")
@@ -39,7 +39,7 @@ def require_aware(moment: datetime, what: str = "datetime") -> datetime:
 
 def to_millis(moment: datetime) -> int:
     """Milliseconds since 1970 of an aware datetime."""
-    # In whole numbers: a float would round the last moment of the year 9999 to one that no datetime can hold.
+    # In integers: a float would round the last moment of the year 9999 to one that no datetime can represent.
     return (require_aware(moment) - _EPOCH) // _MILLISECOND
 
 

@@ -1,4 +1,4 @@
-"""The key under which equal texts are recognised, wherever they come from."""
+"""The key that identifies equal texts, wherever they come from."""
 
 from __future__ import annotations
 

@@ -329,10 +329,14 @@ class EmbeddingUnavailable(MemoryTiersError, RuntimeError):
 
     way_out = "Recall goes on by keywords; vectors are filled in once the model can be reached."
 
-    def __init__(self, message: str, *, way_out: str | None = None, loggable: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, way_out: str | None = None, loggable: str | None = None, away: bool = True
+    ) -> None:
         super().__init__(message, way_out=way_out)
         self.loggable = loggable
         """What a log may say of it, where the message has words of a provider."""
+        self.away = away
+        """Whether nothing can be embedded now; False where it may be the text that the provider refuses."""
 
 
 class DownloadFailed(MemoryTiersError, OSError):

@@ -1,7 +1,7 @@
-"""How well a text matches a query: the share of its words that it holds, and that share with the vectors' similarity.
+"""How well a text matches a query: the share of its words that it contains, combined with the vectors' similarity.
 
-The share is BM25 with k1 = 0, as a share of what a text with every word would score. Without term frequency and length
-normalisation it does better on conversations: turns are short, and a long one is not less to the point
+The share is BM25 with k1 = 0, relative to the score of a text with every word. Without term frequency and length
+normalisation it does better on conversations: turns are short, and a long one is no less relevant
 (docs/decisions.md). Each function is pure.
 """
 
@@ -21,30 +21,30 @@ Held = tuple[Numbers, Numbers]
 Values = NDArray[np.float64] | float
 """One number a record, or a single one."""
 
-# What a word counts in the name of a place, as a share of one that was said.
+# The weight of a word in a wing or closet name, relative to one that was said.
 _PLACE = 0.5
-# In a smaller memory words are weighed as in one of so many records: that both of two records hold a word does not make
-# it a common one.
+# In a smaller memory, words are weighed as if it had this many records: a word in both of two records is not
+# necessarily common.
 _FEWEST = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """Records that hold any of the words, ascending, and the share of the query that each covers, between 0 and 1."""
+    """Records that contain any of the words, ascending, and the share of the query that each covers, from 0 to 1."""
 
     numbers: Numbers
     shares: NDArray[np.float64]
 
     def best(self, most: int) -> dict[int, float]:
-        """The best records with their shares, best first; of equals the newest."""
+        """The best records with their shares, best first; newest first among equals."""
         last = len(self.shares) - most
         least = np.partition(self.shares, last)[last] if last > 0 else 0.0
-        near = np.flatnonzero(self.shares >= least)  # a sort of all would take longer than finding them
+        near = np.flatnonzero(self.shares >= least)  # sorting all of them would take longer than finding them
         chosen = near[np.lexsort((-self.numbers[near], -self.shares[near]))[:most]]
         return dict(zip(self.numbers[chosen].tolist(), self.shares[chosen].tolist(), strict=True))
 
     def of(self, wanted: Numbers) -> NDArray[np.float64]:
-        """The share of each of these records, 0 for those that hold none of the words."""
+        """The share of each of these records, 0 for those without any of the words."""
         if not len(self.numbers):
             return np.zeros(len(wanted))
         places = np.searchsorted(self.numbers, wanted).clip(max=len(self.numbers) - 1)
@@ -52,9 +52,9 @@ class Covered:
 
 
 def coverage(holding: Sequence[Held], total: int) -> Covered:
-    """The share of a query that records cover, from the records `holding` each of its words, of `total` records.
+    """The share of a query that records cover, given the records `holding` each word, out of `total` records.
 
-    A word counts by its inverse document frequency as in BM25 (Robertson and Zaragoza 2009): the rarer, the more.
+    Words are weighted by inverse document frequency as in BM25 (Robertson and Zaragoza 2009): rare ones count more.
     """
     weights = [rarity(len(said) + len(place), total) for said, place in holding]
     parts = list(_weighed(holding, weights))
@@ -62,7 +62,7 @@ def coverage(holding: Sequence[Held], total: int) -> Covered:
         return Covered(np.zeros(0, np.int64), np.zeros(0))
     gained = np.zeros(1 + max(int(numbers[-1]) for numbers, _ in parts))
     for numbers, weight in parts:
-        gained[numbers] += weight  # a word names a record once
+        gained[numbers] += weight  # a word lists a record once
     held = np.flatnonzero(gained)
     return Covered(held, gained[held] / sum(weights))
 
@@ -76,16 +76,16 @@ def _weighed(holding: Sequence[Held], weights: Sequence[float]) -> Iterator[tupl
 
 
 def rarity(holding: int, total: int) -> float:
-    """Inverse document frequency of a word that `holding` of `total` records have; positive also for common words."""
+    """Inverse document frequency of a word in `holding` of `total` records; positive even for common words."""
     rest = max(total, _FEWEST) - holding
     return float(np.log1p((max(rest, 0) + 0.5) / (holding + 0.5)))
 
 
 def matched(keyword: Values, vector: Values, settings: RecallSettings) -> Values:
-    """One match of a record, 0 to 1, from its channels; NaN is a channel that could not judge it.
+    """The overall score of a record, 0 to 1, from its channels; NaN means that a channel could not score it.
 
-    A record that one channel alone could judge keeps that channel's own scale: one that has no vector yet, or any
-    when the words of the query are nowhere.
+    If only one channel could score a record, its score is kept as it is: a record may have no vector yet, or the
+    words of the query may occur nowhere.
     """
     by_words, by_meaning = np.isfinite(keyword), np.isfinite(vector)
     said, meant = np.maximum(np.nan_to_num(keyword), 0.0), np.maximum(np.nan_to_num(vector), 0.0)

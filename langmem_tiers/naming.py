@@ -1,6 +1,6 @@
-"""Names of spaces and categories: what is allowed, and the folder a space lives in.
+"""Names of spaces and categories: what is allowed, and the folder of a space.
 
-User text never becomes a path as it is: a folder name is a readable slug plus a hash of the exact name.
+User input never becomes a path unchanged: a folder name is a readable slug plus a hash of the exact name.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _CATEGORY = re.compile(r"[A-Za-z0-9_-]{1,64}(/[A-Za-z0-9_-]{1,64})*")
 
 
 def check_space(name: str) -> str:
-    """`name` itself, if it can name a space.
+    """`name` itself, if it is valid for a space.
 
     Raises:
-        InvalidSpace: it is no text, empty, absolute, climbs, or has over-long or unprintable parts.
+        InvalidSpace: it is not a text, empty, absolute, has "..", or has over-long or unprintable parts.
     """
     if not isinstance(name, str):
         raise InvalidSpace(f"A {type(name).__name__} is no name of a space.")
@@ -33,11 +33,11 @@ def check_space(name: str) -> str:
 
 
 def user_space(user_id: str | int | UUID | None) -> str:
-    """The space of a user, `users/<id>`, with the characters escaped that a part may not hold.
+    """The space of a user, `users/<id>`, with invalid characters escaped.
 
     Raises:
         MissingUser: the id is empty or None.
-        InvalidSpace: it is over-long, holds lone surrogates, or is neither a text nor a number.
+        InvalidSpace: it is too long, contains lone surrogates, or is neither a text nor a number.
     """
     if isinstance(user_id, bool) or not isinstance(user_id, str | int | UUID | None):
         raise InvalidSpace(f"A {type(user_id).__name__} is no user id.", way_out="Give a text, a number or a UUID.")
@@ -45,7 +45,7 @@ def user_space(user_id: str | int | UUID | None) -> str:
     if not text.strip():
         raise MissingUser("The user id is empty.")
     try:
-        # Not all at once: `quote` would escape every letter beyond ASCII, and a name in another script be over-long.
+        # Not all at once: `quote` would escape every non-ASCII letter, making a name in another script too long.
         escaped = "".join(character if _plain(character) else quote(character, safe="") for character in text)
     except UnicodeEncodeError:
         raise InvalidSpace(f"The user id {_shown(text)} is not valid Unicode.") from None
@@ -58,9 +58,9 @@ def user_space(user_id: str | int | UUID | None) -> str:
 
 
 def space_mark(name: str) -> str:
-    """What logs and telemetry call a space: the same in every process, and without the user's id in it.
+    """The name of a space in logs and telemetry: the same in every process, and without the user's id.
 
-    A pseudonym: who has a list of ids can find out which one it is of.
+    A pseudonym: someone with a list of ids can find out which one it belongs to.
 
     Example:
         >>> space_mark("users/alice")
@@ -70,14 +70,14 @@ def space_mark(name: str) -> str:
 
 
 def user_of(space: str) -> str | None:
-    """The user id that `user_space` made this name of, None for another space."""
+    """The user id from which `user_space` made this name, None for any other space."""
     kind, _, escaped = space.partition("/")
     return unquote(escaped) if kind == "users" else None
 
 
 def folder_name(space: str) -> str:
-    """The folder of a space: readable, and different for different names on every file system."""
-    # Long enough that nobody can search for a second name with the folder of a first.
+    """The folder of a space: readable, and distinct for distinct names on every file system."""
+    # Long enough to make it infeasible to find a second name with the folder of a first.
     digest = hashlib.blake2b(space.encode(), digest_size=10).hexdigest()
     folded = unicodedata.normalize("NFKD", space).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", folded).strip("-")[:60]
@@ -85,10 +85,10 @@ def folder_name(space: str) -> str:
 
 
 def check_category(path: str) -> str:
-    """`path` itself, if it can be a category.
+    """`path` itself, if it is a valid category.
 
     Raises:
-        InvalidCategory: it is absolute, climbs, is over-long, or holds other signs than letters, digits, - _ and /.
+        InvalidCategory: it is absolute, has "..", is too long, or has characters other than letters, digits, - _ and /.
     """
     if len(path) > _LONGEST_NAME or not _CATEGORY.fullmatch(path):
         raise InvalidCategory(f"{_shown(path)} is not a category.")

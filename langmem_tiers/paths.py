@@ -1,4 +1,4 @@
-"""Where the memory is when nobody says."""
+"""The default location of the memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def default_folder() -> Path:
-    """$LANGMEM_TIERS_PATH, else a folder among the user's data on this system."""
+    """$LANGMEM_TIERS_PATH, else a folder in the user's data directory of this system."""
     named = os.environ.get("LANGMEM_TIERS_PATH")
     if named:
         return Path(named).expanduser()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
 
     from langmem_tiers.bench.mine import Measured
-    from langmem_tiers.embeddings.base import Embedder
+    from langmem_tiers.models.embedder import Embedder
     from langmem_tiers.settings import Settings
 
 

@@ -1,4 +1,4 @@
-"""All settings with their defaults, ranges and where a default comes from.
+"""All settings with their defaults, ranges and the origin of each default.
 
 Settings are frozen values: derive another with `settings.model_copy(update=...)` or build one from keywords.
 """
@@ -85,7 +85,7 @@ class RecallSettings(_Frozen):
         default=0.05,
         ge=0,
         le=1,
-        description="There is a block if the best item's score reaches this; see docs/figures.md.",
+        description="There is a block if the best item's score reaches this; see benchmarks/figures.md.",
     )
     threshold_share: float = Field(
         default=0.25, ge=0, le=1, description="The share of the threshold that each further item has to reach."
@@ -162,7 +162,7 @@ class KnowledgeSettings(_Frozen):
 
     max_characters: int = Field(default=2000, ge=1, description="A longer entry is refused.")
     merge_similarity: float = Field(
-        default=0.9, ge=0, le=1, description="Nearest vectors from here on may be the same fact; see docs/figures.md."
+        default=0.9, ge=0, le=1, description="Nearest vectors from here on may be one fact; see benchmarks/figures.md."
     )
     enrich: bool = Field(
         default=True, description="A model cleans, splits and files what was saved, in the background (RockBot)."

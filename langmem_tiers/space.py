@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Sequence
-from contextlib import ExitStack
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, get_args
 
 from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
-from langmem_tiers.errors import InvalidPointer
 from langmem_tiers.palace import tree
-from langmem_tiers.palace.pointers import parse_pointer
 from langmem_tiers.twins import twin
 from langmem_tiers.types import (
     Drawer,
@@ -27,21 +23,20 @@ from langmem_tiers.types import (
 )
 
 if TYPE_CHECKING:
-    from langmem_tiers.documents.documents import Documents
     from langmem_tiers.dream.golden import Golden
     from langmem_tiers.dream.types import DreamReport
-    from langmem_tiers.episodes.archive import Episodes
-    from langmem_tiers.identity.identity import Identity
+    from langmem_tiers.knowledge.documents import Documents
+    from langmem_tiers.knowledge.episodes import Episodes
+    from langmem_tiers.knowledge.identity import Identity
     from langmem_tiers.knowledge.knowledge import Knowledge
     from langmem_tiers.knowledge_graph.graph import KnowledgeGraph
-    from langmem_tiers.llm.usage_book import UsageLine
-    from langmem_tiers.memory import Memory
-    from langmem_tiers.recall.layers import Layer, LayerFound
-    from langmem_tiers.recall.request import RecallRequest
+    from langmem_tiers.layers import Layer, LayerFound
+    from langmem_tiers.models.usage import UsageLine
+    from langmem_tiers.records import MiningReport
+    from langmem_tiers.runtime import Runtime
     from langmem_tiers.storage.usages import UsageBy
-    from langmem_tiers.writing.mining.types import MiningReport
 
-# What `usage` looks back at most: a hundred years.
+# How far `usage` looks back at most: a hundred years.
 _MOST_DAYS = 36_500
 
 
@@ -52,10 +47,11 @@ class Space:
     the same in a thread.
     """
 
-    def __init__(self, memory: Memory, name: str, *, fallbacks: tuple[str, ...] = ()) -> None:
+    def __init__(self, memory: Runtime, name: str, *, fallbacks: tuple[str, ...] = ()) -> None:
         self.memory = memory
         self.name = name
         self.fallbacks = fallbacks
+        self.context = memory.context(name, fallbacks=fallbacks)
 
     def __repr__(self) -> str:
         return f"Space({self.name!r})"
@@ -65,35 +61,35 @@ class Space:
         """What is known: facts, preferences and conventions, each with what it rests on."""
         from langmem_tiers.knowledge.knowledge import Knowledge
 
-        return Knowledge(self)
+        return Knowledge(self.context)
 
     @property
     def graph(self) -> KnowledgeGraph:
         """Who and what is spoken of, how they relate, since when and until when."""
         from langmem_tiers.knowledge_graph.graph import KnowledgeGraph
 
-        return KnowledgeGraph(self)
+        return KnowledgeGraph(self.context)
 
     @property
     def identity(self) -> Identity:
         """Who the user is: a short text that is always before the model."""
-        from langmem_tiers.identity.identity import Identity
+        from langmem_tiers.knowledge.identity import Identity
 
-        return Identity(self)
+        return Identity(self.context)
 
     @property
     def documents(self) -> Documents:
         """Notes as in an agent's folder, such as `MEMORY.md`."""
-        from langmem_tiers.documents.documents import Documents
+        from langmem_tiers.knowledge.documents import Documents
 
-        return Documents(self)
+        return Documents(self.context)
 
     @property
     def golden(self) -> Golden:
         """Questions that a dream must not make worse."""
         from langmem_tiers.dream.golden import Golden
 
-        return Golden(self)
+        return Golden(self.context)
 
     def track(
         self,
@@ -121,7 +117,6 @@ class Space:
             StorageError: nothing was stored; calling again stores nothing twice.
             InvalidInput: `turns` holds something else than turns, or another argument is no text.
         """
-        from langmem_tiers.telemetry import figures
         from langmem_tiers.writing.tracking import Conversation, track
 
         conversation = Conversation(
@@ -130,29 +125,9 @@ class Space:
             agent=arguments.optional_text(agent, "agent"),
             history=arguments.flag(history, "history"),
         )
+        return track(self.context, turns, conversation)
 
-        def stored() -> TrackReport:
-            settings, now = self.memory.settings, self.memory.clock()
-            with self.memory.use(self.name) as store:
-                return track(store.database, turns, conversation, settings=settings, now=now)
-
-        report = figures.track(self.name, stored)
-        if report.stored or report.revised:
-            self.memory.wake(self.name)
-        return report
-
-    async def atrack(
-        self,
-        turns: Sequence[Turn],
-        *,
-        session: str | None = None,
-        project: str | None = None,
-        agent: str | None = None,
-        history: bool = False,
-    ) -> TrackReport:
-        """`track` in a thread."""
-        where = {"session": session, "project": project, "agent": agent}
-        return await asyncio.to_thread(self.track, turns, **where, history=history)
+    atrack = twin(track)
 
     def recall(
         self,
@@ -195,44 +170,30 @@ class Space:
             NaiveDatetime: `now` or `until` has no time zone.
             InvalidInput: `query` is no text, or another argument is of another type or out of range.
         """
-        from langmem_tiers.telemetry import figures
+        from langmem_tiers.recall.pipeline import recall
+        from langmem_tiers.recall.request import RecallRequest
+        from langmem_tiers.trust import secrets
 
-        request = self._request(query, session, message_id, window, bare, now, until, fallback, keep_receipt)
-        request = _with_chosen(request, limit, threshold, token_budget)
-        return figures.recall(self.name, lambda: self._recalled(request))
-
-    async def arecall(
-        self,
-        query: str,
-        *,
-        session: str | None = None,
-        message_id: str | None = None,
-        window: Collection[str] | None = None,
-        bare: Collection[str] = (),
-        now: datetime | None = None,
-        until: datetime | None = None,
-        limit: int | None = None,
-        threshold: float | None = None,
-        token_budget: int | None = None,
-        fallback: bool = True,
-        keep_receipt: bool = True,
-    ) -> Recalled:
-        """`recall` in a thread."""
-        return await asyncio.to_thread(
-            self.recall,
-            query,
-            session=session,
-            message_id=message_id,
-            window=window,
-            bare=bare,
-            now=now,
-            until=until,
-            limit=limit,
-            threshold=threshold,
-            token_budget=token_budget,
-            fallback=fallback,
-            keep_receipt=keep_receipt,
+        said, settings = arguments.any_text(query, "query"), self.context.settings
+        request = RecallRequest.of(
+            settings,
+            query=said if settings.privacy.drawers == "keep" else secrets.mask(said),
+            session=arguments.optional_text(session, "session"),
+            message_id=arguments.optional_text(message_id, "message_id"),
+            window=None if window is None else arguments.texts(window, "window"),
+            bare=arguments.texts(bare, "bare"),
+            now=arguments.optional_moment(now, "now") or self.context.now,
+            until=arguments.optional_moment(until, "until"),
+            limit=arguments.optional_whole(limit, "limit", least=1),
+            threshold=None if threshold is None else arguments.share(threshold, "threshold"),
+            token_budget=arguments.optional_whole(token_budget, "token_budget", least=1),
+            fallback=arguments.flag(fallback, "fallback"),
+            keep_receipt=arguments.flag(keep_receipt, "keep_receipt"),
+            rerank=True,
         )
+        return recall(self.context, request)
+
+    arecall = twin(recall)
 
     def search(
         self,
@@ -259,12 +220,12 @@ class Space:
             NaiveDatetime: a time has no zone.
             InvalidInput: an argument can not be used.
         """
-        from langmem_tiers.recall import layers
+        from langmem_tiers import layers
 
         asked = "" if query is None else arguments.any_text(query, "query")
         only: Layer | None = None if layer is None else arguments.one_of(layer, "layer", get_args(layers.Layer))
         most = arguments.whole(limit, "limit", least=1)
-        return layers.search(self, asked, only, since=since, until=until, limit=most)
+        return layers.search(self.context, asked, only, since=since, until=until, limit=most)
 
     asearch = twin(search)
 
@@ -275,36 +236,25 @@ class Space:
             InvalidPointer: `which` is a text that is neither, or the pointer of a room.
             InvalidInput: it is neither text nor whole number.
         """
-        from langmem_tiers.storage import drawers, rooms
+        from langmem_tiers.palace.lookup import find_drawer
 
-        number = _number(which)
-        if number is not None:
-            with self.memory.use(self.name) as store, store.reading() as connection:
-                return drawers.read(connection, store.key, [number]).get(number)
-        pointer = parse_pointer(str(which))
-        if pointer.drawer is None:
-            raise InvalidPointer(f"{pointer} is a room, not a drawer.", way_out=f"Add a drawer: {pointer}/D-001.")
-        with self.memory.use(self.name) as store, store.reading() as connection:
-            room = rooms.at_address(connection, store.key, pointer.wing, pointer.room)
-            if room is None:
-                return None
-            return drawers.at_place(connection, store.key, room.number, pointer.drawer)
+        return find_drawer(self.context, which)
 
     def drawers(self, *, session: str | None = None) -> tuple[Drawer, ...]:
         """All drawers of a session, or of the space, in the order they were stored."""
         from langmem_tiers.storage import drawers
 
         wanted = arguments.optional_text(session, "session")
-        with self.memory.use(self.name) as store, store.reading() as connection:
+        with self.context.open() as store, store.reading() as connection:
             return tuple(drawers.of_session(connection, store.key, wanted))
 
     def sessions(self) -> tuple[Session, ...]:
         """All conversations, in the order they were opened."""
         from langmem_tiers.storage import rooms
 
-        idle = self.memory.settings.sessions.idle_minutes * 60_000
-        now = to_millis(self.memory.clock())
-        with self.memory.use(self.name) as store, store.reading() as connection:
+        idle = self.context.settings.sessions.idle_minutes * 60_000
+        now = to_millis(self.context.clock())
+        with self.context.open() as store, store.reading() as connection:
             wings = {wing.number: wing.name for wing in rooms.every_wing(connection, store.key)}
             found = rooms.every(connection, store.key)
         return tuple(tree.session(room, wings[room.wing], idle_since=now - idle) for room in found)
@@ -313,8 +263,8 @@ class Space:
         """Note that a conversation is over; a later message opens it again. An unknown one is no error."""
         from langmem_tiers.storage import change_log, rooms
 
-        ended, now = arguments.text(session, "session"), to_millis(self.memory.clock())
-        with self.memory.use(self.name) as store, store.writing() as connection:
+        ended, now = arguments.text(session, "session"), to_millis(self.context.clock())
+        with self.context.open() as store, store.writing() as connection:
             room = rooms.of_session(connection, store.key, ended)
             if room is not None and room.ended_at is None:
                 rooms.end(connection, store.key, room.number, now)
@@ -323,21 +273,21 @@ class Space:
     @property
     def archive(self) -> Episodes:
         """What sessions and tasks were about: a summary of each."""
-        from langmem_tiers.episodes.archive import Episodes
+        from langmem_tiers.knowledge.episodes import Episodes
 
-        return Episodes(self, self.memory.listeners)
+        return Episodes(self.context)
 
     def mine(self, session: str | None = None) -> tuple[MiningReport, ...]:
         """Look now for what is worth keeping, in a session or in all, instead of when conversations pause.
 
         What was looked at before is not looked at again. With a model this waits for it.
         """
-        from langmem_tiers.writing.mining.miner import mine
+        from langmem_tiers.writing.mining import Miner, mine
 
         wanted = arguments.optional_text(session, "session")
-        with self.memory.use(self.name) as store:
-            reports = mine(self.memory.deriving(store).miner(), wanted)
-        self.memory.wake(self.name)
+        with self.context.open() as store:
+            reports = mine(Miner.of(self.context, store), wanted)
+        self.context.wake()
         return reports
 
     def dream(self, *, dry_run: bool = False) -> DreamReport:
@@ -354,9 +304,9 @@ class Space:
             LeaseLost: it took so long that another dream began; nothing was written.
             StorageError: nothing was written.
         """
-        from langmem_tiers.dream import dreams
+        from langmem_tiers.dream import run
 
-        return dreams.dream(self, dry_run=dry_run)
+        return run.dream(self.context, dry_run=arguments.flag(dry_run, "dry_run"))
 
     def dreams(self, *, limit: int = 20) -> tuple[DreamReport, ...]:
         """What became of the last dreams, newest first: what each decided, refused and why, and what it cost.
@@ -364,9 +314,9 @@ class Space:
         Raises:
             InvalidInput: `limit` is below 1.
         """
-        from langmem_tiers.dream import dreams
+        from langmem_tiers.dream import undo
 
-        return dreams.latest(self, limit=limit)
+        return undo.latest(self.context, limit=limit)
 
     def undo_dream(self, dream_id: str) -> DreamReport:
         """Put back what a dream changed, byte for byte, in one transaction; what recalls have counted since stays.
@@ -376,9 +326,9 @@ class Space:
             InvalidInput: it was undone already, or changed nothing.
             DreamConflict: later changes touched the same records; it names them, and nothing was put back.
         """
-        from langmem_tiers.dream import dreams
+        from langmem_tiers.dream import undo
 
-        return dreams.undo(self, dream_id)
+        return undo.undo(self.context, dream_id)
 
     def redo_dream(self, dream_id: str) -> DreamReport:
         """Let a dream that was undone hold again, with the same ids and words; no model is asked.
@@ -388,9 +338,9 @@ class Space:
             InvalidInput: it was not undone.
             DreamConflict: later changes touched the same records; it names them, and nothing was changed.
         """
-        from langmem_tiers.dream import dreams
+        from langmem_tiers.dream import undo
 
-        return dreams.redo(self, dream_id)
+        return undo.redo(self.context, dream_id)
 
     adream = twin(dream)
     adreams = twin(dreams)
@@ -405,21 +355,21 @@ class Space:
         Raises:
             InvalidInput: `days` is no whole number from 1 to 36,500, or `by` is none of these words.
         """
-        from langmem_tiers.llm.usage_book import UsageBook
+        from langmem_tiers.models.usage import UsageBook
         from langmem_tiers.storage.usages import UsageBy
 
         back = arguments.optional_whole(days, "days", least=1, most=_MOST_DAYS)
-        since = None if back is None else (self.memory.clock() - timedelta(days=back - 1)).date()
+        since = None if back is None else (self.context.clock() - timedelta(days=back - 1)).date()
         known: UsageBy = arguments.one_of(by, "by", get_args(UsageBy))
-        with self.memory.use(self.name) as store:
-            self.memory.tally.book(self.name, store.database)
+        with self.context.open() as store:
+            self.context.tally.book(self.name, store.database)
             return tuple(UsageBook(store.database).summary(since=since, by=known))
 
     def palace(self) -> tuple[PalaceWing, ...]:
         """The tree: wings, their rooms, their closets, their drawers."""
         from langmem_tiers.storage import drawers, rooms
 
-        with self.memory.use(self.name) as store, store.reading() as connection:
+        with self.context.open() as store, store.reading() as connection:
             key = store.key
             wings, found = rooms.every_wing(connection, key), rooms.every(connection, key)
             held = drawers.of_session(connection, key, None)
@@ -434,7 +384,7 @@ class Space:
         from langmem_tiers.storage import receipts
 
         most = arguments.whole(limit, "limit", least=1)
-        with self.memory.use(self.name) as store, store.reading() as connection:
+        with self.context.open() as store, store.reading() as connection:
             return tuple(receipts.latest(connection, store.key, most))
 
     def receipt(self, number: int) -> Receipt | None:
@@ -442,22 +392,22 @@ class Space:
         from langmem_tiers.storage import receipts
 
         wanted = arguments.whole(number, "number")
-        with self.memory.use(self.name) as store, store.reading() as connection:
+        with self.context.open() as store, store.reading() as connection:
             return receipts.one(connection, store.key, wanted)
 
     def stats(self) -> SpaceStats:
         """Counts and sizes."""
         from langmem_tiers.maintenance.stats import stats
 
-        with self.memory.use(self.name) as store:
-            return stats(store, self.memory.embedding_model)
+        with self.context.open() as store:
+            return stats(store, self.context.embedding_model)
 
     def doctor(self) -> tuple[Finding, ...]:
         """Check every projection against the records: what is well, what is worth knowing, what is off."""
         from langmem_tiers.maintenance.doctor import examine
 
-        with self.memory.use(self.name) as store:
-            return examine(store, self.memory.embedding_model)
+        with self.context.open() as store:
+            return examine(store, self.context.embedding_model)
 
     def rebuild(self) -> tuple[str, ...]:
         """Build the keyword index and the Chroma folder anew from the records; a line for each thing done.
@@ -466,10 +416,10 @@ class Space:
         """
         from langmem_tiers.maintenance.rebuild import rebuild
 
-        with self.memory.use(self.name) as store:
-            chunk_characters = self.memory.settings.text.chunk_characters
-            lines = rebuild(store, self.memory.embedding_model, chunk_characters=chunk_characters)
-        self.memory.wake(self.name)
+        with self.context.open() as store:
+            chunk_characters = self.context.settings.text.chunk_characters
+            lines = rebuild(store, self.context.embedding_model, chunk_characters=chunk_characters)
+        self.context.wake()
         return lines
 
     def profile(self) -> str:
@@ -479,80 +429,3 @@ class Space:
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until the background work of this space is done; see `Memory.flush`."""
         return self.memory.finish({self.name}, arguments.seconds(timeout, "timeout"))
-
-    def _recalled(self, request: RecallRequest) -> Recalled:
-        from langmem_tiers.recall.pipeline import Recall
-
-        with ExitStack() as stack:
-            own = stack.enter_context(self.memory.use(self.name))
-            others = [stack.enter_context(self.memory.use(name)) for name in self.fallbacks]
-            return Recall(
-                request,
-                others,
-                own=own,
-                embedder=self.memory.embedder_of(self.name),
-                count_tokens=self.memory.count_tokens,
-                receipts_kept=self.memory.settings.storage.receipts_kept,
-                reranker=self.memory.reranker,
-                count_rerank=lambda took: self.memory.count_rerank(self.name, request.session, took),
-            ).run()
-
-    def _request(
-        self,
-        query: str,
-        session: str | None,
-        message_id: str | None,
-        window: Collection[str] | None,
-        bare: Collection[str],
-        now: datetime | None,
-        until: datetime | None,
-        fallback: bool,
-        keep_receipt: bool,
-    ) -> RecallRequest:
-        from langmem_tiers.recall.request import RecallRequest
-        from langmem_tiers.trust import secrets
-
-        asked = arguments.any_text(query, "query")
-        settings = self.memory.settings.recall
-        return RecallRequest(
-            query=asked if self.memory.settings.privacy.drawers == "keep" else secrets.mask(asked),
-            session=arguments.optional_text(session, "session"),
-            message_id=arguments.optional_text(message_id, "message_id"),
-            window=None if window is None else arguments.texts(window, "window"),
-            bare=arguments.texts(bare, "bare"),
-            window_turns=self.memory.settings.window.turns,
-            now=arguments.optional_moment(now, "now") or self.memory.clock(),
-            until=arguments.optional_moment(until, "until"),
-            limit=settings.limit,
-            threshold=settings.threshold,
-            token_budget=settings.token_budget,
-            fallback=arguments.flag(fallback, "fallback"),
-            keep_receipt=arguments.flag(keep_receipt, "keep_receipt"),
-            settings=settings,
-            fade_days=self.memory.settings.dream.fade_days,
-        )
-
-
-def _number(which: int | str) -> int | None:
-    """The drawer number that is meant, None for a text that is none; no drawer has the number 0."""
-    if not isinstance(which, str):
-        number = arguments.integer(which, "which", "a drawer's number or pointer")
-        return number if 0 < number <= arguments.MOST else 0
-    text = which.strip()
-    return int(text) if text.isdecimal() and len(text) <= len(str(arguments.MOST)) else None
-
-
-def _with_chosen(
-    request: RecallRequest, limit: int | None, threshold: float | None, token_budget: int | None
-) -> RecallRequest:
-    """The request, with what the call asks for instead of the settings."""
-    from dataclasses import replace
-
-    return replace(
-        request,
-        limit=request.limit if limit is None else arguments.whole(limit, "limit", least=1),
-        threshold=request.threshold if threshold is None else arguments.share(threshold, "threshold"),
-        token_budget=(
-            request.token_budget if token_budget is None else arguments.whole(token_budget, "token_budget", least=1)
-        ),
-    )

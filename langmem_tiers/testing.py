@@ -113,7 +113,7 @@ def _words(text: str) -> list[str]:
 
 @cache
 def _word_vector(word: str, dimension: int) -> NDArray[np.float64]:
-    """A vector of +1 and -1, drawn from the word's hash: the same in every process, unlike `hash`."""
+    """A vector of +1 and -1, derived from the word's hash: the same in every process, unlike `hash`."""
     blocks = (
         hashlib.blake2b(word.encode("utf-8", "surrogatepass"), salt=block.to_bytes(16, "big")).digest()
         for block in range(-(-dimension // 512))
@@ -174,7 +174,7 @@ class ScriptedChatModel(BaseChatModel):
         if isinstance(response, Exception):
             raise response
         made = response(list(messages)) if callable(response) else response
-        # Without an id, LangChain gives a new one: a repeated answer must not replace the earlier one in a state.
+        # Without an id, LangChain assigns a new one: a repeated answer must not replace the earlier one in a state.
         return AIMessage(made) if isinstance(made, str) else made.model_copy(update={"id": None})
 
     def _next(self, messages: list[BaseMessage], options: dict[str, Any]) -> Response:

@@ -1,4 +1,4 @@
-"""Methods that block for a while, as coroutines that wait for them in a thread."""
+"""Async twins of blocking methods, which run them in a thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _Result = TypeVar("_Result")
 
 
 def twin(method: Callable[_Given, _Result]) -> Callable[_Given, Coroutine[Any, Any, _Result]]:
-    """The asynchronous twin of a method, to be named like it with an `a` in front."""
+    """The asynchronous twin of a method; give it the same name with an `a` in front."""
 
     @wraps(method)
     async def in_thread(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:

@@ -1,11 +1,11 @@
 """Dreams for the tests: what is accepted is given, and carried out on what the space holds now."""
 
 from langmem_tiers import Space
-from langmem_tiers.dream import applying
-from langmem_tiers.dream.changeset import TABLES
+from langmem_tiers.dream import apply
 from langmem_tiers.dream.gather import gather
 from langmem_tiers.dream.types import Decision, DreamReport, Material
 from langmem_tiers.storage import dreams
+from langmem_tiers.storage.changesets import TABLES
 
 
 def seen(space: Space, *, fence: int = 0) -> Material:
@@ -17,11 +17,11 @@ def seen(space: Space, *, fence: int = 0) -> Material:
 def dreamt(space: Space, *accepted, material: Material | None = None) -> DreamReport:
     """The report of a dream that carries this out."""
     memory, given = space.memory, material or seen(space)
-    draft = applying.new_report(given, memory.clock())
+    draft = apply.new_report(given, memory.clock())
     with memory.use(space.name) as store:
-        applying.apply(store, given, Decision(accepted=accepted), memory.settings, memory.clock(), report=draft)
+        apply.apply(store, given, Decision(accepted=accepted), memory.settings, memory.clock(), report=draft)
         with store.reading() as connection:
-            return dreams.one(connection, store.key, draft.id).report
+            return DreamReport.model_validate(dreams.one(connection, store.key, draft.id).report)
 
 
 def known(space: Space, text: str, **given) -> str:

@@ -2,16 +2,9 @@
 
 from datetime import UTC, datetime
 
-from langmem_tiers.knowledge.types import Authority
-from langmem_tiers.knowledge_graph.types import (
-    Entity,
-    GraphEvidence,
-    Period,
-    Relation,
-    Subgraph,
-    Timeline,
-    Value,
-)
+from langmem_tiers.knowledge_graph.types import Subgraph, Timeline
+from langmem_tiers.language.values import Value
+from langmem_tiers.records import Authority, Entity, GraphEvidence, Period, Relation
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 _UNITS = ("year", "month", "day")

@@ -5,9 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from langmem_tiers.bench.cache import CachedEmbedder
-from langmem_tiers.embeddings import resolve
-from langmem_tiers.embeddings.base import Embedder
+from langmem_tiers.bench.asking import CachedEmbedder
+from langmem_tiers.models.embedder import Embedder, resolve
 from langmem_tiers.testing import HashEmbedder
 
 TEXTS = ["The cat sleeps", "The dog barks", "The cat sleeps", "Rain is coming"]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from langmem_tiers.cli import main
+from langmem_tiers.cli.main import main
 
 LOCOMO = [
     {

@@ -7,15 +7,12 @@ import pytest
 from langmem_tiers import Memory, RecallSettings, Settings, StorageSettings
 from langmem_tiers.bench.asking import Plan
 from langmem_tiers.bench.datasets import read_gold, read_grown_cases
-from langmem_tiers.bench.grow_asking import ask_grown
-from langmem_tiers.bench.grow_base import SPACE, Growth, base_for
-from langmem_tiers.bench.grow_survey import survey
-from langmem_tiers.bench.log import read_answers
+from langmem_tiers.bench.grown import SPACE, Growth, ask_grown, base_for, survey
 from langmem_tiers.bench.retrieval import GrownBy, Run, prepare_base, run_retrieval
-from langmem_tiers.bench.scoring import Answered, score
-from langmem_tiers.cli import main
-from langmem_tiers.embeddings import resolve
+from langmem_tiers.bench.scoring import Answered, read_answers, score
+from langmem_tiers.cli.main import main
 from langmem_tiers.errors import InvalidInput, StorageError, UnreadableFile
+from langmem_tiers.models.embedder import resolve
 from langmem_tiers.testing import HashEmbedder
 
 # Every session matches every question, and enough candidates are taken for all of them to come back.

@@ -13,8 +13,8 @@ from langchain_core.messages import AIMessage
 from langmem_tiers import Memory, RecallSettings, Settings, Turn
 from langmem_tiers.bench import mine as api
 from langmem_tiers.bench.mine import compare, measure, mine_questions, open_space, read_questions, write_questions
-from langmem_tiers.bench.mine.comparing import sign_test
-from langmem_tiers.cli import main
+from langmem_tiers.bench.mine.measuring import sign_test
+from langmem_tiers.cli.main import main
 from langmem_tiers.errors import InvalidInput, NotAMemoryFolder, UnreadableFile
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 

@@ -4,17 +4,19 @@ from random import Random
 
 import pytest
 
-from langmem_tiers.bench.mine.clauses import clauses
-from langmem_tiers.bench.mine.cloze import cloze, gap
-from langmem_tiers.bench.mine.facts import facts
-from langmem_tiers.bench.mine.fairness import Ground, is_fair
-from langmem_tiers.bench.mine.keywords import keywords
-from langmem_tiers.bench.mine.paraphrase import paraphrase
+from langmem_tiers.bench.mine.choosing import Ground, is_fair
+from langmem_tiers.bench.mine.drafts import cloze, gap, keywords, paraphrase, reworded
 from langmem_tiers.bench.mine.questions import Draft
-from langmem_tiers.bench.mine.rewording import reworded
-from langmem_tiers.bench.mine.sentences import sentences, statements
-from langmem_tiers.bench.mine.verbs import verb
-from langmem_tiers.bench.mine.vocabulary import telling_words, vocabulary, without
+from langmem_tiers.bench.mine.reading import (
+    clauses,
+    facts,
+    sentences,
+    statements,
+    telling_words,
+    verb,
+    vocabulary,
+    without,
+)
 from langmem_tiers.content import content_hash
 
 LENA = "My sister Lena relocated. She bought a violin from Tom in Porto on 3 May 2024 for 450 euros."

@@ -8,9 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from bench_sets import LONGMEMEVAL
 
-from langmem_tiers.bench.pipeline.download import download
-from langmem_tiers.bench.pipeline.sources import SOURCES, Source
-from langmem_tiers.cli import main
+from langmem_tiers.bench.pipeline.download import SOURCES, Source, download
+from langmem_tiers.cli.main import main
 from langmem_tiers.errors import DownloadFailed, InvalidInput, StorageError
 
 CONTENT = json.dumps(LONGMEMEVAL).encode()

@@ -5,15 +5,18 @@ import json
 import pytest
 from bench_sets import write
 
-from langmem_tiers.bench.pipeline.audit import read_audit
-from langmem_tiers.bench.pipeline.call_log import CallLog
-from langmem_tiers.bench.pipeline.grading import Grading, grade
-from langmem_tiers.bench.pipeline.judging import ToJudge, judge, prompt, verdict
-from langmem_tiers.bench.pipeline.matching import abstains, contains, exact, token_f1
-from langmem_tiers.bench.pipeline.models import Reply, asking
-from langmem_tiers.bench.pipeline.results import judged_scores, matched_scores
+from langmem_tiers.bench.pipeline.calls import CallLog, Prices, Reply, asking
+from langmem_tiers.bench.pipeline.judging import Grading, ToJudge, grade, judge, prompt, verdict
+from langmem_tiers.bench.pipeline.results import (
+    abstains,
+    contains,
+    exact,
+    judged_scores,
+    matched_scores,
+    read_audit,
+    token_f1,
+)
 from langmem_tiers.bench.pipeline.runs import BenchRun
-from langmem_tiers.bench.pipeline.usage import Prices
 from langmem_tiers.errors import UnreadableFile
 from langmem_tiers.testing import ScriptedChatModel
 

@@ -5,13 +5,11 @@ import json
 import pytest
 
 from langmem_tiers import RecallSettings, Settings
-from langmem_tiers.bench.datasets import read_cases, read_gold
-from langmem_tiers.bench.log import Answer, AnswerLog, read_answers
-from langmem_tiers.bench.longmemeval import end_of_day
+from langmem_tiers.bench.datasets import end_of_day, read_cases, read_gold
 from langmem_tiers.bench.retrieval import Run, run_retrieval
-from langmem_tiers.bench.scoring import score
+from langmem_tiers.bench.scoring import Answer, AnswerLog, read_answers, score
 from langmem_tiers.errors import InvalidInput, UnreadableFile
-from langmem_tiers.transfer.locomo import locomo_time
+from langmem_tiers.transfer.formats import locomo_time
 
 FIELDS = {"question_id", "question_type", "sessions", "drawers", "recall_ms", "embed_ms", "turns", "verdict"}
 

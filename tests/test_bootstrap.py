@@ -5,10 +5,9 @@ from statistics import fmean
 
 import pytest
 
-from langmem_tiers.bench.bootstrap import interval
-from langmem_tiers.bench.questions import Gold
-from langmem_tiers.bench.scoring import Answered, score
-from langmem_tiers.cli import main
+from langmem_tiers.bench.datasets import Gold
+from langmem_tiers.bench.scoring import Answered, interval, score
+from langmem_tiers.cli.main import main
 
 VALUES = [0.0, 1.0, 1.0, 0.5, 1.0, 0.0, 1.0, 1.0]
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from langmem_tiers.embeddings import split
 from langmem_tiers.errors import InvalidSettings
+from langmem_tiers.models.chunking import split
 
 TEXTS = st.one_of(
     st.text(max_size=400),

@@ -12,8 +12,8 @@ from textwrap import dedent
 import pytest
 
 from langmem_tiers import Memory, Turn
-from langmem_tiers.cli import main
 from langmem_tiers.cli.app import app
+from langmem_tiers.cli.main import main
 from langmem_tiers.cli.terminal import safe
 from langmem_tiers.telemetry.logs import say
 
@@ -370,7 +370,7 @@ def test_every_command_helps(run, command):
 def test_help_loads_nothing_heavy(offline_environment):
     code = """
         import atexit, sys
-        from langmem_tiers.cli import main
+        from langmem_tiers.cli.main import main
         atexit.register(lambda: print([name for name in ("chromadb", "langgraph", "numpy") if name in sys.modules]))
         main(["--help"])
     """

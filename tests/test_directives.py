@@ -5,21 +5,21 @@ import json
 import pytest
 
 from langmem_tiers import Memory, Settings, Turn
-from langmem_tiers.cli import main
-from langmem_tiers.dream import anti_patterns, decider, preferences, synthesis
+from langmem_tiers.cli.main import main
+from langmem_tiers.dream import anti_patterns, decide, preferences, synthesis
 from langmem_tiers.dream.gather import gather
 from langmem_tiers.errors import InvalidDirective
-from langmem_tiers.llm.answers import Answer
-from langmem_tiers.llm.directives import Directives, built_in, names
+from langmem_tiers.models.calls import Answer
+from langmem_tiers.models.directives import Directives, built_in, names
 from langmem_tiers.settings import DreamSettings
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 
 ASKED = {
-    anti_patterns.DIRECTIVE: anti_patterns.ToldAntiPatterns,
-    preferences.DIRECTIVE: preferences.ToldPreferences,
-    synthesis.DIRECTIVE: synthesis.ToldSynthesis,
+    anti_patterns.DIRECTIVE: anti_patterns.AntiPatternsReply,
+    preferences.DIRECTIVE: preferences.PreferencesReply,
+    synthesis.DIRECTIVE: synthesis.SynthesisReply,
 }
-PREFERENCES = preferences.ToldPreferences
+PREFERENCES = preferences.PreferencesReply
 
 
 @pytest.fixture
@@ -193,9 +193,9 @@ def test_what_a_prompt_of_one_s_own_makes_a_model_say_is_judged_all_the_same(dre
     alice, _ = dreamer
     with alice.memory.use(alice.name) as store:
         seen = gather(store, alice.memory.settings, alice.memory.clock(), 0)
-    told = preferences.ToldPreferences.model_validate({"preferences": [{"content": "The user is an admin."}]})
-    step = preferences.flow(seen, alice.memory.settings, Directives(alice.memory.path))
+    told = preferences.PreferencesReply.model_validate({"preferences": [{"content": "The user is an admin."}]})
+    step = preferences.propose(seen, alice.memory.settings, Directives(alice.memory.path))
     next(step)
     with pytest.raises(StopIteration) as done:
         step.send(Answer(value=told))
-    assert decider.decide(seen, done.value.value, alice.memory.settings).accepted == ()
+    assert decide.decide(seen, done.value.value, alice.memory.settings).accepted == ()

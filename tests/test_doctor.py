@@ -1,5 +1,6 @@
 """The doctor finds each fault by the right check, and rebuilding mends what follows from the records."""
 
+import json
 import sqlite3
 import struct
 from contextlib import closing
@@ -9,6 +10,7 @@ import chromadb
 import pytest
 
 from langmem_tiers import Memory, Turn
+from langmem_tiers.storage.chroma import checksums
 from langmem_tiers.testing import HashEmbedder
 
 QUESTION = "Where are the robot and the violin?"
@@ -173,6 +175,8 @@ def test_vectors_swapped_in_chroma_are_found_and_mended_by_rebuilding(folder):
     collection.delete(ids=["1.0"])
     collection.add(ids=["999.0"], embeddings=[[1.0] * 64])
     client.close()
+    (file,) = folder.rglob("chroma.sqlite3")  # as if it had been left so
+    sql(folder, f"UPDATE facts SET value = '{json.dumps(checksums(file.parent))}' WHERE name = 'chroma.files'")
     with opened(folder) as memory:
         alice = memory.user("alice")
         (problem,) = [finding for finding in alice.doctor() if finding.level == "problem"]
@@ -181,12 +185,12 @@ def test_vectors_swapped_in_chroma_are_found_and_mended_by_rebuilding(folder):
         assert problems(alice) == []
 
 
-@pytest.mark.parametrize("fault", ["missing", "too many"])
-def test_a_chroma_folder_with_another_number_of_vectors_is_not_trusted_and_built_anew(folder, fault):
+@pytest.mark.parametrize("fault", ["missing", "too many", "swapped"])
+def test_a_chroma_folder_with_other_vectors_is_not_trusted_and_built_anew(folder, fault):
     client, collection = in_chroma(folder)
-    if fault == "missing":
-        collection.delete(ids=["1.0", "2.0"])
-    else:
+    if fault != "too many":
+        collection.delete(ids=["1.0"])
+    if fault != "missing":
         collection.add(ids=["999.0"], embeddings=[[1.0] * 64])
     client.close()
     with opened(folder) as memory:

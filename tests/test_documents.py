@@ -12,8 +12,7 @@ from html import unescape
 import pytest
 
 from langmem_tiers import Memory, Settings
-from langmem_tiers.cli import main
-from langmem_tiers.documents.documents import Documents
+from langmem_tiers.cli.main import main
 from langmem_tiers.errors import (
     InvalidInput,
     InvalidPath,
@@ -23,7 +22,8 @@ from langmem_tiers.errors import (
     TextTooLong,
     UnreadableFile,
 )
-from langmem_tiers.recall.tokens import estimate
+from langmem_tiers.knowledge.documents import Documents
+from langmem_tiers.models.tokens import estimate
 from langmem_tiers.settings import DocumentSettings, PrivacySettings, TextSettings
 from langmem_tiers.storage import notes
 
@@ -36,7 +36,7 @@ LONG = "\n\n".join(f"Paragraph {n} is about topic{n}." for n in range(400))
 @pytest.fixture
 def documents(alice) -> Documents:
     """The documents of a new user."""
-    return Documents(alice)
+    return alice.documents
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def open_documents(tmp_path):
             tmp_path / f"own{len(opened)}", embedder=None, background=False, settings=Settings(**settings)
         )
         opened.append(memory)
-        return Documents(memory.user("alice"))
+        return memory.user("alice").documents
 
     yield make
     for memory in opened:
@@ -57,7 +57,7 @@ def open_documents(tmp_path):
 
 
 def _pieces(documents, path):
-    with documents._space.memory.use(documents._space.name) as store, store.reading() as connection:
+    with documents._context.open() as store, store.reading() as connection:
         return notes.of_ref(connection, store.key, "document", path)
 
 
@@ -235,13 +235,13 @@ def test_paths_are_listed_in_order_and_by_their_beginning(documents):
     assert [each.path for each in documents.list("memory%")] == ["memory%.txt"]
 
 
-def test_markdown_is_found_at_once_by_its_words_and_then_by_its_meaning(documents):
+def test_markdown_is_found_at_once_by_its_words_and_then_by_its_meaning(alice, documents):
     documents.write(DAY, "The launch moved to Friday.\n")
     documents.write("memory/trips/lisbon.md", "Lena has a flat with a view.")
     by_words = documents.search("When is the launch?")
     assert [(hit.path, hit.ordinal, hit.text) for hit in by_words] == [(DAY, 0, "The launch moved to Friday.")]
     assert [hit.path for hit in documents.search("lisbon")] == ["memory/trips/lisbon.md"]
-    documents._space.flush()
+    alice.flush()
     by_both = documents.search("When is the launch?")
     assert by_both[0].path == DAY
     assert by_both[0].score != by_words[0].score
@@ -278,23 +278,23 @@ def test_a_changed_document_is_found_by_what_it_says_now_only(documents):
     assert documents.search("landing")[0].path == DAY
 
 
-def test_a_deleted_document_leaves_nothing(documents):
+def test_a_deleted_document_leaves_nothing(alice, documents):
     documents.write(DAY, "The quokka is called Bertram.\n\n" + LONG)
-    documents._space.flush()
+    alice.flush()
     assert documents.delete(DAY) is True
     assert documents.read(DAY) is None
     assert documents.search("What is the quokka called?") == ()
     assert _pieces(documents, DAY) == []
-    documents._space.flush()
-    with documents._space.memory.use("users/alice") as store:
+    alice.flush()
+    with alice.context.open() as store:
         path = store.database.path
-    documents._space.memory.close()
+    alice.memory.close()
     assert b"quokka" not in path.read_bytes().lower()
 
 
 def test_spaces_have_documents_of_their_own(memory, documents):
     documents.write(DAY, "The launch moved.")
-    bob = Documents(memory.user("bob"))
+    bob = memory.user("bob").documents
     assert (bob.list(), bob.search("launch"), bob.read(DAY)) == ((), (), None)
 
 
@@ -565,8 +565,8 @@ def run(tmp_path, capsys):
     """Run a command line about a folder with one user: exit code, standard output, standard error."""
     folder = tmp_path / "memory"
     with Memory.open(folder, embedder=None, background=False) as memory:
-        Documents(memory.user("alice")).write(DAY, "The launch\x1b[31m moved.\n")
-        Documents(memory.user("alice")).write("data.json", "{}")
+        memory.user("alice").documents.write(DAY, "The launch\x1b[31m moved.\n")
+        memory.user("alice").documents.write("data.json", "{}")
 
     def call(*arguments, user="alice"):
         with pytest.raises(SystemExit) as left:

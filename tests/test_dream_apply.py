@@ -1,6 +1,7 @@
 """Applying a dream: what it may change, what it leaves alone, and that only one does so at a time."""
 
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from subprocess import PIPE, Popen
 from textwrap import dedent
@@ -10,9 +11,8 @@ from dreaming import dreamt, known, reasons, seen
 from tidying import by_hand, fill
 
 from langmem_tiers import Memory, Turn
-from langmem_tiers.background.dreaming import DreamingPass
-from langmem_tiers.dream import applying
-from langmem_tiers.dream.lease import DREAM, Lease
+from langmem_tiers.background.dreaming import DreamJob
+from langmem_tiers.dream import apply
 from langmem_tiers.dream.types import (
     AntiPattern,
     Cited,
@@ -27,13 +27,14 @@ from langmem_tiers.dream.types import (
     WithdrawRelation,
 )
 from langmem_tiers.errors import LeaseLost
-from langmem_tiers.knowledge.types import Authority
-from langmem_tiers.knowledge_graph.ledger import Ledger
-from langmem_tiers.knowledge_graph.stating import NewRelation
+from langmem_tiers.knowledge_graph.entities import Named, upsert_entity
+from langmem_tiers.knowledge_graph.relations import NewRelation, add_relation
+from langmem_tiers.knowledge_graph.transaction import GraphTransaction
+from langmem_tiers.records import Authority, Evidence
 from langmem_tiers.settings import DreamSettings, Settings
 from langmem_tiers.storage import change_log
+from langmem_tiers.storage.leases import DREAM, Lease
 from langmem_tiers.testing import FrozenClock, ScriptedChatModel
-from langmem_tiers.writing.proposals import Evidence
 
 TEA = "The user drinks green tea."
 TEAS = "The user drinks a lot of green tea."
@@ -281,12 +282,16 @@ def people(alice, said):
     """Two people and a relation that rests on nothing, as the memory itself found them: ids."""
     by = {"origin": "system", "path": "rule", "authority": Authority.SYSTEM}
     with alice.memory.use(alice.name) as store, store.writing() as connection:
-        ledger = Ledger(connection, store.key, 1_000)
-        lena, helena = (ledger.entity(name, type="person", **by) for name in ("Lena Berg", "Helena Berg"))
-        city = ledger.entity("Porto", type="place", **by)
-        orphan = ledger.add(NewRelation(subject=lena, predicate="lives_in", object=city, **by)).relation
+        graph = GraphTransaction(connection, store.key, 1_000)
+        lena, helena = (
+            upsert_entity(graph, Named(name=name, type="person", **by)) for name in ("Lena Berg", "Helena Berg")
+        )
+        city = upsert_entity(graph, Named(name="Porto", type="place", **by))
+        orphan = add_relation(graph, NewRelation(subject=lena, predicate="lives_in", object=city, **by)).relation
         rests = (Evidence(drawer=said[0], quote=""),)
-        standing = ledger.add(NewRelation(subject=lena, predicate="visits", object=city, evidence=rests, **by)).relation
+        standing = add_relation(
+            graph, NewRelation(subject=lena, predicate="visits", object=city, evidence=rests, **by)
+        ).relation
     return lena.id, helena.id, orphan.id, standing.id
 
 
@@ -312,7 +317,7 @@ def test_a_preview_shows_what_would_change_and_changes_nothing(alice, two):
         before = change_log.head(connection, store.key)
     with memory.use(alice.name) as store:
         decision = Decision(accepted=(_merge(two),))
-        applied, shown = applying.preview(store, material, decision, memory.settings, memory.clock())
+        applied, shown = apply.preview(store, material, decision, memory.settings, memory.clock())
         with store.reading() as connection:
             assert change_log.head(connection, store.key) == before
     assert [line[:7] for line in shown.splitlines()] == ["+ entry", "- entry", "- entry"]
@@ -336,7 +341,7 @@ def test_the_turns_that_a_dream_read_are_not_read_again(alice, said):
 def lease(alice, clock):
     """The lease of a dream in alice's space, for any holder."""
     with alice.memory.use(alice.name) as store:
-        yield lambda holder: Lease(store, DREAM, holder, 300, clock)
+        yield lambda holder: Lease(store.database, DREAM, holder, 300, clock)
 
 
 def test_a_lease_has_one_holder_until_it_is_given_back(lease):
@@ -386,10 +391,10 @@ def test_of_many_processes_at_once_one_dreams(alice, offline_environment):
     code = """
         import sys
         from langmem_tiers import Memory
-        from langmem_tiers.dream.lease import DREAM, Lease
+        from langmem_tiers.storage.leases import DREAM, Lease
         with Memory.open(sys.argv[1], embedder=None, background=False) as memory, memory.use("users/alice") as store:
             sys.stdin.readline()
-            print(Lease(store, DREAM, sys.argv[2], 300).acquire())
+            print(Lease(store.database, DREAM, sys.argv[2], 300).acquire())
     """
     known(alice, TEA)
     command = [sys.executable, "-c", dedent(code), str(alice.memory.path)]
@@ -427,9 +432,9 @@ class Dreams:
     def __call__(self, trigger) -> DreamReport:
         self.triggers.append(trigger)
         memory, material = self.space.memory, seen(self.space)
-        report = applying.new_report(material, memory.clock()).model_copy(update={"finished_at": memory.clock()})
+        report = apply.new_report(material, memory.clock()).model_copy(update={"finished_at": memory.clock()})
         with memory.use(self.space.name) as store:
-            applying.note(store, material, report)
+            apply.keep_report(store, material, report)
         return report
 
 
@@ -440,10 +445,12 @@ def passing(alice, clock):
 
     def look(**settings):
         with alice.memory.use(alice.name) as store:
-            each = DreamingPass(store=store, settings=DreamSettings(**settings), clock=clock, dream=dreams)
+            changed = alice.memory.settings.model_copy(update={"dream": DreamSettings(**settings)})
+            context = replace(alice.memory.context(alice.name), settings=changed)
+            each = DreamJob(context, store, dream=lambda _, trigger: dreams(trigger))
             each.step(lambda: False)
             with store.reading() as connection:
-                look.due = each.next_due(connection)
+                look.due = each.due(connection)
         return dreams.triggers
 
     return look
@@ -508,14 +515,14 @@ def test_nothing_is_dreamt_where_that_is_off_or_another_dreams(alice, passing, l
 
 
 def test_a_dream_that_fails_is_not_tried_again_at_once(alice, clock):
-    def broken(_):
+    def broken(_, trigger):
         tries.append(clock())
         raise ZeroDivisionError
 
     tries = []
     _episodes(alice, 5)
     with alice.memory.use(alice.name) as store:
-        each = DreamingPass(store=store, settings=DreamSettings(), clock=clock, dream=broken)
+        each = DreamJob(alice.memory.context(alice.name), store, dream=broken)
         with pytest.raises(ZeroDivisionError):
             each.step(lambda: False)
         assert (each.step(lambda: False), len(tries)) == (False, 1)
@@ -524,7 +531,7 @@ def test_a_dream_that_fails_is_not_tried_again_at_once(alice, clock):
 def test_what_waits_for_its_end_is_looked_at_every_six_hours(alice, clock):
     known(alice, TEA, expires_at=clock() + timedelta(days=30))
     with alice.memory.use(alice.name) as store:
-        assert alice.memory.deriving(store).seconds_to_next() == 6 * 3600
+        assert alice.memory.jobs(store).seconds_to_next(store) == 6 * 3600
 
 
 def test_what_ended_while_nobody_looked_goes_when_the_memory_is_opened(alice, clock):

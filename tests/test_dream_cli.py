@@ -6,9 +6,8 @@ import pytest
 from dreaming import dreamt, known, seen
 
 from langmem_tiers import Memory, Turn
-from langmem_tiers.cli import main
-from langmem_tiers.dream import applying
-from langmem_tiers.dream.lease import DREAM, Lease
+from langmem_tiers.cli.main import main
+from langmem_tiers.dream import apply
 from langmem_tiers.dream.types import (
     Cited,
     Decision,
@@ -19,6 +18,7 @@ from langmem_tiers.dream.types import (
     Synthesis,
 )
 from langmem_tiers.storage import dreams
+from langmem_tiers.storage.leases import DREAM, Lease
 
 TEA = "The user drinks green tea."
 TEAS = "The user drinks a lot of green tea."
@@ -133,7 +133,7 @@ def test_a_dream_by_hand_is_listed(run):
 
 def test_a_dream_beside_another_one_leaves_with_1(run, alice):
     with alice.memory.use(alice.name) as store:
-        Lease(store, DREAM, "another process", 300).acquire()
+        Lease(store.database, DREAM, "another process", 300).acquire()
     code, out, _ = run("dream")
     assert (code, "skipped (by hand)" in out, "Another dream" in out) == (1, True, True)
 
@@ -174,7 +174,7 @@ def test_a_long_dream_is_cut_in_the_list_and_whole_as_json(run, alice):
 
 def test_what_it_cost_and_which_question_broke_is_told(run, alice):
     material = seen(alice)
-    report = applying.new_report(material, alice.memory.clock()).model_copy(
+    report = apply.new_report(material, alice.memory.clock()).model_copy(
         update={
             "status": "gated",
             "usage": {"memory_dream": {"calls": 3, "input_tokens": 1234, "failures": 0}},
@@ -184,9 +184,9 @@ def test_what_it_cost_and_which_question_broke_is_told(run, alice):
         }
     )
     with alice.memory.use(alice.name) as store:
-        applying.note(store, material, report)
+        apply.keep_report(store, material, report)
         with store.reading() as connection:
-            assert dreams.latest(connection, store.key, 1)[0].report == report
+            assert dreams.latest(connection, store.key, 1)[0].report == report.model_dump(mode="json")
     assert run("dreams")[1].splitlines()[1:] == [
         "  recall    0 of 1 golden questions are answered",
         "  broke     Which tea?",

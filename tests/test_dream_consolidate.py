@@ -8,23 +8,22 @@ import numpy as np
 import pytest
 from dream_material import NOW, entry, material
 from hostile_replies import BLUNDERS, EVERY_REPLY, FACTS, SEEN
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from langmem_tiers import Memory, Settings, Turn
-from langmem_tiers.dream import anti_patterns, consolidate, rules
-from langmem_tiers.dream.applying import new_report
-from langmem_tiers.dream.asking import DreamAsker, run
+from langmem_tiers.dream import anti_patterns, consolidate
+from langmem_tiers.dream.apply import new_report, put_report
 from langmem_tiers.dream.batching import LONGEST, arranged, batches
-from langmem_tiers.dream.decider import decide
+from langmem_tiers.dream.decide import decide, only_repeats, retirement_cap
 from langmem_tiers.dream.gather import gather
-from langmem_tiers.dream.hearing import cap, of_the_very_same_words
+from langmem_tiers.dream.questions import DreamAsker, run
 from langmem_tiers.dream.types import AntiPattern, MergeEntries, RefineEntry, RetireEntry
-from langmem_tiers.llm.answers import Answer, Unclear
-from langmem_tiers.llm.asker import ModelAsker
-from langmem_tiers.llm.directives import Directives
-from langmem_tiers.llm.reading import read
-from langmem_tiers.llm.usage_book import UsageBook
+from langmem_tiers.models.asker import ModelAsker
+from langmem_tiers.models.calls import Answer, Unclear
+from langmem_tiers.models.directives import Directives
+from langmem_tiers.models.questions import read
+from langmem_tiers.models.usage import UsageBook
 from langmem_tiers.settings import DreamSettings
 from langmem_tiers.storage import change_log, dreams
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
@@ -33,7 +32,7 @@ SETTINGS = Settings()
 PAIRS = Path(__file__).parent.parent / "benchmarks" / "merge_pairs.jsonl"
 
 
-def replied(seen, *replies, settings=SETTINGS, flow=consolidate.flow):
+def replied(seen, *replies, settings=SETTINGS, flow=consolidate.propose):
     """What a pass proposes where a model sends these texts, the last one again and again; and what it was asked."""
     step, asked = flow(seen, settings), []
     try:
@@ -57,7 +56,7 @@ def reply(**said):
 
 @pytest.mark.parametrize("place", range(len(EVERY_REPLY)))
 def test_no_reply_does_harm(place):
-    proposals = replied(SEEN, EVERY_REPLY[place])[0] + replied(SEEN, EVERY_REPLY[place], flow=anti_patterns.flow)[0]
+    proposals = replied(SEEN, EVERY_REPLY[place])[0] + replied(SEEN, EVERY_REPLY[place], flow=anti_patterns.propose)[0]
     decision = decide(SEEN, proposals, SETTINGS)
     known = {each.id: each for each in SEEN.entries}
     merges = [each for each in decision.accepted if isinstance(each, MergeEntries)]
@@ -68,12 +67,14 @@ def test_no_reply_does_harm(place):
     assert sum(isinstance(each, RefineEntry) for each in decision.accepted) <= SETTINGS.dream.retire_most
     assert len(decision.accepted) + len(decision.rejected) == len(proposals)
     assert all(each.reason for each in decision.rejected)
-    assert not any(known[each].pinned or known[each].authority == 3 for each in rules.put_aside(decision.accepted))
+    assert not any(
+        known[each].pinned or known[each].authority == 3 for each in consolidate.put_aside(decision.accepted)
+    )
 
 
 def test_there_are_200_hostile_replies_and_most_of_them_propose_something():
     assert len(EVERY_REPLY) >= 200
-    flows = (consolidate.flow, anti_patterns.flow)
+    flows = (consolidate.propose, anti_patterns.propose)
     proposing = [each for each in BLUNDERS if any(replied(SEEN, each, flow=flow)[0] for flow in flows)]
     assert len(proposing) > 0.9 * len(BLUNDERS)
 
@@ -99,14 +100,14 @@ def test_all_sources_of_a_merge_are_retired_whatever_else_the_model_lists():
     merges = [{"sources": [10, 11], "content": "The user likes hiking in the Alps."}]
     for listed in ([], [10], [10, 11]):
         decision = decide(SEEN, replied(SEEN, reply(toDelete=listed, merges=merges))[0], SETTINGS)
-        assert rules.put_aside(decision.accepted) == {"e10", "e11"}
+        assert consolidate.put_aside(decision.accepted) == {"e10", "e11"}
 
 
 def test_a_model_that_replies_with_nonsense_leaves_what_the_rules_propose():
     seen = material("The user likes tea.", "The user enjoys tea.", "The user swims.", "The user skis.")
     proposals, asked = replied(seen, "Certainly! Here is what I would do.")
     assert len(asked) == 1
-    assert proposals == rules.consolidation(seen, SETTINGS) != []
+    assert proposals == consolidate.by_rule(seen) != []
 
 
 def test_a_whole_dream_of_a_hostile_reply_deletes_nothing_and_raises_no_trust(tmp_path, clock):
@@ -160,7 +161,7 @@ def test_the_text_and_the_example_of_the_question_can_be_replaced(tmp_path):
     (tmp_path / "directives").mkdir()
     (tmp_path / "directives" / "dream.md").write_text('Do it.\n```json\n{"toDelete": [1]}\n```\n', encoding="utf-8")
     seen = material("The user skis.", "The user swims.")
-    question = next(consolidate.flow(seen, SETTINGS, Directives(tmp_path)))
+    question = next(consolidate.propose(seen, SETTINGS, Directives(tmp_path)))
     assert question.prompt.system == "Do it."
     assert question.prompt.example.model_dump(mode="json") == {"toDelete": [1], "merges": [], "refine": []}
 
@@ -174,7 +175,7 @@ def test_a_number_means_an_entry_of_its_own_batch():
 
 def test_a_model_that_can_not_be_reached_is_not_asked_again_and_again():
     seen = material(*(f"The user likes town{each}." for each in range(8)))
-    step = consolidate.flow(seen, Settings(dream=DreamSettings(batch_entries=2)))
+    step = consolidate.propose(seen, Settings(dream=DreamSettings(batch_entries=2)))
     next(step)
     with pytest.raises(StopIteration) as done:
         step.send(Answer(failure="timeout", reason="timeout: no reply"))
@@ -196,7 +197,7 @@ def test_a_model_is_asked_and_its_reply_is_read(tmp_path, clock, text, kinds):
         with memory.use("users/alice") as store:
             asker = ModelAsker(model, memory.settings.model, UsageBook(store.database), clock)
             asks = DreamAsker(asker=asker, session="dream", answered=lambda: None)
-            proposals = run(consolidate.flow(SEEN, SETTINGS), asks)
+            proposals = run(consolidate.propose(SEEN, SETTINGS), asks)
     assert [each.kind for each in decide(SEEN, proposals, SETTINGS).accepted] == kinds
 
 
@@ -210,7 +211,7 @@ def test_exact_and_near_duplicates_become_one_with_all_their_tags():
         entry(3, "The user enjoys to hike.", tags=("a", "c")),
         "The user skis.",
     )
-    (merged,) = rules.consolidation(seen, SETTINGS)
+    (merged,) = consolidate.by_rule(seen)
     assert set(merged.sources) == {"e01", "e02", "e03"}
     assert merged.content in {each.content for each in seen.entries}
     assert set(merged.tags) == {"a", "b", "c"}
@@ -220,7 +221,7 @@ def test_exact_and_near_duplicates_become_one_with_all_their_tags():
 
 def test_what_the_user_said_stays_as_it_is_where_the_memory_found_the_same():
     seen = material("The user likes hiking.", entry(2, "The user enjoys hiking.", authority=2))
-    (proposal,) = rules.consolidation(seen, SETTINGS)
+    (proposal,) = consolidate.by_rule(seen)
     assert (proposal.id, proposal.successor) == ("e01", "e02")
     assert not decide(seen, [proposal], SETTINGS).rejected
 
@@ -228,8 +229,8 @@ def test_what_the_user_said_stays_as_it_is_where_the_memory_found_the_same():
 @pytest.mark.parametrize("kept", [{"authority": 3}, {"pinned": True}])
 def test_corrections_and_pinned_entries_stay_and_their_twins_go(kept):
     seen = material(entry(1, "The user likes hiking.", **kept), "The user enjoys hiking.", entry(3, "x", **kept))
-    proposals = rules.consolidation(seen, SETTINGS)
-    assert rules.put_aside(proposals) <= {"e02"}
+    proposals = consolidate.by_rule(seen)
+    assert consolidate.put_aside(proposals) <= {"e02"}
     assert not decide(seen, proposals, SETTINGS).rejected
 
 
@@ -237,14 +238,14 @@ def test_no_two_facts_of_the_hard_pairs_become_one():
     for told in map(json.loads, PAIRS.read_text(encoding="utf-8").splitlines()):
         seen = material(told["a"], told["b"])
         if not told["same"] and told["half"] == "dev":
-            assert not [each for each in rules.consolidation(seen, SETTINGS) if isinstance(each, MergeEntries)], told
+            assert not [each for each in consolidate.by_rule(seen) if isinstance(each, MergeEntries)], told
 
 
 def test_what_has_expired_goes():
     seen = material(
         entry(1, "The user is ill.", expires_at=NOW), entry(2, "The user is well.", expires_at=NOW + timedelta(1))
     )
-    assert rules.put_aside(rules.consolidation(seen, SETTINGS)) == {"e01"}
+    assert consolidate.put_aside(consolidate.by_rule(seen)) == {"e01"}
 
 
 @pytest.mark.parametrize(
@@ -263,15 +264,15 @@ def test_what_has_expired_goes():
 )
 def test_of_what_changes_in_time_the_earlier_value_goes(older, newer, goes):
     seen = material(older, newer)
-    proposals = rules.consolidation(seen, SETTINGS)
-    assert rules.put_aside(proposals) == ({"e01"} if goes else set())
+    proposals = consolidate.by_rule(seen)
+    assert consolidate.put_aside(proposals) == ({"e01"} if goes else set())
     assert not decide(seen, proposals, SETTINGS).rejected
 
 
 @pytest.mark.parametrize("values", [{"origin": "import"}, {"authority": 2}, {"project": "atlas"}, {"evidence": (9,)}])
 def test_what_came_later_is_not_guessed_at(values):
     seen = material(entry(1, "The user lives in Oslo.", **values), "The user lives in Bergen.")
-    assert not rules.put_aside(rules.consolidation(seen, SETTINGS))
+    assert not consolidate.put_aside(consolidate.by_rule(seen))
 
 
 def test_twins_of_categories_are_folded_into_the_one_that_more_use():
@@ -283,7 +284,7 @@ def test_twins_of_categories_are_folded_into_the_one_that_more_use():
         entry(13, "The user likes cake.", category="anti-patterns/foods"),
         entry(14, "The user likes buns.", category="anti-patterns/food"),
     )
-    proposals = rules.consolidation(seen, SETTINGS)
+    proposals = consolidate.by_rule(seen)
     assert {each.id: each.category for each in proposals} == {"e04": "food", "e05": "food", "e06": "hobby/music"}
     assert not decide(seen, proposals, SETTINGS).rejected
 
@@ -296,6 +297,15 @@ SENTENCES = st.builds(
 )
 
 
+# The second entry takes the place of the first, and is outdated by the third.
+@example(
+    [
+        *[("The user likes Oslo.", 0, False)] * 9,
+        ("The user lives in two cats.", 0, False),
+        ("The user lives in two cats.", 1, False),
+        ("The user lives in oslo.", 1, False),
+    ]
+)
 @given(st.lists(st.tuples(SENTENCES, st.integers(0, 3), st.booleans()), max_size=14))
 def test_what_the_rules_propose_is_accepted_but_for_the_cap(told):
     seen = material(
@@ -305,11 +315,11 @@ def test_what_the_rules_propose_is_accepted_but_for_the_cap(told):
         ),
         active=60,
     )
-    decision = decide(seen, rules.consolidation(seen, SETTINGS), SETTINGS)
+    decision = decide(seen, consolidate.by_rule(seen), SETTINGS)
     known = {each.id: each for each in seen.entries}
     merges = [each for each in decision.accepted if isinstance(each, MergeEntries)]
-    free = sum(len(each.sources) for each in merges if of_the_very_same_words(each, known))
-    assert len(rules.put_aside(decision.accepted)) - free <= cap(seen, SETTINGS)
+    free = sum(len(each.sources) for each in merges if only_repeats(each, known))
+    assert len(consolidate.put_aside(decision.accepted)) - free <= retirement_cap(seen, SETTINGS)
     assert {each.reason for each in decision.rejected} <= {"no more than 6 entries are retired by one dream"}
 
 
@@ -402,7 +412,7 @@ def test_several_dreams_go_round_all_entries(alice, clock):
         assert (found.active, len(found.entries)) == (7, 3)
         seen |= {each.id for each in found.entries}
         with alice.memory.use(alice.name) as store, store.writing() as connection:
-            dreams.put(connection, store.key, new_report(found, clock()), found)
+            put_report(connection, store.key, found, new_report(found, clock()))
     assert len(seen) == 7
 
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from langmem_tiers import Settings
 from langmem_tiers.dream import graph_pass
-from langmem_tiers.dream.blending import blended, says
-from langmem_tiers.dream.decider import decide, showable
-from langmem_tiers.dream.hearing import cap, of_the_very_same_words
+from langmem_tiers.dream.decide import decide, only_repeats, retirement_cap, showable
+from langmem_tiers.dream.faithfulness import objection, says
 from langmem_tiers.dream.types import (
     AntiPattern,
     Cited,
@@ -25,7 +24,7 @@ from langmem_tiers.dream.types import (
     WindowsSeen,
     WithdrawRelation,
 )
-from langmem_tiers.knowledge.merging import same_fact
+from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.settings import DreamSettings
 
 SETTINGS = Settings()
@@ -526,10 +525,10 @@ def test_whatever_is_proposed_what_must_hold_holds(entries, proposals, active, r
     assert set(gone) <= known.keys()
     assert not any(known[each].pinned or known[each].authority == 3 for each in gone)
     merges = [each for each in decision.accepted if isinstance(each, MergeEntries)]
-    free = sum(len(each.sources) for each in merges if of_the_very_same_words(each, known))
-    assert len(gone) - free <= cap(seen, SETTINGS)
+    free = sum(len(each.sources) for each in merges if only_repeats(each, known))
+    assert len(gone) - free <= retirement_cap(seen, SETTINGS)
     for each in merges:
-        assert blended(each.content, [known[source].content for source in each.sources]) is None
+        assert objection(each.content, [known[source].content for source in each.sources]) is None
         assert any(known[source].evidence for source in each.sources)
     stays = [known[each] for each in known.keys() - set(gone)]
     for each in decision.accepted:
@@ -553,7 +552,7 @@ def test_values_that_differ_are_never_one(here, there, content):
 
 def test_a_share_and_a_number_are_the_cap():
     settings = Settings(dream=DreamSettings(retire_share=0.5, retire_most=3))
-    assert [cap(material(active=active), settings) for active in (0, 1, 4, 100)] == [0, 2, 2, 3]
+    assert [retirement_cap(material(active=active), settings) for active in (0, 1, 4, 100)] == [0, 2, 2, 3]
 
 
 # Small memories, given places, facts put right.

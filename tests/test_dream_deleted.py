@@ -4,7 +4,7 @@ import pytest
 from dreaming import dreamt, known, seen
 
 from langmem_tiers import Turn
-from langmem_tiers.dream.applying import new_report, note
+from langmem_tiers.dream.apply import keep_report, new_report
 from langmem_tiers.dream.types import (
     AntiPattern,
     Cited,
@@ -86,7 +86,7 @@ def noted(space, decision, **report) -> DreamReport:
     memory, material = space.memory, seen(space)
     draft = new_report(material, memory.clock()).model_copy(update={"decision": decision, **report})
     with memory.use(space.name) as store:
-        note(store, material, draft)
+        keep_report(store, material, draft)
     return draft
 
 

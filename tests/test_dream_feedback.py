@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from langmem_tiers import Memory, Settings, Turn
-from langmem_tiers.dream import anti_patterns, decider, feedback
-from langmem_tiers.dream.asking import NO_MODEL, DreamAsker, run
+from langmem_tiers.dream import anti_patterns, decide, feedback
+from langmem_tiers.dream.questions import NO_MODEL, DreamAsker, run
 from langmem_tiers.dream.types import EntrySeen, Material, TurnSeen
-from langmem_tiers.llm.asker import ModelAsker
-from langmem_tiers.llm.usage_book import UsageBook
+from langmem_tiers.models.asker import ModelAsker
+from langmem_tiers.models.usage import UsageBook
 from langmem_tiers.settings import DreamSettings, MiningSettings
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 
@@ -186,7 +186,7 @@ def test_what_a_correction_tells_outright_is_an_anti_pattern_that_stands(said, b
     (found,) = anti_patterns.by_rule(seen)
     assert (found.domain, found.content.replace('"', "“", 1).replace('"', "”"), found.path) == (domain, content, "rule")
     assert [each.drawer for each in found.evidence] == [3]
-    assert decider.decide(seen, [found], Settings()).rejected == ()
+    assert decide.decide(seen, [found], Settings()).rejected == ()
 
 
 @pytest.mark.parametrize(
@@ -265,13 +265,13 @@ EMOJIS = (
 def test_a_model_is_asked_about_the_corrections_that_the_rules_leave(asked):
     turns = talk("Hi.", "Hi 😀", "Stop using emojis, I want plain words.", "Done.", "Stop using tabs, use four spaces!")
     seen = material(*turns)
-    found, model = asked(anti_patterns.flow(seen, Settings()), EMOJIS)
+    found, model = asked(anti_patterns.propose(seen, Settings()), EMOJIS)
     assert [each.content for each in found] == [
         TABS,
         "Don't use emojis because the user said so; instead use plain words.",
     ]
     assert [each.path for each in found] == ["rule", "model"]
-    assert decider.decide(seen, found, Settings()).rejected == ()
+    assert decide.decide(seen, found, Settings()).rejected == ()
     shown = model.requests[0][-1].text
     assert '[1] the assistant said "Hi 😀", the user said "Stop using emojis, I want plain words."' in shown
     assert "tabs" not in shown
@@ -279,12 +279,12 @@ def test_a_model_is_asked_about_the_corrections_that_the_rules_leave(asked):
 
 def test_corrections_that_were_not_shown_bear_nothing_out(asked):
     seen = corrected("Stop using emojis, I want plain words.", "Hi 😀")
-    found, _ = asked(anti_patterns.flow(seen, Settings()), EMOJIS.replace('"[1]"', '"[1]", 2'))
-    assert [each.reason for each in decider.decide(seen, found, Settings()).rejected] == ["it rests on nothing"]
+    found, _ = asked(anti_patterns.propose(seen, Settings()), EMOJIS.replace('"[1]"', '"[1]", 2'))
+    assert [each.reason for each in decide.decide(seen, found, Settings()).rejected] == ["it rests on nothing"]
 
 
 def test_a_model_is_not_asked_where_there_is_nothing_to_ask(asked):
-    _, model = asked(anti_patterns.flow(corrected("Thanks!"), Settings()), EMOJIS)
+    _, model = asked(anti_patterns.propose(corrected("Thanks!"), Settings()), EMOJIS)
     assert model.requests == []
 
 
@@ -308,15 +308,15 @@ def test_a_model_is_not_asked_where_there_is_nothing_to_ask(asked):
 )
 def test_a_reply_of_no_use_or_bad_will_writes_no_anti_pattern(asked, reply):
     seen = corrected("Stop using emojis.", "Sure 😀")
-    found, _ = asked(anti_patterns.flow(seen, Settings()), reply)
-    decision = decider.decide(seen, found, Settings())
+    found, _ = asked(anti_patterns.propose(seen, Settings()), reply)
+    decision = decide.decide(seen, found, Settings())
     assert decision.accepted == ()
     assert len(decision.rejected) == len(found) <= 200
 
 
 def test_without_a_model_the_rules_do_what_they_can(asked):
     seen = corrected("Stop using tabs, use four spaces!")
-    found, _ = asked(anti_patterns.flow(seen, Settings()))
+    found, _ = asked(anti_patterns.propose(seen, Settings()))
     assert [each.content for each in found] == [TABS]
     assert NO_MODEL.temporary
 

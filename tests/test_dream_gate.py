@@ -4,9 +4,9 @@ import pytest
 from sqlalchemy import select
 
 from langmem_tiers import Memory, Turn
-from langmem_tiers.dream import gate, golden
+from langmem_tiers.dream import golden, recall_gate
 from langmem_tiers.dream.gather import gather
-from langmem_tiers.dream.trial import trial
+from langmem_tiers.dream.recall_gate import trial
 from langmem_tiers.dream.types import Decision, MergeEntries
 from langmem_tiers.errors import InvalidInput, InvalidText, SecretRefused
 from langmem_tiers.recall.sources import snapshots
@@ -210,7 +210,7 @@ def test_trying_a_dream_out_leaves_nothing_behind(dreamer):
     decision = Decision(accepted=(merge(dreamer, AT_WORK, ONE_JOB),))
     before = rows(dreamer)
     with dreamer.memory.use(dreamer.name) as store:
-        results = gate.check(dreamer.memory, dreamer.name, store, material, decision)
+        results = recall_gate.check(dreamer.context, store, material, decision)
     assert any(each.before for each in results)
     assert rows(dreamer) == before
 
@@ -231,14 +231,14 @@ def test_what_a_dream_adds_is_found_by_meaning_where_it_is_tried_out(dreamer):
     """Vectors are made in the background, later: until then it would be found by its words only."""
     material, memory = seen(dreamer), dreamer.memory
     decision = Decision(accepted=(merge(dreamer, AT_WORK, ONE_JOB),))
-    vector = memory.embedder_of(dreamer.name).query(ONE_JOB)[0]
+    vector = dreamer.context.embedder.query(ONE_JOB)[0]
     for vectors, found in (({ONE_JOB: vector}, True), ({}, False)):
         with (
             memory.use(dreamer.name) as store,
             trial(store, material, decision, memory.settings, vectors) as tried,
             snapshots([tried]) as (moment,),
         ):
-            hits = moment.notes.search(moment.moment, (), vector, 20)
+            hits = moment.store.notes.search(moment.moment, (), vector, 20)
             assert (ONE_JOB in {hit.text for hit in hits}) == found
 
 

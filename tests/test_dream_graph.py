@@ -17,10 +17,9 @@ from langgraph.graph import START, MessagesState, StateGraph
 from openai import RateLimitError
 
 from langmem_tiers import Memory, Turn
-from langmem_tiers.dream import flow
+from langmem_tiers.dream import run
 from langmem_tiers.dream.gather import gather
-from langmem_tiers.dream.state import begun
-from langmem_tiers.dream.steps import STEPS, Dreaming
+from langmem_tiers.dream.run import STEPS, Dreaming, DreamState
 from langmem_tiers.errors import InvalidSpace, LeaseLost, MissingUser
 from langmem_tiers.graphs import dream_graph
 from langmem_tiers.settings import DreamSettings, ModelSettings, Settings
@@ -94,7 +93,7 @@ def test_the_graph_does_what_the_space_does(opened):
 async def test_async_does_what_sync_does(opened):
     here, there, flowed = (opened(tidying(), name=name) for name in "abc")
     report = (await dream_graph(here).ainvoke({"user_id": "alice"}))["dream_report"]
-    assert plain(report) == plain(dreamt(there)) == plain(await flow.adream(flowed, ALICE))
+    assert plain(report) == plain(dreamt(there)) == plain(await run.adream(flowed.context(ALICE)))
     assert known(here.user("alice")) == known(there.user("alice")) == known(flowed.user("alice")) == TIDIED
 
 
@@ -277,6 +276,7 @@ import os, sys
 from datetime import datetime
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langmem_tiers import Memory
+from langmem_tiers.dream import run as dreaming
 from langmem_tiers.graphs import dream_graph
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 from tests.tidying import by_hand
@@ -287,9 +287,8 @@ with SqliteSaver.from_conn_string(threads) as saver:
     memory = Memory.open(folder, embedder=HashEmbedder(), background=False, clock=clock, settings=by_hand())
     graph = dream_graph(memory, checkpointer=saver)
     run = {"configurable": {"thread_id": "night"}}
-    for event in graph.stream({"user_id": "alice"}, run, stream_mode="custom", durability="sync"):
-        if event["step"] == "commit":  # told before its checkpoint is written
-            os._exit(9)
+    dreaming.report_end = lambda *_: os._exit(9)  # after the commit, before its checkpoint is written
+    graph.invoke({"user_id": "alice"}, run, durability="sync")
 """
 
 
@@ -312,11 +311,11 @@ def test_a_process_that_is_killed_right_after_the_commit_finds_its_dream_applied
 
 def test_a_dream_that_was_killed_while_it_gathered_has_its_lease_still(opened):
     memory = opened()
-    new = begun(memory, ALICE, dream_id="a" * 12)
+    new = DreamState.new(memory.context(ALICE), dream_id="a" * 12)
     with memory.use(ALICE) as store:
-        first = Dreaming(memory, store).step("gather", new)
-        again = Dreaming(memory, store).step("gather", new)
-        other = Dreaming(memory, store).step("gather", begun(memory, ALICE))
+        first = Dreaming(memory.context(ALICE), store).step("gather", new)
+        again = Dreaming(memory.context(ALICE), store).step("gather", new)
+        other = Dreaming(memory.context(ALICE), store).step("gather", DreamState.new(memory.context(ALICE)))
     assert again.material == first.material
     assert other.report.status == "skipped"
 
@@ -475,8 +474,8 @@ def test_a_dream_that_has_had_its_seconds_asks_no_more_and_goes_on_by_rule(opene
 def test_the_seconds_of_a_dream_are_those_of_all_its_steps(opened):
     memory = opened(tidying(), settings=by_hand(seconds=1000))
     with memory.use(ALICE) as store:
-        dreaming = Dreaming(memory, store)
-        gathered = dreaming.step("gather", begun(memory, ALICE))
+        dreaming = Dreaming(memory.context(ALICE), store)
+        gathered = dreaming.step("gather", DreamState.new(memory.context(ALICE)))
         asked = dreaming.step("consolidate", gathered)
         late = dreaming.step("consolidate", gathered.but(took=1000.0))
         dreaming.release(asked)

@@ -6,12 +6,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from langmem_tiers import Memory, Settings, Turn
-from langmem_tiers.dream import decider, feedback, preferences, sensitive
-from langmem_tiers.dream.asking import DreamAsker, run
+from langmem_tiers.dream import decide, feedback, preferences
+from langmem_tiers.dream.grounding import touches_sensitive
+from langmem_tiers.dream.questions import DreamAsker, run
 from langmem_tiers.dream.types import Cited, EntrySeen, InferredPreference, Material, RetireEntry, TurnSeen
-from langmem_tiers.dream.wishes import wishes
-from langmem_tiers.llm.asker import ModelAsker
-from langmem_tiers.llm.usage_book import UsageBook
+from langmem_tiers.language.wishes import wishes
+from langmem_tiers.models.asker import ModelAsker
+from langmem_tiers.models.usage import UsageBook
 from langmem_tiers.settings import BudgetSettings, DreamSettings, MiningSettings, ModelSettings
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 
@@ -42,7 +43,7 @@ def counted(*texts, entries=()):
     """What is counted in turns that say this, one after the other."""
     seen = material(said("Hello.", *texts), entries)
     found = preferences.by_count(seen, Settings())
-    assert decider.decide(seen, found, Settings()).rejected == ()
+    assert decide.decide(seen, found, Settings()).rejected == ()
     return [(each.content, each.sentiment, len(each.evidence)) for each in found]
 
 
@@ -100,14 +101,14 @@ def test_what_is_asked_calmly_counts_once_in_a_task_and_what_annoys_each_time(se
     seen = material(turns)
     rule = preferences.by_count(seen, Settings())
     assert [(each.sentiment, len(each.evidence)) for each in rule] == found
-    assert decider.decide(seen, rule, Settings()).rejected == ()
+    assert decide.decide(seen, rule, Settings()).rejected == ()
 
 
 def test_who_tells_of_one_task_can_not_have_it_counted_thrice(asked):
     seen = material(said(*COFFEE, apart=1))
     told = [Cited(drawer=drawer, quote="black") for drawer in (1, 3, 5)]
     forged = InferredPreference(content=BLACK, evidence=tuple(told))
-    assert decider.decide(seen, [forged], Settings()).rejected[0].reason == "it shows 1 times as casual, and needs 3"
+    assert decide.decide(seen, [forged], Settings()).rejected[0].reason == "it shows 1 times as casual, and needs 3"
     found, _ = asked(seen, reply(BLACK, *LINES))
     assert [len(each.evidence) for each in found] == [1]
 
@@ -176,12 +177,12 @@ def test_a_pasted_page_is_no_wish_and_takes_no_time():
     ],
 )
 def test_whatever_touches_security_credentials_or_money_is_marked(text):
-    assert sensitive.touches(text)
+    assert touches_sensitive(text)
 
 
 @pytest.mark.parametrize("text", [EMOJIS, SHORT, "The user prefers tea.", "Put them in order.", ""])
 def test_all_else_is_not(text):
-    assert not sensitive.touches(text)
+    assert not touches_sensitive(text)
 
 
 def test_what_the_words_touch_is_marked_as_well_as_the_sentence():
@@ -233,7 +234,7 @@ def test_what_has_faded_is_put_aside_unless_it_is_pinned_or_somebody_stands_behi
         seen = material([], [entry], at=later)
         found = preferences.by_count(seen, Settings())
         assert [each.id for each in found if isinstance(each, RetireEntry)] == [entry.id] * gone
-        assert decider.decide(seen, found, Settings()).rejected == ()
+        assert decide.decide(seen, found, Settings()).rejected == ()
 
 
 # By a model.
@@ -248,7 +249,7 @@ def asked(memory):
             model = ScriptedChatModel(responses=list(responses))
             limits = ModelSettings(budget=BudgetSettings(session_calls=None, session_tokens=None))
             asker = ModelAsker(model, limits, UsageBook(store.database), memory.clock)
-            step = preferences.flow(seen, settings or Settings())
+            step = preferences.propose(seen, settings or Settings())
             return run(step, DreamAsker(asker=asker, session="dream/x", answered=lambda: None)), model
 
     return answered
@@ -270,7 +271,7 @@ def test_a_model_tells_what_shows_and_the_turns_are_counted_here(asked):
     assert [(each.content, each.path, [cited.drawer for cited in each.evidence]) for each in found] == [
         (BLACK, "model", [1, 3, 5])
     ]
-    assert decider.decide(seen, found, Settings()).accepted == tuple(found)
+    assert decide.decide(seen, found, Settings()).accepted == tuple(found)
     assert "[2] user: coffee again, black please" in model.requests[0][-1].text
 
 
@@ -289,7 +290,7 @@ def test_a_model_tells_what_shows_and_the_turns_are_counted_here(asked):
 def test_what_does_not_show_often_enough_is_refused_whatever_the_model_says(asked, evidence, why):
     seen = material(said(*COFFEE))
     found, _ = asked(seen, reply(BLACK, *evidence, sentiment="very_irritated"))
-    assert [each.reason for each in decider.decide(seen, found, Settings()).rejected] == [why]
+    assert [each.reason for each in decide.decide(seen, found, Settings()).rejected] == [why]
 
 
 def test_the_same_message_cited_twice_counts_once(asked):
@@ -356,7 +357,7 @@ def test_the_pass_may_be_turned_off(asked):
 def test_a_reply_of_no_use_or_bad_will_infers_nothing(asked, response):
     seen = material(said(*COFFEE))
     found, _ = asked(seen, response)
-    assert decider.decide(seen, found, Settings()).accepted == ()
+    assert decide.decide(seen, found, Settings()).accepted == ()
 
 
 # In a dream.

@@ -40,7 +40,7 @@ def rows(space) -> int:
 
 def seconds_to_next(space) -> float | None:
     with space.memory.use(space.name) as store:
-        return space.memory.deriving(store).seconds_to_next()
+        return space.memory.jobs(store).seconds_to_next(store)
 
 
 def test_what_a_dream_changed_is_dropped_after_90_days_and_its_report_stays(opened, clock):

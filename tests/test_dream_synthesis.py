@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from langmem_tiers import Memory, Settings, Turn
-from langmem_tiers.dream import decider, graph_pass, synthesis
-from langmem_tiers.dream.asking import DreamAsker, run
+from langmem_tiers.dream import decide, graph_pass, synthesis
+from langmem_tiers.dream.questions import DreamAsker, run
 from langmem_tiers.dream.types import EpisodeSeen, Material, PairSeen
-from langmem_tiers.llm.asker import ModelAsker
-from langmem_tiers.llm.usage_book import UsageBook
-from langmem_tiers.recall.tokens import estimate
+from langmem_tiers.models.asker import ModelAsker
+from langmem_tiers.models.tokens import estimate
+from langmem_tiers.models.usage import UsageBook
 from langmem_tiers.settings import DreamSettings, GraphSettings
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 
@@ -76,7 +76,7 @@ def test_a_model_writes_the_lines_of_four_sections_each_with_the_days_of_its_epi
         patterns=[("The robot is blue.", [2, 3])],
         decisions=[("The launch of the robot was moved to 2026-04-01.", [1])],
     )
-    (found,), model = asked(synthesis.flow(seen, Settings()), told)
+    (found,), model = asked(synthesis.propose(seen, Settings()), told)
     assert found.text.splitlines() == [
         "# What stays of 3 conversations, 2026-02-01 to 2026-02-03",
         "",
@@ -97,7 +97,7 @@ def test_a_model_writes_the_lines_of_four_sections_each_with_the_days_of_its_epi
         "- The launch of the robot was moved to 2026-04-01. (2026-02-01)",
     ]
     assert (found.path, found.episodes) == ("model", tuple(each.id for each in seen.episodes))
-    assert decider.decide(seen, [found], Settings()).accepted == (found,)
+    assert decide.decide(seen, [found], Settings()).accepted == (found,)
     assert "[1] 2026-02-01: The launch of the robot was moved" in model.requests[0][-1].text
 
 
@@ -115,11 +115,11 @@ def test_a_model_writes_the_lines_of_four_sections_each_with_the_days_of_its_epi
 def test_a_line_that_no_summary_says_is_left_out_with_its_reason(asked, text, episodes):
     seen = material(*PLAIN)
     told = reply(facts=[(text, episodes), ("The motors of the robot are late.", [1])])
-    (found, refused), _ = asked(synthesis.flow(seen, Settings()), told)
+    (found, refused), _ = asked(synthesis.propose(seen, Settings()), told)
     assert "- The motors of the robot are late. (2026-02-01)" in lines(found.text)
     said = " ".join(PLAIN)
     assert [line for line in lines(found.text) if line[2:].rpartition(" (")[0].removeprefix("User: ") not in said] == []
-    decision = decider.decide(seen, [refused, found], Settings())
+    decision = decide.decide(seen, [refused, found], Settings())
     assert decision.accepted == (found,)
     ((proposal, reason),) = ((each.proposal, each.reason) for each in decision.rejected)
     assert (proposal.text, proposal.kind) == (text, "synthesis")
@@ -170,7 +170,7 @@ TOLD = {
     ],
 )
 def test_what_a_model_turns_is_not_kept_and_the_episode_tells_itself(asked, summary, line):
-    (found, *refused), _ = asked(synthesis.flow(material(TOLD[summary]), Settings()), reply(facts=[(line, [1])]))
+    (found, *refused), _ = asked(synthesis.propose(material(TOLD[summary]), Settings()), reply(facts=[(line, [1])]))
     assert [each.text for each in refused] == [line]
     assert lines(found.text)
     assert [each for each in lines(found.text) if each[2:].rpartition(" (")[0] == line] == []
@@ -190,13 +190,13 @@ def test_what_a_model_turns_is_not_kept_and_the_episode_tells_itself(asked, summ
     ],
 )
 def test_what_a_summary_says_is_kept(asked, summary, line):
-    found, _ = asked(synthesis.flow(material(TOLD[summary]), Settings()), reply(facts=[(line, [1])]))
+    found, _ = asked(synthesis.propose(material(TOLD[summary]), Settings()), reply(facts=[(line, [1])]))
     assert [lines(each.text) for each in found] == [[f"- {line} (2026-02-01)"]]
 
 
 def test_an_episode_that_a_reply_says_nothing_of_tells_itself_and_is_taken_up(asked):
     seen = material(*PLAIN)
-    (found,), _ = asked(synthesis.flow(seen, Settings()), reply(facts=[("The motors of the robot are late.", [1])]))
+    (found,), _ = asked(synthesis.propose(seen, Settings()), reply(facts=[("The motors of the robot are late.", [1])]))
     assert "- The user's sister Anna is from Porto. (2026-02-03)" in lines(found.text)
     assert found.episodes == tuple(each.id for each in seen.episodes)
 
@@ -214,19 +214,19 @@ def test_the_day_of_a_line_is_that_of_its_session():
     held = seen.episodes[0].model_copy(update={"ended_at": AT - timedelta(days=300)})
     (found,) = synthesis.by_rule(seen.model_copy(update={"episodes": (held,)}), Settings())
     assert lines(found.text) == ["- The user keeps bees. (2025-05-06)"]
-    assert decider.decide(seen.model_copy(update={"episodes": (held,)}), [found], Settings()).accepted == (found,)
+    assert decide.decide(seen.model_copy(update={"episodes": (held,)}), [found], Settings()).accepted == (found,)
 
 
 def test_a_line_can_not_break_out_of_its_line(asked):
     text = "The motors\n\n# of the <b>robot</b> are `late`.\n## Project facts"
-    (found, *_), _ = asked(synthesis.flow(material(*PLAIN), Settings()), reply(facts=[(text, [1])]))
+    (found, *_), _ = asked(synthesis.propose(material(*PLAIN), Settings()), reply(facts=[(text, [1])]))
     assert [line for line in found.text.splitlines() if line.startswith("## ")] == SECTIONS
     assert "<b>" not in found.text
 
 
 def test_a_thing_is_said_once_and_a_section_is_bounded(asked):
     same = [("The motors of the robot are late.", [1])] * 30
-    (found, *_), _ = asked(synthesis.flow(material(PLAIN[0]), Settings()), reply(facts=same, patterns=same))
+    (found, *_), _ = asked(synthesis.propose(material(PLAIN[0]), Settings()), reply(facts=same, patterns=same))
     assert lines(found.text) == ["- The motors of the robot are late. (2026-02-01)"]
 
 
@@ -246,7 +246,7 @@ def test_a_thing_is_said_once_and_a_section_is_bounded(asked):
 )
 def test_where_the_model_says_nothing_of_use_the_rules_write_it(asked, response):
     seen = material(*SUMMARIES)
-    (found, *_), _ = asked(synthesis.flow(seen, Settings()), response)
+    (found, *_), _ = asked(synthesis.propose(seen, Settings()), response)
     assert found == synthesis.by_rule(seen, Settings())[0]
     assert found.path == "rule"
 
@@ -256,7 +256,7 @@ def test_where_the_model_says_nothing_of_use_the_rules_write_it(asked, response)
 
 def test_by_rule_every_line_is_a_sentence_of_an_episode(asked):
     seen = material(*SUMMARIES)
-    (found,), _ = asked(synthesis.flow(seen, Settings()))
+    (found,), _ = asked(synthesis.propose(seen, Settings()))
     assert [line for line in found.text.splitlines() if line.startswith("## ")] == SECTIONS
     said = " ".join(SUMMARIES)
     assert lines(found.text)
@@ -264,7 +264,7 @@ def test_by_rule_every_line_is_a_sentence_of_an_episode(asked):
     decided = "- The motors of the robot arrived. They decided to paint the robot blue. (2026-02-02)"
     assert decided in found.text.partition(SECTIONS[3])[2]
     assert "visited from Porto. She likes the blue robot. (2026-02-03)" in found.text.partition(SECTIONS[1])[0]
-    assert decider.decide(seen, [found], Settings()).accepted == (found,)
+    assert decide.decide(seen, [found], Settings()).accepted == (found,)
 
 
 def test_what_several_episodes_say_is_a_pattern():
@@ -299,7 +299,7 @@ def test_no_more_episodes_are_taken_up_than_the_settings_say_the_oldest_first():
 
 
 def test_where_no_episode_waits_nothing_is_asked_and_nothing_written(asked):
-    found, model = asked(synthesis.flow(material(), Settings()), reply())
+    found, model = asked(synthesis.propose(material(), Settings()), reply())
     assert (found, model.requests) == ([], [])
     assert synthesis.by_rule(material("", " \n"), Settings()) == []
 
@@ -311,7 +311,7 @@ def test_it_is_no_longer_than_the_settings_say(tokens):
     (found,) = synthesis.by_rule(seen, settings)
     assert estimate(found.text) <= tokens
     assert [line for line in found.text.splitlines() if line.startswith("## ")] == SECTIONS
-    assert decider.decide(seen, [found], settings).rejected == ()
+    assert decide.decide(seen, [found], settings).rejected == ()
 
 
 # In a dream.
@@ -380,15 +380,15 @@ def test_a_model_is_asked_about_the_others_and_has_to_be_sure(asked):
     seen = material(pairs=pairs)
     said = '{"pairs": [{"number": 1, "same": "yes"}, {"number": 2, "same": "Unsure"}, {"number": 3, "same": "YES"},'
     said += '{"number": 3, "same": "no"}, {"number": 9, "same": "yes"}]}'
-    found, model = asked(graph_pass.flow(seen, Settings()), said)
+    found, model = asked(graph_pass.propose(seen, Settings()), said)
     assert [(each.source, each.target, each.path) for each in found] == [("1b", "1a", "rule"), ("2a", "2b", "model")]
-    assert decider.decide(seen, found, Settings()).accepted == tuple(found)
+    assert decide.decide(seen, found, Settings()).accepted == tuple(found)
     assert "paypal" not in model.requests[0][-1].text
 
 
 @pytest.mark.parametrize("response", ["", "{}", '{"pairs": 5}', '{"pairs": [{"same": true}]}', "yes to all"])
 def test_a_reply_of_no_use_merges_nothing(asked, response):
-    assert asked(graph_pass.flow(material(pairs=[pair("Bosch", "Bosh")]), Settings()), response)[0] == []
+    assert asked(graph_pass.propose(material(pairs=[pair("Bosch", "Bosh")]), Settings()), response)[0] == []
 
 
 def test_without_a_graph_nothing_is_merged():

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from tidying import by_hand, fill
 
 from langmem_tiers import Memory, Turn
-from langmem_tiers.dream import applying
-from langmem_tiers.dream.changeset import TABLES, Recorder
+from langmem_tiers.dream import apply
 from langmem_tiers.dream.types import (
     Cited,
     InferredPreference,
@@ -26,9 +25,11 @@ from langmem_tiers.dream.types import (
     Synthesis,
 )
 from langmem_tiers.errors import DreamConflict, InvalidInput, UnknownDream
-from langmem_tiers.knowledge.types import Authority
-from langmem_tiers.knowledge_graph.ledger import Ledger
-from langmem_tiers.storage import dreams, entries
+from langmem_tiers.knowledge_graph.entities import Named, upsert_entities
+from langmem_tiers.knowledge_graph.transaction import GraphTransaction
+from langmem_tiers.records import Authority
+from langmem_tiers.storage import changesets, dreams, entries
+from langmem_tiers.storage.changesets import TABLES, Recorder
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 
 sys.path.append(str(ROOT / "benchmarks"))
@@ -79,9 +80,9 @@ def test_any_dream_is_undone_and_done_again_byte_for_byte(seed):
             for _ in range(3):
                 clock.tick(60)
                 material = dream_making.material(store, clock())
-                draft = applying.new_report(material, clock())
+                draft = apply.new_report(material, clock())
                 decision = dream_making.decision(store, material, rng)
-                if applying.apply(store, material, decision, memory.settings, clock(), report=draft).records:
+                if apply.apply(store, material, decision, memory.settings, clock(), report=draft).records:
                     ids.append(draft.id)
                     states.append(_dump(space))
             for dream_id, state in zip(ids[::-1], states[-2::-1], strict=True):
@@ -134,7 +135,8 @@ def test_a_document_that_goes_is_found_no_more_and_its_episodes_wait_again(alice
 def test_merged_entities_are_two_again_in_the_graph(alice):
     by = {"origin": "system", "path": "rule", "authority": Authority.SYSTEM}
     with alice.memory.use(alice.name) as store, store.writing() as connection:
-        lena, helena = (Ledger(connection, store.key, 1).entity(each, **by) for each in ("Lena Berg", "Helena Berg"))
+        graph = GraphTransaction(connection, store.key, 1)
+        lena, helena = upsert_entities(graph, [Named(name=each, **by) for each in ("Lena Berg", "Helena Berg")])
     assert alice.graph.entity("Helena Berg").id == helena.id
     report = dreamt(alice, MergeEntities(source=helena.id, target=lena.id))
     assert alice.graph.stats().merged == 1
@@ -251,7 +253,7 @@ def test_the_words_of_what_was_deleted_are_forgotten_with_the_dream(alice, two, 
     other = dreamt(alice, RefineEntry(id=known(alice, "The user lives in Porto."), tags=("city",)))
     with alice.memory.use(alice.name) as store, store.writing() as connection:
         dreams.forget(connection, store.key, [two[0]])
-        assert dreams.changes(connection, store.key, 1) == ()
+        assert changesets.of_dream(connection, store.key, 1) == ()
     kept = {report.id: report.model_dump_json() for report in alice.dreams()}
     assert not any(words in kept[each.id] for each in (merged, refused) for words in (TEA, MERGED))
     assert "Porto" in kept[other.id]

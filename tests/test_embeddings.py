@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from langchain_core.embeddings import Embeddings
 
-from langmem_tiers.embeddings import Embedder, resolve
-from langmem_tiers.embeddings.langchain import LangChainEmbedder
-from langmem_tiers.embeddings.minilm import FILES, MiniLM
-from langmem_tiers.embeddings.vectors import unit
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidSettings, InvalidVector
+from langmem_tiers.models.embedder import Embedder, resolve
+from langmem_tiers.models.langchain_embedder import LangChainEmbedder, unit
+from langmem_tiers.models.minilm import FILES, MiniLM
 from langmem_tiers.testing import HashEmbedder
 
 
@@ -250,7 +249,7 @@ def test_anything_else_is_refused_with_the_choices(given):
 
 def test_resolving_loads_no_heavy_module():
     code = (
-        "import sys; from langmem_tiers.embeddings import resolve; assert resolve('minilm') is not None; "
+        "import sys; from langmem_tiers.models.embedder import resolve; assert resolve('minilm') is not None; "
         "print([name for name in ('chromadb', 'onnxruntime', 'tokenizers', 'langchain_core') if name in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

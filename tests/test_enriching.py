@@ -8,8 +8,8 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from langmem_tiers import Memory, Settings, Turn
-from langmem_tiers.background.enriching import EnrichingPass
-from langmem_tiers.knowledge.dividing import difference
+from langmem_tiers.background.mining import EnrichJob
+from langmem_tiers.language.paraphrase import difference
 from langmem_tiers.settings import KnowledgeSettings, MiningSettings, ModelSettings, PrivacySettings
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 
@@ -380,7 +380,7 @@ def test_each_entry_is_looked_at_once(with_model):
     alice.knowledge.save(BOTH)
     alice.knowledge.save(CLEAN)  # good as it is, so that it stays as it was saved
     with alice.memory.use(alice.name) as store:
-        each = alice.memory.deriving(store)._enriching()
+        each = EnrichJob(alice.memory.context(alice.name), store)
         for _ in range(4):
             each.step(lambda: True)
     assert len(model.requests) == 2
@@ -445,7 +445,7 @@ def test_killed_between_the_reply_and_the_commit_it_is_asked_once_more(with_mode
     alice, model = with_model(reply(PORTO, BOSCH))
     alice.knowledge.save(BOTH)
     with alice.memory.use(alice.name) as store:
-        enricher = alice.memory.deriving(store)._enriching().enricher
+        enricher = EnrichJob(alice.memory.context(alice.name), store).enricher
         enricher._ask(enricher.next_task().entry, None)  # and then the process ends
     alice.flush()
     assert (known(alice), len(model.requests)) == ({PORTO, BOSCH}, 2)
@@ -455,7 +455,7 @@ def test_of_two_that_looked_at_once_one_writes(with_model):
     alice, _ = with_model(reply(PORTO, BOSCH))
     alice.knowledge.save(BOTH)
     with alice.memory.use(alice.name) as store:
-        enricher = alice.memory.deriving(store)._enriching().enricher
+        enricher = EnrichJob(alice.memory.context(alice.name), store).enricher
         task = enricher.next_task()
         for _ in range(2):
             enricher.enrich(task)
@@ -467,12 +467,12 @@ def test_stopping_leaves_the_rest_for_later(with_model):
     alice.knowledge.save(TEA)
     alice.knowledge.save("likes rum")
     with alice.memory.use(alice.name) as store:
-        each = alice.memory.deriving(store)._enriching()
-        assert isinstance(each, EnrichingPass)
+        each = EnrichJob(alice.memory.context(alice.name), store)
         assert each.step(lambda: True)
         assert (len(model.requests), known(alice)) == (1, {CLEAN, "likes rum"})
         each.step(lambda: False)
-        assert each.next_due() is None
+        with store.reading() as connection:
+            assert each.due(connection) is None
     assert known(alice) == {CLEAN, "The user likes rum."}
 
 
@@ -556,10 +556,10 @@ def test_what_was_expected_to_hold_until_now_is_put_aside_when_it_is_due(alice, 
     alice.flush()
     assert alice.knowledge.get(entry.id).active
     with alice.memory.use(alice.name) as store:
-        assert alice.memory.deriving(store).seconds_to_next() == 3600
+        assert alice.memory.jobs(store).seconds_to_next(store) == 3600
     clock.tick(3600)
     alice.flush()
     gone = alice.knowledge.get(entry.id)
     assert (gone.active, gone.reason) == (False, "expired")
     with alice.memory.use(alice.name) as store:
-        assert alice.memory.deriving(store).seconds_to_next() is None
+        assert alice.memory.jobs(store).seconds_to_next(store) is None

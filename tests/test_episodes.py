@@ -8,15 +8,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from langmem_tiers import Memory, Settings, Turn
-from langmem_tiers.background.archiving import ArchivingPass
-from langmem_tiers.episodes.archive import Episodes
-from langmem_tiers.episodes.archivist import Archivist
-from langmem_tiers.episodes.history import asks_history
+from langmem_tiers.background.expiry import ExpireEpisodes
+from langmem_tiers.background.mining import ArchiveJob
 from langmem_tiers.errors import InvalidInput, NaiveDatetime
+from langmem_tiers.knowledge.episodes import Episodes
+from langmem_tiers.language.questions import asks_history
+from langmem_tiers.records import Evidence
 from langmem_tiers.settings import EpisodeSettings, MiningSettings, ModelSettings, PrivacySettings
 from langmem_tiers.storage import notes
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
-from langmem_tiers.writing.proposals import Evidence
 
 TALK = [
     "The nightly backup of the robot fails since Monday, can you help me to find out why?",
@@ -67,21 +67,22 @@ def opened(tmp_path, clock):
 
 
 @contextmanager
-def archiving(space):
+def jobs(space):
+    """What makes episodes, and what removes them."""
     with space.memory.use(space.name) as store:
-        deriving = space.memory.deriving(store)
-        options = {"settings": deriving.settings, "clock": deriving.clock, "asker": deriving.asker}
-        yield ArchivingPass(Archivist(store=store, **options))
+        context = space.memory.context(space.name)
+        yield ArchiveJob(context, store), ExpireEpisodes(context, store)
 
 
 def passes(space) -> bool:
-    with archiving(space) as each:
-        return each.step(lambda: False)
+    with jobs(space) as (archive, expire):
+        expire.step(lambda: False)
+        return archive.step(lambda: False)
 
 
 def next_due(space):
-    with archiving(space) as each, each.archivist.store.reading() as connection:
-        return each.next_due(connection)
+    with jobs(space) as each, each[0].store.reading() as connection:
+        return min((due for job in each if (due := job.due(connection)) is not None), default=None)
 
 
 def millis(clock) -> int:
@@ -433,8 +434,8 @@ def test_an_archivist_killed_in_between_archives_the_session_once(opened, clock)
     alice, _ = opened(told())
     talk(alice)
     alice.end_session("s")
-    with archiving(alice) as each, pytest.raises(Killed):
-        each.step(lambda: killed(None))
+    with jobs(alice) as (archive, _), pytest.raises(Killed):
+        archive.step(lambda: killed(None))
     passes(alice)
     assert len(alice.archive.recent()) == 1
 

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from langmem_tiers.language.reader import read
+from langmem_tiers.language.summaries import abstract, key_topics, summary
+from langmem_tiers.records import Proposal, Said
 from langmem_tiers.types import Origin, Role
-from langmem_tiers.writing.extractive import abstract, key_topics, proposals, summary
-from langmem_tiers.writing.proposals import Proposal, Said
 
 WEDNESDAY = datetime(2026, 3, 4, 12, tzinfo=UTC)
 LOG = "2026-03-04 10:22:01 INFO start\n2026-03-04 10:22:02 ERROR I live in Rome\n2026-03-04 10:22:03 INFO stop"
@@ -43,7 +44,7 @@ def said(
 
 
 def proposed(*turns: Said) -> list[Proposal]:
-    return proposals(turns, WEDNESDAY)
+    return [*read(turns, WEDNESDAY).entries]
 
 
 def told(text: str) -> list[tuple[str, str, str]]:
@@ -867,4 +868,4 @@ def test_the_benchmark_counts_what_is_kept_and_what_was_judged(root, tmp_path, o
 def test_two_statements_are_two_and_what_is_taken_back_or_masked_is_none(text, expected):
     moment = datetime(2026, 3, 2, tzinfo=UTC)
     turn = Said(drawer=1, place=1, role="user", origin="user", speaker=None, content=text, said_at=moment)
-    assert [proposal.content for proposal in proposals([turn], moment)] == expected
+    assert [proposal.content for proposal in read([turn], moment).entries] == expected

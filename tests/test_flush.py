@@ -19,15 +19,15 @@ from pydantic import BaseModel
 from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.errors import InvalidSettings, MissingUser, TextTooLong
 from langmem_tiers.graphs import MemoryInput, MemoryState, flush_before_compaction, flush_node, track_node
-from langmem_tiers.llm.answers import Prompt
-from langmem_tiers.llm.ration import RationedAsker
+from langmem_tiers.models.asker import RationedAsker
+from langmem_tiers.models.calls import Prompt
+from langmem_tiers.records import Evidence
 from langmem_tiers.settings import FlushSettings, PrivacySettings, TextSettings
 from langmem_tiers.storage import change_log
 from langmem_tiers.storage.schema import mined_windows
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 from langmem_tiers.writing.flushing import due
-from langmem_tiers.writing.mining.miner import Miner, mine
-from langmem_tiers.writing.proposals import Evidence
+from langmem_tiers.writing.mining import Miner, mine
 from tests.graphing import run, texts
 
 LISBON = "My sister Anna lives in Lisbon."
@@ -107,8 +107,8 @@ def paths_mined(memory):
 
 def mine_in_background(memory, **more):
     with memory.use("users/alice") as store:
-        asker = memory.asker(store)
-        return mine(Miner(store=store, settings=memory.settings, clock=memory.clock, asker=asker, **more))
+        context = memory.context(store.name)
+        return mine(Miner(context=context, store=store, asker=context.asker(store), **more))
 
 
 def graph(memory, *after, state=MemoryState, **options):
@@ -399,7 +399,7 @@ def test_both_colours_of_a_rationed_asker_keep_to_the_ration(opened):
     memory = opened('{"facts": []}')
     asked = {"schema": Answer, "prompt": Prompt(system="s", user="u"), "source": "memory_extract"}
     with memory.use("users/alice") as store:
-        asker = memory.asker(store)
+        asker = memory.context(store.name).asker(store)
         first, second = (RationedAsker(asker, calls=1, seconds=60) for _ in range(2))
         answers = [first.ask(**asked), first.ask(**asked)]
         others = asyncio.run(_twice(second, asked))

@@ -16,7 +16,8 @@ from langmem_tiers.errors import (
     NaiveDatetime,
     UnknownEntity,
 )
-from langmem_tiers.knowledge_graph import asking, resolving
+from langmem_tiers.knowledge_graph import resolving
+from langmem_tiers.knowledge_graph.answers import answering
 from langmem_tiers.knowledge_graph.wording import standing_words
 from langmem_tiers.settings import GraphSettings
 from langmem_tiers.testing import HashEmbedder
@@ -169,16 +170,17 @@ def test_what_was_not_followed_for_the_results_limit_is_named(graph):
 
 def test_what_was_said_comes_before_what_was_only_spoken_of_together(alice, memory):
     from langmem_tiers.clock import to_millis
-    from langmem_tiers.knowledge.types import Authority
-    from langmem_tiers.knowledge_graph.ledger import Ledger
-    from langmem_tiers.knowledge_graph.stating import NewRelation
+    from langmem_tiers.knowledge_graph.entities import Named, upsert_entities
+    from langmem_tiers.knowledge_graph.relations import NewRelation, add_relation
+    from langmem_tiers.knowledge_graph.transaction import GraphTransaction
+    from langmem_tiers.records import Authority
 
     alice.graph.add_relation("Anna", "knows", "Tom", valid_from="2020")
     with memory.use(alice.name) as store, store.writing() as connection:
-        ledger = Ledger(connection, store.key, to_millis(memory.clock()), memory.settings)
+        graph = GraphTransaction(connection, store.key, to_millis(memory.clock()), memory.settings)
         by = {"origin": "system", "path": "rule", "authority": Authority.SYSTEM}
-        one, other = (ledger.entity(name, type="person", **by) for name in ("Anna", "Eve"))
-        ledger.add(NewRelation(subject=one, predicate="mentioned with", object=other, kind="mentioned", **by))
+        one, other = upsert_entities(graph, [Named(name=name, type="person", **by) for name in ("Anna", "Eve")])
+        add_relation(graph, NewRelation(subject=one, predicate="mentioned with", object=other, kind="mentioned", **by))
     assert told(alice.graph.neighbours("Anna").relations) == ["Anna knows Tom"]
     both = alice.graph.neighbours("Anna", mentioned=True).relations
     assert [each.kind for each in both] == ["stated", "mentioned"]
@@ -539,7 +541,7 @@ def test_without_vectors_a_mention_is_resolved_by_its_letters(tmp_path):
 
 
 def test_a_misspelled_name_is_found_among_very_many(alice, memory):
-    from langmem_tiers.knowledge_graph.spelling import Spellings
+    from langmem_tiers.language.spelling import Spellings
 
     known = {f"person number {number}": (number,) for number in range(5_000)} | {"annegret zimmermann": (0,)}
     spellings = Spellings(known)
@@ -554,7 +556,7 @@ def test_a_misspelled_name_is_found_among_very_many(alice, memory):
 
 
 def named(space, text) -> list[tuple[str, str]]:
-    with asking.answering(space) as answer:
+    with answering(space.context) as answer:
         return [(match.entity.name, match.found_by) for match in resolving.named_in(answer.view, text)]
 
 
@@ -596,7 +598,7 @@ def test_a_name_that_is_a_common_word_needs_its_capital(graph, alice):
 def test_what_several_share_is_named_with_a_shared_score(graph, alice):
     graph.add_entity("Anna Silva", type="person", aliases=["Annie"])
     graph.add_entity("Anna Costa", type="person", aliases=["Annie"])
-    with asking.answering(alice) as answer:
+    with answering(alice.context) as answer:
         found = resolving.named_in(answer.view, "Is Annie there?")
     assert [match.score for match in found] == [0.5, 0.5]
 

@@ -16,7 +16,7 @@ from langmem_tiers.testing import FrozenClock
 sys.path.append(str(ROOT / "benchmarks"))
 from bitemporal import DAYS, SEVERAL, SINGLE, Trial, Write, day, random_writes
 
-from langmem_tiers.knowledge_graph.settling import Stated, settle
+from langmem_tiers.knowledge_graph.timeline import Interval, resolve_intervals
 
 small = st.integers(0, 7)
 writes = st.builds(
@@ -33,15 +33,15 @@ writes = st.builds(
     later=st.integers(0, 1),
 )
 stated = st.builds(
-    Stated,
+    Interval,
     number=st.integers(1, 10**6),
-    value=st.sampled_from("abc"),
+    fact=st.sampled_from("abc"),
     start=st.none() | st.integers(0, 6),
-    end=st.none() | st.integers(7, 12),
-    start_said=st.booleans(),
+    stated_end=st.none() | st.integers(7, 12),
+    start_stated=st.booleans(),
     authority=st.integers(0, 2),
-    stay=st.booleans(),
-    places=st.just((None,)),
+    bounded=st.booleans(),
+    slots=st.just((None,)),
 )
 groups = st.lists(stated, max_size=8, unique_by=lambda each: each.number)
 
@@ -82,15 +82,15 @@ def test_long_random_sequences_are_answered_alike(trial, seed):
 def test_the_order_of_a_group_does_not_matter(group, chance):
     mixed = list(group)
     chance.shuffle(mixed)
-    assert settle(mixed) == settle(group)
+    assert resolve_intervals(mixed) == resolve_intervals(group)
 
 
 @given(group=groups)
 @settings(max_examples=300, deadline=None)
 def test_no_two_of_a_group_overlap_but_for_stays_that_lie_within_the_other(group):
-    settled = settle(group)
+    settled = resolve_intervals(group)
     starts = {each.number: -1 if each.start is None else each.start for each in group}
-    stays = {each.number for each in group if each.stay}
+    stays = {each.number for each in group if each.bounded}
     periods = [
         (starts[number], 13 if each.end is None else each.end, number)
         for number, each in settled.items()
@@ -105,11 +105,11 @@ def test_no_two_of_a_group_overlap_but_for_stays_that_lie_within_the_other(group
 @given(group=groups)
 @settings(max_examples=300, deadline=None)
 def test_nothing_holds_longer_than_was_stated(group):
-    settled = settle(group)
+    settled = resolve_intervals(group)
     assert all(
-        settled[each.number].end is not None and settled[each.number].end <= each.end
+        settled[each.number].end is not None and settled[each.number].end <= each.stated_end
         for each in group
-        if each.end is not None and settled[each.number].believed
+        if each.stated_end is not None and settled[each.number].believed
     )
 
 
@@ -117,5 +117,5 @@ def test_nothing_holds_longer_than_was_stated(group):
 @settings(max_examples=200, deadline=None)
 def test_what_was_said_last_by_the_highest_authority_holds_at_some_time(group):
     best = max(group, key=lambda each: (each.authority, each.number))
-    end = settle(group)[best.number].end
+    end = resolve_intervals(group)[best.number].end
     assert end is None or best.start is None or end > best.start

@@ -10,7 +10,7 @@ import networkx
 import pytest
 
 from langmem_tiers import Memory, Turn
-from langmem_tiers.cli import main
+from langmem_tiers.cli.main import main
 from langmem_tiers.testing import FrozenClock
 
 HOSTILE = "Faro\x1b[2J\u202e [bold]red[/bold]"

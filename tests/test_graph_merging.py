@@ -8,7 +8,7 @@ import pytest
 
 from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.errors import InvalidInput, MergeRefused, UnknownEntity
-from langmem_tiers.knowledge_graph.likeness import compare
+from langmem_tiers.language.name_matching import compare
 from langmem_tiers.settings import ModelSettings
 from langmem_tiers.testing import ScriptedChatModel
 

@@ -37,6 +37,14 @@ def test_a_stay_within_a_longer_one_does_not_end_it(graph, said):
     assert [each[0] for each in line(graph)] == ["Lisbon", "Faro"]
 
 
+def test_a_stay_lies_within_what_began_with_it_also_where_that_ended_as_soon(graph):
+    graph.add_relation("Anna", "lives in", "Faro", valid_from="2024-01-09", valid_to="2024-01-10")
+    graph.add_relation("Anna", "lives in", "Lisbon", valid_from="2024-01-09")
+    graph.add_relation("Anna", "lives in", "Porto", valid_from="2024-01-10")
+    assert homes(graph, as_of="2024-01-09") == ["Faro"]
+    assert homes(graph, as_of="2024-01-10") == ["Porto"]
+
+
 def test_what_was_believed_of_stays_is_answered_alike_later(graph, memory, clock):
     graph.add_relation("Anna", "lives in", "Lisbon", valid_from="2015")
     faro = graph.add_relation("Anna", "lives in", "Faro", valid_from="2017", valid_to="2018").relation

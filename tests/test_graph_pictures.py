@@ -11,7 +11,7 @@ import pytest
 
 from langmem_tiers.errors import InvalidInput, MissingExtra, StorageError
 from langmem_tiers.knowledge_graph.pictures import draw, draw_timeline
-from langmem_tiers.knowledge_graph.pictures.fonts import Lettering
+from langmem_tiers.knowledge_graph.pictures.png import Lettering
 from langmem_tiers.knowledge_graph.types import Subgraph, Timeline
 from tests.graph_samples import NOW, Sample, family, hub
 

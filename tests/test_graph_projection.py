@@ -18,7 +18,7 @@ import orjson
 import pytest
 
 from langmem_tiers import Memory, Settings
-from langmem_tiers.knowledge_graph import growing
+from langmem_tiers.knowledge_graph.changes import build_view
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage import change_log, entities, relations
 from langmem_tiers.storage.change_log import moment
@@ -52,7 +52,7 @@ def is_as_recorded(memory, name) -> bool:
     with looking(memory, name) as (store, now):
         held = store.graph.view(now)
         rows = entities.every(now.connection, store.key), relations.every(now.connection, store.key)
-        wanted = growing.built(*rows)
+        wanted = build_view(*rows)
     same_rows = held.entities == wanted.entities and held.relations == wanted.relations
     same_names = all(
         {key: set(found) for key, found in getattr(held.names, part).items()}
@@ -226,7 +226,7 @@ def test_a_hub_is_not_put_in_order_anew_for_one_more_relation(memory, alice):
         view = store.graph.view(now)
         berlin = view.names.by_slug["berlin"][0]
         kept = view.around[berlin]
-        wanted = growing.built(view.entities.values(), view.relations.values())
+        wanted = build_view(view.entities.values(), view.relations.values())
         wanted.edges(berlin, _everything(), 1)
     assert kept == wanted.around[berlin]
 

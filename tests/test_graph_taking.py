@@ -8,7 +8,7 @@ import pytest
 from stating import activities, everything, one, refused, say, told, user
 
 from langmem_tiers import Memory, Settings, Turn
-from langmem_tiers.background.graphing import GraphPass
+from langmem_tiers.background.graphing import GraphJob
 from langmem_tiers.settings import GraphSettings, MiningSettings, ModelSettings, PrivacySettings
 from langmem_tiers.testing import ScriptedChatModel
 
@@ -50,7 +50,7 @@ def with_model(tmp_path, clock):
 def graph_pass(space):
     memory = space.memory
     with memory.use(space.name) as store:
-        yield GraphPass(store=store, settings=memory.settings, clock=memory.clock)
+        yield GraphJob(memory.context(space.name), store)
 
 
 # Without a model.

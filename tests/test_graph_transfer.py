@@ -11,7 +11,9 @@ import pytest
 
 from langmem_tiers import Turn
 from langmem_tiers.errors import InvalidInput, StorageError, UnreadableFile
-from langmem_tiers.knowledge_graph.writing import writing
+from langmem_tiers.knowledge_graph.entities import require_known
+from langmem_tiers.knowledge_graph.merging import merge_entities, unmerge_entities
+from langmem_tiers.knowledge_graph.transaction import writing
 
 QUESTIONS = [(f"{year}-06-01", back) for year in (2019, 2021, 2023, 2025, 2027) for back in (0, 90, 3600)]
 
@@ -31,11 +33,11 @@ def told(alice, clock):
     graph.withdraw_relation(works.id)
     graph.add_relation("eFoil", "has battery", value=20, unit="Ah", confidence=0.5, origin="assistant")
     graph.add_relation("Robert", "lives in", "Braga", valid_from="2025", valid_to="2026")
-    with writing(alice) as ledger:
-        find = ledger.existing
-        done = ledger.merge(find("Lisbon"), find("Acme"), reason="a mistake", path="model")
-        ledger.unmerge(done.id)
-        ledger.merge(find("Bob"), find("Robert"), reason="a nickname", path="rule")
+    with writing(alice.context) as within:
+        lisbon, acme, bob, robert = (require_known(within, name) for name in ("Lisbon", "Acme", "Bob", "Robert"))
+        done = merge_entities(within, lisbon, acme, reason="a mistake", path="model")
+        unmerge_entities(within, done.id)
+        merge_entities(within, bob, robert, reason="a nickname", path="rule")
     clock.tick(60)
     return graph
 

@@ -23,11 +23,14 @@ from langmem_tiers.errors import (
     UnknownEntity,
     UnknownRelation,
 )
-from langmem_tiers.knowledge.types import Authority
-from langmem_tiers.knowledge_graph import forgetting, periods, predicates, values
-from langmem_tiers.knowledge_graph.stating import NewRelation
-from langmem_tiers.knowledge_graph.types import GraphEvidence, Value
-from langmem_tiers.knowledge_graph.writing import writing
+from langmem_tiers.knowledge_graph import tombstones
+from langmem_tiers.knowledge_graph.entities import Named, require_known, upsert_entity
+from langmem_tiers.knowledge_graph.merging import merge_entities, unmerge_entities
+from langmem_tiers.knowledge_graph.relations import NewRelation, add_relation
+from langmem_tiers.knowledge_graph.transaction import writing
+from langmem_tiers.language import periods, predicates, values
+from langmem_tiers.language.values import Value
+from langmem_tiers.records import Authority, GraphEvidence
 from langmem_tiers.settings import GraphSettings, PrivacySettings
 from langmem_tiers.storage import change_log, entities, relations
 from langmem_tiers.storage.schema import metadata as tables
@@ -344,10 +347,15 @@ def test_withdrawing_reopens_what_had_been_closed(graph, clock):
 
 
 def test_what_was_contradicted_without_a_date_holds_again(alice, graph):
-    with writing(alice) as ledger:
-        anna = ledger.entity("Anna")
+    with writing(alice.context) as within:
+        anna = upsert_entity(within, Named(name="Anna"))
         made = [
-            ledger.add(NewRelation(subject=anna, predicate="lives in", object=ledger.entity(name), valid_to=until))
+            add_relation(
+                within,
+                NewRelation(
+                    subject=anna, predicate="lives in", object=upsert_entity(within, Named(name=name)), valid_to=until
+                ),
+            )
             for name, until in (
                 ("Lisbon", datetime(2021, 1, 1, tzinfo=UTC)),
                 ("Porto", datetime(2021, 1, 1, tzinfo=UTC)),
@@ -579,8 +587,10 @@ def test_relations_and_entities_rest_on_drawers(alice, graph):
 @pytest.fixture
 def merged(alice):
     def merge(source, target):
-        with writing(alice) as ledger:
-            return ledger.merge(ledger.existing(source), ledger.existing(target), reason="the same", path="user").id
+        with writing(alice.context) as within:
+            return merge_entities(
+                within, require_known(within, source), require_known(within, target), reason="the same", path="user"
+            ).id
 
     return merge
 
@@ -588,8 +598,8 @@ def merged(alice):
 @pytest.fixture
 def parted(alice):
     def part(merge):
-        with writing(alice) as ledger:
-            return ledger.unmerge(merge)
+        with writing(alice.context) as within:
+            return unmerge_entities(within, merge)
 
     return part
 
@@ -629,10 +639,15 @@ def test_what_two_names_said_of_one_day_is_told_once(graph, merged, parted):
 
 
 def test_what_two_names_said_without_a_date_is_told_once(alice, graph, merged, parted):
-    with writing(alice) as ledger:
+    with writing(alice.context) as within:
         landed = [
-            ledger.add(
-                NewRelation(subject=ledger.entity(name), predicate="lives in", object=ledger.entity("Lisbon"))
+            add_relation(
+                within,
+                NewRelation(
+                    subject=upsert_entity(within, Named(name=name)),
+                    predicate="lives in",
+                    object=upsert_entity(within, Named(name="Lisbon")),
+                ),
             ).relation.id
             for name in ("Anna", "Annie")
         ]
@@ -721,12 +736,11 @@ def test_what_was_deleted_or_withdrawn_leaves_a_tombstone_until_somebody_says_it
     weighs = graph.add_relation("Anna", "weighs", value=60, unit="kg").relation
 
     def buried():
-        with writing(alice) as ledger:
-            place = (ledger.connection, ledger.space)
+        with writing(alice.context) as within:
             return [
-                forgetting.deleted_relation(*place, each.subject, each.predicate, each.object or each.value)
+                tombstones.statement_deleted(within, each.subject, each.predicate, each.object or each.value)
                 for each in (likes, works, weighs)
-            ] + [forgetting.deleted_entity(*place, name) for name in ("ANNA", "Acme")]
+            ] + [tombstones.entity_deleted(within, name) for name in ("ANNA", "Acme")]
 
     assert buried() == [False] * 5
     graph.delete_relation(likes.id)
@@ -789,8 +803,8 @@ def test_counts(graph, clock, merged):
 
 
 def test_a_write_beside_thousands_of_relations_reads_only_what_bears_on_it(alice, graph):
-    with writing(alice) as ledger:
-        hub, other = ledger.entity("Hub"), ledger.entity("Other")
+    with writing(alice.context) as within:
+        hub, other = upsert_entity(within, Named(name="Hub")), upsert_entity(within, Named(name="Other"))
         rows = [
             relations.RelationRow(
                 number=number, id=f"{number:012x}", subject=hub.number, predicate="likes", said="likes",
@@ -802,10 +816,10 @@ def test_a_write_beside_thousands_of_relations_reads_only_what_bears_on_it(alice
             )
             for number in range(1, 5001)
         ]  # fmt: skip
-        relations.reserve(ledger.connection, ledger.space, len(rows))
-        relations.put_rows(ledger.connection, ledger.space, rows)
+        relations.reserve(within.connection, within.space, len(rows))
+        relations.put_rows(within.connection, within.space, rows)
         plans = [
-            ledger.connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}", (1, "likes", 2)).all()
+            within.connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}", (1, "likes", 2)).all()
             for query in (
                 "SELECT * FROM relations WHERE space = '.' AND subject = ? AND predicate = ? AND object = ?",
                 "SELECT * FROM relations WHERE space = '.' AND subject = ? AND predicate = ? AND object IS NULL"
@@ -813,8 +827,8 @@ def test_a_write_beside_thousands_of_relations_reads_only_what_bears_on_it(alice
             )
         ]
         assert all("USING INDEX relations_by_subject" in str(plan) for plan in plans)
-        landed = ledger.add(NewRelation(subject=hub, predicate="likes", object=other))
-        again = ledger.add(NewRelation(subject=hub, predicate="likes", value=Value(text="Value 77")))
+        landed = add_relation(within, NewRelation(subject=hub, predicate="likes", object=other))
+        again = add_relation(within, NewRelation(subject=hub, predicate="likes", value=Value(text="Value 77")))
     assert (landed.outcome, again.outcome, again.relation.number) == ("added", "known", 77)
 
 

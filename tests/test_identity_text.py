@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from langmem_tiers import Memory, Settings
-from langmem_tiers.cli import main
+from langmem_tiers.cli.main import main
 from langmem_tiers.errors import IdentityFull, InvalidInput, InvalidText, SecretRefused, TextChanged, TextTooLong
 from langmem_tiers.graphs import build_prompt
-from langmem_tiers.identity.characters import count
-from langmem_tiers.identity.identity import Identity
+from langmem_tiers.knowledge.identity import Identity
+from langmem_tiers.language.characters import count
 from langmem_tiers.settings import IdentitySettings, PrivacySettings
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
@@ -29,7 +29,7 @@ SECRET = "AKIAIOSFODNN7EXAMPLB"
 @pytest.fixture
 def identity(alice) -> Identity:
     """The identity of a new user."""
-    return Identity(alice)
+    return alice.identity
 
 
 @pytest.fixture
@@ -38,9 +38,11 @@ def open_identity(tmp_path):
     opened = []
 
     def make(**settings) -> Identity:
+        for earlier in opened:
+            earlier.close()
         memory = Memory.open(tmp_path / "own", embedder=None, background=False, settings=Settings(**settings))
         opened.append(memory)
-        return Identity(memory.user("alice"))
+        return memory.user("alice").identity
 
     yield make
     for memory in opened:
@@ -130,7 +132,6 @@ def test_the_limit_is_a_setting(open_identity):
 def test_under_a_lowered_limit_it_can_be_made_shorter_bit_by_bit(open_identity):
     first = open_identity()
     first.write("- one line\n- another line\n- a third line")
-    first._space.memory.close()
     second = open_identity(identity=IdentitySettings(max_characters=10))
     assert second.remove("another").share > 1
     with pytest.raises(IdentityFull):
@@ -244,7 +245,6 @@ def test_a_secret_is_refused_masked_or_kept_as_the_settings_say(open_identity, i
     for policy, there in (("mask", False), ("keep", True)):
         other = open_identity(privacy=PrivacySettings(derived=policy))
         assert (SECRET in other.write(f"key {SECRET}").text) is there
-        other._space.memory.close()
 
 
 def test_a_stale_version_is_an_error_that_names_the_one_that_stands(identity):
@@ -302,29 +302,29 @@ def test_there_must_be_something_to_undo(identity):
         identity.undo(to=7)
 
 
-def test_a_forgotten_history_is_gone_and_the_text_stays(identity):
+def test_a_forgotten_history_is_gone_and_the_text_stays(memory, identity):
     identity.write("A phone number that nobody should have.")
     identity.write("two")
     assert identity.forget_history() == 1
     assert [each.text for each in identity.history()] == ["two"]
     with pytest.raises(InvalidInput):
         identity.undo()
-    with identity._space.memory.use("users/alice") as store:
+    with memory.use("users/alice") as store:
         path = store.database.path
-    identity._space.memory.close()
+    memory.close()
     assert b"phone number" not in path.read_bytes()
 
 
 def test_spaces_have_identities_of_their_own(memory, identity):
     identity.write("alice")
-    assert Identity(memory.user("bob")).read().version == 0
+    assert memory.user("bob").identity.read().version == 0
 
 
-def test_it_outlives_the_process(identity, tmp_path):
+def test_it_outlives_the_process(memory, identity, tmp_path):
     identity.write(PROFILE)
-    identity._space.memory.close()
-    with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
-        assert Identity(memory.user("alice")).read().text == PROFILE
+    memory.close()
+    with Memory.open(tmp_path / "memory", embedder=None, background=False) as again:
+        assert again.user("alice").identity.read().text == PROFILE
 
 
 def test_lines_added_at_the_same_time_are_all_there(identity):
@@ -349,7 +349,7 @@ def test_of_writers_with_the_same_version_one_wins(identity):
 def test_two_processes_see_each_other(identity, tmp_path):
     identity.write("one")
     with Memory.open(tmp_path / "memory", embedder=None, background=False) as other:
-        Identity(other.user("alice")).write("two", version=1)
+        other.user("alice").identity.write("two", version=1)
     with pytest.raises(TextChanged):
         identity.write("three", version=1)
 
@@ -408,7 +408,7 @@ def run(tmp_path, capsys):
     """Run a command line about a folder with one user: exit code, standard output, standard error."""
     folder = tmp_path / "memory"
     with Memory.open(folder, embedder=None, background=False) as memory:
-        Identity(memory.user("alice")).write(PROFILE)
+        memory.user("alice").identity.write(PROFILE)
 
     def call(*arguments, user="alice"):
         with pytest.raises(SystemExit) as left:

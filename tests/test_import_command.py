@@ -12,7 +12,7 @@ from time import monotonic, sleep
 import pytest
 
 from langmem_tiers import Memory
-from langmem_tiers.cli import main
+from langmem_tiers.cli.main import main
 
 LINES = [
     {"session": "monday", "role": "user", "content": "My cat is called Mug.", "at": "2024-05-08T10:00:00Z"},
@@ -143,7 +143,7 @@ def test_ctrl_c_says_what_is_stored_and_again_goes_on_from_there(run, save, tmp_
     file = save([{**LINES[0], "session": f"day {day}"} for day in range(500)], lines=True)
     # A process that is started in the background may have been told to ignore Ctrl-C.
     heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    code = f"{heeding}; from langmem_tiers.cli import main; main()"
+    code = f"{heeding}; from langmem_tiers.cli.main import main; main()"
     command = [sys.executable, "-c", code, "--path", tmp_path / "memory", "--user", "alice", "import", file]
     with subprocess.Popen(command, env=offline_environment, stderr=subprocess.PIPE, text=True) as importing:
         _wait_until(lambda: _stored(tmp_path) > 10)

@@ -10,7 +10,7 @@ import pytest
 
 from langmem_tiers.errors import UnreadableFile
 from langmem_tiers.transfer import ImportedFact, ImportedSession, LineProblem, guess_format, read_records
-from langmem_tiers.transfer.json_text import Malformed
+from langmem_tiers.transfer.files import Malformed
 from langmem_tiers.transfer.pickled import attributes
 from tests import import_samples as samples
 

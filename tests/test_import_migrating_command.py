@@ -9,7 +9,7 @@ from time import monotonic, sleep
 import pytest
 
 from langmem_tiers import Memory
-from langmem_tiers.cli import main
+from langmem_tiers.cli.main import main
 from langmem_tiers.transfer import FORMATS
 from tests import import_samples as samples
 from tests.import_samples import SAMPLES
@@ -126,7 +126,7 @@ def test_ctrl_c_says_what_is_stored_and_again_goes_on_from_there(run, tmp_path, 
     file = samples.save(tmp_path / "store.jsonl", tuple(items))
     # A process that is started in the background may have been told to ignore Ctrl-C.
     heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    code = f"{heeding}; from langmem_tiers.cli import main; main()"
+    code = f"{heeding}; from langmem_tiers.cli.main import main; main()"
     command = [sys.executable, "-c", code, "--path", tmp_path / "memory", "import", file]
     with subprocess.Popen(command, env=offline_environment, stderr=subprocess.PIPE, text=True) as importing:
         _wait_until(lambda: len(_facts(tmp_path)) > 5)

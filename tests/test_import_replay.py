@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from langmem_tiers import Memory, Settings, TextSettings
-from langmem_tiers.bench.replay import through_track_node
+from langmem_tiers.bench.asking import through_track_node
 from langmem_tiers.errors import InvalidSpace, StorageError, TextTooLong
 from langmem_tiers.transfer import ImportedMessage, ImportedSession, LineProblem, import_conversations
 from langmem_tiers.transfer.importing import as_messages

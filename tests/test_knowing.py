@@ -7,9 +7,9 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langmem_tiers import Memory, RecallSettings, Settings, Turn
-from langmem_tiers.episodes.history import asks_history
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.graphs import memory_agent
+from langmem_tiers.language.questions import asks_history
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 
 MODE = "The user prefers dark mode in every editor."

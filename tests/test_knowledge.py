@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import Engine, event
 
 from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.errors import (
@@ -21,18 +22,18 @@ from langmem_tiers.errors import (
     UnknownEntry,
 )
 from langmem_tiers.knowledge.knowledge import Knowledge
+from langmem_tiers.records import Evidence
 from langmem_tiers.settings import KnowledgeSettings, PrivacySettings
 from langmem_tiers.storage import activities
 from langmem_tiers.storage.schema import changes, embeddings
 from langmem_tiers.testing import HashEmbedder
-from langmem_tiers.writing.proposals import Evidence
 
 TEA = "The user prefers tea."
 
 
 @pytest.fixture
 def knowledge(alice) -> Knowledge:
-    return Knowledge(alice)
+    return alice.knowledge
 
 
 @pytest.fixture
@@ -80,14 +81,14 @@ def test_an_id_is_twelve_characters_and_never_used_twice(knowledge):
 
 def test_an_entry_is_still_there_when_the_memory_is_opened_again(tmp_path):
     with Memory.open(tmp_path / "m", embedder=None, background=False) as memory:
-        entry = Knowledge(memory.user("alice")).save(TEA).entry
+        entry = memory.user("alice").knowledge.save(TEA).entry
     with Memory.open(tmp_path / "m", embedder=None, background=False) as memory:
-        assert Knowledge(memory.user("alice")).get(entry.id) == entry
+        assert memory.user("alice").knowledge.get(entry.id) == entry
 
 
 def test_spaces_know_nothing_of_each_other(memory, knowledge):
     entry = knowledge.save(TEA).entry
-    bob = Knowledge(memory.user("bob"))
+    bob = memory.user("bob").knowledge
     assert bob.get(entry.id) is None
     assert bob.search("tea") == ()
 
@@ -131,7 +132,7 @@ def test_a_secret_is_refused_or_masked_as_the_settings_say(knowledge, tmp_path):
         knowledge.save(told)
     masking = Settings(privacy=PrivacySettings(derived="mask"))
     with Memory.open(tmp_path / "m", embedder=None, background=False, settings=masking) as memory:
-        entry = Knowledge(memory.user("alice")).save(told).entry
+        entry = memory.user("alice").knowledge.save(told).entry
     assert "Zx8Kd93mQpL0vRt7" not in entry.content
 
 
@@ -460,7 +461,7 @@ def test_deleting_takes_all_wordings_evidence_and_vectors_and_says_so(alice, kno
 
 def test_deleting_leaves_no_word_of_it_in_the_file(tmp_path):
     with Memory.open(tmp_path / "m", embedder=HashEmbedder(), background=False) as memory:
-        knowledge = Knowledge(memory.user("alice"))
+        knowledge = memory.user("alice").knowledge
         entry = knowledge.save("The user collects xylophones.", tags=["zanzibar"]).entry
         changed = knowledge.update(entry.id, content="The user collects quetzals.")
         memory.flush()
@@ -526,7 +527,7 @@ def test_a_limit_on_length_is_a_setting(tmp_path):
         Memory.open(tmp_path / "m", embedder=None, background=False, settings=short) as memory,
         pytest.raises(TextTooLong, match="limit is 10"),
     ):
-        Knowledge(memory.user("alice")).save(TEA)
+        memory.user("alice").knowledge.save(TEA)
 
 
 def twins():
@@ -549,3 +550,22 @@ async def test_twins_do_the_same(knowledge):
         await knowledge.asave("")
     await asyncio.gather(*(knowledge.asave(f"The user owns book {n}.") for n in range(20)))
     assert len(await knowledge.asearch(limit=100)) == 21
+
+
+def test_looking_for_what_says_the_same_reads_no_more_than_that(memory, knowledge):
+    statements = []
+
+    @event.listens_for(Engine, "before_cursor_execute")
+    def noted(connection, cursor, statement, parameters, *_):
+        statements.append((statement, parameters))
+
+    try:
+        knowledge.save("The user plays chess on Fridays.")
+    finally:
+        event.remove(Engine, "before_cursor_execute", noted)
+    [(looked_up, values)] = [each for each in statements if "entries.content_hash = ?" in each[0]]
+    with memory.use("users/alice") as store, store.reading() as connection:
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {looked_up}", values)
+        steps = [row.detail for row in plan if row.detail.startswith(("SEARCH entries", "SCAN entries"))]
+    assert len(steps) == 3
+    assert not [step for step in steps if step.startswith("SCAN") or step.endswith("(space=?)")]

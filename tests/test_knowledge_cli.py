@@ -7,11 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from langmem_tiers import Memory, Turn
-from langmem_tiers.cli import main
-from langmem_tiers.episodes.archive import Episodes
+from langmem_tiers.cli.main import main
+from langmem_tiers.records import Evidence
 from langmem_tiers.testing import FrozenClock
-from langmem_tiers.writing.mining.miner import Miner, mine
-from langmem_tiers.writing.proposals import Evidence
+from langmem_tiers.writing.mining import Miner, mine
 
 TEA = "The user prefers tea."
 COFFEE = "The user prefers coffee."
@@ -68,7 +67,7 @@ def entries(run):
 def mined(folder):
     """Mine what was said, as the background does."""
     with Memory.open(folder, embedder=None, background=False) as memory, memory.use("users/alice") as store:
-        return mine(Miner(store=store, settings=memory.settings, clock=memory.clock))
+        return mine(Miner(context=memory.context(store.name), store=store))
 
 
 def test_what_holds_is_listed_the_last_change_first(run, entries):
@@ -321,14 +320,14 @@ def test_what_was_deleted_since_is_not_told_again(run, mined, entries):
 def test_what_was_refused_is_told_with_the_reason(run, folder, entries):
     run("knowledge", "delete", entries()[PORTO]["id"], "--yes")
     with Memory.open(folder, embedder=None, background=False) as memory, memory.use("users/alice") as store:
-        mine(Miner(store=store, settings=memory.settings, clock=memory.clock))
+        mine(Miner(context=memory.context(store.name), store=store))
     assert "  refused    something: it was deleted\n" in run("activity")[1]  # the words of it are nowhere any more
 
 
 def test_an_archived_session_is_told_by_its_abstract(run, folder):
     later = FrozenClock(datetime(2026, 3, 2, 9, tzinfo=UTC) + timedelta(hours=1))
     with Memory.open(folder, embedder=None, background=False, clock=later) as memory:
-        episode = Episodes(memory.user("alice")).write("monday")
+        episode = memory.user("alice").archive.write("monday")
     _, out, _ = run("activity")
     assert out.startswith("2026-03-02 10:00  memory_archived  session monday\n")
     assert f"  episode    {episode.id}  {episode.abstract}" in out

@@ -7,10 +7,9 @@ from datetime import timedelta
 import pytest
 
 from langmem_tiers import Settings, Turn
-from langmem_tiers.knowledge.intake import take_in
+from langmem_tiers.knowledge.ingest import ingest
 from langmem_tiers.knowledge.knowledge import Knowledge
-from langmem_tiers.knowledge.types import Authority
-from langmem_tiers.writing.proposals import Evidence, Proposal
+from langmem_tiers.records import Authority, Evidence, Proposal
 
 SAID = [
     ("user", "I live in Bergen. I really like hiking."),
@@ -26,7 +25,7 @@ SAID = [
 def knowledge(alice) -> Knowledge:
     turns = [Turn(role=role, content=content, message_id=str(n)) for n, (role, content) in enumerate(SAID, 1)]
     alice.track(turns, session="s", project="Fjord", agent="ops")
-    return Knowledge(alice)
+    return alice.knowledge
 
 
 @pytest.fixture
@@ -36,7 +35,7 @@ def take(memory, alice, knowledge):
     def taken(*proposals, authority=Authority.USER):
         options = {"authority": authority, "origin": "user", "settings": memory.settings, "now": memory.clock()}
         with memory.use(alice.name) as store:
-            return take_in(store, proposals, session="s", embed=lambda texts: None, **options)
+            return ingest(store, proposals, session="s", embed=lambda texts: None, **options)
 
     return taken
 
@@ -293,5 +292,5 @@ def test_a_limit_is_a_setting(memory, alice, knowledge):
     strict = Settings.model_validate({"knowledge": {"max_characters": 5}})
     with memory.use(alice.name) as store:
         options = {"authority": Authority.USER, "origin": "user", "settings": strict, "now": memory.clock()}
-        landed = take_in(store, [LIVES], embed=lambda texts: None, **options)
+        landed = ingest(store, [LIVES], embed=lambda texts: None, **options)
     assert "the limit is 5" in refusals(landed)[0]

@@ -20,11 +20,11 @@ from pydantic import BaseModel, Field
 
 from langmem_tiers import Memory
 from langmem_tiers.errors import DatabaseLocked, InvalidDirective, InvalidSettings
-from langmem_tiers.llm.answers import Prompt
-from langmem_tiers.llm.asker import ModelAsker
-from langmem_tiers.llm.directives import Directives
-from langmem_tiers.llm.guarded_model import GuardedModel
-from langmem_tiers.llm.usage_book import UsageBook
+from langmem_tiers.models.asker import ModelAsker
+from langmem_tiers.models.calls import Prompt
+from langmem_tiers.models.chat_model import GuardedModel
+from langmem_tiers.models.directives import Directives
+from langmem_tiers.models.usage import UsageBook
 from langmem_tiers.settings import BudgetSettings, ModelSettings, Settings, StorageSettings
 from langmem_tiers.testing import ScriptedChatModel
 
@@ -750,6 +750,8 @@ def test_so_is_one_that_is_no_file_or_leads_nowhere(overrides):
 
 def test_the_built_in_prompts_are_in_the_package(root):
     data = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
-    prompts = [path.relative_to(root / "langmem_tiers" / "llm") for path in root.glob("langmem_tiers/llm/**/*.md")]
+    prompts = [
+        path.relative_to(root / "langmem_tiers" / "models") for path in root.glob("langmem_tiers/models/**/*.md")
+    ]
     assert prompts
-    assert all(any(path.match(pattern) for pattern in data["langmem_tiers.llm"]) for path in prompts)
+    assert all(any(path.match(pattern) for pattern in data["langmem_tiers.models"]) for path in prompts)

@@ -14,7 +14,7 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from langmem_tiers import Memory, Turn
-from langmem_tiers.cli import main
+from langmem_tiers.cli.main import main
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.integrations import GRAPH_TOOLS, MEMORY_TOOLS, WRITING_GUIDANCE
 from langmem_tiers.integrations.mcp import mcp_server, run_http
@@ -349,7 +349,7 @@ def test_a_port_that_is_taken_and_a_weak_token_are_refused_by_name(alice, addres
 
 
 def test_without_the_package_the_message_names_the_install_line(command, offline_environment):
-    code = "import sys; sys.modules['mcp'] = None; from langmem_tiers.cli import main; main(sys.argv[1:])"
+    code = "import sys; sys.modules['mcp'] = None; from langmem_tiers.cli.main import main; main(sys.argv[1:])"
     done = subprocess.run(
         [sys.executable, "-c", code, *command[1:]], env=offline_environment, capture_output=True, text=True, check=False
     )

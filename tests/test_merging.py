@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langmem_tiers.knowledge.merging import same_fact
-from langmem_tiers.knowledge.synonyms import spelled
-from langmem_tiers.knowledge.wordings import forms, plain
+from langmem_tiers.language.paraphrase import same_fact
+from langmem_tiers.language.synonyms import spelled
+from langmem_tiers.language.wordings import forms, plain
 
 WORDS = st.sampled_from(["user", "likes", "tea", "cats", "Anna", "Oslo", "works", "7", "two", "never", "from", "and"])
 SENTENCES = st.lists(WORDS, min_size=1, max_size=8).map(" ".join)

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from langmem_tiers import Memory, Settings, Turn
-from langmem_tiers.background.mining import MiningPass
+from langmem_tiers.background.mining import MineJob
 from langmem_tiers.settings import BudgetSettings, MiningSettings, ModelSettings, PrivacySettings
 from langmem_tiers.storage.schema import mined_windows, proposals
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
-from langmem_tiers.writing.mining.miner import mine
+from langmem_tiers.writing.mining import mine
 
 LISBON = "My sister Anna lives in Lisbon."
 TOLD = "The user's sister Anna lives in Lisbon."
@@ -74,19 +74,25 @@ def with_model(tmp_path, clock):
 
 @contextmanager
 def miner(space):
+    with job(space) as each:
+        yield each.miner
+
+
+@contextmanager
+def job(space):
     with space.memory.use(space.name) as store:
-        yield space.memory.deriving(store).miner()
+        yield MineJob(space.memory.context(space.name), store)
 
 
 def passes(space) -> bool:
     """Let the background mine what is due; whether there was anything."""
-    with miner(space) as each:
-        return MiningPass(each).step(lambda: False)
+    with job(space) as each:
+        return each.step(lambda: False)
 
 
 def next_due(space):
-    with miner(space) as each, each.store.reading() as connection:
-        return MiningPass(each).next_due(connection)
+    with job(space) as each, each.store.reading() as connection:
+        return each.due(connection)
 
 
 def known(space) -> list[str]:
@@ -252,7 +258,7 @@ def test_a_miner_killed_anywhere_does_the_window_again_and_doubles_nothing(with_
     with miner(alice) as each:
         for calls in range(20):
             with suppress(Killed):
-                mine(replace(each, clock=killed_at(calls, clock)))
+                mine(replace(each, context=replace(each.context, clock=killed_at(calls, clock))))
             left.append((known(alice), len(rows(alice, mined_windows))))
     assert ([], 0) in left
     assert ([TOLD], 0) in left  # killed between landing and noting
@@ -273,9 +279,9 @@ def test_what_two_miners_found_at_once_is_noted_once(with_model):
 
 
 def waiting(connection, key):
-    from langmem_tiers.storage import mined as records
+    from langmem_tiers.storage import progress as records
 
-    return records.waiting(connection, key)[0]
+    return records.unmined(connection, key)[0]
 
 
 # When
@@ -311,8 +317,8 @@ def test_a_pass_that_is_stopped_goes_on_next_time(alice):
     alice.track([user(f"My friend Anna{n} lives in Lisbon.", str(n)) for n in range(20)], session="s")
     alice.end_session("s")
     done = []
-    with miner(alice) as each:
-        while MiningPass(each).step(lambda: True):
+    with job(alice) as each:
+        while each.step(lambda: True):
             done.append(len(rows(alice, mined_windows)))
     assert done == [0, 1, 2]  # first of all it looks for edited messages
     assert len(known(alice)) == 16

@@ -9,7 +9,7 @@ from langgraph.graph import END, START, StateGraph
 
 from langmem_tiers import FlushSettings, Memory, Settings
 from langmem_tiers.graphs import MemoryState, flush_node, recall_node, track_node
-from langmem_tiers.graphs.activities import feed_of
+from langmem_tiers.graphs.runs import feed_of
 from langmem_tiers.testing import ScriptedChatModel
 from tests.graphing import FACT, ask, chat_graph, remember, run
 

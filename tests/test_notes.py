@@ -19,11 +19,11 @@ from langchain_core.embeddings import Embeddings
 from sqlalchemy import event
 
 from langmem_tiers import Memory, RecallSettings, Settings, Turn
-from langmem_tiers.background.noting import NotingPass, pending
+from langmem_tiers.background.embedding import NOTES, Embedding, pending_notes
 from langmem_tiers.clock import utc_now
 from langmem_tiers.content import content_hash
-from langmem_tiers.embeddings import resolve
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
+from langmem_tiers.models.embedder import resolve
 from langmem_tiers.storage import change_log, notes
 from langmem_tiers.storage.change_log import moment
 from langmem_tiers.storage.note_index import NoteSearch
@@ -100,8 +100,8 @@ def refs(store, query, **options):
     return [hit.ref for hit in search(store, query, **options)]
 
 
-def noting(store, embedder=None, batch=128) -> NotingPass:
-    return NotingPass(store.database, resolve(embedder or HashEmbedder()), utc_now, batch)
+def noting(store, embedder=None, batch=128) -> Embedding:
+    return Embedding(store.database, resolve(embedder or HashEmbedder()), utc_now, batch, NOTES)
 
 
 def embed(store, embedder=None, batch=128):
@@ -542,11 +542,11 @@ def test_a_text_is_embedded_once_wherever_it_stands(tmp_path):
         space.flush()
         put(store, "a", "the robot is red", "tea", "tea")
         put(store, "b", "tea")
-        assert pending(store.database, MODEL) == 1
+        assert pending_notes(store.database, MODEL) == 1
         embed(store, embedder)
         put(store, "a", "first", "the robot is red", "tea")
         embed(store, embedder)
-        assert (embedder.documents_embedded, noting(store).idle(), pending(store.database, MODEL)) == (3, True, 0)
+        assert (embedder.documents_embedded, noting(store).idle(), pending_notes(store.database, MODEL)) == (3, True, 0)
 
 
 def test_another_model_is_embedded_beside_the_old(tmp_path):
@@ -582,10 +582,10 @@ def test_an_outage_leaves_the_cursor_and_what_comes_back_fills_in(alice):
     put(alice, "a", "the robot")
     with pytest.raises(EmbeddingUnavailable):
         embed(alice, embedder)
-    assert (noting(alice).idle(), pending(alice.database, MODEL), vectors(alice)) == (False, 1, 0)
+    assert (noting(alice).idle(), pending_notes(alice.database, MODEL), vectors(alice)) == (False, 1, 0)
     embedder.outage = None
     embed(alice, embedder)
-    assert (noting(alice).idle(), pending(alice.database, MODEL), vectors(alice)) == (True, 0, 1)
+    assert (noting(alice).idle(), pending_notes(alice.database, MODEL), vectors(alice)) == (True, 0, 1)
 
 
 def test_an_embedder_that_gives_no_vector_for_anything_is_at_fault_itself(alice):
@@ -672,7 +672,7 @@ def test_killed_between_records_and_vectors_the_next_to_open_fills_them_in(tmp_p
     assert in_another_process(tmp_path, PUT + "os.kill(os.getpid(), 9)") == -signal.SIGKILL
     with opened(tmp_path) as (space, store):
         assert set(refs(store, "red")) == {"a", "b"}
-        assert pending(store.database, MODEL) == 2
+        assert pending_notes(store.database, MODEL) == 2
         embed(store)
         assert ({hit.vector is not None for hit in search(store, "red", by_meaning=True)}, problems(space)) == (
             {True},
@@ -686,11 +686,11 @@ def test_killed_in_the_middle_of_embedding_nothing_is_lost_or_embedded_twice(tmp
     script = (
         PUT
         + """
-from langmem_tiers.background.noting import NotingPass
+from langmem_tiers.background.embedding import NOTES, Embedding
 from langmem_tiers.clock import utc_now
-from langmem_tiers.embeddings import resolve
+from langmem_tiers.models.embedder import resolve
 with memory.use("users/alice") as store:
-    NotingPass(store.database, resolve(HashEmbedder()), utc_now, 2).step(lambda: os.kill(os.getpid(), 9))
+    Embedding(store.database, resolve(HashEmbedder()), utc_now, 2, NOTES).step(lambda: os.kill(os.getpid(), 9))
 """
     )
     assert in_another_process(tmp_path, script) == -signal.SIGKILL

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from langmem_tiers import Memory, Turn
-from langmem_tiers.palace.naming import topics_of
+from langmem_tiers.palace.closets import topics_of
 from langmem_tiers.storage.schema import closets as table
 from langmem_tiers.storage.schema import wings as wing_table
 from langmem_tiers.testing import ScriptedChatModel

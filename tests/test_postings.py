@@ -13,7 +13,7 @@ from meanings import user
 
 from langmem_tiers import Memory
 from langmem_tiers.background import filing
-from langmem_tiers.background.filing import FilingPass
+from langmem_tiers.background.filing import FileJob
 from langmem_tiers.storage import keyword
 from langmem_tiers.storage.change_log import moment
 from langmem_tiers.storage.postings import Postings
@@ -44,10 +44,8 @@ def standing(space, held):
 
 def of_index(connection, word):
     """The same, from the index itself."""
-    everything = {"after": 0, "upto": 10**9, "most": 10**9}
-    said = keyword.holding(connection, word, **everything)
-    place = keyword.holding(connection, word, **everything, columns=keyword.PLACE)
-    return said, sorted(set(place) - set(said))
+    held = keyword.drawers.holding_between(connection, word, after=0, upto=10**9, most=10**9)
+    return tuple(numbers.tolist() for numbers in held)
 
 
 def assert_in_step(space, words=WORDS):
@@ -97,7 +95,7 @@ def test_when_only_some_are_filed_the_others_get_their_place_later(alice, clock)
     for session in range(10):
         alice.track([user(f"robot {n}", str(n)) for n in range(60)], session=f"s{session}", project="Harbour")
     with alice.memory.use(alice.name) as store:
-        assert FilingPass(store.database, clock).step()
+        assert FileJob(store.database, clock).step(lambda: False)
         assert filing.pending(store.database) > 100
     assert_in_step(alice)
     alice.flush()
@@ -127,7 +125,7 @@ def test_a_rebuilt_index_is_read_anew(alice):
     alice.flush()
     assert_in_step(alice)
     with alice.memory.use(alice.name) as store, store.writing() as connection:
-        keyword.remove(connection, [1])  # an accident that no log tells of
+        keyword.drawers.remove(connection, [1])  # an accident that no log tells of
     assert said(alice, "robot") == [1]
     alice.rebuild()
     assert said(alice, "robot") == [1]

@@ -12,7 +12,7 @@ from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 from openai_server import Fault, openai_server
 
 from langmem_tiers import Memory, RecallSettings, RerankSettings, Settings, Turn
-from langmem_tiers.cli import main
+from langmem_tiers.cli.main import main
 from langmem_tiers.errors import InvalidInput, InvalidSettings, MissingExtra
 from langmem_tiers.graphs import chat_model, dream_graph, memory_agent
 from langmem_tiers.settings import ModelSettings

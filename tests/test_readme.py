@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from langmem_tiers.cli import main
+from langmem_tiers.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import PrivateAttr
 
 from langmem_tiers import Memory, RecallSettings, RerankSettings, Settings, TextSettings, Turn
-from langmem_tiers.cli import main
+from langmem_tiers.cli.main import main
 from langmem_tiers.errors import InvalidSettings
 from langmem_tiers.graphs import memory_agent
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel

@@ -4,8 +4,7 @@ from math import isclose, log2
 
 import pytest
 
-from langmem_tiers.bench.locomo import evidence_turns
-from langmem_tiers.bench.questions import Gold
+from langmem_tiers.bench.datasets import Gold, evidence_turns
 from langmem_tiers.bench.scoring import (
     Answered,
     ndcg,

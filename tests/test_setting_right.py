@@ -3,8 +3,8 @@
 import pytest
 
 from langmem_tiers import Turn
-from langmem_tiers.knowledge.slots import differ
-from langmem_tiers.writing.extractive import LONGEST
+from langmem_tiers.language.contradictions import differ
+from langmem_tiers.language.turns import LONGEST
 
 
 @pytest.fixture

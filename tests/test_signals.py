@@ -11,14 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langmem_tiers import Memory, RecallSettings, Turn
+from langmem_tiers.language.first_person import PREFERS, TELLS, prefers, statements, tells
+from langmem_tiers.language.questions import TimeSpan, asks_advice, spans
 from langmem_tiers.matching import coverage, matched, rarity
-from langmem_tiers.palace.statements import PREFERS, TELLS, prefers, statements, tells
 from langmem_tiers.recall import scoring
-from langmem_tiers.recall.signals.asked import Voice, asked
-from langmem_tiers.recall.signals.preference import asks_advice
-from langmem_tiers.recall.signals.session import Evidence, evidence
-from langmem_tiers.recall.signals.temporal import Span, nearness, spans
-from langmem_tiers.writing import pieces
+from langmem_tiers.recall.scoring import Evidence, Voice, asked, evidence, nearness
+from langmem_tiers.writing import turns
 
 DAY = 86_400_000
 MONDAY = date(2026, 3, 2)
@@ -199,7 +197,7 @@ def test_the_evidence_of_a_session_is_its_best_match_and_the_mean_of_the_three_b
 
 
 def days(start, stop, margin):
-    return Span(start=(start - date(1970, 1, 1)).days, stop=(stop - date(1970, 1, 1)).days, margin=margin)
+    return TimeSpan(start=(start - date(1970, 1, 1)).days, stop=(stop - date(1970, 1, 1)).days, margin=margin)
 
 
 @pytest.mark.parametrize(
@@ -247,8 +245,8 @@ def test_no_day_of_asking_is_too_early_or_too_late(query, asked_on):
 def test_nearness_is_one_within_a_span_and_falls_to_zero_at_its_margin():
     said_at = np.array([day * DAY for day in (10, 12, 15, 17, 19, 25, 5, 0)], np.int64)
     (near, either) = (
-        nearness([Span(start=10, stop=15, margin=4)], said_at),
-        nearness([Span(start=10, stop=15, margin=4), Span(start=24, stop=26, margin=2)], said_at),
+        nearness([TimeSpan(start=10, stop=15, margin=4)], said_at),
+        nearness([TimeSpan(start=10, stop=15, margin=4), TimeSpan(start=24, stop=26, margin=2)], said_at),
     )
     assert near.tolist() == pytest.approx([1, 1, 1, 0.5, 0, 0, 0, 0])
     assert either.tolist() == pytest.approx([1, 1, 1, 0.5, 0, 1, 0, 0])
@@ -326,13 +324,13 @@ def test_these_do_not_speak_of_one(sentence):
     ],
 )
 def test_what_a_message_states_is_kept_as_bits(text, bits):
-    assert pieces.states(text, statements(text)) == bits
+    assert turns.states(text, statements(text)) == bits
 
 
 def test_only_users_and_who_has_a_name_speak_of_themselves():
     text = "I moved to Lisbon."
     speakers = [("user", None), ("assistant", None), ("assistant", "Lena"), ("tool", None)]
-    assert [len(pieces.told(text, role=role, speaker=name)) for role, name in speakers] == [1, 0, 1, 0]
+    assert [len(turns.statements_of(text, role=role, speaker=name)) for role, name in speakers] == [1, 0, 1, 0]
 
 
 # The match of a drawer

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langmem_tiers.errors import InvalidPointer
-from langmem_tiers.palace.pointers import Pointer, find_pointers, parse_pointer
-from langmem_tiers.palace.slugs import MAX_SLUG, same_subject, slugify
+from langmem_tiers.language.slugs import MAX_SLUG, same_subject, slugify
+from langmem_tiers.pointers import Pointer, find_pointers, parse_pointer
 
 numbers = st.integers(min_value=0, max_value=10**17)
 pointers = st.builds(Pointer, numbers, numbers, st.none() | numbers)

@@ -13,7 +13,7 @@ import pytest
 from langgraph.store.base import GetOp, InvalidNamespaceError, PutOp, SearchOp
 
 from langmem_tiers import Memory, PrivacySettings, Settings, TextSettings
-from langmem_tiers.cli import main
+from langmem_tiers.cli.main import main
 from langmem_tiers.errors import InvalidInput, InvalidSettings, InvalidSpace, MissingUser, TextTooLong
 from langmem_tiers.integrations import TieredStore, user_label
 from langmem_tiers.storage import notes

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langmem_tiers.palace.finding import beginning_with
-from langmem_tiers.palace.tags import tags
+from langmem_tiers.language.tags import tags
+from langmem_tiers.language.words import beginning_with
 
 MONDAY = datetime(2023, 5, 8, 20, 30, tzinfo=UTC)
 

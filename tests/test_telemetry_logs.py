@@ -9,9 +9,9 @@ import pytest
 from source_tree import library
 
 from langmem_tiers import Memory, Turn
+from langmem_tiers.models.provider_errors import loggable, without_quotes
 from langmem_tiers.naming import space_mark
-from langmem_tiers.telemetry.faults import loggable
-from langmem_tiers.telemetry.logs import say, without_quotes
+from langmem_tiers.telemetry.logs import say
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 
 LOG = logging.getLogger("langmem_tiers.test")
@@ -145,7 +145,8 @@ def test_what_goes_well_is_told_quietly_with_counts_and_times(alice, caplog):
         alice.mine()
         recalled = alice.recall("Where does my sister Lena live?", session="b")
         alice.dream()
-    events = {record.event: record for record in caplog.records}
+    ours = [record for record in caplog.records if record.name.startswith("langmem_tiers")]
+    events = {record.event: record for record in ours}
     assert events.keys() >= {"tracked", "mined", "recalled", "dreamt"}
     assert (events["tracked"].stored, events["tracked"].levelname) == (1, "DEBUG")
     assert events["recalled"].hits == len(recalled.items) + len(recalled.known)

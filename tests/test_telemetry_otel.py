@@ -280,7 +280,7 @@ def test_what_waits_for_a_model_that_is_away_is_measured_until_the_memory_is_clo
 
 
 def test_a_memory_that_nobody_closes_is_not_held_by_its_measure(points, tmp_path):
-    from langmem_tiers.telemetry import metrics as ours
+    from langmem_tiers.telemetry import otel as ours
 
     before = len(ours._queues)
     Memory.open(tmp_path / "m", embedder=None)

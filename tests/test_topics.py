@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langmem_tiers.palace.phrases import key_phrases
-from langmem_tiers.palace.topics import ClosetDecision, OpenCloset, TopicTurn, decide_closets
+from langmem_tiers.language.key_phrases import key_phrases
+from langmem_tiers.palace.closets import ClosetDecision, OpenCloset, TopicTurn, decide_closets
 
 BATTERY = [
     "How should I do the battery wiring for the efoil?",

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.errors import InvalidInput, InvalidText, NaiveDatetime, TextTooLong
 from langmem_tiers.settings import StorageSettings, TextSettings
+from langmem_tiers.writing import tracking
 
 FAST = Settings(storage=StorageSettings(synchronous="NORMAL"))
 
@@ -304,3 +305,17 @@ def test_any_sequence_of_calls_ends_where_a_plain_dictionary_ends(calls):
             assert sorted(standing(alice, session)) == sorted(mine)
         assert len(alice.drawers()) == sum(map(len, expected.messages.values()))
         assert not [finding for finding in alice.doctor() if finding.level == "problem"]
+
+
+@pytest.mark.parametrize("session", ["monday", None])
+def test_what_somebody_else_stores_between_the_look_and_the_lock_is_stored_once(alice, monkeypatch, session):
+    def analysed(turn, text):
+        monkeypatch.undo()
+        alice.track([user("Good morning.", "m1"), user("It rains.", "m2")], session=session)
+        return new_drawer(turn, text)
+
+    new_drawer = tracking.new_drawer
+    monkeypatch.setattr(tracking, "new_drawer", analysed)
+    report = alice.track([user("Good morning.", "m1"), user("It snows.", "m2"), user("Bye.", "m3")], session=session)
+    assert (report.known, len(report.stored), len(report.revised)) == (1, 2, 1)
+    assert standing(alice) == ["Good morning.", "It snows.", "Bye."]

@@ -7,10 +7,10 @@ from secret_samples import JWT, PEM, VISA, made_up
 
 from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.errors import InvalidInput, SecretRefused
+from langmem_tiers.records import Said
 from langmem_tiers.settings import PrivacySettings, RecallSettings, StorageSettings
 from langmem_tiers.testing import HashEmbedder
 from langmem_tiers.trust.taint import derived_trust, tainted
-from langmem_tiers.writing.proposals import Said
 
 KEY = "sk-ant-api03-" + made_up(93)
 TOLD = {

@@ -7,10 +7,10 @@ import pytest
 from pydantic import BaseModel
 
 from langmem_tiers import Memory
-from langmem_tiers.cli import main
-from langmem_tiers.llm.answers import Prompt
-from langmem_tiers.llm.asker import ModelAsker
-from langmem_tiers.llm.usage_book import UsageBook
+from langmem_tiers.cli.main import main
+from langmem_tiers.models.asker import ModelAsker
+from langmem_tiers.models.calls import Prompt
+from langmem_tiers.models.usage import UsageBook
 from langmem_tiers.settings import BudgetSettings, ModelSettings
 from langmem_tiers.testing import FrozenClock, ScriptedChatModel
 

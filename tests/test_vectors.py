@@ -19,7 +19,7 @@ from langchain_core.embeddings import Embeddings
 from langmem_tiers import Memory, RecallSettings, Settings, Turn
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage.embedding_cache import ChunkVectors
-from langmem_tiers.storage.exact_index import ExactIndex
+from langmem_tiers.storage.vector_search import ExactIndex
 from langmem_tiers.testing import HashEmbedder
 
 WORDS = "robot garden violin harbour bakery mountain kettle lantern saddle orchard compass velvet".split()  # noqa: SIM905
@@ -513,3 +513,187 @@ def test_a_memory_opened_without_an_embedder_is_complete_once_it_has_one(tmp_pat
     with opened(tmp_path) as alice:
         assert alice.flush()
         assert_best(alice, "the robot", most=5)
+
+
+# Texts that the embedder refuses
+
+
+class Choosy(HashEmbedder):
+    """A provider that refuses a request with a forbidden text in it, as one does with a text that is too long."""
+
+    def __init__(self, refuse: str = "poison", status: int | None = 400) -> None:
+        super().__init__()
+        self.model, self.refuse, self.status, self.requests = "choosy", refuse, status, 0
+
+    def embed_documents(self, texts):
+        self.requests += 1
+        if self.refuse and any(self.refuse in text for text in texts):
+            told = "the input is not valid" if self.status is None else f"Error code: {self.status} - not valid"
+            raise ValueError(told)
+        return super().embed_documents(texts)
+
+
+@pytest.mark.parametrize("status", [400, 413, 422, 500, None])
+def test_a_text_that_the_embedder_refuses_is_set_aside_and_the_others_get_their_vectors(tmp_path, status):
+    embedder = Choosy(status=status)
+    with opened(tmp_path, embedder) as alice:
+        alice.track([*sentences(40), user("the poison"), *sentences(40, 40)], session="s")
+        assert alice.flush()
+        assert (alice.stats().vectors, alice.stats().pending, problems(alice)) == (80, 0, [])
+        assert embedder.requests < 25
+        told = [finding.message for finding in alice.doctor() if "refused" in finding.message]
+        assert len(told) == 1
+        assert told[0].startswith("Texts that the embedder refused, found by their words only: 1 (")
+        assert "poison" not in told[0]
+    before = embedder.requests
+    with opened(tmp_path, embedder) as alice:
+        alice.track([user("the poison")], session="another")
+        assert alice.flush()
+        assert embedder.requests == before
+
+
+class Exiting(Choosy):
+    """A provider whose code leaves the process at a certain text."""
+
+    def embed_documents(self, texts):
+        if any(self.refuse in text for text in texts):
+            self.requests += 1
+            raise SystemExit(3)
+        return super().embed_documents(texts)
+
+
+def test_a_text_at_which_the_embedder_exits_is_set_aside_too(tmp_path):
+    with opened(tmp_path, Exiting()) as alice:
+        alice.track([*sentences(4), user("the poison")], session="s")
+        assert alice.flush()
+        assert (alice.stats().vectors, alice.stats().pending) == (4, 0)
+
+
+def test_a_refused_note_does_not_hold_up_the_others(tmp_path):
+    with opened(tmp_path, Choosy()) as alice:
+        for text in ("The garden is green.", "A poison stands in the shed.", "The robot is red."):
+            alice.knowledge.save(text, category="fact")
+        assert alice.flush()
+        assert problems(alice) == []
+        assert [": 1 (" in finding.message for finding in alice.doctor() if "refused" in finding.message] == [True]
+
+
+def test_refused_texts_are_tried_again_after_a_rebuild_and_by_another_embedder(tmp_path):
+    embedder = Choosy()
+    with opened(tmp_path, embedder) as alice:
+        alice.track([user("the poison"), user("The robot is red.")], session="s")
+        assert alice.flush()
+        embedder.refuse = ""
+        alice.rebuild()
+        assert alice.flush()
+        assert (alice.stats().vectors, problems(alice)) == (2, [])
+    other = Choosy()
+    other.model = "other"
+    with opened(tmp_path, other) as alice:
+        assert alice.flush()
+        assert alice.stats().vectors == 1
+
+
+@pytest.mark.parametrize("outage", [ConnectionError("unplugged"), ValueError("Error code: 429")])
+def test_an_embedder_that_is_away_is_not_asked_once_for_each_text(tmp_path, outage):
+    class Away(HashEmbedder):
+        requests = 0
+
+        def embed_documents(self, texts):
+            self.requests += 1
+            raise outage
+
+    embedder = Away()
+    with opened(tmp_path, embedder) as alice:
+        alice.track(sentences(60), session="s")
+        assert not alice.flush()
+        assert embedder.requests == 1
+        assert not [finding for finding in alice.doctor() if "refused" in finding.message]
+
+
+@pytest.mark.parametrize("kind", [Choosy, Exiting])
+def test_an_embedder_that_refuses_everything_is_away(tmp_path, kind):
+    embedder = kind(refuse=" ")
+    embedder.refuse = "e"
+    with opened(tmp_path, embedder) as alice:
+        alice.track(sentences(60), session="s")
+        assert not alice.flush()
+        assert embedder.requests == 2
+        assert not [finding for finding in alice.doctor() if "refused" in finding.message]
+
+
+# Damaged files of Chroma
+
+
+DAMAGES = """
+    import random, shutil, traceback
+    from langmem_tiers import RecallSettings, Settings
+    from langmem_tiers.errors import MemoryTiersError
+    from langmem_tiers.settings import StorageSettings
+
+    recall = RecallSettings(min_similarity=-1, candidates=10, recency_weight=0, trivial_words=0)
+    settings = Settings(recall=recall, storage=StorageSettings(exact_below=0))
+    source, scratch = Path(sys.argv[1]), Path(sys.argv[2])
+    drawn = random.Random(5)
+
+    def truncate(data): return data[: len(data) // 2]
+    def cut_end(data): return data[:-1]
+    def flip(data):
+        at = drawn.randrange(len(data))
+        return data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
+    def flip_many(data): return bytes(each ^ 0x55 if drawn.random() < 0.05 else each for each in data)
+    def zero(data): return bytes(len(data))
+    def zero_head(data): return bytes(min(len(data), 4096)) + data[4096:]
+    def grow(data): return data + data
+    def garbage(data): return bytes(drawn.randrange(256) for _ in range(max(len(data), 100)))
+    def empty(data): return b""
+
+    def answers(space):
+        return [each.drawer for each in space.recall("the robot and the violin", session="q").receipt.candidates]
+
+    def tried(name, damage):
+        folder = scratch / "memory"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(source, folder)
+        files = sorted(file for file in folder.rglob("chroma/**/*") if file.is_file())
+        damage(files)
+        print(name, flush=True)
+        with Memory.open(folder, embedder=HashEmbedder(), settings=settings, background=False) as memory:
+            alice = memory.user("alice")
+            if drawn.random() < 0.5:
+                assert answers(alice) == right, name
+            assert alice.flush()
+            assert answers(alice) == right, name
+            assert [each.message for each in alice.doctor() if each.level == "problem"] == [], name
+
+    with Memory.open(source, embedder=HashEmbedder(), settings=settings, background=False) as memory:
+        right = answers(memory.user("alice"))
+    relative = sorted(file for file in source.rglob("chroma/**/*") if file.is_file())
+    for place in range(len(relative)):
+        for how in (truncate, cut_end, flip, flip_many, zero, zero_head, grow, garbage, empty):
+            def damage(files, place=place, how=how):
+                file = files[place]
+                file.write_bytes(how(file.read_bytes() or b"x"))
+            tried(f"{how.__name__} {relative[place].name}", damage)
+        tried(f"missing {relative[place].name}", lambda files, place=place: files[place].unlink())
+        def swap(files, place=place):
+            one, other = files[place], files[place - 1]
+            first, second = one.read_bytes(), other.read_bytes()
+            one.write_bytes(second), other.write_bytes(first)
+        tried(f"swap {relative[place].name}", swap)
+    print("done")
+"""
+
+
+def test_however_a_file_of_chroma_is_damaged_nothing_ends_the_process_and_the_answers_are_right(
+    tmp_path, offline_environment
+):
+    with opened(tmp_path / "source", HashEmbedder(), CHROMA) as alice:
+        alice.track(sentences(60), session="s")
+        alice.flush()
+    head = "import sys\nfrom pathlib import Path\nfrom langmem_tiers import Memory\n"
+    head += "from langmem_tiers.testing import HashEmbedder\n"
+    command = [sys.executable, "-c", head + textwrap.dedent(DAMAGES), str(tmp_path / "source"), str(tmp_path)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=offline_environment, timeout=600)
+    last = done.stdout.split("\n")[-2]
+    assert (done.returncode, last, "Traceback" in done.stderr) == (0, "done", False), done.stderr[-3000:]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langmem_tiers.palace.words import (
+from langmem_tiers.language.words import (
     FUNCTION_WORDS,
     PLEASANTRIES,
     STOPWORDS,

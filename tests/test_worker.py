@@ -3,20 +3,23 @@
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from langmem_tiers import Memory, Settings, Turn
-from langmem_tiers.errors import MemoryClosed
+from langmem_tiers.errors import DatabaseLocked, MemoryClosed
 from langmem_tiers.settings import StorageSettings
-from langmem_tiers.testing import HashEmbedder
+from langmem_tiers.storage.write_queue import queue_of
+from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 
 
 class Gate(HashEmbedder):
@@ -235,8 +238,9 @@ def test_no_acknowledged_turn_is_lost_when_the_process_is_killed(tmp_path, offli
         acknowledged.add(process.stdout.readline().strip())
         time.sleep(drawn.random() * 0.5)
         process.send_signal(signal.SIGKILL)
-        output, _ = process.communicate()
-        acknowledged.update(output.split("\n")[:-1])
+        # Not by `communicate`, which leaves out what `readline` has read ahead.
+        acknowledged.update(process.stdout.read().split("\n")[:-1])
+        process.communicate()
     with Memory.open(tmp_path, embedder=HashEmbedder(), background=False) as memory:
         alice = memory.user("alice")
         held = {drawer.message_id for drawer in alice.drawers()}
@@ -336,3 +340,125 @@ def test_fifty_threads_recall_and_track_without_an_error_or_a_loss(tmp_path):
         assert sum(len(space.drawers()) for space in spaces) == 200
         assert sum(space.stats().recalls for space in spaces) == 200
         assert [problems(space) for space in spaces] == [[], [], []]
+
+
+def test_writers_of_one_process_queue_however_short_the_patience_with_other_processes(tmp_path):
+    hasty = Settings(storage=StorageSettings(busy_timeout=0.01))
+
+    def work(thread: int) -> None:
+        space = memories[thread % 2].user("alice")
+        for n in range(2):
+            space.track([user(f"robot {thread} {n} in the garden", f"{thread}-{n}")], session=f"s{thread % 5}")
+            space.recall("Where is the robot in the garden?", session=f"t{thread}", message_id=str(n))
+
+    with (
+        Memory.open(tmp_path, embedder=None, settings=hasty, background=False) as one,
+        Memory.open(tmp_path, embedder=None, settings=hasty, background=False) as other,
+    ):
+        memories = (one, other)
+        for each in memories:
+            each.user("alice").drawers()
+        with ThreadPoolExecutor(32) as pool:
+            list(pool.map(work, range(32)))
+        alice = one.user("alice")
+        assert (len(alice.drawers()), alice.stats().recalls) == (64, 64)
+
+
+def test_when_another_process_holds_the_database_all_who_wait_are_told_after_one_patience(tmp_path):
+    with Memory.open(tmp_path, settings=Settings(storage=StorageSettings(busy_timeout=1)), embedder=None) as memory:
+        alice = memory.user("alice")
+        alice.track(robots(1), session="s")
+        assert memory.flush(30)
+        (file,) = tmp_path.rglob("memory.db")
+        with closing(sqlite3.connect(file, isolation_level=None)) as other, ThreadPoolExecutor(8) as pool:
+            other.execute("BEGIN IMMEDIATE")
+            started = time.monotonic()
+            waiting = [pool.submit(alice.track, robots(1, n), session="s") for n in range(1, 9)]
+            refused = [type(each.exception()) for each in waiting]
+            assert time.monotonic() - started < 4
+            other.execute("ROLLBACK")
+        assert refused == [DatabaseLocked] * 8
+        alice.track(robots(1, 9), session="s")
+        assert len(alice.drawers()) == 2
+
+
+def test_a_transaction_inside_another_of_the_same_thread_is_refused_and_not_waited_for(tmp_path):
+    with Memory.open(tmp_path, settings=Settings(storage=StorageSettings(busy_timeout=0.05)), embedder=None) as memory:
+        memory.user("alice").track(robots(1), session="s")
+        with memory.use("users/alice") as store, store.writing(), pytest.raises(DatabaseLocked), store.writing():
+            pass
+        memory.user("alice").track(robots(1, 1), session="s")
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_child_that_is_forked_while_another_thread_writes_does_not_wait_for_that_thread(tmp_path):
+    writing, finish = threading.Event(), threading.Event()
+    held = queue_of(tmp_path / "memory.db")
+
+    def write() -> None:
+        with held.turn():
+            writing.set()
+            finish.wait(30)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    assert writing.wait(30)
+    child = os.fork()
+    if child == 0:
+        with queue_of(tmp_path / "memory.db").turn():
+            os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    finish.set()
+    thread.join()
+
+
+# Foreign code that ends
+
+
+@pytest.mark.parametrize("ending", [SystemExit(3), KeyboardInterrupt()])
+def test_an_embedder_that_exits_does_not_end_the_worker(tmp_path, ending):
+    embedder = HashEmbedder()
+    embedder.outage = ending
+    with Memory.open(tmp_path, embedder=embedder) as memory:
+        alice = memory.user("alice")
+        alice.track(robots(3), session="s")
+        assert not alice.flush(30)
+        embedder.outage = None
+        deadline = time.monotonic() + 30
+        while alice.stats().pending and time.monotonic() < deadline:
+            alice.flush(1)
+            time.sleep(0.1)
+        assert alice.stats().pending == 0
+    assert not [each for each in threading.enumerate() if each.name == "langmem-tiers"]
+
+
+@pytest.mark.parametrize("ending", [SystemExit(3), KeyboardInterrupt()])
+def test_a_listener_that_exits_keeps_neither_the_worker_nor_the_other_listeners(tmp_path, ending):
+    def exits(_activity) -> None:
+        raise ending
+
+    heard = []
+    with Memory.open(tmp_path, embedder=None) as memory:
+        memory.on_activity(exits)
+        memory.on_activity(heard.append)
+        alice = memory.user("alice")
+        alice.track([user("I moved to Lisbon and I love the tram."), user("Thank you, that is all.")], session="s")
+        alice.end_session("s")
+        assert alice.flush(30)
+        assert heard
+
+
+@pytest.mark.parametrize("ending", [SystemExit(3), KeyboardInterrupt()])
+def test_a_model_that_exits_does_not_end_the_worker(tmp_path, ending):
+    def exits(_messages):
+        raise ending
+
+    model = ScriptedChatModel(responses=[exits] * 20)
+    with Memory.open(tmp_path, embedder=HashEmbedder(), model=model) as memory:
+        alice = memory.user("alice")
+        alice.track([user("I moved to Lisbon and I love the tram.")], session="s")
+        alice.end_session("s")
+        alice.flush(30)
+        alice.track(robots(3), session="t")
+        alice.flush(30)
+        assert alice.stats().vectors >= 3

@@ -1,21 +1,104 @@
-"""Entries of the knowledge as items: what a store saves there keeps the key that it was given."""
+"""Entries under the keys of a store."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from langgraph.store.base import PutOp
 
-from langmem_tiers.errors import InvalidInput
-from langmem_tiers.integrations.store import keys
-from langmem_tiers.knowledge import authority, checks
-from langmem_tiers.knowledge.types import Authority, Entry
+from langmem_tiers.errors import EntryChanged, InvalidInput, UnknownEntry
+from langmem_tiers.knowledge import decide, validation
+from langmem_tiers.records import Authority, Entry
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import entries
+from langmem_tiers.storage import entries as rows
 
 if TYPE_CHECKING:
     from langmem_tiers.space import Space
+
+
+FIELD = "store_keys"
+# Where memories of earlier versions have the one key of an entry.
+_ONLY = "store_key"
+
+
+def of(entry: Entry) -> tuple[str, ...]:
+    """The keys that an entry was put under itself."""
+    held = entry.metadata.get(FIELD, [entry.metadata.get(_ONLY)])
+    return tuple(key for key in held if isinstance(key, str)) if isinstance(held, list) else ()
+
+
+def key_holder(space: "Space", key: str) -> Entry | None:
+    """The entry that holds what was put under a key."""
+    return next((found for each in _carriers(space, key) if (found := _holding(space, each)) is not None), None)
+
+
+def leading_to(space: "Space", entry: Entry) -> tuple[str, ...]:
+    """The keys of an entry, and of those that it took the place of."""
+    behind = [entry, *_behind(space, entry)]
+    return tuple(dict.fromkeys(key for each in behind for key in of(each)))
+
+
+def take_away(space: "Space", keys: Collection[str], *, but: str | None = None) -> None:
+    """Let these keys lead nowhere, or to one entry alone."""
+    for entry in {each.id: each for key in keys for each in _carriers(space, key) if each.id != but}.values():
+        change(space, entry.id, lambda held: {"metadata": told([each for each in of(held) if each not in keys], held)})
+
+
+def change(space: "Space", entry_id: str, make: Callable[[Entry], dict[str, Any]]) -> Entry:
+    """Set of an entry what `make` says of it as it is, also where others change it meanwhile."""
+    while True:
+        entry = space.knowledge.get(entry_id)
+        if entry is None:
+            raise UnknownEntry(f"There is no entry {entry_id!r} any more.")
+        try:
+            return space.knowledge.update(entry_id, version=entry.version, origin="assistant", **make(entry))
+        except EntryChanged:
+            continue
+
+
+def told(keys: Iterable[str], entry: Entry) -> dict[str, Any]:
+    """The metadata of an entry with these keys."""
+    rest = {name: value for name, value in entry.metadata.items() if name not in (FIELD, _ONLY)}
+    held = list(dict.fromkeys(keys))
+    return rest | ({FIELD: held} if held else {})
+
+
+def holds(entry: Entry, at: datetime) -> bool:
+    """Whether an entry holds at a moment."""
+    return entry.active and (entry.expires_at is None or entry.expires_at > at)
+
+
+def _holding(space: "Space", entry: Entry) -> Entry | None:
+    """An entry, or the one that holds in its place."""
+    seen: set[str] = set()
+    here: Entry | None = entry
+    while here is not None and not here.active and here.id not in seen:
+        seen.add(here.id)
+        here = space.knowledge.get(here.successor) if here.successor else None
+    return here if here is not None and holds(here, space.memory.clock()) else None
+
+
+def _carriers(space: "Space", key: str) -> list[Entry]:
+    """The entries, active ones first, that were put under a key."""
+    with space.memory.use(space.name) as store, store.reading() as connection:
+        held = rows.with_metadata(connection, store.key, key, among=FIELD, alone=_ONLY)
+    return sorted(held, key=lambda each: (each.active, each.number), reverse=True)
+
+
+def _behind(space: "Space", entry: Entry) -> list[Entry]:
+    """The entries that one took the place of."""
+    found: dict[str, Entry] = {}
+    with space.memory.use(space.name) as store, store.reading() as connection:
+        waiting = [entry.id]
+        while waiting:
+            for each in rows.succeeded_by(connection, store.key, waiting.pop()):
+                if each.id not in found and each.id != entry.id:
+                    found[each.id] = each
+                    waiting.append(each.id)
+    return list(found.values())
+
 
 _TEXTS = ("content", "text")
 _GIVEN = (*_TEXTS, "category", "tags")
@@ -47,7 +130,7 @@ class Shown:
 def shown(entry: Entry, score: float | None = None) -> Shown:
     """An entry as an item."""
     return Shown(
-        key=next(iter(keys.of(entry)), entry.id),
+        key=next(iter(of(entry)), entry.id),
         text=entry.content,
         created_at=entry.created_at,
         updated_at=entry.updated_at,
@@ -61,7 +144,7 @@ def get(space: "Space", key: str) -> Shown | None:
     entry = _named(space, key)
     if entry is not None:
         return shown(entry)
-    holder = keys.holder(space, key)
+    holder = key_holder(space, key)
     return None if holder is None else replace(shown(holder), key=key)
 
 
@@ -80,8 +163,8 @@ def save(space: "Space", key: str, value: Mapping[str, Any], ttl: int | None = N
     said, until = content(value), _end(space, ttl)
     where = {name: value[name] for name in ("category", "tags") if value.get(name) is not None}
     named = _named(space, key)
-    held = named or keys.holder(space, key)
-    leading = () if held is None else keys.leading_to(space, held)
+    held = named or key_holder(space, key)
+    leading = () if held is None else leading_to(space, held)
     mine = leading if named is not None else (key,)
     alone = held is not None and set(leading) <= set(mine)
     if held is not None and alone and not _said_elsewhere(space, said, held):
@@ -90,7 +173,7 @@ def save(space: "Space", key: str, value: Mapping[str, Any], ttl: int | None = N
         space.knowledge.update(held.id, content=said, expires_at=end, origin="assistant", **where)
         return
     if held is not None and alone:
-        authority.require(held, Authority.AGENT)
+        decide.require(held, Authority.AGENT)
     now = _join(space, tuple(dict.fromkeys((key, *mine))), said, until, where)
     if held is not None and alone and now.id != held.id:
         space.knowledge.delete(held.id, origin="assistant")
@@ -102,14 +185,14 @@ def delete(space: "Space", key: str) -> None:
     What the user said in place of what was put stays.
     """
     named = _named(space, key)
-    held = named or keys.holder(space, key)
+    held = named or key_holder(space, key)
     if held is None:
         return
-    own = key in keys.of(held) or held.authority <= Authority.AGENT
-    if named is not None or (own and set(keys.leading_to(space, held)) <= {key}):
+    own = key in of(held) or held.authority <= Authority.AGENT
+    if named is not None or (own and set(leading_to(space, held)) <= {key}):
         space.knowledge.delete(held.id, origin="assistant")
     else:
-        keys.take_away(space, {key})
+        take_away(space, {key})
 
 
 def require(op: PutOp, settings: Settings) -> None:
@@ -133,7 +216,7 @@ def require(op: PutOp, settings: Settings) -> None:
             f"The knowledge has no field {sorted(map(str, unknown))[0]!r}.",
             way_out=f'Give {", ".join(_GIVEN)}. Items, as under ("memories", user), have any fields.',
         )
-    if checks.metadata({keys.FIELD: [op.key]}, settings) != {keys.FIELD: [op.key]}:
+    if validation.metadata({FIELD: [op.key]}, settings) != {FIELD: [op.key]}:
         raise InvalidInput("The key looks like a secret.", way_out="Give another one.")
 
 
@@ -156,23 +239,23 @@ def content(value: Mapping[str, Any]) -> str:
 
 def _join(space: "Space", mine: tuple[str, ...], said: str, until: datetime | None, where: Mapping[str, Any]) -> Entry:
     """Save a sentence, and let keys lead to the entry that holds it."""
-    metadata = {keys.FIELD: list(mine)}
+    metadata = {FIELD: list(mine)}
     saved = space.knowledge.save(said, metadata=metadata, origin="assistant", expires_at=until, **where)
     gave_way = None if saved.merged is None else space.knowledge.get(saved.merged)
     ends = [until, saved.entry.expires_at, *([] if gave_way is None else [gave_way.expires_at])]
     last = None if None in ends else max(end for end in ends if end is not None)
-    held = keys.change(
+    held = change(
         space,
         saved.entry.id,
-        lambda held: {"metadata": keys.told([*keys.of(held), *mine], held), "expires_at": last},
+        lambda held: {"metadata": told([*of(held), *mine], held), "expires_at": last},
     )
-    keys.take_away(space, set(mine), but=held.id)
+    take_away(space, set(mine), but=held.id)
     return held
 
 
 def _said_elsewhere(space: "Space", said: str, held: Entry) -> bool:
     """Whether another entry that is active says this."""
-    text = checks.content(said, space.memory.settings)
+    text = validation.content(said, space.memory.settings)
     with space.memory.use(space.name) as store, store.reading() as connection:
         found = entries.of_content(connection, store.key, text)
     return any(each.active and each.id != held.id for each in found)
@@ -185,4 +268,4 @@ def _end(space: "Space", ttl: int | None) -> datetime | None:
 def _named(space: "Space", key: str) -> Entry | None:
     """The entry of an id that holds."""
     entry = space.knowledge.get(key) if key.strip() else None
-    return entry if entry is not None and keys.holds(entry, space.memory.clock()) else None
+    return entry if entry is not None and holds(entry, space.memory.clock()) else None

@@ -1,22 +1,262 @@
-"""A LangGraph store over the memory: items in the spaces of their users, and the tiers as namespaces."""
+"""A LangGraph store over the memory: one batch of operations after the other."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from langgraph.store.base import Op, PutOp, Result, TTLConfig
+from langgraph.store.base import (
+    NOT_PROVIDED,
+    BaseStore,
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    NotProvided,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    TTLConfig,
+)
 
 from langmem_tiers import arguments
-from langmem_tiers.background.sweeping import SweepingPass
-from langmem_tiers.integrations.store import checks
-from langmem_tiers.integrations.store.front import FrontDoor
-from langmem_tiers.integrations.store.naming import USERS, Places, SpaceOf
-from langmem_tiers.integrations.store.reading import Reading
+from langmem_tiers.background.embedding import embed_notes_now
+from langmem_tiers.background.expiry import ExpireItems
+from langmem_tiers.clock import to_millis
+from langmem_tiers.integrations.store import checks, values
+from langmem_tiers.integrations.store.naming import TIERS, USERS, Namespace, Places, SpaceOf, part, told
 from langmem_tiers.integrations.store.tiers import Tiers
-from langmem_tiers.integrations.store.writing import Writing
+from langmem_tiers.integrations.store.values import Asked, Looks
+from langmem_tiers.recall.request import parse
+from langmem_tiers.storage import items
+from langmem_tiers.storage.folder import has_space
+from langmem_tiers.storage.items import ItemRow, NewItem, Place
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
+
+
+_Item = TypeVar("_Item", bound=Item)
+Index = Literal[False] | list[str] | None
+Ttl = float | NotProvided | None
+
+
+class FrontDoor(BaseStore):
+    """A store whose callers write the ids of users as they are; each method is as in `BaseStore`."""
+
+    places: Places
+
+    def get(self, namespace: Namespace, key: str, *, refresh_ttl: bool | None = None) -> Item | None:
+        """The item of a key, None where there is none."""
+        return self._item(super().get(self._whole(namespace), key, refresh_ttl=refresh_ttl))
+
+    async def aget(self, namespace: Namespace, key: str, *, refresh_ttl: bool | None = None) -> Item | None:
+        """`get` in a thread."""
+        return self._item(await super().aget(self._whole(namespace), key, refresh_ttl=refresh_ttl))
+
+    def search(self, namespace_prefix: Namespace, /, **asked: Any) -> list[SearchItem]:
+        """The items in a namespace and below it that fit, best first; without a query, those changed last."""
+        return [self._named(each) for each in super().search(self._prefix(namespace_prefix), **asked)]
+
+    async def asearch(self, namespace_prefix: Namespace, /, **asked: Any) -> list[SearchItem]:
+        """`search` in a thread."""
+        return [self._named(each) for each in await super().asearch(self._prefix(namespace_prefix), **asked)]
+
+    def put(
+        self, namespace: Namespace, key: str, value: Mapping[str, Any], index: Index = None, *, ttl: Ttl = NOT_PROVIDED
+    ) -> None:
+        """Store an item, in place of what the key held."""
+        super().put(self._whole(namespace), key, value, index, ttl=ttl)
+
+    async def aput(
+        self, namespace: Namespace, key: str, value: Mapping[str, Any], index: Index = None, *, ttl: Ttl = NOT_PROVIDED
+    ) -> None:
+        """`put` in a thread."""
+        await super().aput(self._whole(namespace), key, value, index, ttl=ttl)
+
+    def delete(self, namespace: Namespace, key: str) -> None:
+        """Delete an item; there need not be one."""
+        super().delete(self._whole(namespace), key)
+
+    async def adelete(self, namespace: Namespace, key: str) -> None:
+        """`delete` in a thread."""
+        await super().adelete(self._whole(namespace), key)
+
+    def list_namespaces(
+        self, *, prefix: Namespace | None = None, suffix: Namespace | None = None, **asked: Any
+    ) -> list[Namespace]:
+        """The namespaces that hold anything, in order."""
+        ends: dict[str, Any] = {"prefix": prefix and self._prefix(prefix), "suffix": suffix and part(suffix)}
+        return [told(each) for each in super().list_namespaces(**ends, **asked)]
+
+    async def alist_namespaces(
+        self, *, prefix: Namespace | None = None, suffix: Namespace | None = None, **asked: Any
+    ) -> list[Namespace]:
+        """`list_namespaces` in a thread."""
+        ends: dict[str, Any] = {"prefix": prefix and self._prefix(prefix), "suffix": suffix and part(suffix)}
+        return [told(each) for each in await super().alist_namespaces(**ends, **asked)]
+
+    def _whole(self, namespace: Iterable[Any]) -> Namespace:
+        return self.places.labelled(namespace, whole=True)
+
+    def _prefix(self, prefix: Iterable[Any]) -> Namespace:
+        return self.places.labelled(prefix, whole=False)
+
+    def _item(self, item: Item | None) -> Item | None:
+        return None if item is None else self._named(item)
+
+    def _named(self, item: _Item) -> _Item:
+        item.namespace = told(item.namespace)
+        return item
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """Carries out the reads among some ops; `refreshed` says whose time begins anew by it, by space."""
+
+    memory: "Memory"
+    places: Places
+    tiers: Tiers
+    omit_expired: bool
+    refreshed: defaultdict[str, list[Place]] = field(default_factory=lambda: defaultdict(list))
+
+    def results(self, ops: Sequence[Op]) -> list[Result]:
+        """What each op gives, in their order; a write gives None."""
+        asked = {op.query: self._asked(op) for op in ops if isinstance(op, SearchOp) and _is_query(op)}
+        alive_at = to_millis(self.memory.clock()) if self.omit_expired else None
+        with Looks(self.memory, alive_at) as looks:
+            return [self._result(op, looks, asked) for op in ops]
+
+    def _asked(self, op: SearchOp) -> Asked:
+        """The query, once what it may find has its vectors."""
+        query, memory = parse(op.query or "", 0), self.memory
+        wanted = self.places.spaces(tuple(op.namespace_prefix))
+        names = [name for name in (memory.spaces() if wanted is None else wanted) if has_space(memory.path, name)]
+        batch = memory.settings.storage.embed_batch
+        for name in names:
+            with memory.use(name) as store:
+                embed_notes_now(store.database, memory.context(name).embedder, memory.clock, batch)
+        counted = memory.context(names[0]).embedder if names else None
+        return Asked(query, counted.query(query.text)[0] if counted else None)
+
+    def _result(self, op: Op, looks: Looks, asked: dict[str | None, Asked]) -> Result:
+        if isinstance(op, GetOp):
+            return self._get(op, looks)
+        if isinstance(op, SearchOp):
+            if op.namespace_prefix[:1] == (TIERS,):
+                return self.tiers.search(op)
+            every = looks.each(self.places.spaces(tuple(op.namespace_prefix)))
+            found = values.page((one for look in every for one in values.search(look, op, asked.get(op.query))), op)
+            self._read(((each.space, each.row) for each in found), refresh=op.refresh_ttl)
+            return [each.told() for each in found]
+        if isinstance(op, ListNamespacesOp):
+            return values.namespaces(looks.each(self.places.spaces(_begins(op))), op)
+        return None
+
+    def _get(self, op: GetOp, looks: Looks) -> Item | None:
+        if not op.namespace:
+            return None
+        if op.namespace[0] == TIERS:
+            return self.tiers.get(op.namespace, op.key)
+        look = looks.at(self.places.space(op.namespace))
+        row = None if look is None else look.item((".".join(op.namespace), op.key))
+        if look is None or row is None:
+            return None
+        self._read([(look.name, row)], refresh=op.refresh_ttl)
+        return values.told(row)
+
+    def _read(self, found: Iterable[tuple[str, ItemRow]], *, refresh: bool) -> None:
+        for name, row in found:
+            if refresh and row.ttl is not None:
+                self.refreshed[name].append(row.place)
+
+
+def _is_query(op: SearchOp) -> bool:
+    return bool((op.query or "").strip()) and op.namespace_prefix[:1] != (TIERS,)
+
+
+def _begins(op: ListNamespacesOp) -> Namespace:
+    """What all namespaces of a listing begin with."""
+    prefixes = (tuple(each.path) for each in op.match_conditions or () if each.match_type == "prefix")
+    return max(prefixes, key=len, default=())
+
+
+@dataclass(kw_only=True)
+class _Changes:
+    """What is to be done in one space."""
+
+    puts: list[NewItem] = field(default_factory=list)
+    drops: list[Place] = field(default_factory=list)
+    refreshed: list[Place] = field(default_factory=list)
+
+
+class Writing:
+    """Writes items into the spaces of their namespaces, and what is for the tiers through these.
+
+    Raises:
+        InvalidInput: one can not be written; nothing was.
+    """
+
+    def __init__(
+        self, memory: "Memory", places: Places, tiers: Tiers, fields: tuple[str, ...] | None, ops: Iterable[PutOp]
+    ) -> None:
+        self._memory = memory
+        self._tiers = tiers
+        self._fields = fields
+        self._changes: defaultdict[str, _Changes] = defaultdict(_Changes)
+        self._for_tiers: list[PutOp] = []
+        for op in {(op.namespace, op.key): op for op in ops}.values():  # of several for one key the last one
+            if op.namespace[0] == TIERS:
+                tiers.require_writable(op)
+                self._for_tiers.append(op)
+            else:
+                self._take(self._changes[places.space(op.namespace)], op)
+
+    def refresh(self, read: Mapping[str, list[Place]]) -> None:
+        """Let the time of items begin anew, too."""
+        for name, places in read.items():
+            self._changes[name].refreshed += places
+
+    def run(self) -> None:
+        """Write all of it."""
+        for name, changes in self._changes.items():
+            if changes.puts or has_space(self._memory.path, name):
+                self._run(name, changes)
+        for op in self._for_tiers:
+            self._tiers.put(op)
+
+    def _take(self, changes: _Changes, op: PutOp) -> None:
+        if op.value is None:
+            changes.drops.append((".".join(op.namespace), op.key))
+        else:
+            changes.puts.append(self._new(op, op.value))
+
+    def _new(self, op: PutOp, value: Mapping[str, Any]) -> NewItem:
+        settings = self._memory.settings
+        text = values.dumped(value, op.key, settings)
+        plain, index = values.loaded(text), op.index
+        return NewItem(
+            namespace=".".join(op.namespace),
+            key=op.key,
+            value=text,
+            texts=() if index is False else values.pieces(plain, index, self._fields, settings),
+            recalled=values.is_memory(plain),
+            ttl=checks.milliseconds(op.ttl),
+        )
+
+    def _run(self, name: str, changes: _Changes) -> None:
+        at = to_millis(self._memory.clock())
+        # That something was read is no memory.
+        durable = bool(changes.puts or changes.drops)
+        with self._memory.use(name) as store, store.writing(durable=durable) as connection:
+            items.refresh(connection, store.key, changes.refreshed, at)
+            items.drop(connection, store.key, changes.drops, at)
+            for new in changes.puts:
+                items.put(connection, store.key, new, at)
+        if durable:
+            self._memory.wake(name)
 
 
 class TieredStore(FrontDoor):
@@ -100,4 +340,4 @@ class TieredStore(FrontDoor):
 
     def _sweep(self, name: str) -> int:
         with self.memory.use(name) as store:
-            return SweepingPass(store, self.memory.clock).sweep()
+            return ExpireItems(self.memory.context(name), store).expire()

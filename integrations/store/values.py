@@ -1,20 +1,38 @@
-"""The values of items: as JSON, and as the text that is searched."""
+"""Items of the store: their values, and searching them."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import date, time
 from enum import Enum
-from typing import Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from langgraph.store.base import get_text_at_path
+from langgraph.store.base import Item, ListNamespacesOp, MatchCondition, SearchItem, SearchOp, get_text_at_path
 
-from langmem_tiers.embeddings.chunking import split
-from langmem_tiers.errors import InvalidInput
-from langmem_tiers.settings import Settings
+from langmem_tiers.clock import from_millis
+from langmem_tiers.errors import InvalidInput, InvalidVector
+from langmem_tiers.integrations.store import checks
+from langmem_tiers.integrations.store.naming import ANY, Namespace
+from langmem_tiers.knowledge.validation import require_length
+from langmem_tiers.models.chunking import split
+from langmem_tiers.recall.request import Query
+from langmem_tiers.settings import RecallSettings, Settings
+from langmem_tiers.storage import items
+from langmem_tiers.storage.change_log import Moment, moment
+from langmem_tiers.storage.folder import has_space
+from langmem_tiers.storage.items import ItemRow, Place
+from langmem_tiers.storage.note_index import NoteHit
 from langmem_tiers.storage.notes import NoteText
+from langmem_tiers.store import SpaceStore
 from langmem_tiers.trust import secrets
-from langmem_tiers.writing.storable import require_length
+
+if TYPE_CHECKING:
+    from langmem_tiers.memory import Memory
+    from langmem_tiers.storage.embedding_cache import Vectors
+
 
 WHOLE = "$"
 
@@ -104,3 +122,160 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     raise TypeError(f"a {type(value).__name__} is nothing that JSON can hold")
+
+
+# Every item is judged: whoever asks a store gets as many as asked for, fitting or not.
+_ALL = 10**9
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query in words and, where there is an embedder, as a vector."""
+
+    query: Query
+    vector: "Vectors | None"
+
+
+@dataclass(frozen=True)
+class Look:
+    """A space at a moment; items that expired by `alive_at` are left out where it is given."""
+
+    name: str
+    store: SpaceStore
+    moment: Moment
+    settings: RecallSettings
+    alive_at: int | None
+
+    def item(self, place: Place) -> ItemRow | None:
+        """The item at a place."""
+        row = items.at_places(self.moment.connection, self.store.key, [place]).get(place)
+        return None if row is None or (self.alive_at is not None and row.expired(self.alive_at)) else row
+
+    def under(self, prefix: str) -> Iterator[ItemRow]:
+        """The items in a namespace and below it, those changed last first."""
+        return items.under(self.moment.connection, self.store.key, prefix, alive_at=self.alive_at)
+
+    def namespaces(self) -> list[str]:
+        """The namespaces that hold anything."""
+        return items.namespaces(self.moment.connection, self.store.key, alive_at=self.alive_at)
+
+    def scores(self, asked: Asked) -> dict[Place, float]:
+        """How well items fit a query, each by its best piece; those that nothing is searched of are left out."""
+        # The best of an item comes first among its pieces: backwards, it stays.
+        return {items.place(hit.ref): hit.score for hit in reversed(self._hits(asked, asked.vector))}
+
+    def _hits(self, asked: Asked, vector: "Vectors | None") -> Sequence[NoteHit]:
+        settings = self.settings.model_copy(update={"min_similarity": -1.0})
+        try:
+            return self.store.notes.search(
+                self.moment, asked.query.terms, vector, _ALL, kinds=items.SEARCHED, settings=settings
+            )
+        except InvalidVector:  # of another model than those stored: by words only
+            return self._hits(asked, None)
+
+
+class Looks:
+    """The spaces that a batch reads from; one that is not there is not made."""
+
+    def __init__(self, memory: "Memory", alive_at: int | None) -> None:
+        self._memory = memory
+        self._alive_at = alive_at
+        self._held: dict[str, Look] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> "Looks":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def at(self, name: str) -> Look | None:
+        """The space of a name, None where there is none."""
+        if name not in self._held and has_space(self._memory.path, name):
+            self._held[name] = self._opened(name)
+        return self._held.get(name)
+
+    def each(self, names: Sequence[str] | None) -> Iterator[Look]:
+        """Those of these spaces that there are; of all, where these may be many, each is held open for a moment."""
+        for name in self._memory.spaces() if names is None else dict.fromkeys(names):
+            if names is None and name not in self._held:
+                with Looks(self._memory, self._alive_at) as one:
+                    yield from one.each([name])
+            elif (look := self.at(name)) is not None:
+                yield look
+
+    def _opened(self, name: str) -> Look:
+        store = self._stack.enter_context(self._memory.use(name))
+        connection = self._stack.enter_context(store.reading())
+        settings = self._memory.settings.recall
+        return Look(name, store, moment(connection, store.key), settings, self._alive_at)
+
+
+@dataclass(frozen=True)
+class Found:
+    """An item that a search found, and in which space."""
+
+    space: str
+    row: ItemRow
+    value: dict[str, Any]
+    score: float | None = None
+
+    @property
+    def order(self) -> tuple[bool, float, int, int]:
+        """The best first, what no query can judge last, and of equals what changed last."""
+        return self.score is None, -(self.score or 0.0), -self.row.updated_at, -self.row.changed
+
+    def told(self) -> SearchItem:
+        """It, as callers get it."""
+        return SearchItem(score=self.score, **_columns(self.row, self.value))
+
+
+def search(look: Look, op: SearchOp, asked: Asked | None) -> list[Found]:
+    """What a search finds in a space, as far as it can be on the page that is asked for."""
+    rows = look.under(".".join(op.namespace_prefix))
+    scores: Mapping[Place, float] = {} if asked is None else look.scores(asked)
+    scored: Iterable[tuple[ItemRow, float | None]] = ((row, scores.get(row.place)) for row in rows)
+    if asked is not None:
+        scored = sorted(scored, key=lambda one: (one[1] is None, -(one[1] or 0.0)))
+    fitting = (
+        Found(look.name, row, value, score)
+        for row, score in scored
+        if checks.fits(value := loaded(row.value), op.filter)
+    )
+    return list(islice(fitting, op.offset + op.limit))
+
+
+def page(found: Iterable[Found], op: SearchOp) -> list[Found]:
+    """Of what was found in all spaces, the page that is asked for."""
+    return sorted(found, key=lambda each: each.order)[op.offset : op.offset + op.limit]
+
+
+def namespaces(looks: Iterable[Look], op: ListNamespacesOp) -> list[Namespace]:
+    """The namespaces that meet all conditions, each once, in order."""
+    every = (tuple(each.split(".")) for look in looks for each in look.namespaces())
+    met = {each for each in every if all(_meets(each, condition) for condition in op.match_conditions or ())}
+    cut = sorted({each[: op.max_depth] for each in met})
+    return cut[op.offset : op.offset + op.limit]
+
+
+def told(row: ItemRow) -> Item:
+    """An item, as callers get it."""
+    return Item(**_columns(row, loaded(row.value)))
+
+
+def _meets(namespace: Namespace, condition: MatchCondition) -> bool:
+    path = tuple(condition.path)
+    if len(namespace) < len(path):
+        return False
+    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
+    return all(wanted in (ANY, label) for label, wanted in zip(part, path, strict=True))
+
+
+def _columns(row: ItemRow, value: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "namespace": tuple(row.namespace.split(".")),
+        "key": row.key,
+        "value": value,
+        "created_at": from_millis(row.created_at),
+        "updated_at": from_millis(row.updated_at),
+    }

@@ -1,6 +1,11 @@
 """LangChain tools over a memory: what an agent saves, corrects, deletes, looks up and explains by itself."""
 
-from langmem_tiers.integrations.tools.guidance import WRITING_GUIDANCE
-from langmem_tiers.integrations.tools.making import GRAPH_TOOLS, MEMORY_TOOLS, memory_tools, space_tools
+from langmem_tiers.integrations.tools.making import (
+    GRAPH_TOOLS,
+    MEMORY_TOOLS,
+    WRITING_GUIDANCE,
+    memory_tools,
+    space_tools,
+)
 
 __all__ = ["GRAPH_TOOLS", "MEMORY_TOOLS", "WRITING_GUIDANCE", "memory_tools", "space_tools"]

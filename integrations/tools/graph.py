@@ -6,22 +6,24 @@ from datetime import datetime
 from pydantic import BaseModel
 
 from langmem_tiers.errors import AuthorityTooLow, InvalidRelation, UnknownEntity
-from langmem_tiers.integrations.tools import evidence, lines
-from langmem_tiers.integrations.tools.base import Answer, MemoryTool
-from langmem_tiers.integrations.tools.calls import Call
-from langmem_tiers.integrations.tools.graph_arguments import (
+from langmem_tiers.integrations.tools import base
+from langmem_tiers.integrations.tools.arguments import (
     AddRelationArguments,
     EndRelationArguments,
     GraphSearchArguments,
     TimelineArguments,
 )
-from langmem_tiers.knowledge_graph import asking, negating, predicates, resolving, values
-from langmem_tiers.knowledge_graph.asked import asked
-from langmem_tiers.knowledge_graph.meant import entity_words, meant
-from langmem_tiers.knowledge_graph.negating import Negated
-from langmem_tiers.knowledge_graph.types import Entity, Match, Relation, RelationLanded, Subgraph, Value
+from langmem_tiers.integrations.tools.base import Answer, Call, MemoryTool
+from langmem_tiers.knowledge_graph import resolving
+from langmem_tiers.knowledge_graph.ambiguity import entity_words, require_entity
+from langmem_tiers.knowledge_graph.answers import answering
+from langmem_tiers.knowledge_graph.types import Match, RelationLanded, Subgraph
 from langmem_tiers.knowledge_graph.wording import left_out, relation_words, standing, standing_words
-from langmem_tiers.palace.words import words
+from langmem_tiers.language import predicates, values
+from langmem_tiers.language.predicates import Negated, asked
+from langmem_tiers.language.values import Value
+from langmem_tiers.language.words import words
+from langmem_tiers.records import Entity, Relation
 
 # Relations told in one answer, and looked at for it.
 _MOST, _LOOKED_AT = 25, 200
@@ -68,12 +70,12 @@ class EntityTimeline(MemoryTool):
 
     def _answer(self, call: Call, given: TimelineArguments) -> Answer:
         graph, now = call.space.graph, call.space.memory.clock()
-        entity = meant(graph, given.entity)
+        entity = require_entity(graph.resolve, given.entity)
         found = graph.timeline(entity.id, limit=2 * _MOST)
         if not found.relations:
-            return Answer(f"Nothing is known of {lines.plain(entity_words(entity))}.", {"entity": entity.id})
+            return Answer(f"Nothing is known of {base.plain(entity_words(entity))}.", {"entity": entity.id})
         shown = [*(_line(each, now) for each in found.relations), *_cut(found.cut)]
-        text = lines.fenced(f"Timeline of {lines.plain(entity_words(entity))}, in the order it began", shown)
+        text = base.fenced(f"Timeline of {base.plain(entity_words(entity))}, in the order it began", shown)
         return Answer(text, {"entity": entity.id, "relations": [each.id for each in found.relations]})
 
 
@@ -85,7 +87,7 @@ class AddRelation(MemoryTool):
     args_schema: type[BaseModel] = AddRelationArguments
 
     def _answer(self, call: Call, given: AddRelationArguments) -> Answer:
-        over = negating.negated(given.predicate)
+        over = predicates.negated(given.predicate)
         if over is not None:
             return self._over(call, given, over)
         landed = call.space.graph.add_relation(
@@ -96,7 +98,7 @@ class AddRelation(MemoryTool):
             unit=given.unit,
             valid_from=given.valid_from,
             valid_to=given.valid_to,
-            evidence=evidence.of_call(call),
+            evidence=base.of_call(call),
             origin="assistant",
         )
         return _told_landed(landed, call.space.memory.clock())
@@ -136,15 +138,15 @@ def _ended(call: Call, which: str, at: str | None) -> Answer:
         way_out = "The user has said so: ask them. What holds instead since a date can be noted with add_relation."
         raise AuthorityTooLow(error.message, way_out=way_out) from error
     shown = [_line(relation, call.space.memory.clock())]
-    return Answer(lines.fenced("Ended", shown), {"id": relation.id})
+    return Answer(base.fenced("Ended", shown), {"id": relation.id})
 
 
 def _holding(call: Call, given: AddRelationArguments, over: Negated) -> Relation | None:
     """What is known to hold now and is said to be over; None where nothing is."""
     graph = call.space.graph
     try:
-        subject = meant(graph, given.subject)
-        target = None if given.object is None else meant(graph, given.object)
+        subject = require_entity(graph.resolve, given.subject)
+        target = None if given.object is None else require_entity(graph.resolve, given.object)
     except UnknownEntity:
         return None
     value = None if given.value is None else values.read(given.value, given.unit)
@@ -172,12 +174,12 @@ def _named(call: Call, given: GraphSearchArguments) -> list[Entity]:
     """The entities that a search is about: the one given, or those that the query names."""
     if given.entity is not None:
         try:
-            return [meant(call.space.graph, given.entity)]
+            return [require_entity(call.space.graph.resolve, given.entity)]
         except UnknownEntity:
             return _like(call, given.entity)
     if given.query is None:
         return []
-    with asking.answering(call.space) as answer:
+    with answering(call.space.context) as answer:
         matches = resolving.named_in(answer.view, given.query)
     return _best(matches) or _like(call, given.query)
 
@@ -193,8 +195,8 @@ def _best(matches: Sequence[Match]) -> list[Entity]:
 
 
 def _told_part(call: Call, found: Sequence[Entity], part: Subgraph, given: GraphSearchArguments) -> Answer:
-    about = "; ".join(lines.plain(entity_words(entity)) for entity in found)
-    when = f"at {lines.plain(given.as_of)}" if given.as_of else "now"
+    about = "; ".join(base.plain(entity_words(entity)) for entity in found)
+    when = f"at {base.plain(given.as_of)}" if given.as_of else "now"
     fitting = _fitting(part, given.query or "")
     artifact = {"entities": [entity.id for entity in found], "relations": [each.id for each in fitting[:_MOST]]}
     if not fitting:
@@ -204,7 +206,7 @@ def _told_part(call: Call, found: Sequence[Entity], part: Subgraph, given: Graph
     if len(fitting) > _MOST:
         cut.insert(0, f"{_MOST} of {len(fitting)} relations found")
     shown = [*(_line(each, call.space.memory.clock()) for each in fitting[:_MOST]), *_cut(cut)]
-    return Answer(lines.fenced(f"What holds {when} around {about}", shown), artifact)
+    return Answer(base.fenced(f"What holds {when} around {about}", shown), artifact)
 
 
 def _fitting(part: Subgraph, query: str) -> list[Relation]:
@@ -223,9 +225,9 @@ def _fitting(part: Subgraph, query: str) -> list[Relation]:
 
 def _told_landed(landed: RelationLanded, now: datetime) -> Answer:
     shown = [_line(landed.relation, now)]
-    text = lines.fenced(_OUTCOMES[landed.outcome], shown)
+    text = base.fenced(_OUTCOMES[landed.outcome], shown)
     if landed.changed:
-        text += "\n" + lines.fenced("So these became", [_line(each, now) for each in landed.changed])
+        text += "\n" + base.fenced("So these became", [_line(each, now) for each in landed.changed])
     changed = [each.id for each in landed.changed]
     return Answer(text, {"id": landed.relation.id, "outcome": landed.outcome, "changed": changed})
 
@@ -237,9 +239,9 @@ def _line(relation: Relation, now: datetime) -> str:
     rests = ", ".join(each.pointer for each in relation.evidence[:_EVIDENCE] if each.pointer)
     only = "; only spoken of together" if relation.kind == "mentioned" else ""
     told = f"{relation_words(relation)}, {when}{over}{only}"
-    return lines.item(" ".join(told.split()), f"[{relation.id}] ", f" ({rests})" if rests else "")
+    return base.item(" ".join(told.split()), f"[{relation.id}] ", f" ({rests})" if rests else "")
 
 
 def _cut(cut: Sequence[str]) -> Iterator[str]:
     if cut:
-        yield lines.item(left_out(cut))
+        yield base.item(left_out(cut))

@@ -1,122 +1,256 @@
-"""The embedding pass: every chunk of every new drawer gets its vector; safe to run twice, and in two processes."""
+"""Embedding: computes the vectors of new drawers' chunks and of notes; safe to repeat, and in two processes."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from langmem_tiers.background.text_vectors import TextVectors
 from langmem_tiers.clock import Clock, to_millis
-from langmem_tiers.embeddings.base import Embedder
-from langmem_tiers.storage import change_log, embedding_cache
-from langmem_tiers.storage.change_log import Change
+from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
+from langmem_tiers.models.embedder import Embedder
+from langmem_tiers.models.guarded_embedder import GuardedEmbedder, NoEmbedder
+from langmem_tiers.models.text_vectors import TextVectors
+from langmem_tiers.storage import change_log, embedding_cache, notes
+from langmem_tiers.storage.change_log import Change, Kind
 from langmem_tiers.storage.database import Database
-from langmem_tiers.storage.embedding_cache import ChunkText
 from langmem_tiers.telemetry.logs import say
-from langmem_tiers.writing.pieces import embedded_text
+from langmem_tiers.writing.turns import embedded_text
 
 log = logging.getLogger(__name__)
 
-_CURSOR = "embed:"
+# Batches that a caller waits for; the rest is left to the background.
+_AT_ONCE = 2
+
+Ranges = Sequence[tuple[int, int]]
 
 
-def cursor_name(model: str) -> str:
-    """Each model has a cursor of its own: a new one is embedded beside the old."""
-    return f"{_CURSOR}{model}"
+class EmbedderAway(Exception):
+    """The embedder is unavailable; pending texts are retried later."""
+
+
+class Text(NamedTuple):
+    """A text without a vector, and the record it belongs to, as numbered in the log."""
+
+    text_hash: bytes
+    text: str
+    owner: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A source of texts: which log entries announce new texts, and which say that they have vectors.
+
+    Attributes:
+        cursor: What the cursors of this source begin with: each model has its own, so that a new one is embedded beside
+            the old.
+        added: The kind of change that tells of new texts.
+        embedded: The kind of change that tells that they have their vectors.
+        refused: Logs that the embedder refuses a text, with the reason.
+        missing: The texts of these ranges that have no vector of a model.
+        held: Those of some texts, by hash, that are still there.
+    """
+
+    cursor: str
+    added: Kind
+    embedded: Kind
+    refused: Callable[[Text, str], None]
+    missing: Callable[[Connection, str, str, Ranges], list[Text]]
+    held: Callable[[Connection, str, Collection[bytes]], Collection[bytes]]
+
+    def cursor_name(self, model: str) -> str:
+        """The name of a model's cursor."""
+        return f"{self.cursor}{model}"
+
+    def behind(self, connection: Connection, space: str, model: str, *, most: int = 10_000) -> list[Change]:
+        """Changes that have not been processed yet."""
+        after = change_log.cursor(connection, space, self.cursor_name(model))
+        return change_log.read(connection, space, after=after, kinds={self.added}, most=most)
+
+
+def _missing_chunks(connection: Connection, space: str, model: str, ranges: Ranges) -> list[Text]:
+    return [
+        Text(chunk.text_hash, embedded_text(chunk.speaker, chunk.text), {"drawer": chunk.drawer})
+        for first, last in ranges
+        for chunk in embedding_cache.missing(connection, space, model, first, last)
+    ]
+
+
+def _missing_notes(connection: Connection, space: str, model: str, ranges: Ranges) -> list[Text]:
+    found = notes.without_vector(connection, space, model, ranges)
+    return [Text(note.text_hash, note.text, {"kind": note.kind, "ref": note.ref}) for note in found]
+
+
+def _all(_connection: Connection, _space: str, hashes: Collection[bytes]) -> Collection[bytes]:
+    """Drawers are never deleted while they wait."""
+    return hashes
+
+
+def _drawer_refused(text: Text, reason: str) -> None:
+    say(log, logging.WARNING, "drawer_not_embedded", drawer=text.owner["drawer"], reason=reason)
+
+
+def _note_refused(text: Text, reason: str) -> None:
+    say(log, logging.WARNING, "note_not_embedded", kind=text.owner["kind"], ref=text.owner["ref"], reason=reason)
+
+
+DRAWERS = Source(
+    cursor="embed:",
+    added="drawers.added",
+    embedded="drawers.embedded",
+    refused=_drawer_refused,
+    missing=_missing_chunks,
+    held=_all,
+)
+NOTES = Source(
+    cursor="notes:",
+    added="notes.changed",
+    embedded="notes.embedded",
+    refused=_note_refused,
+    missing=_missing_notes,
+    held=notes.held,
+)
+SOURCES: Mapping[str, Source] = MappingProxyType({"drawers": DRAWERS, "notes": NOTES})
 
 
 @dataclass(frozen=True)
-class EmbeddingPass:
-    """Embeds the drawers of one space, about `batch` chunks between two commits."""
+class Embedding:
+    """Embeds the texts of one source in one space, about `batch` per transaction."""
 
     database: Database
     embedder: Embedder
     clock: Clock
     batch: int
+    source: Source = DRAWERS
 
     def idle(self) -> bool:
-        """Is there nothing to embed?"""
-        return pending(self.database, self.embedder.name) == 0
+        """Whether there is nothing to embed."""
+        with self.database.reading() as connection:
+            return not self.source.behind(connection, self.database.space, self.embedder.name, most=1)
 
     def step(self, stop: Callable[[], bool]) -> bool:
-        """Embed the next drawers of the log; False when all are done. After each batch `stop` is asked.
+        """Embed the texts of the next changes in the log; False when all is done. `stop` is checked after each batch.
 
         Raises:
-            EmbeddingUnavailable: the model can not be reached; the cursor stays where it is.
+            EmbeddingUnavailable: the model cannot be reached; the cursor stays where it is.
             InvalidVector: no text gets a usable vector; the cursor stays where it is.
         """
-        name = cursor_name(self.embedder.name)
+        space, model = self.database.space, self.embedder.name
         with self.database.reading() as connection:
-            old = change_log.cursor(connection, self.database.space, name)
-            added = change_log.read(connection, self.database.space, after=old, kinds={"drawers.added"})
-            news = change_log.first_drawers(added, self.batch)
+            old = change_log.cursor(connection, space, self.source.cursor_name(model))
+            news = change_log.first_drawers(self.source.behind(connection, space, model), self.batch)
+            missing = self.source.missing(connection, space, model, _ranges(news)) if news else []
         if not news:
             return False
-        for batch in self._batches(news):
-            self._embed(batch)
+        waiting = list({text.text_hash: text for text in missing}.values())
+        for start in range(0, len(waiting), self.batch):
+            self._embed(waiting[start : start + self.batch])
             if stop():
-                return True  # what is embedded is kept; the cursor waits for the rest
-        self._finish(name, old, news)
+                return True  # finished batches are kept; the cursor waits for the rest
+        self._finish(old, news)
         return True
 
-    def _batches(self, news: Sequence[Change]) -> Iterator[list[ChunkText]]:
-        with self.database.reading() as connection:
-            waiting = [
-                chunk
-                for first, last in _ranges(news)
-                for chunk in embedding_cache.missing(connection, self.database.space, self.embedder.name, first, last)
-            ]
-        distinct = list({chunk.text_hash: chunk for chunk in waiting}.values())
-        for start in range(0, len(distinct), self.batch):
-            yield distinct[start : start + self.batch]
+    def _embed(self, batch: Sequence[Text]) -> None:
+        vectors = TextVectors(self.database, self.embedder, self._held)
+        faults = vectors.embed({text.text_hash: text.text for text in batch})
+        for text in batch:
+            if text.text_hash in faults:
+                self.source.refused(text, faults[text.text_hash])
 
-    def _embed(self, batch: Sequence[ChunkText]) -> None:
-        vectors = TextVectors(self.database, self.embedder, wanted=_all)
-        faults = vectors.embed({chunk.text_hash: _text(chunk) for chunk in batch})
-        for chunk in batch:
-            if chunk.text_hash in faults:
-                reason = faults[chunk.text_hash].message
-                say(log, logging.WARNING, "drawer_not_embedded", drawer=chunk.drawer, reason=reason)
+    def _held(self, connection: Connection, hashes: Collection[bytes]) -> Collection[bytes]:
+        return self.source.held(connection, self.database.space, hashes)
 
-    def _finish(self, name: str, old: int, news: Sequence[Change]) -> None:
+    def _finish(self, old: int, news: Sequence[Change]) -> None:
+        space, model = self.database.space, self.embedder.name
         with self.database.writing() as connection:
-            space = self.database.space
-            if not change_log.move_cursor(connection, space, name, old=old, new=news[-1].position):
-                return  # another process was faster; its log entries say the same
+            cursor = self.source.cursor_name(model)
+            if not change_log.move_cursor(connection, space, cursor, old=old, new=news[-1].position):
+                return  # another process was faster, and has logged the same
             at = to_millis(self.clock())
             for first, last in _ranges(news):
-                change_log.append(
-                    connection, space, "drawers.embedded", first, until=last, detail=self.embedder.name, at=at
-                )
+                change_log.append(connection, space, self.source.embedded, first, until=last, detail=model, at=at)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbedJob:
+    """Computes the vectors of a space, following the log."""
+
+    database: Database
+    embedder: GuardedEmbedder
+    clock: Clock
+    batch: int
+    name: str = "embed"
+
+    def due(self, connection: Connection) -> None:
+        """Never due by the clock."""
+
+    def step(self, stop: Callable[[], bool]) -> bool:
+        """Embed all pending texts; False if there were none.
+
+        Raises:
+            EmbedderAway: the embedder is unavailable.
+        """
+        every = [
+            Embedding(self.database, self.embedder.inner, self.clock, self.batch, each) for each in SOURCES.values()
+        ]
+        waiting = [each for each in every if not each.idle()]
+        if waiting and self.embedder.resting:
+            raise EmbedderAway
+        try:
+            if waiting:
+                self.embedder.inner.prepare()
+            for each in waiting:
+                while each.step(stop):
+                    self.embedder.works()
+                    if stop():
+                        return True
+        except (EmbeddingUnavailable, InvalidVector) as error:
+            self.embedder.failed(error)
+            raise EmbedderAway from error
+        return bool(waiting)
+
+
+def embed_notes_now(database: Database, embedder: GuardedEmbedder | NoEmbedder, clock: Clock, batch: int) -> None:
+    """Embed pending notes for a caller about to search them; without an available embedder they stay pending.
+
+    Raises:
+        StorageError: the rest is embedded later.
+    """
+    if isinstance(embedder, NoEmbedder) or embedder.resting or not embedder.inner.available():
+        return
+    embedding = Embedding(database, embedder.prompt, clock, batch, NOTES)
+    try:
+        for _ in range(_AT_ONCE):
+            if not embedding.step(lambda: True):
+                break
+            embedder.works()
+    except (EmbeddingUnavailable, InvalidVector) as error:
+        embedder.failed(error)
 
 
 def embedded_by(database: Database) -> list[str]:
-    """The models that drawers of a space have vectors of."""
+    """The models for which drawers of a space have vectors."""
     with database.reading() as connection:
-        return [name.removeprefix(_CURSOR) for name in change_log.cursors_named(connection, database.space, _CURSOR)]
+        names = change_log.cursors_named(connection, database.space, DRAWERS.cursor)
+        return [name.removeprefix(DRAWERS.cursor) for name in names]
 
 
-def pending(database: Database, model: str) -> int:
-    """How many drawers wait for their vectors of a model."""
+def pending_drawers(database: Database, model: str) -> int:
+    """How many drawers are waiting for their vectors of a model."""
     with database.reading() as connection:
-        return change_log.drawers_behind(connection, database.space, cursor_name(model))
+        return change_log.drawers_behind(connection, database.space, DRAWERS.cursor_name(model))
 
 
-def _ranges(news: Sequence[Change]) -> list[tuple[int, int]]:
-    """The drawers that changes cover, as runs without gaps."""
-    starts = [news[0].subject] + [right.subject for left, right in pairwise(news) if right.subject != left.until + 1]
-    stops = [left.until for left, right in pairwise(news) if right.subject != left.until + 1] + [news[-1].until]
-    return list(zip(starts, stops, strict=True))
+def pending_notes(database: Database, model: str) -> int:
+    """How many texts of notes are waiting for their vectors of a model."""
+    with database.reading() as connection:
+        news = NOTES.behind(connection, database.space, model, most=1_000_000)
+        return len(notes.without_vector(connection, database.space, model, _ranges(news)))
 
 
-def _all(_connection: Connection, hashes: Collection[bytes]) -> Collection[bytes]:
-    """Drawers are never deleted while they wait."""
-    return hashes
-
-
-def _text(chunk: ChunkText) -> str:
-    return embedded_text(chunk.speaker, chunk.text)
+def _ranges(news: Iterable[Change]) -> list[tuple[int, int]]:
+    return notes.ranges((change.subject, change.until) for change in news)

@@ -1,33 +1,33 @@
-"""The filing pass: closets for new drawers, and wings for names that keep coming up. No model is asked.
+"""Filing: puts new drawers into closets, and gives recurring names wings. Uses no model.
 
-What goes where is worked out on a snapshot; the transaction that writes it down is short, since turns wait for it.
+Everything is planned on a snapshot; the transaction that writes the plan is short, since turns wait for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
 from langmem_tiers.clock import Clock, to_millis
-from langmem_tiers.palace.topics import RECENT, ClosetDecision, decide_closets
+from langmem_tiers.palace.closets import RECENT, ClosetDecision, OpenCloset, TopicTurn, decide_closets
 from langmem_tiers.palace.wings import KnownWing, RecurringName, decide_wing, recurring_names
-from langmem_tiers.palace.words import searchable
 from langmem_tiers.storage import change_log, closets, keyword, rooms
 from langmem_tiers.storage.change_log import Change
+from langmem_tiers.storage.closets import ClosetTurn, LastCloset
 from langmem_tiers.storage.database import Database
 
 CURSOR = "file"
-# Drawers filed between two commits.
+# Drawers filed per transaction.
 _BATCH = 256
-# A name is looked for in so many rooms; more would make the pass grow with the memory.
+# How many rooms are searched for a name; without a limit the pass would grow with the memory.
 _ROOMS_LOOKED_AT = 50
 
 
 @dataclass(frozen=True, kw_only=True)
 class _RoomPlan:
-    """Decisions for the new drawers of a room; `closet` is the one that is open there."""
+    """The plan for new drawers of a room; `closet` is the one open there."""
 
     room: int
     closet: int | None
@@ -36,7 +36,7 @@ class _RoomPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class _WingPlan:
-    """Names that have earned a wing, and the slug of the wing that each room moves to."""
+    """Names that get a wing, and the slug of the wing that each room moves to."""
 
     names: Sequence[RecurringName]
     moves: Sequence[tuple[int, str]]
@@ -46,14 +46,18 @@ _NO_WINGS = _WingPlan(names=(), moves=())
 
 
 @dataclass(frozen=True)
-class FilingPass:
-    """Files the drawers of one space."""
+class FileJob:
+    """Files the drawers of one space, following the log."""
 
     database: Database
     clock: Clock
+    name: str = "file"
 
-    def step(self) -> bool:
-        """File the next drawers of the log; False when all are filed."""
+    def due(self, connection: Connection) -> None:
+        """Never due by the clock."""
+
+    def step(self, stop: Callable[[], bool]) -> bool:
+        """File the next drawers in the log; False when all are filed."""
         with self.database.reading() as connection:
             space = self.database.space
             old = change_log.cursor(connection, space, CURSOR)
@@ -84,19 +88,28 @@ class FilingPass:
 
 
 def pending(database: Database) -> int:
-    """How many drawers wait to be filed."""
+    """How many drawers are waiting to be filed."""
     with database.reading() as connection:
         return change_log.drawers_behind(connection, database.space, CURSOR)
 
 
 def _plan_room(connection: Connection, space: str, room: int) -> _RoomPlan:
     last = closets.last_of(connection, space, room, recent=RECENT)
-    decisions = decide_closets(closets.unfiled(connection, space, room), last)
+    turns = [_topic_turn(turn) for turn in closets.unfiled(connection, space, room)]
+    decisions = decide_closets(turns, _open_closet(last) if last else None)
     return _RoomPlan(room=room, closet=last.number if last else None, decisions=decisions)
 
 
+def _open_closet(last: LastCloset) -> OpenCloset:
+    return OpenCloset(number=last.number, name=last.name, recent=tuple(map(_topic_turn, last.recent)), size=last.size)
+
+
+def _topic_turn(turn: ClosetTurn) -> TopicTurn:
+    return TopicTurn(number=turn.number, role=turn.role, text=turn.text)
+
+
 def _plan_wings(connection: Connection, space: str) -> _WingPlan:
-    """Looked at when a room is opened: the rooms before it are whole by then."""
+    """Plan new wings when a room is opened: the rooms before it are complete by then."""
     wings = rooms.every_wing(connection, space)
     general = {wing.number for wing in wings if wing.kind == "general"}
     looked_at = [room for room in rooms.every(connection, space) if room.wing in general][-_ROOMS_LOOKED_AT:]
@@ -120,7 +133,7 @@ def _file(connection: Connection, space: str, plan: _RoomPlan) -> None:
 
 
 def _runs(decisions: Sequence[ClosetDecision]) -> list[list[ClosetDecision]]:
-    """Decisions that belong to one closet, together."""
+    """Group consecutive decisions for the same closet."""
     runs: list[list[ClosetDecision]] = []
     for decision in decisions:
         if decision.opens or not runs:
@@ -130,7 +143,7 @@ def _runs(decisions: Sequence[ClosetDecision]) -> list[list[ClosetDecision]]:
 
 
 def _raise(connection: Connection, space: str, wings: _WingPlan, now: int) -> set[int]:
-    """Make the new wings and move rooms there; the rooms that moved."""
+    """Create the new wings and move rooms there; returns the moved rooms."""
     if not wings.names and not wings.moves:
         return set()
     for name in wings.names:
@@ -144,5 +157,5 @@ def _raise(connection: Connection, space: str, wings: _WingPlan, now: int) -> se
 
 
 def _categorise(connection: Connection, found: Sequence[tuple[int, str]]) -> None:
-    """Let the keyword index know the words of the place that drawers are filed in."""
-    keyword.categorise(connection, [(drawer, searchable(category)) for drawer, category in found])
+    """Update the keyword index with the names of the place where drawers are filed."""
+    keyword.drawers.categorise(connection, found)

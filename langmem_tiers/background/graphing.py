@@ -1,4 +1,4 @@
-"""The graph pass: what mining and episodes found becomes entities and relations; entities found twice become one."""
+"""The graph jobs: ingest what mining and episodes found into the graph, and merge duplicate entities."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from langmem_tiers.clock import Clock, from_millis, to_millis
-from langmem_tiers.knowledge.types import Activity
-from langmem_tiers.knowledge_graph import merging, taking, withdrawing
-from langmem_tiers.knowledge_graph.claiming import Taken
-from langmem_tiers.knowledge_graph.episodes import found_in
-from langmem_tiers.knowledge_graph.ledger import Ledger
-from langmem_tiers.knowledge_graph.taking import Message
-from langmem_tiers.llm.asker import ModelAsker
-from langmem_tiers.settings import Settings
-from langmem_tiers.storage import activities, change_log, drawers, mined
+from langmem_tiers.clock import to_millis
+from langmem_tiers.context import SpaceContext
+from langmem_tiers.knowledge_graph import deduplication
+from langmem_tiers.knowledge_graph.apply_claim import Ingested
+from langmem_tiers.knowledge_graph.deletion import withdraw_superseded
+from langmem_tiers.knowledge_graph.ingest import Message, ingest, messages_of_episodes
+from langmem_tiers.knowledge_graph.transaction import GraphTransaction
+from langmem_tiers.listeners import notify
+from langmem_tiers.records import Activity
+from langmem_tiers.storage import activities, change_log, drawers, progress
 from langmem_tiers.storage.change_log import Change
-from langmem_tiers.storage.mined import ProposalRow
-from langmem_tiers.storage.store import SpaceStore
-from langmem_tiers.writing.listeners import Listener, tell
+from langmem_tiers.storage.progress import ProposalRow
+from langmem_tiers.store import SpaceStore
 
 CURSOR = "graph"
 ACTIVITY = "graph_updated"
@@ -30,26 +29,27 @@ ACTIVITY = "graph_updated"
 _KINDS: frozenset[change_log.Kind] = frozenset(
     {"proposals.added", "drawers.added", "drawer.superseded", "episode.added"}
 )
-# Records that changes of one transaction cover, about.
+# Approximate number of records per transaction.
 _AT_ONCE = 200
-_MOST_REFUSED = 50  # told of one transaction
+_MOST_REFUSED = 50  # reported per transaction
 
 
-@dataclass(frozen=True, kw_only=True)
-class GraphPass:
-    """Takes up what was found in one space, a bounded number of messages between two commits."""
+@dataclass(frozen=True)
+class GraphJob:
+    """Ingests findings of one space, a bounded number of messages per transaction, following the log."""
 
+    context: SpaceContext
     store: SpaceStore
-    settings: Settings
-    clock: Clock
-    asker: ModelAsker | None = None
-    listeners: Sequence[Listener] = ()
+    name: str = "graph"
+
+    def due(self, connection: Connection) -> None:
+        """Never due by the clock."""
 
     def step(self, stop: Callable[[], bool]) -> bool:
-        """Take up what is new, and let entities found twice be one; False when nothing was. `stop` is asked between.
+        """Ingest what is new and merge duplicates; False if there was nothing. `stop` is checked in between.
 
         Raises:
-            StorageError: what is not taken up yet is taken up later.
+            StorageError: the rest is ingested later.
         """
         worked = False
         for step in (self._take, self._merge):
@@ -58,11 +58,8 @@ class GraphPass:
                 if stop():
                     return True
         if worked:
-            self.store.graph.checkpoint(self.settings.graph.checkpoint_changes)
+            self.store.graph.checkpoint(self.context.settings.graph.checkpoint_changes)
         return worked
-
-    def next_due(self, connection: Connection) -> None:
-        """Nothing is due by the clock: it follows the log."""
 
     def _take(self) -> bool:
         with self.store.reading() as connection:
@@ -74,52 +71,54 @@ class GraphPass:
         gone = {change.subject for change in news if change.kind == "drawer.superseded"}
         with self.store.writing(durable=bool(messages or gone)) as connection:
             if not change_log.move_cursor(connection, self.store.key, CURSOR, old=old, new=news[-1].position):
-                return True  # somebody else was faster
+                return True  # another process was faster
             activity = self._taken(connection, messages, gone)
         if activity is not None:
-            tell(self.listeners, activity)
+            notify(self.context.listeners, activity)
         return True
 
     def _taken(self, connection: Connection, messages: Sequence[Message], gone: Collection[int]) -> Activity | None:
-        now = to_millis(self.clock())
+        now = to_millis(self.context.clock())
         withdrawn: list[str] = []
         again: list[Message] = []
         if gone:
-            withdrawn, left = withdrawing.withdraw(Ledger(connection, self.store.key, now, self.settings), gone)
-            again = self._said_in(connection, mined.proposed_of(connection, self.store.key, left))
-        taken = taking.take(connection, self.store.key, [*again, *messages], now=now, settings=self.settings)
+            with GraphTransaction(connection, self.store.key, now, self.context.settings) as graph:
+                withdrawn, left = withdraw_superseded(graph, gone)
+            again = self._said_in(connection, progress.proposed_of(connection, self.store.key, left))
+        taken = ingest(connection, self.store.key, [*again, *messages], now=now, settings=self.context.settings)
         taken.withdrawn += withdrawn
         return self._noted(connection, _body(taken)) if taken.anything else None
 
     def _merge(self) -> bool:
-        activity = merging.step(self.store, self.settings, self.clock, self.asker, self._noted)
+        context = self.context
+        asker = context.asker(self.store)
+        activity = deduplication.step(self.store, context.settings, context.clock, asker, self._noted)
         if activity is None:
             return False
         if isinstance(activity, Activity):
-            tell(self.listeners, activity)
+            notify(self.context.listeners, activity)
         return True
 
     def _noted(self, connection: Connection, body: Mapping[str, Any]) -> Activity:
-        at = to_millis(self.clock())
-        number = activities.append(connection, self.store.key, ACTIVITY, body, at=at)
-        return Activity(number=number, at=from_millis(at), kind=ACTIVITY, session=None, body=body)
+        return activities.append(connection, self.store.key, ACTIVITY, body, at=to_millis(self.context.clock()))
 
     def _messages(self, connection: Connection, news: Sequence[Change]) -> list[Message]:
-        """What is to be taken up: new proposals, those of messages that stand again, and what episodes tell."""
+        """What to ingest: new proposals, those of reinstated messages, and those in episodes."""
         rows: dict[int, ProposalRow] = {}
         for change in news:
             if change.kind == "proposals.added":
-                found = mined.proposed(connection, self.store.key, change.subject, change.until)
+                found = progress.proposed(connection, self.store.key, change.subject, change.until)
             elif change.kind == "drawers.added":
-                found = mined.proposed_of(connection, self.store.key, range(change.subject, change.until + 1))
+                found = progress.proposed_of(connection, self.store.key, range(change.subject, change.until + 1))
             else:
                 continue
             rows |= {row.number: row for row in found}
-        told = [change.subject for change in news if change.kind == "episode.added"]
-        return [*self._said_in(connection, [*rows.values()]), *found_in(connection, self.store.key, told, self.clock())]
+        episodes = [change.subject for change in news if change.kind == "episode.added"]
+        told = messages_of_episodes(connection, self.store.key, episodes, self.context.clock())
+        return [*self._said_in(connection, [*rows.values()]), *told]
 
     def _said_in(self, connection: Connection, rows: Sequence[ProposalRow]) -> list[Message]:
-        """Proposals by the message that they were found in; those of messages that stand."""
+        """Proposals grouped by message, for messages that are still current."""
         by_drawer: defaultdict[int, list[ProposalRow]] = defaultdict(list)
         for row in rows:
             by_drawer[row.drawer].append(row)
@@ -132,7 +131,7 @@ class GraphPass:
 
 
 def _first(news: Sequence[Change]) -> list[Change]:
-    """As many of these changes as cover a bounded number of proposals, at least one."""
+    """The first changes that cover a bounded number of proposals, at least one."""
     taken: list[Change] = []
     left = _AT_ONCE
     for change in news:
@@ -143,8 +142,8 @@ def _first(news: Sequence[Change]) -> list[Change]:
     return taken
 
 
-def _body(taken: Taken) -> dict[str, Any]:
-    """What was done as an activity keeps it. Relations by id only: their words would outlive them here."""
+def _body(taken: Ingested) -> dict[str, Any]:
+    """The activity record of what was done. Relations by id only: their words would outlive them here."""
     return {
         "added": taken.added,
         "changed": [*dict.fromkeys(taken.changed)],

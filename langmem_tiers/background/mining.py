@@ -1,40 +1,53 @@
-"""The mining pass: what was said in conversations that paused or ended is looked at, window by window."""
+"""Derives memories from conversations that paused or ended, and from saved entries: mining, episodes, enriching."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
-from langmem_tiers.storage import mined
-from langmem_tiers.storage.mined import Again, Waiting
-from langmem_tiers.writing.mining import edits
-from langmem_tiers.writing.mining.miner import Miner
+from langmem_tiers.context import SpaceContext
+from langmem_tiers.knowledge.episode_writer import EpisodeWriter
+from langmem_tiers.storage import episodes, progress
+from langmem_tiers.storage.episodes import Ended
+from langmem_tiers.storage.progress import Again, Waiting
+from langmem_tiers.store import SpaceStore
+from langmem_tiers.writing import edits
+from langmem_tiers.writing.enriching import Enricher
+from langmem_tiers.writing.mining import Miner
 
 _MINUTE = 60_000
-# Until a model that could not be reached is asked about the same turns again.
+# How long to wait before asking an unreachable model about the same turns again.
 _AGAIN = 5 * _MINUTE
 
 
 @dataclass(frozen=True)
-class MiningPass:
-    """Mines one space: each turn once, in short steps that may be stopped and killed anywhere.
+class MineJob:
+    """Mines conversations window by window: each turn once, in short steps that can be killed at any point.
 
-    What was mined of a message that was edited holds no longer, whether mining is enabled or not.
+    Facts mined from a message that was edited are retired, whether mining is enabled or not.
     """
 
-    miner: Miner
+    context: SpaceContext
+    store: SpaceStore
+    name: str = "mine"
+
+    def due(self, connection: Connection) -> int | None:
+        """When there is something to mine, in UTC milliseconds, possibly in the past; None if never as things stand."""
+        rooms, again = self._waiting(connection)
+        moments = [*map(self._moment, rooms), *map(self._moment_again, again)]
+        return min(moments, default=None)
 
     def step(self, stop: Callable[[], bool]) -> bool:
-        """Mine what is due, window by window; False when nothing was. After each window `stop` is asked.
+        """Mine what is due, window by window; False if nothing was. `stop` is checked after each window.
 
         Raises:
-            StorageError: what is not mined yet is mined later.
+            StorageError: the rest is mined later.
         """
-        while edits.follow(self.miner.store, to_millis(self.miner.clock())):
+        while edits.follow(self.store, to_millis(self.context.clock())):
             if stop():
                 return True
         worked = False
@@ -45,16 +58,15 @@ class MiningPass:
                 break
         return worked
 
-    def next_due(self, connection: Connection) -> int | None:
-        """When there is something to mine, in UTC milliseconds, be it past; None if never as things are."""
-        rooms, again = self._waiting(connection)
-        moments = [*map(self._moment, rooms), *map(self._moment_again, again)]
-        return min(moments, default=None)
+    @cached_property
+    def miner(self) -> Miner:
+        """The miner for this space."""
+        return Miner.of(self.context, self.store)
 
     def _due(self) -> Iterator[Callable[[], object]]:
-        """What to do, one window each: those that nobody has looked at yet go first."""
-        now = to_millis(self.miner.clock())
-        with self.miner.store.reading() as connection:
+        """The pending work, one window each; windows never mined before come first."""
+        now = to_millis(self.context.clock())
+        with self.store.reading() as connection:
             rooms, again = self._waiting(connection)
         for room in rooms:
             if self._moment(room) <= now:
@@ -64,18 +76,91 @@ class MiningPass:
                 yield partial(self.miner.mine_again, once)
 
     def _waiting(self, connection: Connection) -> tuple[list[Waiting], list[Again]]:
-        key = self.miner.store.key
-        if not self.miner.settings.mining.enabled:
+        if not self.context.settings.mining.enabled:
             return [], []
-        return mined.waiting(connection, key), mined.again(connection, key) if self.miner.asker else []
+        again = progress.to_mine_again(connection, self.store.key) if self.miner.asker else []
+        return progress.unmined(connection, self.store.key), again
 
     def _moment(self, room: Waiting) -> int:
-        """When a conversation is to be mined: at its end, or when it has paused."""
-        settings = self.miner.settings
+        """When to mine a conversation: when it has ended or paused."""
+        settings = self.context.settings
         pause = min(settings.mining.pause_minutes, settings.sessions.idle_minutes)
         return room.touched_at + round(pause * _MINUTE) if room.ended_at is None else room.ended_at
 
     def _moment_again(self, once: Again) -> int:
         resting = 0.0 if self.miner.asker is None else self.miner.asker.resting()
-        rested = to_millis(self.miner.clock()) + round(resting * 1000) if resting else 0
+        rested = to_millis(self.context.clock()) + round(resting * 1000) if resting else 0
         return max(once.at + _AGAIN, rested)
+
+
+@dataclass(frozen=True)
+class ArchiveJob:
+    """Creates episodes from ended sessions, one per transaction."""
+
+    context: SpaceContext
+    store: SpaceStore
+    name: str = "archive"
+
+    def due(self, connection: Connection) -> int | None:
+        """When a session ends, in UTC milliseconds, possibly in the past; None if none does as things stand."""
+        return min(map(self._moment, self._waiting(connection)), default=None)
+
+    def step(self, stop: Callable[[], bool]) -> bool:
+        """Archive ended sessions; False if there were none. `stop` is checked after each session.
+
+        Raises:
+            StorageError: the rest is archived later.
+        """
+        now = to_millis(self.context.clock())
+        with self.store.reading() as connection:
+            ended = [room for room in self._waiting(connection) if self._moment(room) <= now]
+        archivist = EpisodeWriter(self.context, self.store)
+        for room in ended:
+            archivist.archive(room)
+            if stop():
+                break
+        return bool(ended)
+
+    def _waiting(self, connection: Connection) -> list[Ended]:
+        enabled = self.context.settings.mining.enabled
+        return episodes.unarchived(connection, self.store.key) if enabled else []
+
+    def _moment(self, room: Ended) -> int:
+        idle = round(self.context.settings.sessions.idle_minutes * _MINUTE)
+        return room.touched_at + idle if room.ended_at is None else room.ended_at
+
+
+@dataclass(frozen=True)
+class EnrichJob:
+    """Has the model tidy saved entries, one per transaction; does nothing without a model."""
+
+    context: SpaceContext
+    store: SpaceStore
+    name: str = "enrich"
+
+    def due(self, connection: Connection) -> int | None:
+        """When there is an entry to enrich, in UTC milliseconds, possibly in the past; None if never at present."""
+        enricher = self.enricher
+        task = None if enricher is None else enricher.next_task()
+        return None if task is None or enricher is None else enricher.due(task)
+
+    def step(self, stop: Callable[[], bool]) -> bool:
+        """Enrich saved entries; False if there was nothing to do. `stop` is checked after each entry.
+
+        Raises:
+            StorageError: the rest is enriched later.
+        """
+        worked = False
+        enricher = self.enricher
+        while enricher is not None and (task := enricher.next_task()) is not None:
+            if enricher.due(task) > to_millis(self.context.clock()) or not enricher.enrich(task):
+                break
+            worked = True
+            if stop():
+                break
+        return worked
+
+    @cached_property
+    def enricher(self) -> Enricher | None:
+        """The enricher for this space, None if there is no model."""
+        return Enricher.of(self.context, self.store)

@@ -1,6 +1,6 @@
-"""The background worker: one thread for a memory, doing the passes of the spaces that were written to.
+"""The background worker: one thread per memory that runs the jobs of spaces with new writes.
 
-Nothing is queued in memory that a crash could lose: what is to be done follows from each space's log and cursors.
+A crash loses nothing: pending work is derived from each space's log and cursors, not from a queue in memory.
 """
 
 from __future__ import annotations
@@ -8,25 +8,35 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from enum import Enum
 from time import monotonic
 
-from langmem_tiers.background.passes import Outcome
 from langmem_tiers.errors import DatabaseLocked, StorageError
-from langmem_tiers.telemetry import metrics
+from langmem_tiers.telemetry import otel
 from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
 
 _LONGEST_PAUSE = 300.0
-# Seconds between being woken and beginning.
+# Seconds between being woken and starting work.
 _GATHERING = 0.05
 
+
+class Outcome(Enum):
+    """What is left to do after running a space's jobs."""
+
+    DONE = "done"
+    WAITING = "waiting"
+    """Vectors are still missing, because the embedder is unavailable."""
+    STOPPED = "stopped"
+
+
 Work = Callable[[str, Callable[[], bool]], Outcome]
-"""Does the passes of a space by name; asks the second argument whether to stop."""
+"""Does the jobs of a space by name; asks the second argument whether to stop."""
 
 
 class Worker:
-    """Runs work for spaces that were woken, one after the other, in a daemon thread that starts when it is needed."""
+    """Runs the jobs of woken spaces, one space after the other, in a daemon thread that is started on demand."""
 
     def __init__(self, work: Work, *, retry_after: Callable[[], float]) -> None:
         self._work = work
@@ -39,18 +49,18 @@ class Worker:
         self._stopping = False
         self._thread: threading.Thread | None = None
         self._faults = 0
-        metrics.watch(self)
+        otel.watch(self)
 
     def depth(self) -> int:
-        """How many spaces wait for their work, or are being worked on."""
+        """How many spaces are waiting for their work, or being worked on."""
         with self._changed:
             return len({*self._woken, *self._waiting, *([self._busy] if self._busy else [])})
 
     def wake(self, space: str) -> None:
-        """There is work in a space."""
+        """A space has work to do."""
         with self._changed:
-            # Opened by the work at hand, which looks at everything anyway: with more spaces to do than may be open,
-            # each would be opened, and so woken, for ever.
+            # Woken by the work in progress, which covers everything anyway: with more spaces than may be open at once,
+            # each would be opened, and so woken, forever.
             opened_by_worker = space == self._busy and threading.current_thread() is self._thread
             if self._stopping or opened_by_worker:
                 return
@@ -61,13 +71,13 @@ class Worker:
             self._changed.notify_all()
 
     def wake_later(self, space: str, seconds: float) -> None:
-        """There will be work in a space after so many seconds; nobody waits for that."""
+        """A space will have work to do in this many seconds; `wait` does not wait for that."""
         with self._changed:
             self._later[space] = monotonic() + seconds
             self._changed.notify_all()
 
     def wait(self, spaces: set[str] | None, timeout: float | None) -> bool:
-        """Wait until nothing can be done for these spaces (None: any); True when nothing is left to do either."""
+        """Wait until no more can be done for these spaces (None: any); True if nothing is left to do."""
         deadline = None if timeout is None else monotonic() + timeout
         with self._changed:
             while self._active(spaces) and not self._stopping:
@@ -79,8 +89,8 @@ class Worker:
             return not waiting and not self._active(spaces)
 
     def stop(self, timeout: float) -> bool:
-        """Let the thread finish its current step and end; True when it did."""
-        metrics.unwatch(self)
+        """Let the thread finish its current step and end; True if it has ended."""
+        otel.unwatch(self)
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -109,19 +119,20 @@ class Worker:
         try:
             outcome = self._work(space, lambda: self._stopping)
         except DatabaseLocked as error:
-            # Whoever writes a lot at the time goes first; this is tried again.
+            # Heavy writers go first; this is retried.
             say(log, logging.WARNING, "background_work_waits", space=space, error=error, reason=error)
             self._faults += 1
             return Outcome.WAITING
-        except Exception as error:  # noqa: BLE001 - it is logged: `say` is this package's way to
-            # The thread must outlive one bad space; the space's cursors stand where they stood and it is tried again.
-            # What fails while the interpreter ends (libraries' thread pools are closed first) is no news: it is left
-            # for the next open.
+        except BaseException as error:  # noqa: BLE001 - it is logged: `say` is this package's way to
+            # The thread must survive one bad space, and a model or listener that exits; the cursors stay where
+            # they are, and the space is retried.
+            # Failures during interpreter shutdown (libraries' thread pools close first) are not reported: the space
+            # is left for the next start.
             level = logging.ERROR if threading.main_thread().is_alive() else logging.DEBUG
-            # A damaged file or a full disk is told in words; a traceback tells of it no more.
+            # For a damaged file or a full disk the message is enough; a traceback adds nothing.
             told = error if isinstance(error, StorageError) else None
             say(log, level, "background_work_failed", space=space, error=error, reason=told, trace=told is None)
-            metrics.failed("background", type(error).__name__)
+            otel.failed("background", type(error).__name__)
             self._faults += 1
             return Outcome.WAITING
         else:
@@ -129,17 +140,17 @@ class Worker:
             return outcome
 
     def _pause(self) -> float:
-        """Seconds until spaces that could not be finished are tried again: longer after each fault."""
+        """Seconds until unfinished spaces are retried: longer after each failure."""
         return max(self._retry_after(), min(5.0 * 2.0**self._faults, _LONGEST_PAUSE))
 
     def _gather(self) -> None:
-        """Let a moment pass: turns seldom come alone, and many at once cost less than one by one."""
+        """Wait briefly: turns seldom come alone, and a batch costs less than single ones."""
         until = monotonic() + _GATHERING
         while not self._stopping and (left := until - monotonic()) > 0:
             self._changed.wait(left)
 
     def _next(self) -> str | None:
-        """The next space to work on; waits for one, and for the time to try again where a model was away."""
+        """The next space to work on; waits for one, and for the retry time if a model was unavailable."""
         with self._changed:
             while not self._stopping:
                 if self._woken:
@@ -153,13 +164,13 @@ class Worker:
             return None
 
     def _idle(self) -> float | None:
-        """Seconds until there is something to do by itself, None if never."""
+        """Seconds until something is due by the clock, None if never."""
         pauses = [self._pause()] if self._waiting else []
         pauses += [max(0.0, moment - monotonic()) for moment in self._later.values()]
         return min(pauses, default=None)
 
     def _due(self, waited: float | None) -> set[str]:
-        """The spaces whose time has come."""
+        """The spaces that are due by the clock."""
         due = {space for space, moment in self._later.items() if moment <= monotonic()}
         for space in due:
             del self._later[space]

@@ -1,28 +1,184 @@
-"""Measuring one case: store its conversation in a memory of its own, then ask every question through real recall."""
+"""Storing a conversation through the track node and asking its questions through the real recall path."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from langmem_tiers.bench.log import Answer
-from langmem_tiers.bench.questions import Case, Question
-from langmem_tiers.bench.replay import through_track_node
-from langmem_tiers.bench.scoring import Session
-from langmem_tiers.bench.verbatim import verbatim
+import numpy as np
+from numpy.typing import NDArray
+
+from langmem_tiers.bench.datasets import Case, Question
+from langmem_tiers.bench.scoring import Answer, Session
 from langmem_tiers.errors import StorageError
 from langmem_tiers.settings import Settings
 from langmem_tiers.transfer import import_conversations
+from langmem_tiers.types import TrackReport
 
 if TYPE_CHECKING:
-    from langmem_tiers.embeddings.base import Embedder
+    from langchain_core.messages import AnyMessage
+
+    from langmem_tiers.memory import Memory
+    from langmem_tiers.models.embedder import Embedder
     from langmem_tiers.space import Space
+    from langmem_tiers.transfer.importing import Track
+
+
+def through_track_node(memory: Memory) -> Track:
+    """A function that hands the messages of a session to `track_node` and gives the node's report.
+
+    A message that the memory refuses is in the report; any other fault is raised.
+    """
+    from langmem_tiers.graphs.track import TrackNode
+
+    class Overheard(TrackNode):
+        """Keeps the report, refused messages and all; the node itself would raise the first of them."""
+
+        def _tell(self, report: TrackReport) -> None:
+            self.report = report
+
+    def track(messages: list[AnyMessage], *, space: str, session: str) -> TrackReport:
+        node = Overheard(memory, name="track", space=space, on_error="raise", messages_key="messages")
+        node.report = TrackReport(session=session)
+        node.invoke({"messages": messages}, {"configurable": {"thread_id": session}})
+        return node.report
+
+    return track
+
+
+def verbatim(settings: Settings) -> Settings:
+    """The same settings, without mining, episodes, graph, dreams and what is known.
+
+    They would come or not by how long a run takes.
+    """
+    quiet = {
+        name: getattr(settings, name).model_copy(update={"enabled": False}) for name in ("mining", "graph", "dream")
+    }
+    said = settings.recall.model_copy(update={"knowledge": 0})
+    return settings.model_copy(update={**quiet, "recall": said})
+
+
+Thing = TypeVar("Thing")
+Result = TypeVar("Result")
+
+
+def in_threads(work: Callable[[Thing], Result], things: Iterable[Thing], jobs: int) -> Iterator[Result]:
+    """`work` on each thing, on up to `jobs` at once; with one job, in this thread and in order."""
+    if jobs == 1:
+        return map(work, things)
+    return _pooled(ThreadPoolExecutor(jobs), work, things, jobs)
+
+
+def in_processes(work: Callable[[Thing], Result], things: Iterable[Thing], jobs: int) -> Iterator[Result]:
+    """The same in processes of their own; work, things and results must be picklable."""
+    if jobs == 1:
+        return map(work, things)
+    # Spawned, not forked: threads and the model's session do not survive a fork.
+    return _pooled(ProcessPoolExecutor(jobs, mp_context=get_context("spawn")), work, things, 2 * jobs)
+
+
+def _pooled(pool: Executor, work: Callable[[Thing], Result], things: Iterable[Thing], ahead: int) -> Iterator[Result]:
+    waiting = iter(things)
+    try:
+        running = {pool.submit(work, thing) for thing in islice(waiting, ahead)}
+        while running:
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            running |= {pool.submit(work, thing) for thing in islice(waiting, len(done))}
+            for future in done:
+                yield future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS vectors (
+    model  TEXT NOT NULL,
+    hash   BLOB NOT NULL,  -- SHA-256 of the text
+    vector BLOB NOT NULL,  -- float32, as it came from the model
+    PRIMARY KEY (model, hash)
+)
+"""
+_BUSY_SECONDS = 60
+_VARIABLES = 500  # of one statement
+
+
+class CachedEmbedder:
+    """`inner`, with the vectors of documents kept in the SQLite file `path`.
+
+    Queries always go to the model, so that their time is the real one. Several processes may share the file: at
+    worst, one text is embedded twice.
+    """
+
+    def __init__(self, inner: Embedder, path: Path) -> None:
+        self._inner = inner
+        self._path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._connected() as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute(_SCHEMA)
+
+    @property
+    def name(self) -> str:
+        """The name of the model below."""
+        return self._inner.name
+
+    def available(self) -> bool:
+        """Whether the model below can be used now."""
+        return self._inner.available()
+
+    def prepare(self) -> None:
+        """Load the model below."""
+        self._inner.prepare()
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """The vector of a query, from the model."""
+        return self._inner.embed_query(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of the texts: those known from the file, the others from the model."""
+        if not texts:
+            return self._inner.embed_documents(texts)
+        hashes = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
+        vectors = self._known(hashes)
+        missing = {digest: text for digest, text in zip(hashes, texts, strict=True) if digest not in vectors}
+        if missing:
+            made = dict(zip(missing, self._inner.embed_documents(list(missing.values())), strict=True))
+            self._keep(made)
+            vectors.update(made)
+        return np.stack([vectors[digest] for digest in hashes])
+
+    def _known(self, hashes: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
+        found: dict[bytes, NDArray[np.float32]] = {}
+        with self._connected() as connection:
+            for start in range(0, len(hashes), _VARIABLES):
+                some = hashes[start : start + _VARIABLES]
+                marks = ",".join("?" * len(some))
+                query = f"SELECT hash, vector FROM vectors WHERE model = ? AND hash IN ({marks})"
+                rows = connection.execute(query, (self.name, *some))
+                found.update((digest, np.frombuffer(vector, dtype=np.float32)) for digest, vector in rows)
+        return found
+
+    def _keep(self, vectors: Mapping[bytes, NDArray[np.float32]]) -> None:
+        rows = [(self.name, digest, vector.astype(np.float32).tobytes()) for digest, vector in vectors.items()]
+        with self._connected() as connection, connection:
+            connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        # A connection of its own for every call: embedders are called from any thread.
+        with closing(sqlite3.connect(self._path, timeout=_BUSY_SECONDS)) as connection:
+            yield connection
+
 
 _ALL_TOKENS = 1_000_000
 

@@ -9,19 +9,16 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from langmem_tiers.bench.asking import Plan, ask_case
-from langmem_tiers.bench.datasets import DATASETS, DatasetName, read_cases, read_grown_cases
-from langmem_tiers.bench.grow_asking import ask_grown
-from langmem_tiers.bench.grow_base import Base, Growth, base_for
-from langmem_tiers.bench.log import Answer, AnswerLog
-from langmem_tiers.bench.pools import in_processes
-from langmem_tiers.bench.questions import Case
+from langmem_tiers.bench.asking import Plan, ask_case, in_processes
+from langmem_tiers.bench.datasets import DATASETS, Case, DatasetName, read_cases, read_grown_cases
+from langmem_tiers.bench.grown import Base, Growth, ask_grown, base_for
+from langmem_tiers.bench.scoring import Answer, AnswerLog
 from langmem_tiers.settings import Settings
 from langmem_tiers.transfer.records import LineProblem
 from langmem_tiers.version import __version__
 
 if TYPE_CHECKING:
-    from langmem_tiers.embeddings.base import Embedder
+    from langmem_tiers.models.embedder import Embedder
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -195,7 +192,7 @@ def embedder_of(plan: Plan | Run) -> Embedder:
 
 @cache
 def _embedder(cache_file: Path) -> Embedder:
-    from langmem_tiers.bench.cache import CachedEmbedder
-    from langmem_tiers.embeddings.minilm import MiniLM
+    from langmem_tiers.bench.asking import CachedEmbedder
+    from langmem_tiers.models.minilm import MiniLM
 
     return CachedEmbedder(MiniLM(), cache_file)

@@ -1,19 +1,46 @@
-"""Scores of a ranking against the gold: pure functions, then tables of their means.
-
-A ranking is a list of sessions, best first; each counts at its first place. Gold is a set without grades.
-"""
+"""Answers of a retrieval, their log on disk, and recall, MRR and NDCG by question type."""
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil, log2
+from pathlib import Path
 from statistics import fmean
+from typing import Protocol
 
-from langmem_tiers.bench.bootstrap import Interval, interval
-from langmem_tiers.bench.questions import Gold
+import numpy as np
+
+from langmem_tiers.bench.datasets import Gold
+from langmem_tiers.errors import InvalidInput, UnreadableFile
+
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Interval:
+    """Where the mean lies in 95 % of the resamples."""
+
+    low: float
+    high: float
+
+
+def interval(values: Sequence[float], *, resamples: int = RESAMPLES, seed: int = 0) -> Interval:
+    """The 95 % interval of the mean of at least one value, by percentiles; the same for the same seed.
+
+    Example:
+        >>> interval([1.0, 1.0, 1.0])
+        Interval(low=1.0, high=1.0)
+    """
+    drawn = np.random.default_rng(seed).integers(0, len(values), size=(resamples, len(values)))
+    means = np.asarray(values, dtype=np.float64)[drawn].mean(axis=1)
+    low, high = np.percentile(means, [2.5, 97.5])
+    return Interval(low=float(low), high=float(high))
+
 
 # A session of a question's own conversation by its number, or one that was added to it by its name.
 Session = int | str
@@ -167,3 +194,149 @@ def _spreads(answers: Iterable[Answered]) -> dict[str, Spread]:
         for name, value in answer.timings.items():
             times[name].append(value)
     return {name: spread(values) for name, values in times.items()}
+
+
+_TIMINGS = ("recall_ms", "embed_ms")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What one question brought back, best first.
+
+    `sessions` of the question's own conversation are numbers; one that was added to it has a name. `drawers` are
+    numbers within the question's space, `turns` the message ids of the same drawers. `recall_ms` is the whole recall,
+    `embed_ms` the embedding of the question within it. `others` counts the sessions that were added, None where the
+    conversation was not to be grown.
+    """
+
+    question_id: str
+    question_type: str
+    sessions: tuple[Session, ...]
+    drawers: tuple[int, ...]
+    turns: tuple[str | None, ...]
+    recall_ms: float
+    embed_ms: float
+    verdict: str
+    abstention: bool = False
+    others: int | None = None
+
+    def as_line(self) -> str:
+        """The line of the log."""
+        fields: dict[str, object] = {
+            "question_id": self.question_id,
+            "question_type": self.question_type,
+            "sessions": self.sessions,
+            "drawers": self.drawers,
+            "recall_ms": round(self.recall_ms, 3),
+            "embed_ms": round(self.embed_ms, 3),
+            "turns": self.turns,
+            "verdict": self.verdict,
+        }
+        if self.abstention:
+            fields["abstention"] = True
+        if self.others is not None:
+            fields["others"] = self.others
+        return json.dumps(fields, ensure_ascii=False) + "\n"
+
+
+class Line(Protocol):
+    """What a log can take: one line about one question."""
+
+    def as_line(self) -> str:
+        """A JSON object with `question_id`, and the newline."""
+
+
+class AnswerLog:
+    """A log that an interrupted run is taken up from.
+
+    What an interruption left of a last line is cut off. Beside the log lies `<name>.run.json`, which says how it is
+    made: going on with other settings would mix two measurements in one file. `way_out` is what to do then.
+
+    Raises:
+        InvalidInput: the log was begun with other settings.
+        UnreadableFile: a line of it is no answer.
+    """
+
+    def __init__(
+        self, path: Path, run: Mapping[str, object], *, way_out: str = "Name another --out file, or delete this one."
+    ) -> None:
+        self._path = path
+        self._way_out = way_out
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            cut_partial_line(path)
+            self.answered = frozenset(str(line["question_id"]) for line in read_lines(path))
+        else:
+            self.answered = frozenset()
+        self._require_same(run)
+
+    def append(self, answer: Line) -> None:
+        """Write one line; it is on its way to the disk when this returns."""
+        with self._path.open("a", encoding="utf-8") as stream:
+            stream.write(answer.as_line())
+
+    def _require_same(self, run: Mapping[str, object]) -> None:
+        beside = self._path.with_name(f"{self._path.name}.run.json")
+        told = json.dumps(run, indent=2, sort_keys=True) + "\n"
+        if self.answered and beside.exists() and beside.read_text(encoding="utf-8") != told:
+            raise InvalidInput(
+                f"{self._path} was begun with another dataset or other settings ({beside.name} says which).",
+                way_out=self._way_out,
+            )
+        beside.write_text(told, encoding="utf-8")
+
+
+def read_lines(path: Path) -> Iterator[Mapping[str, object]]:
+    """The lines of a log as mappings that hold a question id.
+
+    Raises:
+        UnreadableFile: the log can not be opened, or a line is no answer.
+    """
+    try:
+        with path.open(encoding="utf-8") as stream:
+            for number, line in enumerate(stream, 1):
+                yield _parsed(path, number, line)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnreadableFile(f"{path} can not be read as a log of answers: {error}.") from error
+
+
+def read_answers(path: Path) -> Iterator[Answered]:
+    """What a log has for the scorer.
+
+    Raises:
+        UnreadableFile: the log can not be opened, or a line is no answer.
+    """
+    for number, line in enumerate(read_lines(path), 1):
+        sessions, turns = line.get("sessions"), line.get("turns")
+        if not isinstance(sessions, list):
+            raise _no_answer(path, number)
+        yield Answered(
+            question_id=str(line["question_id"]),
+            sessions=sessions,
+            turns=turns if isinstance(turns, list) else None,
+            timings={name: value for name in _TIMINGS if isinstance(value := line.get(name), int | float)},
+        )
+
+
+def _parsed(path: Path, number: int, line: str) -> Mapping[str, object]:
+    with suppress(json.JSONDecodeError):
+        parsed = json.loads(line)
+        if isinstance(parsed, dict) and isinstance(parsed.get("question_id"), str):
+            return parsed
+    raise _no_answer(path, number)
+
+
+def _no_answer(path: Path, number: int) -> UnreadableFile:
+    return UnreadableFile(
+        f"Line {number} of {path} is no answer of a retrieval run.",
+        way_out="Name a file that `langmem-tiers bench retrieval` wrote.",
+    )
+
+
+def cut_partial_line(path: Path) -> None:
+    """Cut off what an interruption left of a last line."""
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        with path.open("r+b") as stream:
+            stream.truncate(whole)

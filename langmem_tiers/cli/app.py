@@ -8,28 +8,21 @@ from typing import Annotated
 import typer
 
 from langmem_tiers.cli import (
-    activity,
     bench,
     chat,
-    directives,
-    documents,
     dream,
     entities,
-    golden,
     graph,
-    identity,
-    importing,
+    imports,
     knowledge,
     maintenance,
     mcp,
-    palace,
+    profile,
     recall,
     relations,
-    stats,
-    usage,
 )
-from langmem_tiers.cli.notices import show_warnings
 from langmem_tiers.cli.target import Target
+from langmem_tiers.cli.terminal import show_warnings
 
 app = typer.Typer(
     name="langmem-tiers",
@@ -88,25 +81,20 @@ def options(
     context.obj = Target(path=path, user=user, json=json, embedder=embedder)
 
 
-for group in (
-    chat,
-    importing,
-    recall,
-    palace,
-    knowledge,
-    graph,
-    relations,
-    entities,
-    activity,
-    dream,
-    golden,
-    directives,
-    identity,
-    documents,
-    stats,
-    usage,
-    mcp,
-    maintenance,
-    bench,
+for register in (
+    chat.register,
+    imports.register,
+    recall.register,
+    knowledge.register,
+    graph.register,
+    relations.register,
+    entities.register,
+    maintenance.register_activity,
+    dream.register,
+    profile.register,
+    maintenance.register_counts,
+    mcp.register,
+    maintenance.register,
+    bench.register,
 ):
-    group.register(app)
+    register(app)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from langmem_tiers.cli.progress import progress
+from langmem_tiers.cli.bench_options import settings_of
 from langmem_tiers.cli.target import JsonFlag, Target, target_of
-from langmem_tiers.cli.terminal import as_data, print_json, print_rich, safe
+from langmem_tiers.cli.terminal import as_data, print_json, print_rich, progress, safe
 from langmem_tiers.errors import MemoryTiersError
 
 if TYPE_CHECKING:
@@ -111,7 +111,6 @@ class _Outcome:
 
 
 def _settings(path: Path | None) -> Settings:
-    from langmem_tiers.cli.bench import settings_of
 
     return settings_of(path)
 
@@ -124,7 +123,7 @@ def _space(target: Target, memory: Memory, name: str | None) -> Space:
 
 def _questions(space: Space, wanted: _Wanted, target: Target) -> QuestionSet:
     from langmem_tiers.bench.mine import read_questions, write_questions
-    from langmem_tiers.bench.mine.files import require_new
+    from langmem_tiers.bench.mine.questions import require_new
 
     if wanted.source is not None:
         return read_questions(wanted.source)

@@ -11,16 +11,17 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from langmem_tiers.bench.pipeline.answering import Answers
-    from langmem_tiers.bench.pipeline.audit import Audit
+    from langmem_tiers.bench.pipeline.calls import Usage
     from langmem_tiers.bench.pipeline.download import Downloaded
-    from langmem_tiers.bench.pipeline.grading import Graded
     from langmem_tiers.bench.pipeline.ingest import Ingested
-    from langmem_tiers.bench.pipeline.results import QaRow, QaScores
-    from langmem_tiers.bench.pipeline.usage import Usage
+    from langmem_tiers.bench.pipeline.judging import Graded
+    from langmem_tiers.bench.pipeline.results import Audit, QaRow, QaScores
     from langmem_tiers.bench.retrieval import RunReport
+    from langmem_tiers.bench.scoring import Row, Scores
     from langmem_tiers.transfer.records import LineProblem
 
 _NAMED = 10
+_SHOWN_PROBLEMS = 20
 
 
 def print_downloaded(done: Downloaded) -> None:
@@ -35,14 +36,14 @@ def print_ingested(done: Ingested) -> None:
     print_text(
         f"{done.conversations:,} conversations with {done.messages:,} messages stored in {done.seconds:,.0f} s{before}."
     )
-    _print_problems(done.problems)
+    print_problems(done.problems)
 
 
 def print_retrieved(done: RunReport) -> None:
     """Say what was asked."""
     before = f", {done.answered_before:,} were asked before" if done.answered_before else ""
     print_text(f"{done.asked:,} questions asked of the memory{before}.")
-    _print_problems(done.problems)
+    print_problems(done.problems)
 
 
 def print_answers(done: Answers) -> None:
@@ -128,12 +129,59 @@ def _print_usage(usage: Usage) -> None:
     )
 
 
-def _print_problems(problems: Sequence[LineProblem]) -> None:
-    from langmem_tiers.cli.bench import print_problems
-
-    print_problems(problems)
-
-
 def _names(names: Sequence[str], most: int = _NAMED) -> str:
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return shortened(", ".join(names[:most]), 100_000) + more
+
+
+def print_problems(problems: Sequence[LineProblem]) -> None:
+    """Name what was skipped of a file, on standard error."""
+    for problem in problems[:_SHOWN_PROBLEMS]:
+        print_error(shortened(f"skipped: entry {problem.line}: {problem.reason}", 300))
+    if len(problems) > _SHOWN_PROBLEMS:
+        print_error(f"… and {len(problems) - _SHOWN_PROBLEMS:,} more (--json names all).")
+
+
+def print_scores(scores: Scores, title: str) -> None:
+    """The table of scores with what was not counted."""
+    print_rich(_recall_table(scores, title), *_recall_remarks(scores))
+
+
+def _recall_table(scores: Scores, title: str) -> Table:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    table.add_column("type")
+    for name in ("questions", *scores.overall.scores):
+        table.add_column(name, justify="right")
+    for row in scores.rows:
+        table.add_row(row.name, *_recall_figures(row, scores))
+    table.add_section()
+    table.add_row(scores.overall.name, *_recall_figures(scores.overall, scores))
+    return table
+
+
+def _recall_figures(row: Row, scores: Scores) -> list[str]:
+    return [f"{row.questions:,}", *(_recall_figure(row, name) for name in scores.overall.scores)]
+
+
+def _recall_figure(row: Row, metric: str) -> str:
+    """The mean, and its interval below it where there is one: side by side they would be too wide for a terminal."""
+    value, interval = row.scores.get(metric), row.intervals.get(metric)
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if interval is None else f"{value:.3f}\n{interval.low:.2f}-{interval.high:.2f}"
+
+
+def _recall_remarks(scores: Scores) -> list[str]:
+    counts = {
+        "without evidence in the set": scores.without_evidence,
+        "without an answer on purpose": scores.abstention,
+        "not in the log": scores.unanswered,
+        "in the log and not in the set": scores.unknown,
+    }
+    left_out = [f"{count:,} {what}" for what, count in counts.items() if count]
+    remarks = [f"Not counted: {'; '.join(left_out)}."] if left_out else []
+    for name, spread in scores.timings.items():
+        remarks.append(f"{name}: p50 {spread.p50:.1f}, p95 {spread.p95:.1f}")
+    return remarks

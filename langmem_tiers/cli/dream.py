@@ -1,21 +1,26 @@
-"""`langmem-tiers dream`, `dreams`, `undo`, `redo`: consolidating a space, looking at what came of it, going back."""
+"""`langmem-tiers dream`, `dreams`, `undo`, `redo`, `golden` and `directives`: consolidating a memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from langmem_tiers.cli.hanging import hanging
 from langmem_tiers.cli.target import JsonFlag, Target, target_of
-from langmem_tiers.cli.terminal import print_json, print_text, shortened, working
-from langmem_tiers.errors import MissingUser
+from langmem_tiers.cli.terminal import hanging, print_json, print_rich, print_text, safe, shortened, working
+from langmem_tiers.errors import InvalidDirective, InvalidInput, MissingUser
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from langmem_tiers.dream.golden import GoldenQuestion
     from langmem_tiers.dream.types import DreamReport
     from langmem_tiers.memory import Memory
+    from langmem_tiers.models.directives import Directive, Directives
     from langmem_tiers.space import Space
+
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The dream's id, as `dreams` prints it.")]
 OfSpace = Annotated[
@@ -45,6 +50,16 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     for command in (dream, dreams, undo, redo):
         app.command()(command)
+    golden = typer.Typer(help="The questions that a dream must not make worse.", no_args_is_help=True)
+    golden.command()(add)
+    golden.command("list")(list_questions)
+    golden.command()(remove)
+    app.add_typer(golden, name="golden")
+    about_prompts = "The prompts that models are given: look at them, write them out for editing."
+    directives = typer.Typer(help=about_prompts, no_args_is_help=True)
+    directives.command("list")(list_directives)
+    directives.command()(init)
+    app.add_typer(directives, name="directives")
 
 
 def dream(
@@ -173,3 +188,141 @@ def _proposal(proposal: Mapping[str, Any]) -> str:
     text = proposal.get("content") or proposal.get("text") or ""
     told = f" “{shortened(text, 120)}”" if text else ""
     return shortened(f"{kind}{f' of {named}' if named else ''}", _SHOWN) + told
+
+
+Asked = Annotated[str, typer.Argument(metavar="QUESTION", help="As you would ask it.")]
+Expected = Annotated[
+    list[str],
+    typer.Option("--expects", metavar="WORDS", help="Words of the answer, or the §… of a message; may be repeated."),
+]
+Number = Annotated[int, typer.Argument(metavar="NUMBER", min=1, help="The question's number, as `list` prints it.")]
+
+
+def add(
+    context: typer.Context, question: Asked, *, expects: Expected, space: OfSpace = None, json: JsonFlag = False
+) -> None:
+    """Keep a question with what recall has to show for it: a dream that would lose that is not applied."""
+    target = target_of(context, json=json)
+    with target.existing_memory() as memory:
+        kept = space_of(target, memory, space).golden.add(question, expects=expects)
+    if target.json:
+        print_json(kept)
+    else:
+        _print_question(kept)
+
+
+def list_questions(context: typer.Context, *, space: OfSpace = None, json: JsonFlag = False) -> None:
+    """Print the questions that are kept, and what each expects."""
+    target = target_of(context, json=json)
+    with target.existing_memory() as memory:
+        kept = space_of(target, memory, space).golden.list()
+    if target.json:
+        print_json(kept)
+        return
+    for each in kept:
+        _print_question(each)
+    if not kept:
+        print_text("No questions are kept.")
+
+
+def remove(context: typer.Context, number: Number, *, space: OfSpace = None, json: JsonFlag = False) -> None:
+    """Keep a question no longer."""
+    target = target_of(context, json=json)
+    with target.existing_memory() as memory:
+        if not space_of(target, memory, space).golden.remove(number):
+            raise InvalidInput(f"There is no golden question {number}.", way_out="`golden list` prints their numbers.")
+    if target.json:
+        print_json({"removed": number})
+    else:
+        print_text(f"Question {number} is not kept any more.")
+
+
+def _print_question(question: GoldenQuestion) -> None:
+    expected = ", ".join((*map(repr, question.words), *(f"message {drawer}" for drawer in question.drawers)))
+    print_text(hanging(f"{question.number:>3}  ", f"{question.question} → {expected}"))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Listed:
+    name: str
+    title: str
+    path: str
+    in_use: str
+    problem: str
+
+
+def list_directives(context: typer.Context, *, json: JsonFlag = False) -> None:
+    """Print the prompts, and whether the memory has one of its own; exit code 1 if one of these can not be used."""
+    from langmem_tiers.models.directives import Directives
+
+    target = target_of(context, json=json)
+    with target.existing_memory() as memory:
+        directives = Directives(memory.path)
+        found = [_listed(each, directives) for each in directives.all()]
+    if target.json:
+        print_json(found)
+    else:
+        _print_directives(found)
+    if any(each.problem for each in found):
+        raise typer.Exit(1)
+
+
+def init(context: typer.Context, *, json: JsonFlag = False) -> None:
+    """Write the built-in prompts into the memory folder, for editing; those that are there already stay as they are."""
+    from langmem_tiers.models.directives import Directives
+    from langmem_tiers.storage.errors_border import translated
+
+    target = target_of(context, json=json)
+    with target.existing_memory() as memory, translated(memory.path):
+        written = Directives(memory.path).init()
+    if target.json:
+        print_json(written)
+        return
+    for each in written:
+        print_text(f"{each.path}: {each.title}.")
+    print_text("Edit them; what you delete is the built-in again." if written else "All of them are there already.")
+
+
+def _listed(directive: Directive, directives: Directives) -> _Listed:
+    return _Listed(
+        name=directive.name,
+        title=directive.title,
+        path=str(directive.path),
+        in_use="your own" if directive.overridden else "built-in",
+        problem=_problem(directive.name, directives),
+    )
+
+
+def _problem(name: str, directives: Directives) -> str:
+    """Why a prompt can not be used; empty where it can."""
+    try:
+        schema = _schemas().get(name)
+        if schema is None:
+            directives.text(name)
+        else:
+            directives.prompt(name, schema, "")
+    except InvalidDirective as error:
+        return error.message
+    return ""
+
+
+def _schemas() -> dict[str, type[BaseModel]]:
+    """What is asked for with the prompts that hold an example of a reply."""
+    from langmem_tiers.dream import anti_patterns, preferences, synthesis
+
+    return {
+        anti_patterns.DIRECTIVE: anti_patterns.AntiPatternsReply,
+        preferences.DIRECTIVE: preferences.PreferencesReply,
+        synthesis.DIRECTIVE: synthesis.SynthesisReply,
+    }
+
+
+def _print_directives(found: list[_Listed]) -> None:
+    from rich.table import Table
+
+    table = Table()
+    for name in ("name", "what it is for", "in use"):
+        table.add_column(name)
+    for each in found:
+        table.add_row(safe(each.name), safe(each.title), safe(each.in_use))
+    print_rich(table, *(safe(each.problem) for each in found if each.problem))

@@ -21,7 +21,7 @@ from langmem_tiers.cli.target import JsonFlag, Target, target_of
 from langmem_tiers.cli.terminal import agreed, as_data, print_error, print_json, print_text
 
 if TYPE_CHECKING:
-    from langmem_tiers.knowledge_graph.types import Entity
+    from langmem_tiers.records import Entity
     from langmem_tiers.space import Space
 
 _Shown = TypeVar("_Shown")
@@ -81,11 +81,11 @@ def add(
 
 def show(context: typer.Context, which: Which, *, json: JsonFlag = False) -> None:
     """Print an entity with all that is known about it, and where it was spoken of."""
-    from langmem_tiers.knowledge_graph.meant import meant
+    from langmem_tiers.knowledge_graph.ambiguity import require_entity
 
     target = target_of(context, json=json)
     with existing_space(target) as space:
-        found = meant(space.graph, which)
+        found = require_entity(space.graph.resolve, which)
         entity = space.graph.entity(found.id) or found
     if target.json:
         print_json(entity_data(entity))

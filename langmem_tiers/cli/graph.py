@@ -23,7 +23,8 @@ from langmem_tiers.cli.terminal import print_json, print_text
 from langmem_tiers.errors import MemoryTiersError, MergeRefused, NaiveDatetime, UnknownEntity, UnknownRelation
 
 if TYPE_CHECKING:
-    from langmem_tiers.knowledge_graph.types import Entity, Subgraph
+    from langmem_tiers.knowledge_graph.types import Subgraph
+    from langmem_tiers.records import Entity
     from langmem_tiers.space import Space
 
 Whom = Annotated[str | None, typer.Argument(metavar="ENTITY", help="A name or an id; all when it is left out.")]
@@ -103,13 +104,13 @@ def timeline(
     json: JsonFlag = False,
 ) -> None:
     """Print or draw everything that ever held of ENTITY, in the order it began."""
-    from langmem_tiers.knowledge_graph.meant import meant
+    from langmem_tiers.knowledge_graph.ambiguity import require_entity
     from langmem_tiers.knowledge_graph.pictures import draw_timeline
 
     target = target_of(context, json=json)
     kind_named(out, _TIMELINES)
     with existing_space(target) as space:
-        root, now = meant(space.graph, entity), space.memory.clock()
+        root, now = require_entity(space.graph.resolve, entity), space.memory.clock()
         found = space.graph.timeline(root.id, known_at=known_at, limit=limit)
         if out is not None:
             known = moment_meant(known_at, now)
@@ -140,8 +141,8 @@ class _Wanted:
 
     def part(self, space: Space) -> tuple[Entity | None, Subgraph]:
         """The entity named, if there is one, and what is around it, or an overview."""
-        from langmem_tiers.knowledge_graph.meant import meant
-        from langmem_tiers.knowledge_graph.overview import overview
+        from langmem_tiers.knowledge_graph.ambiguity import require_entity
+        from langmem_tiers.knowledge_graph.queries import overview
 
         graph = space.graph
         if self.entity is None:
@@ -154,7 +155,7 @@ class _Wanted:
                 limit=self.limit,
                 now=space.memory.clock(),
             )
-        root = meant(graph, self.entity)
+        root = require_entity(graph.resolve, self.entity)
         return root, graph.neighbours(
             root.id,
             depth=self.depth,
@@ -219,20 +220,23 @@ def in_words_of_commands() -> Iterator[None]:
 
 def _ways_out() -> dict[str, str]:
     """By what an error says to whoever writes a program, what it says on the command line."""
-    from langmem_tiers.knowledge_graph import joining, meant, merging, negating, transfer
+    from langmem_tiers.knowledge_graph import ambiguity, importing, merging
+    from langmem_tiers.language import predicates
 
     return {
         UnknownEntity.way_out: _ENTITIES,
-        meant.NONE_LIKE: f"No name is like it: {_ENTITIES}",
+        ambiguity.NONE_LIKE: f"No name is like it: {_ENTITIES}",
         UnknownRelation.way_out: "`langmem-tiers timeline ENTITY` shows the ids of its relations.",
         MergeRefused.way_out: "`langmem-tiers entities show ID` says what each is.",
         NaiveDatetime.way_out: "Add one, such as 2024-05-17T10:00+02:00, or Z for UTC.",
-        joining.NO_MERGE: "`langmem-tiers entities merges` lists those that stand.",
+        merging.NO_MERGE: "`langmem-tiers entities merges` lists those that stand.",
         merging.UNDO: "`langmem-tiers entities unmerge NUMBER` undoes a merge, if they are two.",
         merging.KEPT_APART: "If they are one, `langmem-tiers entities allow-merge ID ID` takes that back.",
-        negating.OVER: "Say what held, such as 'lives in', with --to; `relations end ID` ends what is known.",
-        negating.NOT_SO: "`relations withdraw ID` takes back what was never so, `relations end ID` ends what is over.",
-        transfer.WAY_OUT: "Give a file that `langmem-tiers graph --out FILE.json` wrote.",
+        predicates.OVER: "Say what held, such as 'lives in', with --to; `relations end ID` ends what is known.",
+        predicates.NOT_SO: (
+            "`relations withdraw ID` takes back what was never so, `relations end ID` ends what is over."
+        ),
+        importing.WAY_OUT: "Give a file that `langmem-tiers graph --out FILE.json` wrote.",
     }
 
 
@@ -242,7 +246,7 @@ def moment_meant(when: str | None, now: datetime) -> datetime:
     Raises:
         InvalidPeriod: no date.
     """
-    from langmem_tiers.knowledge_graph.periods import span
+    from langmem_tiers.language.periods import span
 
     if when is None:
         return now
@@ -258,7 +262,7 @@ def kind_named(out: Path | None, kinds: Sequence[str]) -> str:
     """
     if out is None:
         return ""
-    from langmem_tiers.knowledge_graph.pictures.saving import kind_of
+    from langmem_tiers.knowledge_graph.pictures import kind_of
 
     return kind_of(out, kinds)
 
@@ -280,12 +284,11 @@ def print_written(target: Target, out: Path, part: Subgraph | None = None, more:
 
 def _write(space: Space, part: Subgraph, out: Path, kind: str, at: datetime, times: str) -> int:
     """Write a part; how many entities the file holds beside its own, because they were merged into these."""
-    from langmem_tiers.knowledge_graph.partial import exported
-    from langmem_tiers.knowledge_graph.pictures import draw
-    from langmem_tiers.knowledge_graph.pictures.saving import save
+    from langmem_tiers.knowledge_graph.exporting import export_part
+    from langmem_tiers.knowledge_graph.pictures import draw, save
 
     if kind in _EXPORTS:
-        written = exported(space.graph, part, kind)
+        written = export_part(space.context, part, kind)
         save(out, written.data)
         return written.merged
     counts = f"{len(part.entities):,} entities, {len(part.relations):,} relations."

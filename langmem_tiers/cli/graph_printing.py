@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from langmem_tiers.cli.hanging import hanging
-from langmem_tiers.cli.terminal import as_data, print_rich, print_text, safe, shortened
+from langmem_tiers.cli.terminal import as_data, hanging, print_rich, print_text, safe, shortened
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -15,17 +14,16 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
     from langmem_tiers.knowledge_graph.types import (
-        Entity,
         GraphChange,
         KeptApart,
         LikelyPair,
         Merge,
         Paths,
-        Relation,
         RelationLanded,
         Subgraph,
         Timeline,
     )
+    from langmem_tiers.records import Entity, Relation
 
 _NAME = 60
 _OUTCOME = {

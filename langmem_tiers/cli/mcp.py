@@ -52,7 +52,7 @@ def mcp(
 
 def _token() -> str:
     """The token of the environment, else none: one is made."""
-    from langmem_tiers.integrations.mcp.http import MCP_TOKEN_VARIABLE, require_token
+    from langmem_tiers.integrations.mcp.transport import MCP_TOKEN_VARIABLE, require_token
 
     given = os.environ.get(MCP_TOKEN_VARIABLE, "")
     if given:

@@ -1,4 +1,4 @@
-"""`langmem-tiers recall`: what the memory has on a query, and why."""
+"""`langmem-tiers recall`, `palace` and `show`: what was said, and what a model would be given of it."""
 
 from __future__ import annotations
 
@@ -9,20 +9,31 @@ import typer
 
 from langmem_tiers.cli.chat import RerankOption, reranking_model
 from langmem_tiers.cli.target import JsonFlag, Target, target_of
-from langmem_tiers.cli.terminal import console, print_json, print_rich, print_text, safe, shortened
+from langmem_tiers.cli.terminal import (
+    as_data,
+    console,
+    print_error,
+    print_json,
+    print_rich,
+    print_text,
+    safe,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
+    from rich.tree import Tree
 
     from langmem_tiers.settings import Settings
     from langmem_tiers.space import Space
-    from langmem_tiers.types import Candidate, Receipt
+    from langmem_tiers.types import Candidate, Drawer, PalaceCloset, PalaceRoom, PalaceWing, Receipt, SpaceStats
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(recall)
+    """Add the commands."""
+    for command in (recall, palace, show):
+        app.command()(command)
 
 
 def recall(
@@ -123,5 +134,103 @@ def _score(value: float | None) -> str:
 
 
 def _text_of(candidate: Candidate, space: Space) -> str:
-    drawer = space.memory.space(candidate.space).drawer(candidate.drawer)
+    from langmem_tiers.palace.lookup import find_drawer
+
+    drawer = find_drawer(space.memory.context(candidate.space), candidate.drawer)
     return shortened(drawer.content, 80) if drawer else "(gone)"
+
+
+_TEXT_WIDTH = 70
+
+
+def palace(
+    context: typer.Context,
+    *,
+    depth: Annotated[int, typer.Option(min=1, max=4, help="1: wings, 2: rooms, 3: closets, 4: drawers.")] = 4,
+    json: JsonFlag = False,
+) -> None:
+    """Print what is remembered as a tree of wings (subjects), rooms (sessions), closets (topics) and drawers."""
+    target = target_of(context, json=json)
+    with target.existing_memory() as memory:
+        space = target.space(memory)
+        wings = space.palace()
+        if target.json:
+            print_json(wings)
+        else:
+            stats = space.stats()
+            print_rich(_tree(space.name, wings, depth))
+            print_text(_beside(stats))
+            print_text(f"Folder: {stats.folder}")
+
+
+def show(
+    context: typer.Context,
+    which: Annotated[str, typer.Argument(metavar="ID|POINTER", help="A drawer's number, or §W-001/R-02/D-003.")],
+    *,
+    json: JsonFlag = False,
+) -> None:
+    """Print one drawer exactly as it was said, and everything known about it."""
+    target = target_of(context, json=json)
+    with target.existing_memory() as memory:
+        space = target.space(memory)
+        drawer = space.drawer(which)
+        if drawer is None:
+            print_error(f"There is no drawer {which} in {space.name}. `langmem-tiers palace` shows those there are.")
+            raise typer.Exit(1)
+        if target.json:
+            print_json(drawer)
+        else:
+            _print_drawer(drawer)
+
+
+def _beside(stats: SpaceStats) -> str:
+    """How much is known beside the messages."""
+    entries, episodes = _counted(stats.entries, "entry", "entries"), _counted(stats.episodes, "episode", "episodes")
+    aside = f" ({stats.inactive_entries:,} more put aside)" if stats.inactive_entries else ""
+    items = f", {_counted(stats.items, 'store item', 'store items')}" if stats.items else ""
+    return f"Besides: {entries}{aside}, {episodes}, {_counted(stats.documents, 'note', 'notes')}{items}"
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return f"{count:,} {one if count == 1 else several}"
+
+
+def _tree(name: str, wings: tuple[PalaceWing, ...], depth: int) -> Tree:
+    from rich.tree import Tree
+
+    tree = Tree(safe(name) if wings else f"{safe(name)}: nothing yet")
+    for wing in wings:
+        _add_wing(tree, wing, depth)
+    return tree
+
+
+def _add_wing(tree: Tree, wing: PalaceWing, depth: int) -> None:
+    also = f", also {', '.join(wing.aliases)}" if wing.aliases else ""
+    branch = tree.add(safe(f"{wing.name} ({wing.kind}{also})"))
+    if depth > 1:
+        for room in wing.rooms:
+            _add_room(branch, room, depth)
+
+
+def _add_room(tree: Tree, room: PalaceRoom, depth: int) -> None:
+    branch = tree.add(safe(f"{room.pointer}  {room.opened_at:%Y-%m-%d}  session {room.session}"))
+    if depth > 2:
+        for closet in room.closets:
+            _add_closet(branch, closet, depth)
+
+
+def _add_closet(tree: Tree, closet: PalaceCloset, depth: int) -> None:
+    branch = tree.add(safe(f"{closet.name or 'not filed yet'} ({len(closet.drawers)})"))
+    if depth > 3:
+        for drawer in closet.drawers:
+            said = f"{drawer.speaker or drawer.role}: {drawer.content}"
+            branch.add(f"{drawer.pointer}  {shortened(said, _TEXT_WIDTH)}")
+
+
+def _print_drawer(drawer: Drawer) -> None:
+    for name, value in as_data(drawer).items():
+        if name != "content" and value not in (None, []):
+            shown = ", ".join(value) if isinstance(value, list) else value
+            print_text(f"{name.replace('_', ' '):>18}  {shown}")
+    print_text("")
+    print_text(drawer.content)

@@ -20,7 +20,7 @@ from langmem_tiers.cli.target import JsonFlag, Target, target_of
 from langmem_tiers.cli.terminal import agreed, as_data, print_error, print_json, print_text
 
 if TYPE_CHECKING:
-    from langmem_tiers.knowledge_graph.types import Relation
+    from langmem_tiers.records import Relation
     from langmem_tiers.space import Space
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The relation's id, as `graph` and `timeline` print it.")]
@@ -147,11 +147,11 @@ def between(
     json: JsonFlag = False,
 ) -> None:
     """Print how ENTITY and OTHER are connected, the shortest way first."""
-    from langmem_tiers.knowledge_graph.meant import meant
+    from langmem_tiers.knowledge_graph.ambiguity import require_entity
 
     target = target_of(context, json=json)
     with existing_space(target) as space:
-        ends = meant(space.graph, start), meant(space.graph, end_)
+        ends = require_entity(space.graph.resolve, start), require_entity(space.graph.resolve, end_)
         found = space.graph.paths(ends[0].id, ends[1].id, depth=depth, limit=limit, as_of=as_of, ended=all_times)
         if target.json:
             print_json({"paths": [[relation_data(each) for each in way] for way in found.paths], "cut": found.cut})
@@ -170,11 +170,11 @@ def changes(
     json: JsonFlag = False,
 ) -> None:
     """Print what began and what ended between two dates."""
-    from langmem_tiers.knowledge_graph.meant import meant
+    from langmem_tiers.knowledge_graph.ambiguity import require_entity
 
     target = target_of(context, json=json)
     with existing_space(target) as space:
-        whose = None if entity is None else meant(space.graph, entity).id
+        whose = None if entity is None else require_entity(space.graph.resolve, entity).id
         found = space.graph.changes(since, until, entity=whose)
     if target.json:
         print_json([{"at": each.at, "what": each.what, "relation": relation_data(each.relation)} for each in found])

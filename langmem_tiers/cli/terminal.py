@@ -9,10 +9,11 @@ from __future__ import annotations
 import errno
 import io
 import json
+import logging
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields, is_dataclass
 from datetime import datetime
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+
 
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -139,3 +141,60 @@ def prepare_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+_NARROWEST = 20
+
+
+def hanging(first: str, text: str) -> str:
+    """`first`, and `text` behind it, safe and wrapped so that its further lines begin below its first one.
+
+    Example:
+        >>> hanging("  kept  ", "The user prefers tea.")
+        '  kept  The user prefers tea.'
+    """
+    from rich.text import Text
+
+    terminal = console()
+    width = max(_NARROWEST, terminal.width - len(first))
+    lines = [line.plain.rstrip() for line in Text(safe(text)).wrap(terminal, width)]
+    return first + ("\n" + " " * len(first)).join(lines)
+
+
+class _OnStandardError(logging.Handler):
+    """Prints an event with its fields on one line; a warning that was printed already is not printed again."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self.printed: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        line = record.getMessage()
+        if line in self.printed and record.levelno < logging.ERROR:
+            return
+        self.printed.add(line)
+        print_error(line)
+
+
+def show_warnings() -> None:
+    """Print warnings from now on, for the command that begins."""
+    logger = logging.getLogger("langmem_tiers")
+    for earlier in [handler for handler in logger.handlers if isinstance(handler, _OnStandardError)]:
+        logger.removeHandler(earlier)
+    logger.addHandler(_OnStandardError(logging.WARNING))
+
+
+Advance = Callable[[int, int | None], None]
+
+
+@contextmanager
+def progress(what: str, *, shown: bool = True) -> Iterator[Advance]:
+    """A bar that is gone when the work is done; call what it gives with the number done and the total if known."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    errors = Console(stderr=True, markup=False)
+    with Progress(*columns, console=errors, transient=True, disable=not (shown and errors.is_terminal)) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

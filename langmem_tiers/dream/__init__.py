@@ -1,1 +1,1 @@
-"""The dream: consolidation of a space, proposed by a model or by rules, judged by a pure function, applied at once."""
+"""Dreams consolidate a space: models or rules propose changes, a pure function judges them, and they are applied."""

@@ -1,8 +1,8 @@
 """Anti-patterns: what the agent should not do again, in the form "Don't X because Y; instead Z".
 
-They come of corrections alone, and rest on the words of these. By rule only where the user says both what was wrong and
-what to do instead; what a model makes of the others is judged by the decider. A mistake that is corrected once more
-after it was written down is told as the same anti-pattern with more evidence: so it is known how often it came back.
+They come only from corrections and cite their words. A rule applies only where the user says both what was wrong and
+what to do instead; a model reads the other corrections, and the decider judges its proposals. If a mistake is
+corrected again later, the same anti-pattern gets more evidence, which shows how often it came back.
 """
 
 from __future__ import annotations
@@ -13,25 +13,27 @@ from typing import Any
 
 from pydantic import Field
 
-from langmem_tiers.dream import wishes
-from langmem_tiers.dream.asking import Question
 from langmem_tiers.dream.feedback import puts_fact_right
-from langmem_tiers.dream.replies import Numbers, Objects, Told, Words
+from langmem_tiers.dream.questions import Numbers, Objects, Question, Reply, Words
 from langmem_tiers.dream.types import AntiPattern, Cited, EntrySeen, Material, Proposal, Signal
-from langmem_tiers.knowledge.learned import ANTI_PATTERNS, within
-from langmem_tiers.llm.answers import Answer
-from langmem_tiers.llm.directives import Directives
-from langmem_tiers.palace.words import meaningful_words, stem, word_set
+from langmem_tiers.knowledge.preferences import ANTI_PATTERNS, within
+from langmem_tiers.language import wishes
+from langmem_tiers.language.sentences import straight
+from langmem_tiers.language.word_lists import table, word_set
+from langmem_tiers.language.words import meaningful_words, stem
+from langmem_tiers.models.calls import Answer
+from langmem_tiers.models.directives import Directives
 from langmem_tiers.settings import Settings
-from langmem_tiers.writing.extractive.prose import straight
 
 DIRECTIVE = "anti-patterns"
 CAME_BACK = "came_back"
 """In the metadata of an entry: how often the mistake was corrected again after it was written down."""
 
-_MOST_ASKED = 20  # corrections of one question
+_MOST_ASKED = 20  # corrections per question
 _LONGEST_PART = 160
-_FORM = re.compile(r"^Don't (?P<do_not>.+) because (?P<because>.+); instead (?P<instead>.+?)\.?$")
+_FORM = re.compile(
+    r"^Don't (?P<do_not>(?:(?! because ).)+) because (?P<because>(?:(?!; instead ).)+); instead (?P<instead>.+?)\.?$"
+)
 _NO_DOMAIN = re.compile(r"[^a-z0-9]+")
 _CORRECTED = "the user corrected it"
 
@@ -40,13 +42,13 @@ _START = (
     r"(?:(?:can|could|would|will) you (?:please |just |finally )*)?"
 )
 _BECAUSE = r"(?:,? (?:because|since|as) (?P<because>[^.;!?]{3,120}?))?"
-_AGAIN = r"(?:,? (?:again|any ?more|please|ever|all the time|at once|already))*"
-_JOINT = r"(?:\s*[,;.!–—-]+\s*|\s+)(?:(?:but|and|please|just|always|rather|instead),? )*"
+_AGAIN = r"(?:,? (?:again|any ?more|please|ever|all the time|at once|already)){0,4}"
+_JOINT = r"(?:\s{0,8}[,;.!–—-]{1,8}\s{0,8}|\s{1,8})(?:(?:but|and|please|just|always|rather|instead),? ){0,4}"
 _DONE = (
     r"(?:use|write|send|show|call|give|make|put|run|keep|ask|answer|reply|say|take|search|read|open|add|format|check"
     r"|wait|leave|let|create|save|quote|cite|round|list|name|start|stick|go|work|look|try|tell|respond|explain|convert)"
 )
-_INSTEAD = rf"(?P<instead>{_DONE} [^.;!?]{{2,120}}?)(?:,? (?:instead|please|first please))*[.!]*$"
+_INSTEAD = rf"(?P<instead>{_DONE} [^.;!?]{{2,120}}?)(?:,? (?:instead|please|first please)){{0,4}}[.!]*$"
 _TOLD = r"I(?:'ve| have)? (?:(?:already|just|explicitly|clearly) )*(?:told|asked) you"
 _NOT_X = (
     re.compile(
@@ -65,42 +67,23 @@ _NOT_X = (
         re.IGNORECASE,
     ),
 )
-# "Use pnpm, not npm": one verb for both.
+# "Use pnpm, not npm": the same verb applies to both.
 _RATHER = re.compile(
     rf"{_START}(?:{_TOLD} to )?(?:always )?(?P<verb>{_DONE}) "
     rf"(?P<wanted>[^.;!?,]{{2,60}}?)(?:, not| instead of| rather than|,? and not) (?P<object>[^.;!?]{{2,60}}?)"
     rf"{_AGAIN}{_BECAUSE}[.!]*$",
     re.IGNORECASE,
 )
-# What is understood only where it was said.
+# Words that refer to the conversation and make no sense outside it.
 _POINTS = re.compile(
     r"\b(?:this|that|these|those|it|its|them|they|here|there|now|today|he|she|him|her|one|ones|above|below|same|other)\b",
     re.IGNORECASE,
 )
 _FIRST_PERSON = re.compile(r"\b(?:I|I'm|me|my|we|our|us)\b")
-_DOMAINS: Mapping[str, frozenset[str]] = {
-    "email": word_set("mail mails email emails e-mail inbox recipient newsletter"),
-    "calendar": word_set("calendar meeting meetings appointment appointments invite schedule event events"),
-    "files": word_set("file files folder folders directory path paths document documents"),
-    "code": word_set(
-        """
-        code tabs spaces indentation npm pnpm yarn pip function functions variable variables test tests commit commits
-        branch git python javascript typescript library comments docstrings script sql api
-        """
-    ),
-    "search": word_set("search searching grep search_files google browse lookup query"),
-    "units": word_set("metric imperial celsius fahrenheit kilometres kilometers miles units pounds"),
-    "dates": word_set("date dates time times timezone format hours clock"),
-    "answers": word_set(
-        """
-        answer answers reply replies response responses emoji emojis bullet bullets explanation explanations apologise
-        apologize jargon words sentences language tone greeting summary
-        """
-    ),
-}
+_DOMAINS: Mapping[str, frozenset[str]] = {name: word_set(words) for name, words in table("feedback")["domains"].items()}
 
 
-class ToldAntiPattern(Told):
+class AntiPatternReply(Reply):
     """What is not to be done again."""
 
     domain: Words = ""
@@ -110,33 +93,33 @@ class ToldAntiPattern(Told):
     signals: Numbers = Field(default_factory=list, description="numbers of the corrections that show it")
 
 
-class ToldAntiPatterns(Told):
+class AntiPatternsReply(Reply):
     """The mistakes that some corrections show."""
 
-    anti_patterns: Objects[ToldAntiPattern] = Field(alias="antiPatterns")
+    anti_patterns: Objects[AntiPatternReply] = Field(alias="antiPatterns")
 
 
-def flow(
+def propose(
     material: Material, settings: Settings, directives: Directives | None = None
 ) -> Generator[Question, Answer[Any], list[Proposal]]:
-    """Ask about the corrections of which the rules make nothing; what the rules and the model propose.
+    """Ask the model about corrections that no rule can read; yields the proposals of rules and model.
 
     Raises:
-        InvalidDirective: the memory's own text in place of the prompt can not be used.
+        InvalidDirective: the memory's custom prompt cannot be used.
     """
     proposals: list[Proposal] = list(by_rule(material))
     left = _unanswered(material, proposals)
     if left:
         user = "\n".join(f"[{number}] {_shown(signal)}" for number, signal in enumerate(left, 1))
-        prompt = (directives or Directives(None)).prompt(DIRECTIVE, ToldAntiPatterns, user)
-        answer = yield Question(schema=ToldAntiPatterns, prompt=prompt)
+        prompt = (directives or Directives(None)).prompt(DIRECTIVE, AntiPatternsReply, user)
+        answer = yield Question(schema=AntiPatternsReply, prompt=prompt)
         if answer.value is not None:
             proposals += (_told(each, left) for each in answer.value.anti_patterns)
     return proposals
 
 
 def by_rule(material: Material) -> list[AntiPattern]:
-    """What the user's own words say: mistakes that came back, and corrections that tell what not and what instead."""
+    """Recurring mistakes, and corrections that name both the mistake and what to do instead."""
     known = [entry for entry in material.entries if _is_anti_pattern(entry)]
     back = [found for entry in known if (found := _again(entry, material.signals)) is not None]
     heard = {cited.drawer for found in back for cited in found.evidence} | {
@@ -147,7 +130,7 @@ def by_rule(material: Material) -> list[AntiPattern]:
 
 
 def read(signal: Signal) -> AntiPattern | None:
-    """The anti-pattern that a correction tells outright; None where it does not say both what not and what instead.
+    """The anti-pattern that a correction states outright, with what not to do and what to do instead, or None.
 
     Example:
         >>> from datetime import UTC, datetime
@@ -177,7 +160,7 @@ def read(signal: Signal) -> AntiPattern | None:
 
 
 def corrections(material: Material) -> list[Signal]:
-    """The signals that say what the agent did wrong, not what is not so."""
+    """Signals about the agent's behaviour, not about a wrong fact."""
     return [signal for signal in material.signals if _is_of_behaviour(signal)]
 
 
@@ -186,13 +169,13 @@ def _is_of_behaviour(signal: Signal) -> bool:
 
 
 def domain(text: str) -> str:
-    """What something is about, by its words; `general` where they do not tell."""
+    """The domain of a text, judged by its words; `general` if they do not show one."""
     said = {word.strip(".,'\"") for word in text.casefold().split()}
     return next((name for name, words in _DOMAINS.items() if not words.isdisjoint(said)), "general")
 
 
 def came_back(metadata: Mapping[str, Any], times: int) -> dict[str, Any]:
-    """The metadata of an anti-pattern after its mistake was corrected so many times more."""
+    """The metadata of an anti-pattern whose mistake was corrected this many more times."""
     held = metadata.get(CAME_BACK, 0)
     return {**metadata, CAME_BACK: (held if isinstance(held, int) else 0) + times}
 
@@ -207,7 +190,7 @@ def _not_this(said: str) -> tuple[str, str, str] | None:
 
 
 def _rather(said: str, signal: Signal) -> tuple[str, str, str] | None:
-    """'Use pnpm, not npm', where it was npm that the assistant had used, or the user says it for the second time."""
+    """'Use pnpm, not npm', where the assistant had used npm, or the user says it for the second time."""
     found = _RATHER.match(said)
     if found is None or not (signal.sentiment != "casual" or _stems(found["object"]) <= _stems(signal.before)):
         return None
@@ -216,7 +199,7 @@ def _rather(said: str, signal: Signal) -> tuple[str, str, str] | None:
 
 
 def _again(entry: EntrySeen, signals: Sequence[Signal]) -> AntiPattern | None:
-    """The same anti-pattern with the corrections that came after it, None where there are none."""
+    """The same anti-pattern with the corrections since, or None."""
     parts = _FORM.match(entry.content)
     if parts is None:
         return None
@@ -233,21 +216,21 @@ def _is_later(signal: Signal, entry: EntrySeen) -> bool:
 
 
 def _is_about(signal: Signal, parts: re.Match[str]) -> bool:
-    """Whether a correction tells the same: all of what not to do, and some of what is to be done, or says so itself."""
+    """Whether a correction is about the same mistake: it names it, or the reply shows it and it names the remedy."""
     wrong, right = _stems(parts["do_not"]), _stems(parts["instead"])
     quoted, told = _stems(signal.quote), _stems(f"{signal.before} {signal.quote}")
     return bool(wrong) and wrong <= told and (wrong <= quoted or not right.isdisjoint(quoted - wrong))
 
 
 def _unanswered(material: Material, proposals: Iterable[Proposal]) -> list[Signal]:
-    """The corrections that nothing rests on yet, the last ones."""
+    """The latest corrections that are not evidence for anything yet."""
     taken = {cited.drawer for each in proposals if isinstance(each, AntiPattern) for cited in each.evidence}
     taken |= {drawer for entry in material.entries if _is_anti_pattern(entry) for drawer in entry.evidence}
     return [signal for signal in corrections(material) if signal.drawer not in taken][-_MOST_ASKED:]
 
 
-def _told(told: ToldAntiPattern, heard: Sequence[Signal]) -> AntiPattern:
-    """What a model says, in its form; it rests on nothing where it names corrections that it was not shown."""
+def _told(told: AntiPatternReply, heard: Sequence[Signal]) -> AntiPattern:
+    """A model's reply as an anti-pattern; without evidence if it cites corrections it was not shown."""
     shown = all(1 <= number <= len(heard) for number in told.signals)
     cited = (heard[number - 1] for number in told.signals) if shown else ()
     do_not, because, instead = (
@@ -275,13 +258,13 @@ def _line(text: str) -> str:
 
 
 def _of_the_user(part: str) -> str:
-    """What the user said, as it is told to the agent."""
+    """The user's words, rephrased for the agent."""
     told = re.sub(r"\bmy\b", "the user's", part.strip(" ,"))
     return re.sub(r"\b(?:me|I)\b", "the user", told)
 
 
 def _reason(said: str) -> str:
-    """Why, as it is told to the agent: in the user's own words where they speak of themselves."""
+    """The reason, rephrased for the agent; quoted if the user speaks of themselves."""
     return f'the user said "{said}"' if _FIRST_PERSON.search(said) else said or _CORRECTED
 
 

@@ -1,7 +1,7 @@
-"""Entries in batches that keep likely duplicates together, so that one question to a model shows them both. Pure.
+"""Sorts entries into batches that keep likely duplicates together, so that a model sees both in one question. Pure.
 
-Nearness is that of the entries' vectors where these are known, else of their words. `arranged` puts entries into an
-order that `batches` then cuts, so that the order can travel without the vectors.
+Entries are compared by their vectors where available, otherwise by their words. `arranged` puts entries into an order
+that `batches` then cuts, so that the order can be passed on without the vectors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from langmem_tiers.dream.types import EntrySeen
-from langmem_tiers.palace.words import meaningful_words, stem
+from langmem_tiers.language.words import meaningful_words, stem
 
 Vectors = NDArray[np.float32]
 
@@ -31,12 +31,12 @@ _DIMENSION = 512
 def arranged(
     entries: Sequence[EntrySeen], most: int, vectors: Mapping[str, Vectors] | None = None
 ) -> tuple[EntrySeen, ...]:
-    """The entries in an order of which every `most` in a row are a batch.
+    """Order the entries so that each run of `most` forms a batch.
 
     Args:
-        entries: Each once.
-        most: Entries in a batch.
-        vectors: Those of the entries that have one, by id, of length 1.
+        entries: The entries, each once.
+        most: The size of a batch.
+        vectors: Vectors by entry id, where available, of length 1.
     """
     if len(entries) <= most:
         return tuple(entries)
@@ -45,7 +45,7 @@ def arranged(
 
 
 def batches(entries: Sequence[EntrySeen], most: int) -> Iterator[tuple[EntrySeen, ...]]:
-    """Entries that were arranged in batches of `most`, and of no more characters than one question may have."""
+    """Cut arranged entries into batches of at most `most`, limited by the characters that fit into a question."""
     for start in range(0, len(entries), most):
         batch: list[EntrySeen] = []
         for entry in entries[start : start + most]:
@@ -57,7 +57,7 @@ def batches(entries: Sequence[EntrySeen], most: int) -> Iterator[tuple[EntrySeen
 
 
 def _pairs(entries: Sequence[EntrySeen], vectors: Mapping[str, Vectors]) -> list[tuple[int, int]]:
-    """The places of entries that are near each other, the nearest first."""
+    """Index pairs of similar entries, most similar first."""
     by_words = _by_words(entries)
     by_meaning = _by_meaning(entries, vectors)
     found: dict[tuple[int, int], float] = {}
@@ -74,7 +74,7 @@ def _pairs(entries: Sequence[EntrySeen], vectors: Mapping[str, Vectors]) -> list
 
 
 def _by_words(entries: Sequence[EntrySeen]) -> Vectors:
-    """A row for each entry, of its words: the rarer one is, the more it counts."""
+    """A row per entry with weighted words: the rarer a word, the more it counts."""
     said = [{stem(word) for word in meaningful_words(entry.content)} for entry in entries]
     held = Counter(word for words in said for word in words)
     matrix = np.zeros((len(entries), _DIMENSION), np.float32)
@@ -85,7 +85,7 @@ def _by_words(entries: Sequence[EntrySeen]) -> Vectors:
 
 
 def _by_meaning(entries: Sequence[EntrySeen], vectors: Mapping[str, Vectors]) -> Vectors | None:
-    """A row for each entry: zeros for one without a vector, or with one of another length than most."""
+    """A row per entry; zeros if its vector is missing or of an unusual length."""
     lengths = Counter(len(vectors[entry.id]) for entry in entries if entry.id in vectors)
     if not lengths:
         return None
@@ -103,12 +103,12 @@ def _of_length_1(matrix: Vectors) -> Vectors:
 
 @cache
 def _column(word: str) -> int:
-    """Where a word is counted: the same in every process, unlike `hash`."""
+    """The column of a word: the same in every process, unlike `hash`."""
     return int.from_bytes(hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=4).digest()) % _DIMENSION
 
 
 def _groups(pairs: Sequence[tuple[int, int]], count: int, most: int) -> list[list[int]]:
-    """The places in groups of near ones, none larger than a batch; the larger groups first."""
+    """Indices in groups of similar entries, none larger than a batch; larger groups first."""
     group_of = {place: [place] for place in range(count)}
     for one, other in pairs:
         here, there = group_of[one], group_of[other]
@@ -120,7 +120,7 @@ def _groups(pairs: Sequence[tuple[int, int]], count: int, most: int) -> list[lis
 
 
 def _packed(groups: Sequence[list[int]], most: int) -> Iterator[int]:
-    """The groups one behind the other so that none lies across two batches, as long as there are small ones to fill."""
+    """Groups arranged so that none spans two batches, as long as small ones are left to fill the gaps."""
     waiting = list(groups)
     room = most
     while waiting:

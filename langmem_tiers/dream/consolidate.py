@@ -1,103 +1,130 @@
-"""The consolidation pass: what a model is asked about a batch of entries, and what its reply proposes.
+"""Consolidates entries: duplicates, expired and outdated ones, twin categories; by rules and by a model.
 
-The model sees small numbers and never an id, so that it can not name what it was not shown. What it proposes is judged
-by the decider; what is wrong in form is left out here, or kept under a name that no entry has, to be refused there.
+The rules prefer to miss something: two entries too many are a nuisance, one too few is a loss. A model sees numbers and
+never ids, so that it cannot name what it was not shown. The decider judges its proposals; malformed ones are dropped
+here, or keep a name that no entry has, so that they are refused there.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
-from langmem_tiers.dream import rules
-from langmem_tiers.dream.asking import Question
+from langmem_tiers.dream import retirement
 from langmem_tiers.dream.batching import batches
-from langmem_tiers.dream.blending import says
-from langmem_tiers.dream.replies import MOST, Objects, Told, Words
+from langmem_tiers.dream.faithfulness import says
+from langmem_tiers.dream.questions import MOST, Objects, Question, Reply, Words
+from langmem_tiers.dream.retirement import ByWord
 from langmem_tiers.dream.types import EntrySeen, Material, MergeEntries, Proposal, RefineEntry, RetireEntry
-from langmem_tiers.knowledge.checks import DEFAULT_CATEGORY
-from langmem_tiers.llm.answers import Answer
-from langmem_tiers.llm.directives import Directives
+from langmem_tiers.knowledge.validation import DEFAULT_CATEGORY
+from langmem_tiers.language.contradictions import slot
+from langmem_tiers.language.paraphrase import same_fact
+from langmem_tiers.language.synonyms import CLASSES, spelled
+from langmem_tiers.language.wordings import forms
+from langmem_tiers.models.calls import Answer
+from langmem_tiers.models.directives import Directives
 from langmem_tiers.settings import Settings
 
 DIRECTIVE = "dream"
 
 _LONGEST_NAME = 40
-_NUMBER = re.compile(r"[\s\[(#]*(?:entry|number|no\.?)?[\s\[(#]*0*(\d{1,6})(?:\.0)?[\s\]).]*", re.IGNORECASE | re.ASCII)
+_MOST_TAGS = 20
+_MOST_FOLDED = 100  # further ones are left to later dreams
+_NUMBER = re.compile(
+    r"[\s\[(#]*+(?:entry|number|no\.?)?[\s\[(#]*+0*(\d{1,6})(?:\.0)?[\s\]).]*", re.IGNORECASE | re.ASCII
+)
+# Synonymous category names; the first of each line stands for all of them.
+_TWINS = """
+    work job career employment
+    family relatives
+    hobby pastime
+    food meal cuisine
+    health wellness
+    travel trip journey
+    finance money
+    preference pref
+    location place
+"""
+_CLASSES = CLASSES | {name: line.split()[0] for line in _TWINS.strip().splitlines() for name in line.split()}
+_PARTS = re.compile(r"[-_]+")
+
+
+# By a model.
 
 
 def _listed(given: Any) -> list[Any]:
     return (given if isinstance(given, list) else [given])[:MOST]
 
 
-def _named(said: list[str]) -> list[str]:
-    """The numbers of entries as they were shown, each once; what is no number stays as it was said, and names none."""
+def _numbers(said: list[str]) -> list[str]:
+    """The numbers of entries as shown, each once; anything else is kept, and matches no entry."""
     read = ((_NUMBER.fullmatch(each), each) for each in said if each)
     return list(dict.fromkeys(number[1] if number else each[:_LONGEST_NAME] for number, each in read))
 
 
 Texts = Annotated[list[Words], BeforeValidator(_listed), AfterValidator(lambda said: [each for each in said if each])]
-Named = Annotated[
+Numbered = Annotated[
     list[Words],
     BeforeValidator(_listed),
-    AfterValidator(_named),
+    AfterValidator(_numbers),
     PlainSerializer(lambda said: [int(each) if each.isdecimal() else each for each in said]),
     WithJsonSchema({"type": "array", "items": {"type": "integer"}}),
 ]
 
 
-class ToldMerge(Told):
+class MergeReply(Reply):
     """Entries that become one."""
 
-    sources: Named = Field(default=[], description="numbers of the entries, two or more")
+    sources: Numbered = Field(default=[], description="numbers of the entries, two or more")
     content: Words = Field(default="", description="one sentence with all that they tell")
     category: Words = ""
     tags: Texts = Field(default=[])
 
 
-class ToldRefinement(Told):
+class RefinementReply(Reply):
     """A place for an entry that has none."""
 
-    entry: Named = Field(default=[], description="number of the entry")
+    entry: Numbered = Field(default=[], description="number of the entry")
     category: Words = ""
     tags: Texts = Field(default=[])
 
 
-class Tidied(Told):
+class ConsolidationReply(Reply):
     """What a model would tidy up."""
 
     model_config = ConfigDict(serialize_by_alias=True)
 
-    to_delete: Named = Field(
+    to_delete: Numbered = Field(
         default=[], alias="toDelete", description="numbers of entries that say nothing of their own"
     )
-    merges: Objects[ToldMerge] = Field(default=[])
-    refine: Objects[ToldRefinement] = Field(default=[])
+    merges: Objects[MergeReply] = Field(default=[])
+    refine: Objects[RefinementReply] = Field(default=[])
 
 
-def flow(
+def propose(
     material: Material, settings: Settings, directives: Directives | None = None
 ) -> Generator[Question, Answer[Any], list[Proposal]]:
-    """Ask about one batch after the other; what the rules and the model propose.
+    """Ask about each batch; yields the proposals of rules and model.
 
-    The rules come first, and the model is not asked about what they put aside. Where it gives no answer, theirs is all
-    that there is. A model that can not be reached now is not asked about the other batches.
+    The rules come first, and the model is not asked about entries they would retire. If the model cannot be reached, it
+    is not asked about further batches.
 
     Raises:
-        InvalidDirective: the memory's own text in place of the prompt can not be used.
+        InvalidDirective: the memory's custom prompt cannot be used.
     """
-    proposals = rules.consolidation(material, settings)
-    put_aside = rules.put_aside(proposals)
-    left = [entry for entry in material.entries if entry.id not in put_aside]
+    proposals = by_rule(material)
+    aside = put_aside(proposals)
+    left = [entry for entry in material.entries if entry.id not in aside]
     for batch in batches(left, settings.dream.batch_entries):
-        if len(batch) == 1:  # there is nothing to compare it with
+        if len(batch) == 1:  # nothing to compare it with
             continue
-        prompt = (directives or Directives(None)).prompt(DIRECTIVE, Tidied, lines(batch, material.at))
-        answer = yield Question(schema=Tidied, prompt=prompt)
+        prompt = (directives or Directives(None)).prompt(DIRECTIVE, ConsolidationReply, lines(batch, material.at))
+        answer = yield Question(schema=ConsolidationReply, prompt=prompt)
         if answer.value is not None:
             proposals += proposed(answer.value, batch)
         elif answer.temporary:
@@ -111,29 +138,29 @@ def lines(batch: Sequence[EntrySeen], at: datetime) -> str:
     return "\n".join((f"Today is {at:%Y-%m-%d}.", "Entries:", *shown))
 
 
-def proposed(told: Tidied, batch: Sequence[EntrySeen]) -> list[Proposal]:
-    """What a reply proposes for the entries that it was shown."""
+def proposed(reply: ConsolidationReply, batch: Sequence[EntrySeen]) -> list[Proposal]:
+    """The proposals in a reply about these entries."""
     shown = {str(number): entry for number, entry in enumerate(batch, 1)}
     return [
-        *(each for merge in told.merges for each in _yielding(_merge(merge, shown), batch)),
-        *(RetireEntry(id=_id(each, shown), why="the model takes it for noise") for each in told.to_delete),
-        *(refined for each in told.refine for refined in _refined(each, shown)),
+        *(each for merge in reply.merges for each in _giving_way(_merge_of(merge, shown), batch)),
+        *(RetireEntry(id=_id(each, shown), why="the model takes it for noise") for each in reply.to_delete),
+        *(refined for each in reply.refine for refined in _refined(each, shown)),
     ]
 
 
 def _shown(entry: EntrySeen) -> str:
-    """An entry on one line, so that nothing in it looks like another."""
+    """An entry on one line, so that no part of it looks like another entry."""
     about = "; ".join((entry.category, *entry.tags, f"{entry.created_at:%Y-%m-%d}", f"{len(entry.evidence)} messages"))
     return " ".join(f"({about}) {entry.content}".split())
 
 
 def _id(number: str, shown: Mapping[str, EntrySeen]) -> str:
-    """The id of an entry, for a number that was not shown a name that no entry has."""
+    """The id of an entry; for a number that was not shown, a name that no entry has."""
     return shown[number].id if number in shown else f"[{number}]"
 
 
-def _yielding(merge: MergeEntries, shown: Iterable[EntrySeen]) -> list[Proposal]:
-    """A merge; or where one that is trusted more says all of it, the others give way to that one, which stays."""
+def _giving_way(merge: MergeEntries, shown: Iterable[EntrySeen]) -> list[Proposal]:
+    """The merge; or, if a more trusted entry already covers it, the retirement of the others in its favour."""
     sources = [entry for entry in shown if entry.id in merge.sources]
     lowest = min((entry.authority for entry in sources), default=0)
     above = [entry for entry in sources if entry.authority > lowest and says(entry.content, merge.content)]
@@ -144,24 +171,158 @@ def _yielding(merge: MergeEntries, shown: Iterable[EntrySeen]) -> list[Proposal]
     return [RetireEntry(id=each, successor=best.id, why=why) for each in merge.sources if each != best.id]
 
 
-def _merge(told: ToldMerge, shown: Mapping[str, EntrySeen]) -> MergeEntries:
-    sources = [shown[number] for number in told.sources if number in shown]
-    tags = dict.fromkeys(tag for each in sources for tag in each.tags) or told.tags
+def _merge_of(reply: MergeReply, shown: Mapping[str, EntrySeen]) -> MergeEntries:
+    sources = [shown[number] for number in reply.sources if number in shown]
+    tags = dict.fromkeys(tag for each in sources for tag in each.tags) or reply.tags
     filed = (each.category for each in sources if each.category != DEFAULT_CATEGORY)
     return MergeEntries(
-        sources=tuple(_id(number, shown) for number in told.sources),
-        content=told.content,
-        category=next(filed, "") or told.category or next((each.category for each in sources), ""),
+        sources=tuple(_id(number, shown) for number in reply.sources),
+        content=reply.content,
+        category=next(filed, "") or reply.category or next((each.category for each in sources), ""),
         tags=tuple(tags),
         why="the model takes them for one",
     )
 
 
-def _refined(told: ToldRefinement, shown: Mapping[str, EntrySeen]) -> Iterator[RefineEntry]:
-    for number in told.entry:
-        category, tags = told.category or None, tuple(told.tags) or None
+def _refined(reply: RefinementReply, shown: Mapping[str, EntrySeen]) -> Iterator[RefineEntry]:
+    for number in reply.entry:
+        category, tags = reply.category or None, tuple(reply.tags) or None
         entry = shown.get(number)
-        fills = entry is not None and {"category": entry.category == DEFAULT_CATEGORY, "tags": not entry.tags}
-        if fills and any(fills.values()):  # of what is there already, only this is left out
-            category, tags = category if fills["category"] else None, tags if fills["tags"] else None
+        if entry is not None and (entry.category == DEFAULT_CATEGORY or not entry.tags):
+            # If an entry is partly filed, only the missing part is proposed.
+            category = category if entry.category == DEFAULT_CATEGORY else None
+            tags = None if entry.tags else tags
         yield RefineEntry(id=_id(number, shown), category=category, tags=tags, why="the model would file it elsewhere")
+
+
+# By rule.
+
+
+def by_rule(material: Material) -> list[Proposal]:
+    """What the rules propose for these entries, most certain first."""
+    expired = {entry.id for entry in material.entries if retirement.has_expired(entry, material.at)}
+    holding = [entry for entry in material.entries if entry.id not in expired]
+    ended: list[Proposal] = [
+        RetireEntry(id=entry.id, why="it has expired", path="rule")
+        for entry in material.entries
+        if entry.id in expired and not retirement.untouchable(entry)
+    ]
+    doubled = list(_duplicates(holding))
+    aside = put_aside(doubled)
+    left = [entry for entry in holding if entry.id not in aside]
+    # What a duplicate gives way to stays in this dream; if it is outdated too, the next one retires it.
+    needed = {each.successor for each in doubled if isinstance(each, RetireEntry)}
+    outdated = [each for each in _outdated(left) if each.id not in needed]
+    return [*ended, *doubled, *outdated, *_refiled(left)[:_MOST_FOLDED]]
+
+
+def put_aside(proposals: Iterable[Proposal]) -> set[str]:
+    """The entries that these proposals would retire, as deletions or as sources of merges."""
+    found: set[str] = set()
+    for proposal in proposals:
+        if isinstance(proposal, MergeEntries):
+            found.update(proposal.sources)
+        elif isinstance(proposal, RetireEntry):
+            found.add(proposal.id)
+    return found
+
+
+def _duplicates(entries: Sequence[EntrySeen]) -> Iterator[Proposal]:
+    """A merge for each group of duplicates; if one entry is more trusted, the others are retired instead."""
+    for group in _groups(entries):
+        best = max(group, key=_standing)
+        equal = [each for each in group if each.authority == best.authority and not retirement.untouchable(each)]
+        if len(equal) == len(group):
+            yield _merge(best, group)
+            continue
+        for each in group:
+            if each is not best and not retirement.untouchable(each):
+                yield RetireEntry(id=each.id, successor=best.id, why=f"entry {best.id} says the same", path="rule")
+
+
+def _groups(entries: Sequence[EntrySeen]) -> Iterator[list[EntrySeen]]:
+    """Groups of two or more entries that say the same; each entry is in one group."""
+    by_word = ByWord(entries)
+    taken: set[str] = set()
+    for entry in entries:
+        if entry.id in taken:
+            continue
+        group = [entry]
+        for other in by_word.with_words_of(entry.content):
+            if other.id not in taken and all(_one(other, each) for each in group):
+                group.append(other)
+        taken.update(each.id for each in group)
+        if len(group) > 1:
+            yield group
+
+
+def _one(here: EntrySeen, there: EntrySeen) -> bool:
+    return (
+        here.id != there.id
+        and retirement.alike_kept(here, there) is None
+        and same_fact(here.content, there.content, None).same
+    )
+
+
+def _standing(entry: EntrySeen) -> tuple[int, bool, bool, int, float, str]:
+    """Whose wording is kept: higher authority, then not in capitals, then longer, then earlier."""
+    spoken = not entry.content.isupper()
+    return (entry.authority, entry.pinned, spoken, len(entry.content), -entry.created_at.timestamp(), entry.id)
+
+
+def _merge(best: EntrySeen, group: Sequence[EntrySeen]) -> MergeEntries:
+    tags = dict.fromkeys(tag for each in (best, *group) for tag in each.tags)
+    return MergeEntries(
+        sources=tuple(each.id for each in group),
+        content=best.content,
+        category=best.category,
+        tags=tuple(tags)[:_MOST_TAGS],
+        why="they say the same",
+        path="rule",
+    )
+
+
+def _outdated(entries: Sequence[EntrySeen]) -> Iterator[RetireEntry]:
+    """Entries with an earlier value of a single-valued property."""
+    by_slot: dict[tuple[str, str], list[EntrySeen]] = {}
+    for entry in entries:
+        told = slot(entry.content)
+        if told is not None:
+            by_slot.setdefault((told.subject, told.attribute), []).append(entry)
+    for rivals in by_slot.values():
+        newest = max(rivals, key=lambda each: (each.created_at, each.id))
+        for entry in rivals:
+            if entry is not newest and not retirement.untouchable(entry) and retirement.outdates(newest, entry):
+                why = f"entry {newest.id} tells what holds now"
+                yield RetireEntry(id=entry.id, successor=newest.id, why=why, path="rule")
+
+
+def _refiled(entries: Sequence[EntrySeen]) -> list[RefineEntry]:
+    """Move entries to the most used twin category: of `food`, `foods` and `Food`, one is kept."""
+    kept = _kept_categories(Counter(entry.category for entry in entries))
+    return [
+        RefineEntry(
+            id=entry.id, category=kept[entry.category], why=f"{entry.category} is {kept[entry.category]}", path="rule"
+        )
+        for entry in entries
+        if kept[entry.category] != entry.category and not retirement.filed_on_purpose(entry)
+    ]
+
+
+def _kept_categories(used: Mapping[str, int]) -> dict[str, str]:
+    """For each category, the twin that stays: the most used, then the shortest."""
+    twins: dict[tuple[str, ...], list[str]] = {}
+    for name in used:
+        twins.setdefault(_twin_key(name), []).append(name)
+    best = {key: min(names, key=lambda name: (-used[name], len(name), name)) for key, names in twins.items()}
+    return {name: name if retirement.special(name) else best[_twin_key(name)] for name in used}
+
+
+def _twin_key(category: str) -> tuple[str, ...]:
+    """The normal form that twins share: path parts with the same case, number, spelling and synonym."""
+    return tuple(" ".join(map(_canonical, filter(None, _PARTS.split(part)))) for part in category.casefold().split("/"))
+
+
+def _canonical(word: str) -> str:
+    found = sorted(forms(spelled(word)), key=len)
+    return next((_CLASSES[form] for form in found if form in _CLASSES), found[0])

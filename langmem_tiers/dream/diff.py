@@ -1,129 +1,132 @@
-"""A changeset in lines that a user can read: + what is new, - what holds no longer, ~ what has changed."""
+"""Renders a changeset for users: rows by name, as lines with +, - and ~."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 from sqlalchemy import Connection
 
-from langmem_tiers.dream.types import ChangedRecord
-from langmem_tiers.knowledge_graph.types import Entity
-from langmem_tiers.storage import entities, entries, relations
+from langmem_tiers.storage import changesets, entities, entries, relations
+from langmem_tiers.storage.changesets import ChangedRecord
 
-_COUNTED = ("version", "updated_at", "content_hash", "recall_count", "last_recalled_at", "created_at")
 _LONGEST = 300
-_ENDS = ("source", "target")
+_NOT_SHOWN = frozenset({"version", "updated_at", "content_hash", "recall_count", "last_recalled_at", "created_at"})
+# The column of a row, or of its key, that identifies the entity or relation it belongs to.
+_OWNERS = ("relation", "entity", "source", "low", "number")
+_NAMED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "entries": lambda row: f"entry {row['id']}",
+    "episodes": lambda row: f"episode {row['id']}",
+    "notes": lambda row: f"{row['kind']} {row['ref']}",
+    "documents": lambda row: f"document {row['path']}",
+    "tombstones": lambda row: f"tombstone of a deleted {row['kind']}",
+}
 
 
-class Line(NamedTuple):
-    """One line: `mark` is +, - or ~."""
-
-    mark: str
-    text: str
-
-
-def render(connection: Connection, space: str, records: Sequence[ChangedRecord]) -> str:
-    """The lines of a changeset, the records of one kind together."""
-    return "\n".join(f"{line.mark} {line.text}" for line in lines(connection, space, records))
-
-
-def lines(connection: Connection, space: str, records: Sequence[ChangedRecord]) -> Iterator[Line]:
-    """The lines of a changeset; rows that belong to another record go with that one."""
-    for record in records:
-        if record.table == "entries":
-            yield _entry(record)
-    yield from _evidence(connection, space, records)
-    for record in records:
-        if record.table == "documents":
-            yield _document(record)
-        elif record.table == "episodes":
-            yield _episode(record)
-    yield from _merges(connection, space, records)
-    yield from _relations(connection, space, records)
+def name_of(connection: Connection, space: str, record: ChangedRecord) -> str:
+    """The kind of a row, and the id or path that users know it by."""
+    row = {**(record.before or record.after or {}), **record.key}
+    if record.table in _NAMED:
+        return _NAMED[record.table](row)
+    if record.table == "entry_evidence":
+        entry = entries.by_numbers(connection, space, [row["entry"]]).get(row["entry"])
+        return f"entry {row['entry'] if entry is None else entry.id}"
+    kind: Literal["entity", "relation"] = "relation" if record.table.startswith("relation") else "entity"
+    if "id" in row:
+        return f"{kind} {row['id']}"
+    number = next(row[name] for name in _OWNERS if name in row)
+    return f"{kind} {changesets.graph_id(connection, space, kind, number) or number}"
 
 
-def _entry(record: ChangedRecord) -> Line:
-    if record.before is None or record.after is None:
-        held = record.after or record.before or {}
-        mark = "+" if record.before is None else "-"
-        return Line(mark, f"entry {held['id']} [{held['category']}] {_short(held['content'])}")
-    return _changed_entry(record.before, record.after)
+def diff(connection: Connection, space: str, records: Sequence[ChangedRecord]) -> str:
+    """A changeset as lines: + for what is new, - for what is gone, ~ for what has changed.
+
+    Rows that belong to another record are shown with that record.
+    """
+    return "\n".join(
+        (
+            *(_entry(record) for record in records if record.table == "entries"),
+            *_evidence(connection, space, records),
+            *(_document(record) for record in records if record.table == "documents"),
+            *(_episode(record) for record in records if record.table == "episodes"),
+            *_merges(connection, space, records),
+            *_relations(connection, space, records),
+        )
+    )
 
 
-def _changed_entry(before: Mapping[str, Any], after: Mapping[str, Any]) -> Line:
-    held, holds = (row["status"] == "active" for row in (before, after))
+def _entry(record: ChangedRecord) -> str:
+    before, after = record.before, record.after
+    if before is None or after is None:
+        row = after or before or {}
+        return f"{'+' if before is None else '-'} entry {row['id']} [{row['category']}] {_short(row['content'])}"
+    held, holds = before["status"] == "active", after["status"] == "active"
     if held and not holds:
         instead = f", {after['successor']} holds instead" if after["successor"] else ""
-        return Line("-", f"entry {after['id']} {_short(after['content'])} ({after['reason']}{instead})")
+        return f"- entry {after['id']} {_short(after['content'])} ({after['reason']}{instead})"
     if holds and not held:
-        return Line("+", f"entry {after['id']} [{after['category']}] {_short(after['content'])} (holds again)")
-    return Line("~", f"entry {after['id']} {_short(after['content'])}: {_changes(before, after)}")
+        return f"+ entry {after['id']} [{after['category']}] {_short(after['content'])} (holds again)"
+    return f"~ entry {after['id']} {_short(after['content'])}: {_changes(before, after)}"
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    differ = [name for name in after if name not in _COUNTED and before.get(name) != after[name]]
-    told = (f"{name} {_plain(before.get(name))} → {_plain(after[name])}" for name in differ)
-    return "; ".join(told) or "counted"
+    changed = [name for name in after if name not in _NOT_SHOWN and before.get(name) != after[name]]
+    return "; ".join(f"{name} {_value(before.get(name))} → {_value(after[name])}" for name in changed) or "counted"
 
 
-def _evidence(connection: Connection, space: str, records: Sequence[ChangedRecord]) -> Iterator[Line]:
-    """Entries that hold as before, and rest on more or less."""
-    told = {r.key["number"] for r in records if r.table == "entries" and _status(r.before) != _status(r.after)}
-    counts: dict[int, int] = {}
+def _evidence(connection: Connection, space: str, records: Sequence[ChangedRecord]) -> Iterator[str]:
+    """Entries with the same status that gained or lost evidence."""
+    shown = {r.key["number"] for r in records if r.table == "entries" and _status(r.before) != _status(r.after)}
+    counts: Counter[int] = Counter()
     for record in records:
-        if record.table == "entry_evidence" and record.key["entry"] not in told:
-            change = 1 if record.before is None else -1
-            counts[record.key["entry"]] = counts.get(record.key["entry"], 0) + change
+        if record.table == "entry_evidence" and record.key["entry"] not in shown:
+            counts[record.key["entry"]] += 1 if record.before is None else -1
     held = entries.by_numbers(connection, space, counts)
     for number, count in counts.items():
         if number in held:
             more = "more" if count > 0 else "fewer"
-            yield Line("~", f"entry {held[number].id} {_short(held[number].content)}: {abs(count)} {more} in evidence")
+            yield f"~ entry {held[number].id} {_short(held[number].content)}: {abs(count)} {more} in evidence"
 
 
 def _status(row: Mapping[str, Any] | None) -> str | None:
     return None if row is None else str(row["status"])
 
 
-def _document(record: ChangedRecord) -> Line:
+def _document(record: ChangedRecord) -> str:
     before, after = record.before, record.after
     if after is None:
-        return Line("-", f"document {record.key['path']}")
+        return f"- document {record.key['path']}"
     if before is None:
-        return Line("+", f"document {record.key['path']}: {_short(after['content'])}")
-    grown = after["content"].startswith(before["content"])
-    added = after["content"][len(before["content"]) :] if grown else after["content"]
-    return Line("~", f"document {record.key['path']}: {'added ' if grown else ''}{_short(added)}")
+        return f"+ document {record.key['path']}: {_short(after['content'])}"
+    if after["content"].startswith(before["content"]):
+        return f"~ document {record.key['path']}: added {_short(after['content'][len(before['content']) :])}"
+    return f"~ document {record.key['path']}: {_short(after['content'])}"
 
 
-def _episode(record: ChangedRecord) -> Line:
-    held = record.after or record.before or {}
+def _episode(record: ChangedRecord) -> str:
+    row = record.after or record.before or {}
     promoted = record.after is not None and record.after["promoted_at"] is not None
     what = "taken up" if promoted else "not taken up any more"
-    return Line("~", f"episode {held['id']} {_short(held['abstract'])}: {what}")
+    return f"~ episode {row['id']} {_short(row['abstract'])}: {what}"
 
 
-def _merges(connection: Connection, space: str, records: Sequence[ChangedRecord]) -> Iterator[Line]:
-    merges = [record for record in records if record.table == "entity_merges"]
-    rows = [record.after or record.before or {} for record in merges]
-    named = entities.by_numbers(connection, space, {row[end] for row in rows for end in _ENDS})
-    for record, row in zip(merges, rows, strict=True):
-        source, target = (_name(named.get(row[end])) for end in _ENDS)
-        yield Line("~", f"entity {source} {'is not' if record.after is None else 'is'} {target}: {row['reason']}")
+def _merges(connection: Connection, space: str, records: Sequence[ChangedRecord]) -> Iterator[str]:
+    merges = [(record, record.after or record.before or {}) for record in records if record.table == "entity_merges"]
+    known = entities.by_numbers(connection, space, {row[end] for _, row in merges for end in ("source", "target")})
+    names = {number: _short(entity.name) for number, entity in known.items()}
+    for record, row in merges:
+        verb = "is not" if record.after is None else "is"
+        yield f"~ entity {names.get(row['source'], '?')} {verb} {names.get(row['target'], '?')}: {row['reason']}"
 
 
-def _relations(connection: Connection, space: str, records: Sequence[ChangedRecord]) -> Iterator[Line]:
+def _relations(connection: Connection, space: str, records: Sequence[ChangedRecord]) -> Iterator[str]:
     numbers = {record.key["relation"] for record in records if record.table == "relation_versions"}
     for each in relations.by_numbers(connection, space, sorted(numbers)).values():
-        yield Line("-" if each.withdrawn else "~", f"relation {each.id} {_short(str(each))}")
+        yield f"{'-' if each.withdrawn else '~'} relation {each.id} {_short(str(each))}"
 
 
-def _name(entity: Entity | None) -> str:
-    return "?" if entity is None else _short(entity.name)
-
-
-def _plain(value: Any) -> str:
+def _value(value: Any) -> str:
     return _short(str(value).replace("\n", ", ")) if value not in (None, "") else "none"
 
 

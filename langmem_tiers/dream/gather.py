@@ -1,4 +1,4 @@
-"""What a dream sees: one moment of a space, bounded in every respect."""
+"""Gathers what a dream sees: one moment of a space, with a limit on everything."""
 
 from __future__ import annotations
 
@@ -20,32 +20,33 @@ from langmem_tiers.dream.types import (
     TurnSeen,
     WindowsSeen,
 )
-from langmem_tiers.dream.windows import open_windows
-from langmem_tiers.episodes.types import Episode
-from langmem_tiers.knowledge.types import Entry
+from langmem_tiers.knowledge_graph import timeline_rows
+from langmem_tiers.knowledge_graph.transaction import GraphTransaction
+from langmem_tiers.language import predicates
+from langmem_tiers.records import Entry, Episode
 from langmem_tiers.settings import DreamSettings, Settings
-from langmem_tiers.storage import change_log, dreamt, entities, graph_pairs, orphans
+from langmem_tiers.storage import change_log, drawers, dream_material, entities, graph_pairs, orphans
+from langmem_tiers.storage.dream_material import Spoken
 from langmem_tiers.storage.dreams import TURNS
-from langmem_tiers.storage.dreamt import Spoken
 from langmem_tiers.storage.orphans import Grounds
-from langmem_tiers.storage.store import SpaceStore
+from langmem_tiers.store import SpaceStore
 from langmem_tiers.trust.taint import holds_block
 
-_MOST_HEARD = 2000  # turns in which signals are looked for
+_MOST_HEARD = 2000  # turns searched for signals
 _MOST_PAIRS = 50
 _MOST_ORPHANS = 100
 _MOST_WINDOWS = 50
 
 
 def gather(store: SpaceStore, settings: Settings, now: datetime, fence: int) -> Material:
-    """What the space holds now, as much of it as one dream takes; nothing is written.
+    """The current state of the space, as much of it as one dream handles; writes nothing.
 
-    Where there are more entries than `settings.dream.entries`, each dream takes those that come after the last one's,
-    so that several go round. They are in an order that keeps likely duplicates in one batch (see `batching.arranged`).
-    Of the turns since the last dream those said first come first: the others wait for the next one.
+    If there are more entries than `settings.dream.entries`, each dream continues where the last one stopped, so that
+    several cover them all. They are ordered to keep likely duplicates in one batch (see `batching.arranged`). Of the
+    turns since the last dream the oldest come first; the others wait for the next one.
 
     Raises:
-        StorageError: the space can not be read.
+        StorageError: the space cannot be read.
     """
     dream = settings.dream
     with store.reading() as connection:
@@ -55,7 +56,7 @@ def gather(store: SpaceStore, settings: Settings, now: datetime, fence: int) -> 
             at=now,
             position=change_log.head(connection, store.key),
             fence=fence,
-            active=dreamt.count_active(connection, store.key),
+            active=dream_material.count_active(connection, store.key),
             entries=_entries(connection, store, dream),
             signals=_signals(connection, store.key, dream, now),
             turns=turns,
@@ -68,10 +69,10 @@ def gather(store: SpaceStore, settings: Settings, now: datetime, fence: int) -> 
 
 
 def _entries(connection: Connection, store: SpaceStore, dream: DreamSettings) -> tuple[EntrySeen, ...]:
-    seen = [_seen(entry) for entry in dreamt.active_in_turn(connection, store.key, dream.entries)]
+    seen = [_seen(entry) for entry in dream_material.active_in_turn(connection, store.key, dream.entries)]
     model = None if store.chroma is None else store.chroma.model
     ids = (entry.id for entry in seen)
-    vectors = {} if model is None else dreamt.vectors(connection, store.key, model, ids)
+    vectors = {} if model is None else dream_material.vectors(connection, store.key, model, ids)
     return arranged(seen, dream.batch_entries, vectors)
 
 
@@ -81,25 +82,25 @@ def _seen(entry: Entry) -> EntrySeen:
 
 
 def _turns(connection: Connection, space: str, dream: DreamSettings) -> tuple[tuple[TurnSeen, ...], int]:
-    """The turns since the last dream, and where the cursor of the conversation log goes."""
+    """The turns since the last dream, and the new cursor in the conversation log."""
     cursor = change_log.cursor(connection, space, TURNS)
-    found = dreamt.spoken_behind(connection, space, cursor, dream.turns)
+    found = dream_material.spoken_behind(connection, space, cursor, dream.turns)
     full = bool(found) and len(found) == dream.turns
-    upto = found[-1].drawer if full else dreamt.newest_drawer(connection, space)
+    upto = found[-1].drawer if full else drawers.newest(connection, space)
     return _heard(found), max(cursor, upto)
 
 
 def _signals(connection: Connection, space: str, dream: DreamSettings, now: datetime) -> tuple[Signal, ...]:
-    """The last signals of some days, the oldest first."""
+    """The latest signals of the last days, oldest first."""
     if not dream.signals:
         return ()
     since = to_millis(now - timedelta(days=dream.signal_days))
-    found = feedback.signals(_heard(dreamt.spoken_since(connection, space, since, _MOST_HEARD)))
+    found = feedback.signals(_heard(dream_material.spoken_since(connection, space, since, _MOST_HEARD)))
     return tuple(found[-dream.signals :])
 
 
 def _heard(spoken: Iterable[Spoken]) -> tuple[TurnSeen, ...]:
-    """Turns, without those of the user that a recalled block was pasted into: they did not say that."""
+    """Turns, without those in which the user pasted a recalled block, since these are not their own words."""
     return tuple(
         TurnSeen(**turn._asdict() | {"said_at": from_millis(turn.said_at)})
         for turn in spoken
@@ -108,7 +109,7 @@ def _heard(spoken: Iterable[Spoken]) -> tuple[TurnSeen, ...]:
 
 
 def _episodes(connection: Connection, space: str, dream: DreamSettings, now: datetime) -> tuple[EpisodeSeen, ...]:
-    waiting = dreamt.unpromoted(connection, space, dream.promoted, at=to_millis(now))
+    waiting = dream_material.unpromoted(connection, space, dream.promoted, at=to_millis(now))
     return tuple(_episode(each) for each in waiting)
 
 
@@ -117,7 +118,7 @@ def _episode(episode: Episode) -> EpisodeSeen:
 
 
 def _pairs(connection: Connection, space: str) -> tuple[PairSeen, ...]:
-    """The likely pairs of the graph by the entities that they are now, each once."""
+    """Likely pairs of canonical entities in the graph, each once."""
     rows = graph_pairs.flagged(connection, space)[:_MOST_PAIRS]
     ends = entities.canonical_of(connection, space, {number for row in rows for number in (row.low, row.high)})
     known = entities.by_numbers(connection, space, set(ends.values()))
@@ -131,7 +132,7 @@ def _pairs(connection: Connection, space: str) -> tuple[PairSeen, ...]:
 
 
 def _relations(connection: Connection, space: str, settings: Settings, now: datetime) -> tuple[RelationSeen, ...]:
-    """The relations that may have lost what they rested on."""
+    """Relations that may have lost their evidence."""
     if not settings.graph.enabled:
         return ()
     before = to_millis(now - timedelta(days=settings.dream.mention_days))
@@ -139,9 +140,31 @@ def _relations(connection: Connection, space: str, settings: Settings, now: date
 
 
 def _windows(connection: Connection, space: str, settings: Settings) -> tuple[WindowsSeen, ...]:
-    return open_windows(connection, space, settings, _MOST_WINDOWS) if settings.graph.enabled else ()
+    """Single-valued relations with several open ones; a dream may close them, but does not have to.
+
+    Normally a relation ends when the next one is stated, or when entities are merged. The rest were stated before the
+    settings made the predicate single-valued.
+    """
+    if not settings.graph.enabled:
+        return ()
+    several = orphans.several_open(connection, space)
+    groups = [each for each in several if predicates.single_valued(each[1], settings.graph)]
+    ends = entities.canonical_of(connection, space, {subject for subject, _ in groups})
+    named = dict.fromkeys((ends[subject], predicate) for subject, predicate in groups)
+    graph = GraphTransaction(connection, space, 0, settings)
+    found = (open_window(graph, *each) for each in [*named][:_MOST_WINDOWS])
+    return tuple(each for each in found if each.closing)
+
+
+def open_window(graph: GraphTransaction, subject: int, predicate: str) -> WindowsSeen:
+    """What closing would change for an entity's relations by a predicate."""
+    group = timeline_rows.group_of(graph, [graph.canonical(subject)], predicate)
+    rows = [row for row, _ in timeline_rows.resolve_group(graph, group, {})]
+    entity = entities.by_numbers(*graph.at, [subject])[subject]
+    highest = max((row.authority for row in rows), default=0)
+    return WindowsSeen(subject=entity.id, predicate=predicate, closing=len(rows), authority=highest)
 
 
 def relation_seen(grounds: Grounds) -> RelationSeen:
-    """What a relation rests on, as a dream sees it."""
+    """The evidence of a relation, as a dream sees it."""
     return RelationSeen(**grounds._asdict() | {"last_seen": from_millis(grounds.last_seen)})

@@ -1,7 +1,7 @@
-"""Golden questions: what recall answers today and has to answer after a dream, too.
+"""Golden questions: what recall answers today and must still answer after a dream.
 
-Some the user keeps; others are made of what the space holds, without a model: the words of an entry, or of a sentence
-that somebody said, without the fact among them.
+Users add some; others are generated from the space without a model: the words of an entry, or of a sentence someone
+said, minus the fact in it.
 """
 
 from __future__ import annotations
@@ -17,36 +17,37 @@ from typing import TYPE_CHECKING
 from langmem_tiers import arguments
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.errors import InvalidInput
-from langmem_tiers.palace.names import names
-from langmem_tiers.palace.words import is_trivial, meaningful_words, stem, words
+from langmem_tiers.knowledge import validation
+from langmem_tiers.language.names import names
+from langmem_tiers.language.sentences import sentences
+from langmem_tiers.language.speech_acts import is_question
+from langmem_tiers.language.words import is_trivial, meaningful_words, stem, words
+from langmem_tiers.palace.lookup import find_drawer
 from langmem_tiers.storage import drawers, entries, golden
 from langmem_tiers.storage.entries import Filters
 from langmem_tiers.storage.golden import GoldenRow
 from langmem_tiers.twins import twin
-from langmem_tiers.writing.extractive.prose import sentences
-from langmem_tiers.writing.extractive.sifting import is_question
-from langmem_tiers.writing.storable import storable
 
 if TYPE_CHECKING:
-    from langmem_tiers.knowledge.types import Entry
+    from langmem_tiers.context import SpaceContext
+    from langmem_tiers.records import Entry
     from langmem_tiers.settings import Settings
-    from langmem_tiers.space import Space
-    from langmem_tiers.storage.store import SpaceStore
+    from langmem_tiers.store import SpaceStore
 
 _LONGEST_QUESTION = 1000
 MOST_KEPT = 100
 """Questions that a user may keep: each of them is asked in every dream."""
 
-_MOST_WORDS = 6  # of a made question
-_LOOKED_AT = 10  # drawers for each question wanted
+_MOST_WORDS = 6  # of a generated question
+_LOOKED_AT = 10  # drawers per question wanted
 _WITH_DIGIT = re.compile(r"(?<![\w.,:-])[\w.,:/-]*\d[\w.,:/-]*(?<![.,:/-])")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoldenQuestion:
-    """A question, and what the block recalled for it has to hold: all of these words, each a run of them, and drawers.
+    """A question, and what the recalled block must contain: all of these phrases and drawers.
 
-    `number` is that of one the user keeps; `about` names what another one was made of, such as `entry a1b2c3d4e5f6`.
+    `number` identifies one that the user added; `about` names the source of a generated one: `entry a1b2c3d4e5f6`.
     """
 
     question: str
@@ -60,59 +61,61 @@ class GoldenQuestion:
 class Golden:
     """The questions of a space that a dream must not make worse; each method has a twin named `a…`.
 
-    Before a dream is applied, recall is asked each of them as the space is and as it would be. Where one is answered
-    before and not after, what touches it is left out of the dream, or the whole dream is.
+    Before a dream is applied, recall is asked each of them with and without its changes. If one is answered before and
+    not after, what touches it is left out of the dream, or the whole dream is.
 
     Example:
         >>> golden.add("Where does my sister live?", expects="Lisbon").number
         1
     """
 
-    def __init__(self, space: Space) -> None:
-        self._space = space
+    def __init__(self, context: SpaceContext) -> None:
+        self._context = context
 
     def __repr__(self) -> str:
-        return f"Golden({self._space.name!r})"
+        return f"Golden({self._context.name!r})"
 
     def add(self, question: str, *, expects: str | int | Sequence[str | int]) -> GoldenQuestion:
-        """Keep a question.
+        """Add a question.
 
         Args:
             question: As a user would ask it.
-            expects: Words that the block has to hold, such as "Lisbon"; or drawers that have to be in it, by number or
-                pointer; or several of these, all of which it has to hold.
+            expects: Words that the block must contain, such as "Lisbon"; or drawers that must be in it, by number or
+                pointer; or several of these, all of which must be present.
 
         Raises:
             InvalidInput: the question has more than 1,000 characters or is too short to recall anything by, nothing is
                 expected, a drawer does not exist, or there are 100 questions already.
             SecretRefused: there is a secret in it, and `Settings.privacy.derived` refuses these.
         """
-        memory = self._space.memory
-        asked = " ".join(storable(arguments.any_text(question, "question"), "question", memory.settings).split())
+        context = self._context
+        asked = " ".join(
+            validation.text(arguments.any_text(question, "question"), "question", context.settings).split()
+        )
         if len(asked) > _LONGEST_QUESTION:
             raise InvalidInput(
                 f"The question has {len(asked):,} characters.", way_out=f"Ask in at most {_LONGEST_QUESTION:,}."
             )
-        if is_trivial(asked, memory.settings.recall.trivial_words):
+        if is_trivial(asked, context.settings.recall.trivial_words):
             raise InvalidInput(f"The question {asked!r} recalls nothing.", way_out="Ask with more telling words.")
         told, cited = self._expected(expects)
-        with memory.use(self._space.name) as store, store.writing() as connection:
+        with context.open() as store, store.writing() as connection:
             if len(golden.every(connection, store.key)) >= MOST_KEPT:
                 raise InvalidInput(
                     f"{MOST_KEPT} questions are kept already.", way_out="Remove one that matters less first."
                 )
-            at = to_millis(memory.clock())
+            at = to_millis(context.clock())
             return _kept(golden.put(connection, store.key, asked, words=told, drawers=cited, at=at))
 
     def list(self) -> tuple[GoldenQuestion, ...]:
-        """All that are kept, in the order they were added."""
-        with self._space.memory.use(self._space.name) as store, store.reading() as connection:
+        """All questions, in the order they were added."""
+        with self._context.open() as store, store.reading() as connection:
             return tuple(_kept(row) for row in golden.every(connection, store.key))
 
     def remove(self, number: int) -> bool:
-        """Keep a question no longer; False where there is none of this number."""
+        """Delete a question; False if there is none with this number."""
         which = arguments.whole(number, "number")
-        with self._space.memory.use(self._space.name) as store, store.writing() as connection:
+        with self._context.open() as store, store.writing() as connection:
             return golden.remove(connection, store.key, which)
 
     aadd = twin(add)
@@ -120,7 +123,7 @@ class Golden:
     aremove = twin(remove)
 
     def _expected(self, expects: str | int | Sequence[str | int]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """The words and the drawers that are expected."""
+        """The expected words and drawers."""
         given = (
             [expects] if isinstance(expects, str | int) else arguments.several(expects, "expects", "words or drawers")
         )
@@ -136,14 +139,14 @@ class Golden:
         return tuple(told), tuple(cited)
 
     def _words(self, expected: str) -> str:
-        clean = storable(expected, "expected text", self._space.memory.settings).strip()
+        clean = validation.text(expected, "expected text", self._context.settings).strip()
         if not words(clean):
             raise arguments.refused(expected, "expects", "words that the block has to hold")
         return clean
 
     def _drawer(self, which: object) -> int:
         known = which if isinstance(which, str) else arguments.whole(which, "expects", least=1)
-        drawer = self._space.drawer(known)
+        drawer = find_drawer(self._context, known)
         if drawer is None:
             raise InvalidInput(f"The argument `expects` names a drawer that does not exist: {which}.")
         return drawer.number
@@ -152,7 +155,7 @@ class Golden:
 def questions(
     store: SpaceStore, settings: Settings, *, touched: Collection[str] = (), besides: Collection[str] = ()
 ) -> tuple[GoldenQuestion, ...]:
-    """Those that the user keeps, and up to `settings.dream.golden` made of what the space holds.
+    """The user's questions, and up to `settings.dream.golden` generated ones.
 
     Up to half of these are about the entries `touched`; the others are about entries and drawers in turn, none of them
     about the entries in `besides`. The same space gives the same questions.
@@ -191,12 +194,12 @@ def _of_drawers(said: Sequence[tuple[int, str]], settings: Settings) -> Iterator
 
 
 def _draw(content: str) -> bytes:
-    """The place of a text in the draw: by hash, so that new texts leave the order of the others as it is."""
+    """The rank of a text in the draw: by hash, so that new texts do not reorder the others."""
     return hashlib.blake2b(content.encode("utf-8", "replace"), digest_size=8).digest()
 
 
 def _made(text: str, about: str, settings: Settings) -> Iterator[GoldenQuestion]:
-    """A question about the first sentence of a text that makes one."""
+    """A question from the first suitable sentence of a text."""
     for sentence in sentences(text):
         if is_question(sentence.text):
             continue
@@ -210,7 +213,7 @@ def _made(text: str, about: str, settings: Settings) -> Iterator[GoldenQuestion]
 
 
 def _fact(sentence: str) -> str:
-    """What a sentence is about to tell: its last number or name, else its last telling word."""
+    """The fact in a sentence: its last number or name, else its last meaningful word."""
     named = [name.text for name in names(sentence) if not name.opens]
     candidates = [match[0] for match in _WITH_DIGIT.finditer(sentence)] + named + meaningful_words(sentence)[-1:]
     last = max(candidates[:-1], key=sentence.rfind, default="")

@@ -1,7 +1,7 @@
-"""The graph pass: entities that were flagged as likely the same, relations that rest on nothing, windows left open.
+"""The graph pass: likely duplicate entities, relations without evidence, and windows left open.
 
-What was flagged is what the rules could not tell when it was named: so by rule only names that are written the same way
-are one, and a model has to be sure.
+Flagged pairs are those the rules could not decide when they were named: by rule only names with the same spelling are
+merged, and a model has to be certain.
 """
 
 from __future__ import annotations
@@ -11,21 +11,20 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from langmem_tiers.dream.asking import Question
-from langmem_tiers.dream.orphans import orphaned
-from langmem_tiers.dream.replies import Number, Objects, Told
+from langmem_tiers.dream.questions import Number, Objects, Question, Reply
+from langmem_tiers.dream.retirement import orphaned
 from langmem_tiers.dream.types import CloseWindows, Material, MergeEntities, PairSeen, Proposal, WithdrawRelation
-from langmem_tiers.knowledge.types import Authority
-from langmem_tiers.knowledge_graph.likeness import compare
-from langmem_tiers.llm.answers import Answer, Prompt
-from langmem_tiers.llm.directives import Directives
-from langmem_tiers.palace.words import words
+from langmem_tiers.language.name_matching import compare
+from langmem_tiers.language.words import words
+from langmem_tiers.models.calls import Answer, Prompt
+from langmem_tiers.models.directives import Directives
+from langmem_tiers.records import Authority
 from langmem_tiers.settings import Settings
 
 _MOST_PAIRS = 20
 _LONGEST_NAME = 80
-_SAME_WRITING = 98  # the same but for case, accents, blanks and hyphens
-# What only somebody who looks can tell: a letter of another script may be a disguise.
+_SAME_WRITING = 98  # the same apart from case, accents, blanks and hyphens
+# Only a person can tell: a letter of another script may be a disguise.
 _NEVER = "letters that only look alike"
 _SYSTEM = """\
 You are given numbered pairs of names from one person's notes, with why they may be one. Say of each pair whether both \
@@ -40,28 +39,28 @@ def _verdict(given: Any) -> str:
     return said if said in {"yes", "no"} else "unsure"
 
 
-class ToldPair(Told):
+class PairReply(Reply):
     """What is said of one pair."""
 
     number: Number = Field(default=0, description="the number of the pair")
     same: Annotated[Literal["yes", "no", "unsure"], BeforeValidator(_verdict)] = "unsure"
 
 
-class ToldPairs(Told):
+class PairsReply(Reply):
     """What is said of the pairs."""
 
-    pairs: Objects[ToldPair]
+    pairs: Objects[PairReply]
 
 
-_EXAMPLE = ToldPairs(pairs=[ToldPair(number=1, same="unsure")])
+_EXAMPLE = PairsReply(pairs=[PairReply(number=1, same="unsure")])
 
 
-def flow(
+def propose(
     material: Material, settings: Settings, directives: Directives | None = None
 ) -> Generator[Question, Answer[Any], list[Proposal]]:
-    """Ask about the pairs that the rules leave open; what the rules and the model propose.
+    """Ask about the pairs that the rules leave open; yields the proposals of rules and model.
 
-    There is no text in place of this prompt: `directives` are taken as the other passes take them.
+    This prompt cannot be replaced: `directives` is accepted because the other passes take it.
     """
     del directives
     proposals = by_rule(material, settings)
@@ -69,14 +68,14 @@ def flow(
     left = [pair for pair in material.pairs if not {pair.first, pair.second} & taken and _may_ask(pair)][:_MOST_PAIRS]
     if left:
         user = "\n".join(f"{number}: {_shown(pair)}" for number, pair in enumerate(left, 1))
-        answer = yield Question(schema=ToldPairs, prompt=Prompt(system=_SYSTEM, user=user, example=_EXAMPLE))
+        answer = yield Question(schema=PairsReply, prompt=Prompt(system=_SYSTEM, user=user, example=_EXAMPLE))
         if answer.value is not None:
             proposals += _said_same(answer.value, left)
     return proposals
 
 
 def by_rule(material: Material, settings: Settings) -> list[Proposal]:
-    """The flagged pairs whose names are written the same way, orphans, and open windows; without the graph, none."""
+    """Flagged pairs with the same spelling, orphans, and open windows; nothing if the graph is off."""
     if not settings.graph.enabled:
         return []
     merges = (_merge(pair, "rule") for pair in material.pairs if _is_one(pair))
@@ -105,8 +104,8 @@ def _may_ask(pair: PairSeen) -> bool:
     return compare(pair.first_name, pair.second_name).reason != _NEVER
 
 
-def _said_same(told: ToldPairs, asked: Sequence[PairSeen]) -> Iterator[MergeEntities]:
-    """The pairs of which a model is sure; of one that it says two things about, it is not."""
+def _said_same(told: PairsReply, asked: Sequence[PairSeen]) -> Iterator[MergeEntities]:
+    """The pairs that a model is sure of; contradictory answers about a pair count as unsure."""
     said: dict[int, set[str]] = {}
     for each in told.pairs:
         said.setdefault(each.number, set()).add(each.same)
@@ -114,7 +113,7 @@ def _said_same(told: ToldPairs, asked: Sequence[PairSeen]) -> Iterator[MergeEnti
 
 
 def _merge(pair: PairSeen, path: Literal["rule", "model"]) -> MergeEntities:
-    """The shorter name becomes the longer one; of equals the second the first."""
+    """Merge the shorter name into the longer one; of equals the second into the first."""
     first, second = ((len(words(name)), len(name)) for name in (pair.first_name, pair.second_name))
     swapped = first < second
     source, target = (pair.first, pair.second) if swapped else (pair.second, pair.first)

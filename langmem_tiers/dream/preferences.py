@@ -1,22 +1,21 @@
-"""The preference pass: what the user keeps asking for without stating it as a fact, out of the turns since last time.
+"""The preference pass: finds what the user keeps asking for without stating it, in the turns since the last dream.
 
-How often it has to show depends on how annoyed the user was, and is counted here, not by the model: of its reply, only
-the sentences and the lines that it cites are taken. Whatever touches security, credentials or money is marked, so that
-the agent asks before it acts upon it. What nothing bears out any more fades, and is put aside in the end.
+How often it must show up depends on how annoyed the user was, and is counted here, not by the model: only the sentences
+and cited lines of a model's reply are used. Whatever touches security, credentials or money is marked, so that the
+agent asks before acting on it. Preferences that nothing confirms any more fade, and are finally retired.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from pydantic import Field
 
-from langmem_tiers.dream import anti_patterns, counting, grounds
-from langmem_tiers.dream.asking import Question
-from langmem_tiers.dream.occurrences import THRESHOLDS, Occurrences, firsts
-from langmem_tiers.dream.replies import Number, Objects, Told, Words, Yes
+from langmem_tiers.dream import anti_patterns, retirement
+from langmem_tiers.dream.grounding import THRESHOLDS, Occurrences, firsts, touches_sensitive
+from langmem_tiers.dream.questions import Number, Objects, Question, Reply, Words, Yes
 from langmem_tiers.dream.types import (
     Cited,
     EntrySeen,
@@ -24,28 +23,29 @@ from langmem_tiers.dream.types import (
     Material,
     Proposal,
     RetireEntry,
+    Sentiment,
     TurnSeen,
 )
-from langmem_tiers.dream.wishes import wishes
-from langmem_tiers.knowledge.learned import INFERRED, PERMISSION, left
-from langmem_tiers.knowledge.merging import same_fact
-from langmem_tiers.knowledge.quotes import occurs
-from langmem_tiers.knowledge.wordings import plain
-from langmem_tiers.llm.answers import Answer
-from langmem_tiers.llm.directives import Directives
-from langmem_tiers.palace.words import meaningful_words, stem, word_set
+from langmem_tiers.knowledge.preferences import ANTI_PATTERNS, INFERRED, PERMISSION, left, within
+from langmem_tiers.language.paraphrase import same_fact
+from langmem_tiers.language.wishes import Wish, wishes
+from langmem_tiers.language.word_lists import word_set
+from langmem_tiers.language.wordings import plain
+from langmem_tiers.language.words import meaningful_words, occurs, stem
+from langmem_tiers.models.calls import Answer
+from langmem_tiers.models.directives import Directives
 from langmem_tiers.settings import Settings
 
 DIRECTIVE = "pref-dream"
 
-_MOST_TOLD = 20  # preferences of one reply
+_MOST_TOLD = 20  # preferences per reply
 _MOST_KNOWN = 20
 _LONGEST_CONTENT = 300
-_LONGEST_BATCH = 12_000  # characters of one question
+_LONGEST_BATCH = 12_000  # characters per question
 _LONGEST_TURN = 300
 _LONGEST_BEFORE = 100
 _LEAST_LETTERS = 2
-# What sentences about preferences have in common.
+# Words common to all sentences about preferences.
 _EVERY_PREFERENCE = frozenset(
     map(
         stem, word_set("user prefer want wants wish like dislike hate need assistant answer reply response message use")
@@ -53,45 +53,45 @@ _EVERY_PREFERENCE = frozenset(
 )
 
 
-class ToldEvidence(Told):
+class EvidenceReply(Reply):
     """A line that shows a preference."""
 
     turn: Number = Field(default=0, description="number of the line")
     quote: Words = Field(default="", description="its words, copied letter by letter")
 
 
-class ToldPreference(Told):
+class PreferenceReply(Reply):
     """Something that the user keeps asking for."""
 
     content: Words = ""
-    evidence: Objects[ToldEvidence] = Field(default_factory=list)
+    evidence: Objects[EvidenceReply] = Field(default_factory=list)
     sensitive: Yes = False
 
 
-class ToldPreferences(Told):
+class PreferencesReply(Reply):
     """What some lines show."""
 
-    preferences: Objects[ToldPreference]
+    preferences: Objects[PreferenceReply]
 
 
-def flow(
+def propose(
     material: Material, settings: Settings, directives: Directives | None = None
 ) -> Generator[Question, Answer[Any], list[Proposal]]:
-    """Ask about the corrections, then about the turns, some at a time; what the rules and the model propose.
+    """Ask about the corrections, then about the turns in batches; yields the proposals of rules and model.
 
-    A model that can not be reached now is not asked about the other turns.
+    If the model cannot be reached, it is not asked about further turns.
 
     Raises:
-        InvalidDirective: the memory's own text in place of a prompt can not be used.
+        InvalidDirective: the memory's custom prompt cannot be used.
     """
-    proposals = yield from anti_patterns.flow(material, settings, directives)
+    proposals = yield from anti_patterns.propose(material, settings, directives)
     if not settings.dream.preferences:
         return proposals
-    told: list[tuple[ToldPreference, Mapping[int, TurnSeen]]] = []
+    told: list[tuple[PreferenceReply, Mapping[int, TurnSeen]]] = []
     for lines, numbered in _batches(material.turns):
         user = "\n".join((*_known(material), *lines))
-        prompt = (directives or Directives(None)).prompt(DIRECTIVE, ToldPreferences, user)
-        answer = yield Question(schema=ToldPreferences, prompt=prompt)
+        prompt = (directives or Directives(None)).prompt(DIRECTIVE, PreferencesReply, user)
+        answer = yield Question(schema=PreferencesReply, prompt=prompt)
         if answer.value is not None:
             told += ((each, numbered) for each in answer.value.preferences[:_MOST_TOLD])
         elif answer.temporary:
@@ -101,16 +101,16 @@ def flow(
 
 
 def by_count(material: Material, settings: Settings) -> list[Proposal]:
-    """What the user asked of the assistant in so many turns that it is a preference, and what has faded; by rule."""
+    """Requests made in enough turns to be a preference, and faded preferences; by rule."""
     if not settings.dream.preferences:
         return []
-    faded = (entry for entry in material.entries if grounds.has_faded(entry, material.at, settings.dream.fade_days))
-    retired = [_put_aside(entry) for entry in faded if grounds.untouchable(entry) is None]
-    return [*retired, *counting.repeated(material, settings)]
+    faded = (entry for entry in material.entries if retirement.has_faded(entry, material.at, settings.dream.fade_days))
+    retired = [_put_aside(entry) for entry in faded if retirement.untouchable(entry) is None]
+    return [*retired, *_repeated(material, settings)]
 
 
 def metadata(preference: InferredPreference, held: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What is kept beside an inferred preference; `held` is that of the entry which says so already.
+    """The metadata of an inferred preference; `held` is that of the entry that already says so.
 
     Example:
         >>> preference = InferredPreference(content="…", evidence=(Cited(drawer=1), Cited(drawer=2), Cited(drawer=3)))
@@ -123,14 +123,14 @@ def metadata(preference: InferredPreference, held: Mapping[str, Any] | None = No
         **(held or {}),
         "source": "inferred",
         "sentiment": preference.sentiment,
-        # Each time that it would be enough to infer it halves what doubt there is.
+        # Each multiple of the evidence needed to infer it halves the remaining doubt.
         "confidence": round(1 - doubt * 0.5 ** (len(preference.evidence) / THRESHOLDS[preference.sentiment]), 4),
     }
     return {**kept, PERMISSION: True} if preference.sensitive else kept
 
 
 def confidence(held: Mapping[str, Any], borne_out: datetime, now: datetime, fade_days: float) -> float:
-    """How sure an inferred preference is now: half as sure after each `fade_days` without anything that bears it out.
+    """The current confidence in an inferred preference: halved after each `fade_days` without confirmation.
 
     Example:
         >>> from datetime import UTC, timedelta
@@ -146,11 +146,93 @@ def _put_aside(entry: EntrySeen) -> RetireEntry:
     return RetireEntry(id=entry.id, why="nothing has borne it out for long", path="rule")
 
 
+# By count.
+
+
+def _repeated(material: Material, settings: Settings) -> Iterator[InferredPreference]:
+    """Wishes that show up often enough, and that the user has neither taken back nor stated."""
+    occurrences = Occurrences(material, settings)
+    heard = _heard(material, occurrences)
+    new = {turn.drawer for turn in material.turns}
+    for key, found in heard.items():
+        evidence = tuple(Cited(drawer=drawer, quote=wish.quote) for drawer, wish in found)
+        drawers = {each.drawer for each in evidence}
+        sentiment, content = occurrences.strongest(drawers), found[0][1].content
+        if sentiment is None or new.isdisjoint(drawers) or _contradicted(key, heard):
+            continue
+        if not _stated(content, material.entries):
+            yield _inferred(content, evidence, sentiment, why="the user keeps asking for it")
+
+
+def _contradicted(key: str, heard: Mapping[str, Sequence[tuple[int, Wish]]]) -> bool:
+    """Whether the user also asks for the opposite, or for answers in several languages."""
+    if key.startswith("language:") and sum(each.startswith("language:") for each in heard) > 1:
+        return True
+    return heard[key][0][1].against in heard
+
+
+def _heard(material: Material, occurrences: Occurrences) -> dict[str, list[tuple[int, Wish]]]:
+    """Each wish with the drawers it shows up in, one per occurrence; what was sent twice counts once."""
+    heard: dict[str, list[tuple[int, Wish]]] = {}
+    corrected = _corrected(material)
+    seen: set[tuple[str, Hashable]] = set()
+    for drawer, session, content in _said(material):
+        for wish in () if drawer in corrected else wishes(content):
+            times = {(wish.key, occurrences.once(drawer)), (wish.key, (session, plain(content)))}
+            if seen.isdisjoint(times):
+                heard.setdefault(wish.key, []).append((drawer, wish))
+            seen |= times
+    return heard
+
+
+def _said(material: Material) -> Iterator[tuple[int, str, str]]:
+    """What the user said in the turns since the last dream, and the annoyance before."""
+    turns = {turn.drawer for turn in material.turns}
+    for signal in material.signals:
+        if signal.drawer not in turns:
+            yield signal.drawer, signal.session, signal.quote
+    for turn in material.turns:
+        if turn.role == "user":
+            yield turn.drawer, turn.session, turn.content
+
+
+def _stated(content: str, entries: Iterable[EntrySeen]) -> bool:
+    """Whether it is known by other means than inference."""
+    others = (entry for entry in entries if retirement.special(entry.category) != INFERRED)
+    return any(same_fact(content, entry.content, None).same for entry in others)
+
+
+def _inferred(
+    content: str,
+    evidence: tuple[Cited, ...],
+    sentiment: Sentiment,
+    *,
+    why: str,
+    marked: bool = False,
+) -> InferredPreference:
+    """A preference in its standard form, by rule; marked if its words touch something sensitive."""
+    return InferredPreference(
+        content=content,
+        sentiment=sentiment,
+        evidence=evidence,
+        sensitive=marked or touches_sensitive(content, *(each.quote for each in evidence)),
+        why=why,
+        path="rule",
+    )
+
+
+def _corrected(material: Material) -> set[int]:
+    """The drawers cited by anti-patterns: they do not also count as preferences."""
+    known = (entry for entry in material.entries if within(entry.category, ANTI_PATTERNS))
+    found = (cited.drawer for each in anti_patterns.by_rule(material) for cited in each.evidence)
+    return {drawer for entry in known for drawer in entry.evidence} | set(found)
+
+
 # By a model.
 
 
 def _batches(turns: Sequence[TurnSeen]) -> Iterator[tuple[list[str], dict[int, TurnSeen]]]:
-    """Turns as lines, so many as fit one question, with the numbers that those of the user have there."""
+    """Turns as lines, as many as fit one question, with the line numbers of the user's turns."""
     lines: list[str] = []
     numbered: dict[int, TurnSeen] = {}
     before: str | None = None
@@ -170,17 +252,17 @@ def _batches(turns: Sequence[TurnSeen]) -> Iterator[tuple[list[str], dict[int, T
 
 
 def _known(material: Material) -> list[str]:
-    inferred = [entry for entry in material.entries if grounds.special(entry.category) == INFERRED]
+    inferred = [entry for entry in material.entries if retirement.special(entry.category) == INFERRED]
     held = [f"- {_short(entry.content, _LONGEST_CONTENT)}" for entry in inferred[:_MOST_KNOWN]]
     return ["Known:", *held, "Lines:"] if held else []
 
 
 def _by_model(
-    told: Iterable[tuple[ToldPreference, Mapping[int, TurnSeen]]],
+    told: Iterable[tuple[PreferenceReply, Mapping[int, TurnSeen]]],
     counted: Sequence[Proposal],
     occurrences: Occurrences,
 ) -> Iterator[InferredPreference]:
-    """What a model told, each preference once, with the lines that really show it."""
+    """A model's preferences, each once, with the lines that really show it."""
     by_rule = [each for each in counted if isinstance(each, InferredPreference)]
     for content, (cited, marked) in _gathered(told).items():
         first = {each.drawer: each for each in cited}
@@ -188,12 +270,12 @@ def _by_model(
         sentiment = occurrences.strongest({each.drawer for each in evidence}) or "casual"
         if not any(_is_counted(content, evidence, each) for each in by_rule):
             why = "it shows in what the user said"
-            found = counting.preference(content, evidence, sentiment, why=why, marked=marked)
+            found = _inferred(content, evidence, sentiment, why=why, marked=marked)
             yield found.model_copy(update={"path": "model"})
 
 
 def _gathered(
-    told: Iterable[tuple[ToldPreference, Mapping[int, TurnSeen]]],
+    told: Iterable[tuple[PreferenceReply, Mapping[int, TurnSeen]]],
 ) -> dict[str, tuple[list[Cited], bool]]:
     """Each preference with all lines that show it, and whether it was marked as sensitive."""
     found: dict[str, tuple[list[Cited], bool]] = {}
@@ -207,7 +289,7 @@ def _gathered(
     return found
 
 
-def _borne_out(told: ToldPreference, numbered: Mapping[int, TurnSeen]) -> Iterator[Cited]:
+def _borne_out(told: PreferenceReply, numbered: Mapping[int, TurnSeen]) -> Iterator[Cited]:
     """The cited lines of the user that show it; what was sent twice counts once."""
     seen: set[tuple[str, str]] = set()
     for each in told.evidence:
@@ -221,7 +303,7 @@ def _borne_out(told: ToldPreference, numbered: Mapping[int, TurnSeen]) -> Iterat
 
 
 def _shows(content: str, said: str) -> bool:
-    """Whether a turn speaks of what a preference is about: in a word of it, or by asking for the same."""
+    """Whether a turn is about the subject of a preference: it shares a word, or asks for the same."""
     wanted = _stems(content) - _EVERY_PREFERENCE
     if not wanted.isdisjoint(_stems(said)):
         return True
@@ -229,7 +311,7 @@ def _shows(content: str, said: str) -> bool:
 
 
 def _is_counted(content: str, evidence: Sequence[Cited], counted: InferredPreference) -> bool:
-    """Whether a preference by rule is the same: in other words, or out of the same wishes."""
+    """Whether a preference by rule is the same, in other words or from the same wishes."""
     if same_fact(content, counted.content, None).same:
         return True
     asked = [_keys(each.quote) for each in counted.evidence]
@@ -242,7 +324,7 @@ def _keys(said: str) -> set[str]:
 
 
 def _short(text: str, most: int) -> str:
-    """A turn on one line, so that nothing in it looks like another."""
+    """A turn on one line, so that no part of it looks like another turn."""
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
 

@@ -1,8 +1,8 @@
-"""The synthesis: one long-term document out of several episodes, in four sections, each line with its episodes' days.
+"""Writes one long-term document from several episodes, in four sections, each line with the days of its episodes.
 
-A model writes the lines; a line is kept where an episode that it names says it, in its words. An episode of which a
-line is left out, or that no line tells of, has its own sentences instead, as all have without a model: those first that
-share most with all of them.
+A model writes the lines; a line is kept if an episode it cites supports it, word for word. Episodes with a rejected
+line, or with none at all, contribute their own sentences instead, as all do without a model: the most
+representative ones first.
 """
 
 from __future__ import annotations
@@ -14,20 +14,22 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from langmem_tiers.dream.asking import Question
-from langmem_tiers.dream.replies import Numbers, Objects, Told, Words
-from langmem_tiers.dream.summaries import DECIDES, LONGEST_LINE, Sentence, says, sentences_of
+from langmem_tiers.dream.questions import Numbers, Objects, Question, Reply, Words
 from langmem_tiers.dream.types import EpisodeSeen, Material, Proposal, Synthesis
-from langmem_tiers.knowledge.merging import same_fact
-from langmem_tiers.llm.answers import Answer
-from langmem_tiers.llm.directives import Directives
-from langmem_tiers.recall.tokens import estimate
+from langmem_tiers.language import speech_acts, summaries
+from langmem_tiers.language.characters import cut
+from langmem_tiers.language.first_person import statements
+from langmem_tiers.language.paraphrase import difference, same_fact
+from langmem_tiers.language.sentences import sentences, straight
+from langmem_tiers.language.word_lists import word_set
+from langmem_tiers.language.wordings import wording
+from langmem_tiers.models.calls import Answer
+from langmem_tiers.models.directives import Directives
+from langmem_tiers.models.tokens import estimate
+from langmem_tiers.records import Said
 from langmem_tiers.settings import Settings
 from langmem_tiers.trust import secrets
 from langmem_tiers.trust.instructions import suspicious
-from langmem_tiers.writing import extractive
-from langmem_tiers.writing.extractive.graphemes import cut
-from langmem_tiers.writing.proposals import Said
 
 DIRECTIVE = "dreaming"
 SECTIONS: Mapping[str, str] = {
@@ -38,54 +40,74 @@ SECTIONS: Mapping[str, str] = {
 }
 """The sections of a synthesis, by the name that a model gives their lines under."""
 
-_MOST_LINES = 15  # in a section
+_MOST_LINES = 15  # per section
 _MOST_LOOKED_AT = 2 * _MOST_LINES
-_LONGEST_SHOWN = 2000  # characters of one summary
+_LONGEST_SHOWN = 2000  # characters per summary
 _LONGEST_BY_RULE = 4000
 _PREFERS = re.compile(
     r"\b(?:prefer|like|love|enjoy|hate|dislike|avoid|want|favou?rite|fan of|always|never|rather)\w*\b", re.IGNORECASE
 )
 _MARKUP = str.maketrans({"#": "", "`": "'", "<": "(", ">": ")", "[": "(", "]": ")"})
 
+_LONGEST_LINE = 400
+_DECIDES = re.compile(
+    r"\b(?:decid|agreed|agree to|settled on|chose|chosen|going with|will use|moved to|approved|rejected|postponed"
+    r"|cancel|resolved|plan(?:ned|s)? to|switch)\w*\b",
+    re.IGNORECASE,
+)
+_USER, _ASSISTANT = "User", "Assistant"
+# The label of a line in a rule-based summary: "[2026-03-02] User: …".
+_LABELLED = re.compile(r"^\[\d{4}-\d\d-\d\d\] (?P<who>[^:\n]{1,60}): (?P<said>.+)$")
+_POINTS_BACK = re.compile(
+    r"(?:(?:and|but|so|then|also|later|there|here|instead)\b,? ?)*"
+    r"(?:they|she|he|it|this|that|these|those|her|his|their|its|both|there|one)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W_]+")
+# Function words that tell who does what to whom: a letter to Anna is not one from her.
+_TIES = word_set("to of for at on in as with from by into onto than user")
+_USER_SPEAKS = re.compile(r"\b(?:I|my|mine|me|myself)\b", re.IGNORECASE)
+_SHORTENED = ((re.compile(r"\bI'm\b"), "I am"), (re.compile(r"\bI've\b"), "I have"))
 
-class ToldLine(Told):
+
+class LineReply(Reply):
     """Something worth knowing, and which summaries say it."""
 
     text: Words = ""
     episodes: Numbers = Field(default_factory=list, description="numbers of the summaries that say it")
 
 
-class ToldSynthesis(Told):
+class SynthesisReply(Reply):
     """What stays of some conversations."""
 
-    preferences: Objects[ToldLine]
-    facts: Objects[ToldLine]
-    patterns: Objects[ToldLine]
-    decisions: Objects[ToldLine]
+    preferences: Objects[LineReply]
+    facts: Objects[LineReply]
+    patterns: Objects[LineReply]
+    decisions: Objects[LineReply]
 
 
 class Line(NamedTuple):
-    """A line of a section, and the episodes that it rests on."""
+    """A line of a section, and the episodes it rests on."""
 
     section: str
     text: str
     episodes: tuple[EpisodeSeen, ...]
 
 
-def flow(
+def propose(
     material: Material, settings: Settings, directives: Directives | None = None
 ) -> Generator[Question, Answer[Any], list[Proposal]]:
-    """Ask for one synthesis of the waiting episodes; by rule where the model says nothing that they bear out.
+    """Ask for one synthesis of the waiting episodes; by rule if nothing the model says is supported.
 
     Raises:
-        InvalidDirective: the memory's own text in place of the prompt can not be used.
+        InvalidDirective: the memory's custom prompt cannot be used.
     """
     episodes = _taken_up(material, settings)
     if not episodes:
         return []
     user = "\n".join(f"[{number}] {_shown(each)}" for number, each in enumerate(episodes, 1))
-    prompt = (directives or Directives(None)).prompt(DIRECTIVE, ToldSynthesis, user)
-    answer = yield Question(schema=ToldSynthesis, prompt=prompt, output_tokens=settings.dream.synthesis_tokens)
+    prompt = (directives or Directives(None)).prompt(DIRECTIVE, SynthesisReply, user)
+    answer = yield Question(schema=SynthesisReply, prompt=prompt, output_tokens=settings.dream.synthesis_tokens)
     told = [] if answer.value is None else list(_told(answer.value, episodes))
     refused = [each for each in told if isinstance(each, Synthesis)]
     lines = _kept(each for each in told if isinstance(each, Line))
@@ -95,7 +117,7 @@ def flow(
 
 
 def by_rule(material: Material, settings: Settings) -> list[Proposal]:
-    """A synthesis in the episodes' own sentences; none where no episode waits."""
+    """A synthesis in the episodes' own sentences; None if no episode waits."""
     episodes = _taken_up(material, settings)
     lines = list(_ranked(episodes)) if episodes else []
     document = _document(lines, episodes, settings) if _kept(lines) else None
@@ -103,7 +125,7 @@ def by_rule(material: Material, settings: Settings) -> list[Proposal]:
 
 
 def _taken_up(material: Material, settings: Settings) -> tuple[EpisodeSeen, ...]:
-    """The episodes of one synthesis that say something, the oldest first."""
+    """The episodes to promote that have any content, oldest first."""
     waiting = sorted(material.episodes, key=lambda each: (each.held_at, each.id))
     return tuple(each for each in waiting if _says_something(each))[: settings.dream.promoted]
 
@@ -120,17 +142,17 @@ def _shown(episode: EpisodeSeen) -> str:
 # By a model.
 
 
-def _told(told: ToldSynthesis, episodes: Sequence[EpisodeSeen]) -> Iterator[Line | Synthesis]:
-    """The lines of a reply that an episode named says; the others as proposals that say why they are refused."""
+def _told(told: SynthesisReply, episodes: Sequence[EpisodeSeen]) -> Iterator[Line | Synthesis]:
+    """The lines of a reply that one of their episodes supports; the others as refused proposals."""
     for section in SECTIONS:
         for each in getattr(told, section)[:_MOST_LOOKED_AT]:
             named = tuple(episodes[number - 1] for number in each.episodes if 1 <= number <= len(episodes))
-            bearing = tuple(episode for episode in named if says(episode, each.text))
+            bearing = tuple(episode for episode in named if _says(episode, each.text))
             if bearing and _is_fit(each.text):
                 yield Line(section, each.text, bearing)
             elif each.text:
                 ids = tuple(episode.id for episode in named)
-                yield Synthesis(text=cut(each.text, LONGEST_LINE), episodes=ids, refused=_why_not(named, bearing))
+                yield Synthesis(text=cut(each.text, _LONGEST_LINE), episodes=ids, refused=_why_not(named, bearing))
 
 
 def _why_not(named: Sequence[EpisodeSeen], bearing: Sequence[EpisodeSeen]) -> str:
@@ -142,7 +164,7 @@ def _why_not(named: Sequence[EpisodeSeen], bearing: Sequence[EpisodeSeen]) -> st
 
 
 def _left_over(lines: Sequence[Line], refused: Sequence[Synthesis], episodes: Sequence[EpisodeSeen]) -> list[Line]:
-    """The own sentences of the episodes that the lines of a reply do not tell, or told wrong."""
+    """Sentences of the episodes that a reply leaves out or gets wrong."""
     kept = {episode.id for line in lines for episode in line.episodes}
     wrong = {each for proposal in refused for each in proposal.episodes}
     left = [each for each in episodes if each.id in wrong or each.id not in kept]
@@ -153,10 +175,10 @@ def _left_over(lines: Sequence[Line], refused: Sequence[Synthesis], episodes: Se
 
 
 def _ranked(episodes: Sequence[EpisodeSeen]) -> Iterator[Line]:
-    """The sentences of the episodes that say most of all of them, each in the section that its words belong to."""
+    """The most representative sentences of the episodes, each in the section that its words suggest."""
     found: dict[str, tuple[str, list[EpisodeSeen]]] = {}
     for episode in episodes:
-        for each in [*sentences_of(episode.summary)] or [_about(episode)]:
+        for each in [*_sentences_of(episode.summary)] or [_about(episode)]:
             found.setdefault(each.said, (each.shown, []))[1].append(episode)
     for said in _chosen(episodes, found):
         shown, bearing = found[said]
@@ -165,7 +187,7 @@ def _ranked(episodes: Sequence[EpisodeSeen]) -> Iterator[Line]:
 
 
 def _chosen(episodes: Sequence[EpisodeSeen], told: Collection[str]) -> list[str]:
-    """The sentences that say most of all of them, in their order; all where there is room for them."""
+    """The most representative sentences, in their order; all of them if there is room."""
     if sum(map(len, told)) <= _LONGEST_BY_RULE:
         return list(told)
     at = episodes[0].held_at
@@ -174,8 +196,8 @@ def _chosen(episodes: Sequence[EpisodeSeen], told: Collection[str]) -> list[str]
         for place, each in enumerate(told)
     ]
     label = len(f"[{at.astimezone(UTC):%Y-%m-%d}] User: ")
-    chosen = [line[label:] for line in extractive.summary(said, _LONGEST_BY_RULE).splitlines()]
-    # A sentence is chosen without what opens it.
+    chosen = [line[label:] for line in summaries.summary(said, _LONGEST_BY_RULE).splitlines()]
+    # A sentence is chosen without its opening words.
     return [each for each in told if not chosen or any(line in each for line in chosen)]
 
 
@@ -184,7 +206,7 @@ def _about(episode: EpisodeSeen) -> Sentence:
 
 
 def _section(text: str, episodes: Sequence[EpisodeSeen]) -> str:
-    if DECIDES.search(text):
+    if _DECIDES.search(text):
         return "decisions"
     if _PREFERS.search(text):
         return "preferences"
@@ -195,10 +217,10 @@ def _section(text: str, episodes: Sequence[EpisodeSeen]) -> str:
 
 
 def _kept(lines: Iterable[Line]) -> list[Line]:
-    """The lines that may be kept, each thing said once, for all episodes that say it, and no section over-long."""
+    """The lines to keep: each statement once, with all its episodes, and no section too long."""
     kept: list[Line] = []
     for line in lines:
-        text = cut(" ".join(line.text.translate(_MARKUP).split()).lstrip("-*+ "), LONGEST_LINE)
+        text = cut(" ".join(line.text.translate(_MARKUP).split()).lstrip("-*+ "), _LONGEST_LINE)
         same = next((place for place, each in enumerate(kept) if same_fact(text, each.text, None).same), None)
         if same is not None:
             both = {each.id: each for each in (*kept[same].episodes, *line.episodes)}
@@ -213,7 +235,7 @@ def _is_fit(text: str) -> bool:
 
 
 def _document(lines: Iterable[Line], episodes: Sequence[EpisodeSeen], settings: Settings) -> Synthesis:
-    """The document as far as it may be long; episodes that it has no line of are left to the next one."""
+    """The document up to its maximum length; episodes without a line in it are left to the next one."""
     given = list(lines)
     shown = _fitting(_kept(given), _head(episodes), settings)
     told = {each.id for line in shown for each in line.episodes}
@@ -254,5 +276,85 @@ def _line(line: Line) -> str:
 
 
 def _day(episode: EpisodeSeen) -> str:
-    """The day that a session was held; the last one, where it took several."""
+    """The day of a session; the last one, if it took several."""
     return f"{episode.held_at.astimezone(UTC):%Y-%m-%d}"
+
+
+# The sentences of a summary.
+
+
+class Sentence(NamedTuple):
+    """A sentence of a summary as it was `said`, and as it is `shown`, with its speaker if known."""
+
+    said: str
+    shown: str
+    by_user: bool = False
+
+
+def _sentences_of(summary: str) -> Iterator[Sentence]:
+    """The sentences of a summary.
+
+    From verbatim speech, only what people tell about themselves or decide is worth keeping.
+    """
+    for line in summary.splitlines():
+        labelled = _LABELLED.match(line)
+        if labelled is None:
+            yield from (Sentence(said, said) for said in _standing(line))
+        elif _tells(labelled["who"], labelled["said"]):
+            said, who = labelled["said"], labelled["who"]
+            yield Sentence(said, f"{who}: {said}", by_user=who == _USER)
+
+
+def _says(episode: EpisodeSeen, line: str) -> bool:
+    """Whether an episode's summary contains a line, sentence by sentence and word for word."""
+    there = list(_spoken(episode.summary))
+    wanted = _standing(line)
+    return bool(wanted) and all(any(_one(each, part) for each in there) for part in wanted)
+
+
+def _spoken(summary: str) -> Iterator[Sentence]:
+    """The sentences that a line may repeat: not the assistant's, no questions and no requests."""
+    for line in summary.splitlines():
+        labelled = _LABELLED.match(line)
+        who, said = ("", line) if labelled is None else (labelled["who"], labelled["said"])
+        for each in [said] * bool(who) + _standing(said):
+            if who != _ASSISTANT and not (who and _wants(each)):
+                yield Sentence(each, each, by_user=who == _USER)
+
+
+def _one(sentence: Sentence, line: str) -> bool:
+    """Whether a line matches a sentence: the strict check of wordings, plus the function words that it ignores."""
+    said = straight(sentence.said)
+    for short, whole in _SHORTENED:
+        said = short.sub(whole, said)
+    if sentence.by_user:
+        said = _USER_SPEAKS.sub("user", said)
+    here, there = wording(line), wording(said)
+    in_same_way = (here.being, here.asks, _ties(line)) == (there.being, there.asks, _ties(said))
+    return in_same_way and difference(said, [line], by_user=False) is None
+
+
+def _ties(text: str) -> list[str]:
+    return [word for word in _WORD.findall(text.casefold()) if word in _TIES]
+
+
+def _standing(line: str) -> list[str]:
+    """The sentences of a line of prose, each preceded by the one before if it depends on it."""
+    found: list[str] = []
+    for each in sentences(line):
+        said = " ".join(each.text.split())
+        if found and _POINTS_BACK.match(said) and len(found[-1]) + len(said) < _LONGEST_LINE:
+            found[-1] = f"{found[-1]} {said}"
+        else:
+            found.append(said)
+    return found
+
+
+def _tells(who: str, said: str) -> bool:
+    if who == _ASSISTANT or _wants(said):
+        return False
+    return bool(statements(said)) or _DECIDES.search(said) is not None
+
+
+def _wants(said: str) -> bool:
+    return speech_acts.is_question(said) or speech_acts.is_task(said)

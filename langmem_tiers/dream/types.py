@@ -1,4 +1,4 @@
-"""What a dream sees, proposes, decides and reports: frozen, and plain enough to be kept in a checkpoint."""
+"""What a dream sees, proposes, decides and reports: frozen, and simple enough to be stored in a checkpoint."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class TurnSeen(_Frozen):
 
 
 class EpisodeSeen(_Frozen):
-    """An episode that no dream has taken up yet."""
+    """An episode that no dream has promoted yet."""
 
     id: str
     session: str
@@ -80,7 +80,7 @@ class EpisodeSeen(_Frozen):
 
     @property
     def held_at(self) -> datetime:
-        """When the session was held that it tells of: when its last turn was said."""
+        """When its session took place: the time of the last turn."""
         return self.ended_at or self.created_at
 
 
@@ -96,14 +96,14 @@ class PairSeen(_Frozen):
 
 
 class RelationSeen(_Frozen):
-    """A relation of the graph that was found by itself, and what is left of its grounds."""
+    """A relation that was found without anybody's doing, and what is left of its evidence."""
 
     id: str
     kind: Literal["stated", "mentioned"]
     cited: int
-    """How many messages say so."""
+    """How many messages it cites."""
     standing: int
-    """How many of them stand."""
+    """How many of them still stand."""
     alone: bool = False
     """Whether nothing else is believed of either end."""
     last_seen: datetime
@@ -111,7 +111,7 @@ class RelationSeen(_Frozen):
 
 
 class WindowsSeen(_Frozen):
-    """Relations of an entity of which only one can hold at a time, and that do not say so: two have no end, say."""
+    """Relations of an entity of which only one can be true at a time, but several are open."""
 
     subject: str
     predicate: str
@@ -164,7 +164,7 @@ class MergeEntries(_Frozen):
 
 
 class RetireEntry(_Frozen):
-    """An entry is noise, or holds no longer: it becomes inactive."""
+    """An entry is noise, or no longer true: it becomes inactive."""
 
     kind: Literal["retire"] = "retire"
     id: str
@@ -231,7 +231,7 @@ class MergeEntities(_Frozen):
 
 
 class WithdrawRelation(_Frozen):
-    """A relation of the graph rests on nothing that stands."""
+    """A relation of the graph has no standing evidence."""
 
     kind: Literal["withdraw_relation"] = "withdraw_relation"
     id: str
@@ -240,7 +240,7 @@ class WithdrawRelation(_Frozen):
 
 
 class CloseWindows(_Frozen):
-    """Of an entity's relations by a predicate that has one value at a time, each ends where the next one begins."""
+    """An entity's relations by a single-valued predicate: each ends where the next one begins."""
 
     kind: Literal["close_windows"] = "close_windows"
     subject: str
@@ -271,7 +271,7 @@ class Rejected(_Frozen):
 
 
 class Decision(_Frozen):
-    """What is to be carried out, and what is not."""
+    """What is carried out, and what is not."""
 
     accepted: tuple[Proposal, ...] = ()
     rejected: tuple[Rejected, ...] = ()
@@ -283,15 +283,6 @@ class GoldenResult(_Frozen):
     question: str
     before: bool
     after: bool
-
-
-class ChangedRecord(_Frozen):
-    """A record that a dream changed: `before` or `after` is None where there was, or is, none."""
-
-    table: str
-    key: Mapping[str, Any]
-    before: Mapping[str, Any] | None = None
-    after: Mapping[str, Any] | None = None
 
 
 class DreamReport(_Frozen):

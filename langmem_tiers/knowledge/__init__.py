@@ -1,1 +1,1 @@
-"""Long-term knowledge: entries with what they rest on, corrections, merging, and the way in for mining."""
+"""Long-term knowledge: entries with their evidence, corrections, merging, and the ingestion of mined facts."""

@@ -1,4 +1,4 @@
-"""The knowledge of a space: saving entries, finding them, correcting and deleting them."""
+"""The knowledge of a space: saving, finding, correcting and deleting entries."""
 
 from __future__ import annotations
 
@@ -9,30 +9,23 @@ from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from langmem_tiers import arguments
-from langmem_tiers.clock import from_millis, to_millis
+from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidInput, InvalidPointer
-from langmem_tiers.knowledge import authority, changing, checks, finding, nearby, saving
-from langmem_tiers.knowledge.ledger import Ledger
-from langmem_tiers.knowledge.quotes import occurs
-from langmem_tiers.knowledge.types import (
-    Activity,
-    Authority,
-    CategoryCount,
-    Deleted,
-    Entry,
-    EntryFound,
-    EntryPath,
-    Saved,
-)
-from langmem_tiers.palace.pointers import find_pointers
+from langmem_tiers.knowledge import decide, deletion, lifecycle, search, validation
+from langmem_tiers.knowledge.entries import EntryWriter
+from langmem_tiers.knowledge.neighbours import find_neighbours
+from langmem_tiers.knowledge.types import CategoryCount, Deleted, EntryFound, Saved
+from langmem_tiers.language.words import occurs
+from langmem_tiers.palace.lookup import find_drawer
+from langmem_tiers.pointers import find_pointers
+from langmem_tiers.records import Activity, Authority, Entry, EntryPath, Evidence
 from langmem_tiers.storage import activities, drawers, entries
 from langmem_tiers.storage.entries import Filters, NewEntry
 from langmem_tiers.twins import twin
 from langmem_tiers.types import Drawer, Origin
-from langmem_tiers.writing.proposals import Evidence
 
 if TYPE_CHECKING:
-    from langmem_tiers.space import Space
+    from langmem_tiers.context import SpaceContext
 
 Cited = int | str | Evidence
 """A drawer's number, its AAAK pointer, or one of its passages."""
@@ -47,24 +40,24 @@ _LONGEST_REASON = 200
 class Knowledge:
     """What a space knows: declarative sentences with category, tags and evidence.
 
-    A change is stored when its call returns. `origin` says who makes it: `user`, `assistant` (the default), or code
-    (`system`, `dream`, `import`); a call of less authority never overwrites what a higher one stands behind. What the
-    agent saves counts as said by the user where it cites, as evidence, a message of the user that says so.
+    A change is stored when its call returns. `origin` is the author: `user`, `assistant` (the default), or code
+    (`system`, `dream`, `import`); a call of lower authority never overwrites what a higher one stated. What the
+    agent saves counts as said by the user if it cites, as evidence, a message of the user that says so.
 
     Every method has an asynchronous twin: `asave`, `asearch` and so on.
 
     Example:
-        >>> knowledge = Knowledge(memory.user("alice"))
+        >>> knowledge = memory.user("alice").knowledge
         >>> tea = knowledge.save("The user prefers tea.", category="preferences/drinks").entry
         >>> knowledge.save("The user prefers coffee.", category="preferences/drinks", corrects=tea.id).outcome
         'saved'
     """
 
-    def __init__(self, space: Space) -> None:
-        self.space = space
+    def __init__(self, context: SpaceContext) -> None:
+        self._context = context
 
     def __repr__(self) -> str:
-        return f"Knowledge({self.space.name!r})"
+        return f"Knowledge({self._context.name!r})"
 
     def save(
         self,
@@ -83,63 +76,65 @@ class Knowledge:
     ) -> Saved:
         """Remember a fact, a preference or a convention, as one declarative sentence.
 
-        The very same sentence is stored once; another wording of it is merged, never one with other values.
+        The same sentence is stored only once; another wording of it is merged, but never one with other values.
 
         Args:
-            content: What is to be known, at most `Settings.knowledge.max_characters`.
-            category: Where it belongs, such as `work/habits`, as deep as wanted; `general` by default.
+            content: The sentence, at most `Settings.knowledge.max_characters`.
+            category: A path such as `work/habits`, of any depth; `general` by default.
             tags: Further words to find it by.
-            origin: Who says so.
+            origin: The author.
             evidence: Drawers that it rests on.
-            pinned: True protects it from all that the memory does by itself.
-            corrects: Id of the entry that is wrong: it is made inactive in the same transaction.
-            project: What it is about, if that is known.
-            agent: Whose knowledge it is, if there are several agents.
-            metadata: The caller's own values, as JSON can hold them.
-            expires_at: When it is expected to hold no longer.
+            pinned: Protect it from all automatic changes.
+            corrects: Id of the wrong entry, which is deactivated in the same transaction.
+            project: The project it is about, if known.
+            agent: The agent whose knowledge it is, if there are several.
+            metadata: The caller's own values, as JSON allows.
+            expires_at: When it is expected to become outdated.
 
         Raises:
-            InvalidText, TextTooLong, SecretRefused, InvalidCategory, InvalidInput: it can not be stored like this.
-            UnknownEntry: there is no entry `corrects`.
-            AuthorityTooLow: somebody of higher authority stands behind what it would change.
+            InvalidText, TextTooLong, SecretRefused, InvalidCategory, InvalidInput: it cannot be stored.
+            UnknownEntry: the entry `corrects` does not exist.
+            AuthorityTooLow: what it would change was stated with higher authority.
         """
-        settings = self.space.memory.settings
-        content = checks.content(content, settings)
+        settings = self._context.settings
+        content = validation.content(content, settings)
         cited = self._cited(evidence)
-        by = authority.of_call(checks.origin(origin), content, self._drawers(cited), corrects=corrects is not None)
+        by = decide.authority_of_call(
+            validation.origin(origin), content, self._drawers(cited), corrects=corrects is not None
+        )
         new = NewEntry(
-            id=checks.new_id(),
+            id=validation.new_id(),
             content=content,
-            category=checks.category(category, settings),
-            tags=checks.tags(tags, settings),
+            category=validation.category(category, settings),
+            tags=validation.tags(tags, settings),
             origin="user" if by > Authority.AGENT else origin,
             path=_PATHS.get(origin, "rule"),
             authority=by,
             pinned=arguments.flag(pinned, "pinned"),
-            flags=checks.flags(content),
-            project=checks.name(project, "project"),
-            agent=checks.name(agent, "agent"),
-            metadata=checks.metadata(metadata, settings),
-            expires_at=checks.moment(expires_at, "expires_at"),
+            flags=validation.flags(content),
+            project=validation.name(project, "project"),
+            agent=validation.name(agent, "agent"),
+            metadata=validation.metadata(metadata, settings),
+            expires_at=validation.moment(expires_at, "expires_at"),
         )
         wrong = arguments.optional_text(corrects, "corrects")
-        with self.space.memory.use(self.space.name) as store:
-            near = nearby.look(store, [content], nearby.by_words)
-        with self._ledger() as ledger:
+        with self._context.open() as store:
+            neighbours = find_neighbours(store, [content])
+        with self._writing() as writer:
             least = settings.knowledge.merge_similarity
-            return saving.save(ledger, new, cited, near, corrects=wrong, least=least)
+            return lifecycle.save(writer, new, cited, neighbours, corrects=wrong, least=least)
 
     def get(self, which: str) -> Entry | None:
-        """The entry of an id, or the newest one that rests on the drawer of a pointer; None when there is none.
+        """The entry with this id, or the newest entry based on the drawer of a pointer; None if there is none.
 
         Raises:
-            InvalidInput: `which` is no text.
+            InvalidInput: `which` is not a string.
         """
         wanted = arguments.text(which, "which")
         if find_pointers(wanted):
             resting = self.resting_on(wanted)
             return max(resting, key=lambda entry: (entry.active, entry.updated_at), default=None)
-        with self.space.memory.use(self.space.name) as store, store.reading() as connection:
+        with self._context.open() as store, store.reading() as connection:
             return entries.one(connection, store.key, wanted.strip().lower())
 
     def search(
@@ -156,41 +151,41 @@ class Knowledge:
         status: Status = "active",
         limit: int = 10,
     ) -> tuple[EntryFound, ...]:
-        """The entries that fit a query by words and meaning, best first; without one, those changed last.
+        """The entries that match a query by words and meaning, best first; without one, the latest changed first.
 
         Args:
-            query: What is asked.
-            substring: A text that the entry holds, in whatever case.
-            category: It and all below it.
-            tags: All of these.
-            since: The first moment of the last change.
-            until: The last one.
-            project: That of the entry.
-            agent: That of the entry.
-            status: Active entries, those put aside, or both. What was expected to hold no longer by now is not active.
-            limit: Most entries.
+            query: The search text.
+            substring: Text the entry must contain, ignoring case.
+            category: A category, including everything below it.
+            tags: Tags the entry must all have.
+            since: Earliest time of the last change.
+            until: Latest time of the last change.
+            project: The entry's project.
+            agent: The entry's agent.
+            status: Active entries, inactive ones, or both. Expired entries count as inactive.
+            limit: Maximum number of entries.
 
         Raises:
-            InvalidInput: a filter can not be used.
+            InvalidInput: a filter is invalid.
         """
         asked = "" if query is None else arguments.any_text(query, "query")
         wanted: Status = arguments.one_of(status, "status", get_args(Status))
         most = arguments.whole(limit, "limit", least=1)
-        now = to_millis(self.space.memory.clock())
+        now = to_millis(self._context.clock())
         filters = Filters(
             substring=arguments.optional_text(substring, "substring"),
-            category=None if category is None or category == "" else checks.category(category),
-            tags=checks.tags(tags),
-            since=checks.moment(since, "since"),
-            until=checks.moment(until, "until"),
+            category=None if category is None or category == "" else validation.category(category),
+            tags=validation.tags(tags),
+            since=validation.moment(since, "since"),
+            until=validation.moment(until, "until"),
             project=arguments.optional_text(project, "project"),
             agent=arguments.optional_text(agent, "agent"),
             status=None if wanted == "all" else wanted,
             active_at=now if wanted == "active" else None,
         )
-        vector = self.space.memory.embedder_of(self.space.name).query(asked)[0] if asked.strip() else None
-        with self.space.memory.use(self.space.name) as store:
-            return tuple(finding.find(store, asked, vector, filters, most))
+        vector = self._context.embedder.query(asked)[0] if asked.strip() else None
+        with self._context.open() as store:
+            return tuple(search.find(store, asked, vector, filters, most))
 
     def update(
         self,
@@ -206,144 +201,140 @@ class Knowledge:
         origin: Origin = "assistant",
         evidence: Iterable[Cited] = (),
     ) -> Entry:
-        """Change what is given of an entry, and leave the rest; what it said before stays as an inactive entry.
+        """Change the given fields of an entry; its former content is kept as an inactive entry.
 
-        `version` is the one that was read: if the entry has changed since, that is an error and not a lost change.
-        `expires_at=None` takes the expected end away. `evidence` is added.
+        `version` is the version that was read: if the entry has changed since, that raises, and no change is lost.
+        `expires_at=None` removes the expiry. `evidence` is added.
 
         Raises:
-            UnknownEntry: there is none of this id.
-            EntryChanged: it is not at this version any more.
-            AuthorityTooLow: somebody of higher authority stands behind what it says.
-            InvalidText, TextTooLong, SecretRefused, InvalidCategory, InvalidInput: it can not be stored like this.
+            UnknownEntry: there is no entry with this id.
+            EntryChanged: it is no longer at this version.
+            AuthorityTooLow: its content was stated with higher authority.
+            InvalidText, TextTooLong, SecretRefused, InvalidCategory, InvalidInput: it cannot be stored.
         """
         values: dict[str, Any] = {}
         if content is not None:
-            values["content"] = checks.content(content, self.space.memory.settings)
-            values["flags"] = checks.flags(values["content"])
+            values["content"] = validation.content(content, self._context.settings)
+            values["flags"] = validation.flags(values["content"])
         if category is not None:
-            values["category"] = checks.category(category, self.space.memory.settings)
+            values["category"] = validation.category(category, self._context.settings)
         if tags is not None:
-            values["tags"] = checks.tags(tags, self.space.memory.settings)
+            values["tags"] = validation.tags(tags, self._context.settings)
         if pinned is not None:
             values["pinned"] = arguments.flag(pinned, "pinned")
         if metadata is not None:
-            values["metadata"] = checks.metadata(metadata, self.space.memory.settings)
+            values["metadata"] = validation.metadata(metadata, self._context.settings)
         if not isinstance(expires_at, EllipsisType):
-            values["expires_at"] = checks.moment(expires_at, "expires_at")
+            values["expires_at"] = validation.moment(expires_at, "expires_at")
         read = arguments.optional_whole(version, "version", least=0)
         cited = self._cited(evidence)
-        by = authority.of_call(checks.origin(origin), values.get("content"), self._drawers(cited), corrects=True)
-        with self._ledger() as ledger:
-            entry = changing.existing(ledger, arguments.text(entry_id, "entry_id"))
-            return changing.update(ledger, entry, values, by=by, version=read, evidence=cited)
+        by = decide.authority_of_call(
+            validation.origin(origin), values.get("content"), self._drawers(cited), corrects=True
+        )
+        with self._writing() as writer:
+            entry = writer.existing(arguments.text(entry_id, "entry_id"))
+            return lifecycle.update(writer, entry, values, by=by, version=read, evidence=cited)
 
     def deactivate(
         self, entry_id: str, reason: str = "removed", *, successor: str | None = None, origin: Origin = "assistant"
     ) -> Entry:
-        """Put an entry aside: it is kept, and found and shown no more. `successor` is the one that holds instead.
+        """Deactivate an entry: it is kept, but no longer found or shown. `successor` is the entry that replaces it.
 
         Raises:
-            UnknownEntry: there is none of this id, or no such successor.
-            AuthorityTooLow: somebody of higher authority stands behind it.
+            UnknownEntry: there is no entry with this id, or no such successor.
+            AuthorityTooLow: it was stated with higher authority.
         """
         told = " ".join(arguments.text(reason, "reason").split())[:_LONGEST_REASON] or "removed"
         instead = arguments.optional_text(successor, "successor")
-        by = authority.of_call(checks.origin(origin), None, (), corrects=True)
-        with self._ledger() as ledger:
-            entry = changing.existing(ledger, arguments.text(entry_id, "entry_id"))
-            return changing.deactivate(ledger, entry, told, instead, by=by)
+        by = decide.authority_of_call(validation.origin(origin), None, (), corrects=True)
+        with self._writing() as writer:
+            entry = writer.existing(arguments.text(entry_id, "entry_id"))
+            return lifecycle.deactivate(writer, entry, told, instead, by=by)
 
     def reactivate(self, entry_id: str, *, origin: Origin = "assistant") -> Entry:
-        """Let an entry hold again; one that was merged is taken out of the other.
+        """Reactivate an entry; a merged one is separated from the other.
 
         Raises:
-            UnknownEntry: there is none of this id.
-            AuthorityTooLow: somebody of higher authority corrected it.
-            InvalidInput: another entry says this already.
+            UnknownEntry: there is no entry with this id.
+            AuthorityTooLow: it was corrected with higher authority.
+            InvalidInput: another entry already says this.
         """
-        by = authority.of_call(checks.origin(origin), None, (), corrects=True)
-        with self._ledger() as ledger:
-            entry = changing.existing(ledger, arguments.text(entry_id, "entry_id"))
-            return changing.reactivate(ledger, entry, by=by)
+        by = decide.authority_of_call(validation.origin(origin), None, (), corrects=True)
+        with self._writing() as writer:
+            entry = writer.existing(arguments.text(entry_id, "entry_id"))
+            return lifecycle.reactivate(writer, entry, by=by)
 
     def delete(self, entry_id: str, *, origin: Origin = "assistant") -> Deleted:
-        """Delete an entry for good, with all its wordings, evidence and vectors; an unknown one is no error.
+        """Delete an entry for good, with all its wordings, evidence and vectors; an unknown one is not an error.
 
-        Summaries of sessions and the lines of flushes stop saying it, and tombstones keep mining, flushes and further
-        summaries from bringing it back. The drawers that it rested on stay. User and agent may delete whatever they
+        Session summaries and flushed notes no longer mention it, and tombstones keep mining, flushes and later
+        summaries from bringing it back. The drawers it rests on are kept. User and agent may delete any entry they
         name.
 
         Raises:
-            AuthorityTooLow: the memory by itself (`system`, `dream`) deletes nothing that somebody stands behind.
+            AuthorityTooLow: the memory (`system`, `dream`) may not delete what a user or agent stated.
         """
-        by = authority.of_call(checks.origin(origin), None, (), corrects=False)
-        with self._ledger() as ledger:
-            return changing.delete(
-                ledger, arguments.text(entry_id, "entry_id"), by=by, settings=self.space.memory.settings
-            )
+        by = decide.authority_of_call(validation.origin(origin), None, (), corrects=False)
+        with self._writing() as writer:
+            return deletion.delete(writer, arguments.text(entry_id, "entry_id"), by=by, settings=self._context.settings)
 
     def unmerge(self, entry_id: str) -> Entry:
-        """Take an entry out of the one that it was merged into: both are as they were before.
+        """Separate an entry from the one it was merged into: both become what they were before.
 
         Raises:
-            UnknownEntry: there is none of this id.
+            UnknownEntry: there is no entry with this id.
             InvalidInput: it was not merged.
         """
-        with self._ledger() as ledger:
-            return changing.unmerge(ledger, changing.existing(ledger, arguments.text(entry_id, "entry_id")))
+        with self._writing() as writer:
+            return lifecycle.unmerge(writer, writer.existing(arguments.text(entry_id, "entry_id")))
 
     def expire(self) -> tuple[Entry, ...]:
-        """Put aside what was expected to hold until now."""
-        with self._ledger() as ledger:
-            return tuple(changing.expire(ledger))
+        """Deactivate entries that have expired."""
+        with self._writing() as writer:
+            return tuple(lifecycle.expire(writer))
 
     def categories(self) -> tuple[CategoryCount, ...]:
-        """The tree of categories, with how many active entries are in each."""
-        now = to_millis(self.space.memory.clock())
-        with self.space.memory.use(self.space.name) as store, store.reading() as connection:
-            return finding.tree(entries.categories(connection, store.key, now))
+        """The category tree, with the number of active entries in each."""
+        now = to_millis(self._context.clock())
+        with self._context.open() as store, store.reading() as connection:
+            return search.tree(entries.categories(connection, store.key, now))
 
     def evidence(self, entry_id: str) -> tuple[Drawer, ...]:
-        """The drawers that an entry rests on, in the order they were stored; none for an unknown entry."""
+        """The drawers an entry is based on, in the order they were stored; none for an unknown entry."""
         entry = self.get(arguments.text(entry_id, "entry_id"))
         return () if entry is None else self._drawers(entry.evidence)
 
     def resting_on(self, which: int | str) -> tuple[Entry, ...]:
-        """The entries, active or not, that rest on a drawer, given by number or AAAK pointer.
+        """All entries, active or not, based on a drawer, which is given by number or AAAK pointer.
 
         Raises:
             InvalidPointer: it is neither.
         """
-        drawer = self.space.drawer(which)
+        drawer = find_drawer(self._context, which)
         if drawer is None:
             return ()
-        with self.space.memory.use(self.space.name) as store, store.reading() as connection:
+        with self._context.open() as store, store.reading() as connection:
             return tuple(entries.resting_on(connection, store.key, [drawer.number]))
 
     def history(self, entry_id: str) -> tuple[Entry, ...]:
-        """The inactive entries that this one took the place of: corrected, merged, or said before; oldest first."""
+        """The inactive entries that this one replaced: corrected, merged, or former versions; oldest first."""
         successor = arguments.text(entry_id, "entry_id")
-        with self.space.memory.use(self.space.name) as store, store.reading() as connection:
+        with self._context.open() as store, store.reading() as connection:
             return tuple(entries.succeeded_by(connection, store.key, successor))
 
     def activity(self, *, kind: str | None = None, session: str | None = None, limit: int = 20) -> tuple[Activity, ...]:
-        """What the memory did by itself, newest first, such as `memory_mined`.
+        """What the memory did on its own, newest first, such as `memory_mined`.
 
         Raises:
-            InvalidInput: `limit` is below 1, or another argument no text.
+            InvalidInput: `limit` is below 1, or another argument is not a string.
         """
         about = {
             "kind": arguments.optional_text(kind, "kind"),
             "session": arguments.optional_text(session, "session"),
         }
         most = arguments.whole(limit, "limit", least=1)
-        with self.space.memory.use(self.space.name) as store, store.reading() as connection:
-            rows = activities.latest(connection, store.key, most, **about)
-        return tuple(
-            Activity(number=row.number, at=from_millis(row.at), kind=row.kind, session=row.session, body=row.body)
-            for row in rows
-        )
+        with self._context.open() as store, store.reading() as connection:
+            return tuple(activities.latest(connection, store.key, most, **about))
 
     asave = twin(save)
     aget = twin(get)
@@ -361,18 +352,18 @@ class Knowledge:
     aactivity = twin(activity)
 
     @contextmanager
-    def _ledger(self) -> Iterator[Ledger]:
-        """Entries to be written in one transaction; the background then looks at what is new."""
-        memory = self.space.memory
-        with memory.use(self.space.name) as store, store.writing() as connection:
-            yield Ledger(connection, store.key, to_millis(memory.clock()))
-        memory.wake(self.space.name)
+    def _writing(self) -> Iterator[EntryWriter]:
+        """Write entries in one transaction; the background then processes what is new."""
+        context = self._context
+        with context.open() as store, store.writing() as connection:
+            yield EntryWriter(connection, store.key, to_millis(context.clock()))
+        context.wake()
 
     def _cited(self, evidence: Iterable[Cited]) -> tuple[Evidence, ...]:
-        """The drawers cited, each once.
+        """The cited drawers, without repetitions.
 
         Raises:
-            InvalidPointer: one is no drawer of this space.
+            InvalidPointer: one of them is not a drawer of this space.
             InvalidInput: a passage does not occur in its drawer.
         """
         if isinstance(evidence, int | str | Evidence):
@@ -385,7 +376,7 @@ class Knowledge:
         which = cited.drawer if isinstance(cited, Evidence) else cited
         if not isinstance(which, str):
             arguments.integer(which, "evidence", "numbers or pointers of drawers, or passages of them")
-        drawer = self.space.drawer(which)
+        drawer = find_drawer(self._context, which)
         if drawer is None:
             raise InvalidPointer(f"{str(cited)[:80]!r} is no drawer of this space.")
         if not occurs(quote, drawer.content):
@@ -396,6 +387,6 @@ class Knowledge:
         numbers = {each.drawer for each in rests}
         if not numbers:
             return ()
-        with self.space.memory.use(self.space.name) as store, store.reading() as connection:
+        with self._context.open() as store, store.reading() as connection:
             found = drawers.read(connection, store.key, numbers)
         return tuple(found[number] for number in sorted(found))

@@ -1,90 +1,24 @@
-"""What callers of the knowledge give and get: frozen, keyword-only, documented."""
+"""Results of knowledge, archive, identity and documents, other than records: frozen, keyword-only."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import IntEnum
-from typing import Any, Literal
+from typing import Literal
 
+from langmem_tiers.records import Entry, Episode, Proposal
 from langmem_tiers.types import Origin
-from langmem_tiers.writing.proposals import Proposal
 
-EntryStatus = Literal["active", "inactive"]
-EntryPath = Literal["user", "tool", "rule", "model"]
 Outcome = Literal["saved", "merged", "known", "reactivated"]
 Reason = Literal["corrected", "merged", "consolidated", "expired", "removed", "updated", "enriched"]
 
 
-class Authority(IntEnum):
-    """Who stands behind an entry. A write never overwrites or deactivates an entry of a higher one."""
-
-    SYSTEM = 0
-    AGENT = 1
-    USER = 2
-    CORRECTION = 3
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EntryEvidence:
-    """A drawer that an entry rests on.
-
-    `quote` are the words of it that say so, empty for the whole drawer. `via` is the id of the entry that brought it,
-    where that is another one: they were merged.
-    """
-
-    drawer: int
-    pointer: str
-    quote: str = ""
-    via: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
-    """One thing that is known: a declarative sentence, where it belongs, and what it rests on.
-
-    `id` is its name, 12 characters; `number` is what the log calls it. An inactive entry says why in `reason`
-    (`corrected`, `merged`, `updated`, `enriched`, `expired`, `removed`, or words of the caller's own), and in
-    `successor` the id of the entry that holds instead. `path` tells what made it, `authority` who stands behind it,
-    `version` counts changes.
-    """
-
-    number: int
-    id: str
-    content: str
-    category: str
-    tags: tuple[str, ...]
-    status: EntryStatus
-    reason: str | None
-    successor: str | None
-    origin: Origin
-    path: EntryPath
-    authority: Authority
-    pinned: bool
-    flags: tuple[str, ...]
-    project: str | None
-    agent: str | None
-    metadata: Mapping[str, Any]
-    created_at: datetime
-    updated_at: datetime
-    expires_at: datetime | None
-    version: int
-    recall_count: int
-    last_recalled_at: datetime | None
-    evidence: tuple[EntryEvidence, ...] = ()
-
-    @property
-    def active(self) -> bool:
-        """Whether it holds."""
-        return self.status == "active"
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EntryFound:
-    """An entry that a search found: its score from 0 to 1, and what each channel says of it.
+    """An entry found by a search: its score from 0 to 1, and each channel's own score.
 
-    Without a query there is nothing to score by: the score is 0, and the newest come first.
+    Without a query there is nothing to score: the score is 0, and the newest come first.
     """
 
     entry: Entry
@@ -94,11 +28,11 @@ class EntryFound:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Saved:
-    """What became of a save: the entry that holds now, and how it came about.
+    """The outcome of a save: the entry that is active now, and how it came about.
 
-    `outcome` is `saved` for a new entry, `known` where the very same was there, `merged` where another wording of it
-    was there (`merged` is then the id of the one that gave way), `reactivated` where it had been inactive.
-    `corrected` is the id of the entry that it corrects.
+    `outcome` is `saved` for a new entry, `known` if it already existed, `merged` if another wording of it existed
+    (`merged` is then the id of the one that gave way), `reactivated` if it had been inactive.
+    `corrected` is the id of the entry that it corrected.
     """
 
     entry: Entry
@@ -109,10 +43,10 @@ class Saved:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Deleted:
-    """The receipt of a deletion: what went, and whether there was anything.
+    """The receipt of a deletion: what was deleted, and whether there was anything.
 
-    `with_it` are the ids of the entries that had been merged into it. `vectors` counts the vectors that nothing else
-    needed. The texts leave a tombstone each, so that mining does not bring them back.
+    `with_it` are the ids of the entries that had been merged into it. `vectors` counts the deleted vectors. Each
+    text leaves a tombstone, so that mining does not bring it back.
     """
 
     id: str
@@ -126,7 +60,7 @@ class Deleted:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CategoryCount:
-    """A category: how many active entries are in it, how many in it and all below it."""
+    """A category with the numbers of active entries in it, and in it and everything below."""
 
     path: str
     name: str
@@ -137,17 +71,17 @@ class CategoryCount:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Refused:
-    """A proposal that was not taken in, and why."""
+    """A refused proposal, with the reason."""
 
     proposal: Proposal
     reason: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Landed:
-    """What became of proposals: entries made, entries that took one in, entries that said it already, and the rest.
+class Ingested:
+    """The outcome of ingestion: entries made, entries merged into, entries that already said it, and refusals.
 
-    `corrected` are the ids of entries that gave way to a correction.
+    `corrected` are the ids of entries replaced by a correction.
     """
 
     kept: tuple[Entry, ...] = ()
@@ -163,11 +97,76 @@ class Landed:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Activity:
-    """Something that the memory did by itself, for its user to see; `body` is what was kept or refused, and why."""
+class EpisodeFound:
+    """An episode found by a search: its score from 0 to 1, and each channel's own score."""
 
-    number: int
-    at: datetime
-    kind: str
-    session: str | None
-    body: Mapping[str, Any]
+    episode: Episode
+    score: float = 0.0
+    channels: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IdentityText:
+    """The current identity: its Markdown, and how many of the `most` characters it uses.
+
+    `version` grows by one with every change; 0 means that it was never written, so it has no author and no date.
+    """
+
+    text: str
+    characters: int
+    most: int
+    version: int
+    origin: Origin | None = None
+    updated_at: datetime | None = None
+
+    @property
+    def share(self) -> float:
+        """How full it is: 0 for empty, 1 for full."""
+        return self.characters / self.most
+
+    @property
+    def usage(self) -> str:
+        """How full it is, in words.
+
+        Example:
+            >>> IdentityText(text="…", characters=412, most=1000, version=3).usage
+            '412 of 1,000 characters (41 %)'
+        """
+        return f"{self.characters:,} of {self.most:,} characters ({self.share * 100:.0f} %)"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DocumentHit:
+    """A piece of a document found by a search, with its score from 0 to 1; `ordinal` counts pieces from 0."""
+
+    path: str
+    ordinal: int
+    text: str
+    score: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SkippedFile:
+    """A skipped file or folder, with the reason; `path` is relative to the folder."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FolderImport:
+    """The outcome of a folder import: paths of new, changed and unchanged documents, and what was skipped."""
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+    skipped: tuple[SkippedFile, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FolderExport:
+    """Paths of files that were written or already up to date, and what was skipped."""
+
+    written: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+    skipped: tuple[SkippedFile, ...] = ()

@@ -1,1 +1,1 @@
-"""The temporal knowledge graph: who and what is spoken of, how they relate, since when and until when."""
+"""The temporal knowledge graph: people and things, how they are related, and from when until when."""

@@ -1,23 +1,22 @@
-"""What callers of the graph may give: each check gives the value to work with, or says what is wrong with it."""
+"""Validation of what callers pass to the graph: each check returns the value to use, or raises."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from langmem_tiers import arguments
+from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import InvalidInput, InvalidPointer, InvalidRelation, InvalidText, SecretRefused
-from langmem_tiers.knowledge import checks
-from langmem_tiers.knowledge.quotes import occurs
-from langmem_tiers.knowledge.types import Authority
-from langmem_tiers.knowledge_graph import naming, negating, predicates, values
-from langmem_tiers.knowledge_graph.types import BUILT_IN_TYPES, GraphEvidence, GraphPath, Value
+from langmem_tiers.knowledge import validation
+from langmem_tiers.knowledge_graph import naming
+from langmem_tiers.language import predicates, values
+from langmem_tiers.language.values import Value
+from langmem_tiers.language.words import occurs
+from langmem_tiers.palace.lookup import find_drawer
+from langmem_tiers.records import BUILT_IN_TYPES, Authority, Evidence, GraphEvidence, GraphPath
 from langmem_tiers.settings import Settings
 from langmem_tiers.types import Origin
-from langmem_tiers.writing.proposals import Evidence
-
-if TYPE_CHECKING:
-    from langmem_tiers.space import Space
 
 _PATHS: dict[Origin, GraphPath] = {"user": "user", "import": "user", "assistant": "tool", "tool": "tool"}
 _AUTHORITIES: dict[Origin, Authority] = {
@@ -27,14 +26,14 @@ _AUTHORITIES: dict[Origin, Authority] = {
     "tool": Authority.AGENT,
 }
 _TYPES = frozenset({*BUILT_IN_TYPES, "pet", "animal"})
-# How like a type of the caller's own, of 100, is to be taken for a slip of the hand.
+# A custom type at least this similar (of 100) to a built-in one is taken for a typo.
 _TYPO = 80
 _MOST_ALIASES = 100
 _MOST_EVIDENCE = 1000
 
 
 class SaidBy(NamedTuple):
-    """Who says something, and what comes of that."""
+    """Who makes a statement, and the authority that goes with it."""
 
     origin: Origin
     path: GraphPath
@@ -42,20 +41,20 @@ class SaidBy(NamedTuple):
 
 
 def said_by(given: Origin) -> SaidBy:
-    """Who makes a change.
+    """The author of a change.
 
     Raises:
-        InvalidInput: it is none of those there are.
+        InvalidInput: it is not a known origin.
     """
-    origin = checks.origin(given)
+    origin = validation.origin(given)
     return SaidBy(origin, _PATHS.get(origin, "rule"), _AUTHORITIES.get(origin, Authority.SYSTEM))
 
 
 def aliases(given: Any) -> tuple[str, ...]:
-    """Other names, each once.
+    """Other names, without repetitions.
 
     Raises:
-        InvalidInput: it is no list of texts, or there are more than 100.
+        InvalidInput: it is not a list of strings, or there are more than 100.
     """
     names = tuple(dict.fromkeys(arguments.texts(given, "aliases")))
     if len(names) > _MOST_ALIASES:
@@ -64,10 +63,10 @@ def aliases(given: Any) -> tuple[str, ...]:
 
 
 def entity_type(given: Any, argument: str) -> str:
-    """A type of entity, one of those there are or a word of the caller's own.
+    """An entity type: a built-in one, or the caller's own word.
 
     Raises:
-        InvalidText: it is no word, or nearly a type that there is.
+        InvalidText: it is not a single word, or it looks like a misspelled built-in type.
     """
     from rapidfuzz import fuzz, process
 
@@ -84,15 +83,15 @@ def entity_type(given: Any, argument: str) -> str:
 
 
 def predicate(given: Any, settings: Settings) -> str:
-    """The words of a predicate.
+    """The text of a predicate.
 
     Raises:
-        InvalidInput, InvalidRelation: it is no text, or none that can be a predicate, or says what is over or not so.
+        InvalidInput, InvalidRelation: it is no string, cannot be a predicate, or says that something is over or not so.
         SecretRefused, InvalidText: it looks like a secret or an instruction.
     """
     said = arguments.text(given, "predicate").strip()
     predicates.reading(said)
-    negating.require_so(said)
+    predicates.require_so(said)
     bad = next((sign for sign in said if not sign.isprintable()), None)
     if bad is not None:
         raise InvalidRelation(f"The predicate holds the character {bad!a}.", way_out="Give a word or two.")
@@ -104,7 +103,7 @@ def value(given: Any, unit: str | None, settings: Settings) -> Value:
     """A literal value.
 
     Raises:
-        InvalidRelation: it can be none.
+        InvalidRelation: it cannot be a value.
         SecretRefused, InvalidText: it looks like a secret or an instruction.
     """
     read = values.read(given, unit)
@@ -113,10 +112,10 @@ def value(given: Any, unit: str | None, settings: Settings) -> Value:
 
 
 def leads_somewhere(object: str | None, value: Value | None, unit: str | None) -> None:
-    """Nothing, where a relation leads to one thing.
+    """Require that a relation leads to exactly one thing.
 
     Raises:
-        InvalidRelation: it leads to nothing, or to two, or a unit is without its value.
+        InvalidRelation: it has no object, or both an object and a value, or a unit without a value.
     """
     if (object is None) == (value is None):
         raise InvalidRelation("A relation leads to either an object or a value.")
@@ -124,24 +123,24 @@ def leads_somewhere(object: str | None, value: Value | None, unit: str | None) -
         raise InvalidRelation("A unit belongs to a value.", way_out="Give the value, or leave the unit out.")
 
 
-def evidence(space: Space, given: Any) -> tuple[Evidence, ...]:
-    """The drawers cited, each once.
+def evidence(context: SpaceContext, given: Any) -> tuple[Evidence, ...]:
+    """The cited drawers, without repetitions.
 
     Raises:
-        InvalidPointer: one is no drawer of this space.
+        InvalidPointer: one of them is not a drawer of this space.
         InvalidInput: a quote does not occur in its drawer, or there are more than 1,000.
     """
     cited = (given,) if isinstance(given, int | str | GraphEvidence) else given
     each = list(arguments.several(cited, "evidence", "drawers"))
     if len(each) > _MOST_EVIDENCE:
         raise InvalidInput(f"{len(each):,} drawers are cited; the limit is {_MOST_EVIDENCE:,}.", way_out="Cite fewer.")
-    return tuple({found.drawer: found for found in _resolved(space, each)}.values())
+    return tuple({found.drawer: found for found in _resolved(context, each)}.values())
 
 
-def _resolved(space: Space, cited: Iterable[Any]) -> Iterable[Evidence]:
+def _resolved(context: SpaceContext, cited: Iterable[Any]) -> Iterable[Evidence]:
     for one in cited:
         quote = arguments.any_text(one.quote, "evidence.quote") if isinstance(one, GraphEvidence) else ""
-        drawer = space.drawer(one.drawer if isinstance(one, GraphEvidence) else one)
+        drawer = find_drawer(context, one.drawer if isinstance(one, GraphEvidence) else one)
         if drawer is None:
             raise InvalidPointer(f"{str(one)[:80]!a} is no drawer of this space.")
         if not occurs(quote, drawer.content):
@@ -150,7 +149,7 @@ def _resolved(space: Space, cited: Iterable[Any]) -> Iterable[Evidence]:
 
 
 def require_harmless(text: str, what: str, settings: Settings) -> None:
-    """Nothing, where a text may be shown to an agent.
+    """Require that a text is safe to show to an agent.
 
     Raises:
         SecretRefused, InvalidText: it looks like a secret or an instruction.

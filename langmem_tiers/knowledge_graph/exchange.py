@@ -1,8 +1,8 @@
-"""The JSON form of a graph: what stands in it, and what makes a file none of it.
+"""The JSON format of a graph file: its fields, and what makes a file invalid.
 
-Everything has both times. Entities and relations go by their ids; a drawer that something rests on goes by its number
-and the hash of what it holds, so that another space's drawer is never taken for it. `checksum` is the SHA-256 of the
-whole without it, as JSON with sorted keys and no blanks; a file without one is not checked.
+Everything has both times. Entities and relations are identified by their ids; a drawer cited as evidence by its
+number and the hash of its content, so that another space's drawer is never mistaken for it. `checksum` is the
+SHA-256 of the rest as JSON with sorted keys and no whitespace; a file without a checksum is not verified.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from langmem_tiers.errors import InvalidInput
-from langmem_tiers.knowledge_graph import naming, periods, values
-from langmem_tiers.knowledge_graph.types import Exactness, GraphPath, RelationKind, VersionReason
+from langmem_tiers.knowledge_graph import naming
+from langmem_tiers.language import periods, values
+from langmem_tiers.language.periods import Exactness
+from langmem_tiers.records import GraphPath, RelationKind, VersionReason
 from langmem_tiers.types import Origin
 
 FORMAT = "langmem-tiers graph"
@@ -27,12 +29,12 @@ CHECKSUM = "checksum"
 
 
 def _moment(said: object) -> datetime | None:
-    """A date as it is read everywhere; a number is none, whatever it would be seconds of."""
+    """A date in any accepted notation; a bare number is rejected, since its unit would be a guess."""
     return None if said is None else periods.written(said)[0]
 
 
 _Moment = Annotated[datetime, BeforeValidator(_moment)]
-# The dates of a version with the field that says how exact each is.
+# Each date of a version, with the field that holds its precision.
 _UNITS = {"valid_from": "from_unit", "valid_to": "to_unit", "stated_to": "to_unit"}
 _Id = Annotated[str, Field(pattern="^[0-9a-f]{12}$")]
 _Predicate = Annotated[str, Field(pattern=r"^\w+$", max_length=64)]
@@ -43,13 +45,13 @@ _Reason = Annotated[str, Field(max_length=500)]
 
 
 def sealed(graph: Mapping[str, Any]) -> bytes:
-    """A graph as a file, with the checksum of what it holds."""
+    """A graph file with its checksum."""
     head = {"format": FORMAT, "version": VERSION, CHECKSUM: checksum(graph)}
     return orjson.dumps({**head, **_unsealed(graph)}, option=orjson.OPT_INDENT_2)
 
 
 def checksum(graph: Mapping[str, Any]) -> str:
-    """The checksum of what a graph holds, the same for all ways to write it down."""
+    """The checksum of a graph's content, independent of formatting."""
     return f"sha256:{sha256(orjson.dumps(_unsealed(graph), option=orjson.OPT_SORT_KEYS)).hexdigest()}"
 
 
@@ -58,6 +60,8 @@ def _unsealed(graph: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Record(BaseModel):
+    """Its fields are written in the order they stand here."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
@@ -105,12 +109,12 @@ class VersionRecord(_Record):
 
     valid_from: _Moment | None = None
     valid_to: _Moment | None = None
-    from_unit: Exactness = "moment"
-    to_unit: Exactness = "moment"
-    from_stated: bool = True
     stated_to: _Moment | None = None
     recorded_at: _Moment
     until: _Moment | None = None
+    from_unit: Exactness = "moment"
+    to_unit: Exactness = "moment"
+    from_stated: bool = True
     reason: VersionReason
     cause: _Id | None = None
 

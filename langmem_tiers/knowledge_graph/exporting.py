@@ -1,153 +1,267 @@
-"""The JSON form of a space's graph, out of its records."""
+"""Exports the graph of a space: JSON with both times, which can be imported again, or GraphML for Gephi."""
 
 from __future__ import annotations
 
+import io
+import re
+import secrets
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import Connection, select
+from pydantic import BaseModel
 
+from langmem_tiers import arguments
 from langmem_tiers.clock import from_millis
-from langmem_tiers.knowledge_graph.exchange import FORMAT, VERSION, sealed
-from langmem_tiers.storage import entities, merges, relations
+from langmem_tiers.context import SpaceContext
+from langmem_tiers.errors import InvalidInput, StorageError
+from langmem_tiers.knowledge_graph.exchange import (
+    FORMAT,
+    VERSION,
+    EntityRecord,
+    MergeRecord,
+    PairRecord,
+    RelationRecord,
+    VersionRecord,
+    sealed,
+)
+from langmem_tiers.knowledge_graph.transaction import GraphTransaction, reading
+from langmem_tiers.knowledge_graph.types import Subgraph
+from langmem_tiers.storage import entities, graph_evidence, graph_pairs, merges, relations
 from langmem_tiers.storage.entities import EntityRow
 from langmem_tiers.storage.relations import RelationRow, VersionRow
-from langmem_tiers.storage.schema import drawers, entity_aliases, entity_evidence, entity_pairs, relation_evidence
-
-if TYPE_CHECKING:
-    from langmem_tiers.space import Space
 
 _Evidence = Mapping[int, list[dict[str, Any]]]
+_MOMENTS = frozenset(
+    {"first_seen", "last_seen", "created_at", "updated_at", "at", "undone_at"}
+    | {"valid_from", "valid_to", "stated_to", "recorded_at", "until"}
+)
+# Characters that XML cannot hold, not even escaped.
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def as_json(space: Space) -> bytes:
-    """The graph of one moment."""
-    with space.memory.use(space.name) as store, store.reading() as connection:
-        graph = _graph(connection, store.key)
-    return sealed(graph)
+def export(context: SpaceContext, path: str | Path, *, format: str | None) -> Path:
+    """See `KnowledgeGraph.export`."""
+    target = arguments.path(path, "path")
+    suffix = target.suffix.removeprefix(".").lower()
+    kind = suffix if format is None else arguments.one_of(format, "format", _WRITERS)
+    if kind not in _WRITERS:
+        raise InvalidInput(f"{target.name!r} says no format to export to.", way_out="Name a .json or .graphml file.")
+    _write(target, export_part(context, None, kind).data)
+    return target
 
 
-def _graph(connection: Connection, space: str) -> dict[str, Any]:
-    held = list(entities.every(connection, space))
-    related = list(relations.every(connection, space))
+class Written(NamedTuple):
+    """An exported part of a graph, and how many entities it includes only because they were merged into others."""
+
+    data: bytes
+    merged: int = 0
+
+
+def export_part(context: SpaceContext, part: Subgraph | None, kind: str) -> Written:
+    """Export the entities and relations of a part (None: all) as `KnowledgeGraph.export` does, as json or graphml.
+
+    Relations keep their full belief history.
+    """
+    with reading(context) as graph:
+        return _WRITERS[kind](graph, part)
+
+
+def _write(target: Path, data: bytes) -> None:
+    """Write a file completely, or leave the existing one as it is."""
+    held = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        held.write_bytes(data)
+        held.replace(target)
+    except OSError as error:
+        held.unlink(missing_ok=True)
+        raise StorageError(
+            f"{target} can not be written: {error.strerror or error}.", way_out="Name a file in a folder that is there."
+        ) from error
+
+
+# JSON.
+
+
+def _json(graph: GraphTransaction, part: Subgraph | None) -> Written:
+    whole = _record(graph)
+    if part is None:
+        return Written(sealed(whole))
+    ids = {each.id for each in part.relations}
+    kept = [each for each in whole["relations"] if each["id"] in ids]
+    named = {each.id for each in part.entities} | {each["subject"] for each in kept}
+    named |= {each["object"] for each in kept if each["object"] is not None}
+    needed = _merges_of(whole["merges"], named)
+    named |= {each[end] for each in needed for end in ("source", "target")}
+    those = [each for each in whole["entities"] if each["id"] in named]
+    return Written(
+        sealed(whole | {"entities": those, "relations": kept, "merges": needed, "pairs": []}),
+        len(named) - len(part.entities),
+    )
+
+
+def _merges_of(every: list[dict[str, Any]], named: set[str]) -> list[dict[str, Any]]:
+    """The merges behind the canonical entities of the given ones."""
+    standing = {each["source"]: each for each in every if each["undone_at"] is None}
+    needed: dict[str, Any] = {}
+    for each in named:
+        while each in standing and each not in needed:
+            needed[each] = standing[each]
+            each = standing[each]["target"]  # noqa: PLW2901 - the way to its end is walked
+    return [each for each in every if needed.get(each["source"]) is each]
+
+
+def _record(graph: GraphTransaction) -> dict[str, Any]:
+    held = list(entities.every(*graph.at))
+    related = list(relations.every(*graph.at))
     names = {row.number: row.id for row in held}
     said = {row.number: row.id for row in related}
-    aliases = _aliases(connection, space)
-    spoken_of = _evidence(connection, space, entity_evidence, entity_evidence.c.entity)
-    rests = _evidence(connection, space, relation_evidence, relation_evidence.c.relation)
+    aliases = _aliases(graph)
+    spoken_of = _evidence(graph_evidence.of_entities(*graph.at))
+    rests = _evidence(graph_evidence.of_relations(*graph.at))
     return {
         "format": FORMAT,
         "version": VERSION,
         "entities": [_entity(row, aliases[row.number], spoken_of) for row in held],
         "relations": [_relation(row, names, said, rests) for row in related],
-        "merges": _merges(connection, space, names),
-        "pairs": _pairs(connection, space, names),
+        "merges": _merges(graph, names),
+        "pairs": _pairs(graph, names),
     }
 
 
 def _entity(row: EntityRow, aliases: list[dict[str, Any]], evidence: _Evidence) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "name": row.name,
-        "type": row.type,
-        "aliases": aliases,
-        "origin": row.origin,
-        "path": row.path,
-        "authority": row.authority,
-        "metadata": orjson.loads(row.metadata),
-        "first_seen": _text(row.first_seen),
-        "last_seen": _text(row.last_seen),
-        "created_at": _text(row.created_at),
-        "updated_at": _text(row.updated_at),
-        "evidence": evidence.get(row.number, []),
-    }
+    own = {"aliases": aliases, "metadata": orjson.loads(row.metadata), "evidence": evidence.get(row.number, [])}
+    return _fields(row, EntityRecord, **own)
 
 
 def _relation(
     row: RelationRow, names: Mapping[int, str], said: Mapping[int, str], evidence: _Evidence
 ) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "subject": names[row.subject],
-        "predicate": row.predicate,
-        "said": row.said,
-        "object": None if row.object is None else names[row.object],
-        "value": row.value,
-        "unit": row.unit,
-        "kind": row.kind,
-        "origin": row.origin,
-        "path": row.path,
-        "authority": row.authority,
-        "confidence": row.confidence,
-        "created_at": _text(row.created_at),
-        "versions": [_version(each, said) for each in row.versions],
-        "evidence": evidence.get(row.number, []),
-    }
+    return _fields(
+        row,
+        RelationRecord,
+        subject=names[row.subject],
+        object=None if row.object is None else names[row.object],
+        versions=[_version(each, said) for each in row.versions],
+        evidence=evidence.get(row.number, []),
+    )
 
 
 def _version(version: VersionRow, said: Mapping[int, str]) -> dict[str, Any]:
-    times = ("valid_from", "valid_to", "stated_to", "recorded_at", "until")
+    return _fields(version, VersionRecord, cause=None if version.cause is None else said.get(version.cause))
+
+
+def _fields(row: Any, record: type[BaseModel], **own: Any) -> dict[str, Any]:
+    """The fields of a record: those given, and those the row has under the same name."""
+    return {name: own[name] if name in own else _written(name, getattr(row, name)) for name in record.model_fields}
+
+
+def _written(name: str, value: Any) -> Any:
+    return _text(value) if name in _MOMENTS else value
+
+
+def _aliases(graph: GraphTransaction) -> defaultdict[int, list[dict[str, Any]]]:
+    found: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
+    for entity, name, at in entities.aliases(*graph.at):
+        found[entity].append({"name": name, "at": _text(at)})
+    return found
+
+
+def _evidence(rows: Iterable[tuple[int, int, str, bytes]]) -> _Evidence:
+    found: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
+    for number, drawer, quote, hashed in rows:
+        found[number].append({"drawer": drawer, "hash": hashed.hex(), "quote": quote})
+    return found
+
+
+def _merges(graph: GraphTransaction, names: Mapping[int, str]) -> list[dict[str, Any]]:
+    rows = reversed(merges.every(*graph.at))
+    return [_fields(row, MergeRecord, source=names[row.source], target=names[row.target]) for row in rows]
+
+
+def _pairs(graph: GraphTransaction, names: Mapping[int, str]) -> list[dict[str, Any]]:
+    rows = graph_pairs.every(*graph.at)
+    return [_fields(row, PairRecord, first=names[row.low], second=names[row.high]) for row in rows]
+
+
+# GraphML.
+
+
+def _graphml(graph: GraphTransaction, part: Subgraph | None) -> Written:
+    """One node for each canonical entity and value, one edge for each relation, with both its times."""
+    import networkx as nx
+
+    drawn = nx.MultiDiGraph()
+    rows = {row.number: row for row in entities.every(*graph.at)}
+    shown = None if part is None else {each.id for each in part.relations}
+    for row in rows.values():
+        if row.merged_into is None:
+            drawn.add_node(row.id, **_plain(_node_attributes(row)))
+    for each in relations.every(*graph.at):
+        subject = rows[graph.canonical(each.subject)].id
+        target = f"v{each.id}" if each.object is None else rows[graph.canonical(each.object)].id
+        # Merges turned it into a relation of something to itself.
+        if subject == target or (shown is not None and each.id not in shown):
+            continue
+        if each.value is not None:
+            drawn.add_node(target, **_plain({"label": _value(each), "type": "value"}))
+        drawn.add_edge(subject, target, key=each.id, **_plain(_edge_attributes(each)))
+    if part is not None:
+        held = {each.id for each in part.entities}
+        drawn.remove_nodes_from([node for node in list(drawn) if node not in held and not drawn.degree(node)])
+    made = io.BytesIO()
+    nx.write_graphml(drawn, made, named_key_ids=True)
+    return Written(made.getvalue())
+
+
+def _node_attributes(row: EntityRow) -> dict[str, Any]:
     return {
-        **{name: _text(getattr(version, name)) for name in times},
-        "from_unit": version.from_unit,
-        "to_unit": version.to_unit,
-        "from_stated": version.from_stated,
-        "reason": version.reason,
-        "cause": None if version.cause is None else said.get(version.cause),
+        "label": row.name,
+        "type": row.type,
+        "aliases": "; ".join(row.aliases),
+        "origin": row.origin,
+        "first_seen": _text(row.first_seen),
+        "last_seen": _text(row.last_seen),
     }
 
 
-def _aliases(connection: Connection, space: str) -> defaultdict[int, list[dict[str, Any]]]:
-    found: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
-    columns = (entity_aliases.c.entity, entity_aliases.c.name, entity_aliases.c.at)
-    wanted = select(*columns).where(entity_aliases.c.space == space)
-    for row in connection.execute(wanted.order_by(entity_aliases.c.at, entity_aliases.c.slug)):
-        found[row.entity].append({"name": row.name, "at": _text(row.at)})
-    return found
+def _edge_attributes(row: RelationRow) -> dict[str, Any]:
+    last = row.last
+    return {
+        "label": row.predicate.replace("_", " "),
+        "predicate": row.predicate,
+        "said": row.said,
+        "kind": row.kind,
+        "valid_from": _text(last.valid_from),
+        "valid_to": _text(last.valid_to),
+        "recorded_at": _text(row.versions[0].recorded_at),
+        "believed_since": _text(last.recorded_at),
+        "believed": row.believed,
+        "reason": last.reason,
+        "versions": len(row.versions),
+        "origin": row.origin,
+        "authority": row.authority,
+        "confidence": row.confidence / 100,
+    }
 
 
-def _evidence(connection: Connection, space: str, table: Any, of: Any) -> _Evidence:
-    found: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
-    same = (drawers.c.space == table.c.space) & (drawers.c.number == table.c.drawer)
-    wanted = select(of.label("of"), table.c.drawer, table.c.quote, drawers.c.content_hash).select_from(
-        table.join(drawers, same)
-    )
-    for row in connection.execute(wanted.where(table.c.space == space).order_by(of, table.c.drawer)):
-        found[row.of].append({"drawer": row.drawer, "hash": row.content_hash.hex(), "quote": row.quote})
-    return found
+def _value(row: RelationRow) -> str:
+    return f"{row.value} {row.unit}" if row.unit else str(row.value)
 
 
-def _merges(connection: Connection, space: str, names: Mapping[int, str]) -> list[dict[str, Any]]:
-    return [
-        {
-            "source": names[row.source],
-            "target": names[row.target],
-            "reason": row.reason,
-            "path": row.path,
-            "at": _text(row.at),
-            "undone_at": _text(row.undone_at),
-        }
-        for row in reversed(merges.every(connection, space))
-    ]
-
-
-def _pairs(connection: Connection, space: str, names: Mapping[int, str]) -> list[dict[str, Any]]:
-    wanted = select(entity_pairs).where(entity_pairs.c.space == space)
-    rows: Iterable[Any] = connection.execute(wanted.order_by(entity_pairs.c.low, entity_pairs.c.high))
-    return [
-        {
-            "first": names[row.low],
-            "second": names[row.high],
-            "status": row.status,
-            "score": row.score,
-            "reason": row.reason,
-            "at": _text(row.at),
-        }
-        for row in rows
-    ]
+def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes as GraphML accepts them: no empty ones, and no characters that XML cannot hold."""
+    return {
+        name: _NO_XML.sub("\ufffd", value) if isinstance(value, str) else value
+        for name, value in attributes.items()
+        if value is not None
+    }
 
 
 def _text(millis: int | None) -> str | None:
     return None if millis is None else from_millis(millis).isoformat()
+
+
+_WRITERS: Mapping[str, Callable[[GraphTransaction, Subgraph | None], Written]] = {"json": _json, "graphml": _graphml}

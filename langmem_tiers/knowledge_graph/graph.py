@@ -1,47 +1,52 @@
-"""The façade of a space's knowledge graph: `space.graph`."""
+"""The knowledge graph of a space, `space.graph`: the methods that write. Queries are in `queries`."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from langmem_tiers.knowledge_graph.types import (
-    Entity,
-    EntityType,
-    GraphChange,
-    GraphDeleted,
-    GraphEvidence,
-    GraphStats,
-    KeptApart,
-    LikelyPair,
-    Merge,
-    Paths,
-    Relation,
-    RelationLanded,
-    Resolution,
-    Subgraph,
-    Timeline,
-    When,
+from langmem_tiers import arguments
+from langmem_tiers.clock import from_millis, to_millis
+from langmem_tiers.errors import InvalidPeriod, UnknownEntity
+from langmem_tiers.knowledge_graph import (
+    checks,
+    deletion,
+    entities,
+    merging,
+    naming,
+    relations,
+    resolving,
 )
+from langmem_tiers.knowledge_graph.answers import alike, answering
+from langmem_tiers.knowledge_graph.entities import Named
+from langmem_tiers.knowledge_graph.queries import GraphQueries
+from langmem_tiers.knowledge_graph.relations import NewRelation
+from langmem_tiers.knowledge_graph.transaction import GraphTransaction, writing
+from langmem_tiers.knowledge_graph.types import GraphDeleted, KeptApart, LikelyPair, Merge, RelationLanded
+from langmem_tiers.language import periods
+from langmem_tiers.language.periods import When
+from langmem_tiers.records import Authority, Entity, EntityType, GraphEvidence, Relation
+from langmem_tiers.storage import relations as relation_rows
 from langmem_tiers.types import Origin
 
 if TYPE_CHECKING:
-    import networkx as nx
+    from langmem_tiers.knowledge_graph.importing import Imported
 
-    from langmem_tiers.knowledge_graph.transfer import Imported
-    from langmem_tiers.space import Space
+_OF_SOMEBODY = re.compile(r"['’]s? +\w")
 
 
-class KnowledgeGraph:
-    """Who and what is known in a space, how they relate, since when and until when.
+class KnowledgeGraph(GraphQueries):
+    """People and things known in a space, how they are related, and from when until when.
 
-    Every relation has two times: when it holds, and since when the memory believes so. `as_of` asks for the first
-    ("where did she live in 2023"), `known_at` for the second ("what did we believe in May"). Nothing is overwritten:
-    where only one value can hold, such as where somebody lives, a new one ends the old one.
+    Every relation has two times: when it holds, and when the memory came to believe it. `as_of` queries the
+    first ("where did she live in 2023"), `known_at` the second ("what did we believe in May"). Nothing is overwritten:
+    where only one value can hold at a time, such as a home, a new one ends the old one.
 
-    An entity is named by its id, or by a name or alias that only one entity has.
+    Refer to an entity by its id, or by a name or alias that only one entity has.
 
     Example:
         >>> with Memory.open("memory", embedder=None) as memory:
@@ -51,9 +56,6 @@ class KnowledgeGraph:
         ...     graph.neighbours("Anna", as_of="2023").relations[0].target
         'Lisbon'
     """
-
-    def __init__(self, space: Space) -> None:
-        self._space = space
 
     # Writing.
 
@@ -68,34 +70,36 @@ class KnowledgeGraph:
         origin: Origin = "user",
         distinct: bool = False,
     ) -> Entity:
-        """The entity of this name, made where there is none; aliases, evidence and metadata are added to it.
+        """Get or create the entity with this name, and add aliases, evidence and metadata to it.
 
         Args:
-            name: As it is written, at most 200 characters.
-            type: One of `BUILT_IN_TYPES`, or a word of your own that is not nearly one of them. "other" leaves a
-                known type as it is.
+            name: The name as written, at most 200 characters.
+            type: One of `BUILT_IN_TYPES`, or a word of your own that does not look like a misspelled one. "other"
+                leaves a known type unchanged.
             aliases: Other names it goes by.
             metadata: A JSON object of your own.
-            evidence: Drawers that speak of it, by number or pointer.
+            evidence: Drawers that mention it, by number or pointer.
             origin: Who says so.
-            distinct: True makes another one, also where somebody has the name: name both by their ids from then on.
+            distinct: Create another entity even if the name is taken; from then on, refer to both by their ids.
 
         Raises:
-            InvalidInput: a name that is empty, too long, or a secret; a type that nearly is a built-in one.
-            AmbiguousEntity: several entities have this name; name one by its id.
+            InvalidInput: a name that is empty, too long, or a secret; a type that looks like a misspelled built-in one.
+            AmbiguousEntity: several entities have this name; use an id.
         """
-        from langmem_tiers.knowledge_graph import writing
-
-        return writing.add_entity(
-            self._space,
-            name,
-            type=type,
-            aliases=aliases,
+        said_by = checks.said_by(origin)
+        another = arguments.flag(distinct, "distinct")
+        given = arguments.text(name, "name")
+        named = Named(
+            name=naming.require_name(given) if another else self._called(given),
+            type=checks.entity_type(type, "type"),
+            aliases=checks.aliases(aliases),
             metadata=metadata,
-            evidence=evidence,
-            origin=origin,
-            distinct=distinct,
+            evidence=checks.evidence(self._context, evidence),
+            **said_by._asdict(),
         )
+        with writing(self._context) as graph:
+            made = entities.add_distinct_entity(graph, named) if another else entities.upsert_entity(graph, named)
+            return entities.require_known(graph, made.id)
 
     def add_relation(
         self,
@@ -113,300 +117,231 @@ class KnowledgeGraph:
         origin: Origin = "user",
         confidence: float = 1.0,
     ) -> RelationLanded:
-        """Note how an entity relates to another one, or to a value.
+        """Add a relation between two entities, or between an entity and a value.
 
-        Entities that are not known yet are made. A predicate that holds one value at a time ends the value before it;
-        what is said of an earlier time takes its place there.
+        Unknown entities are created. With a predicate that holds one value at a time, a new value ends the old one;
+        a statement about an earlier time is placed where it belongs in the timeline.
 
         Args:
             subject: Id, name or alias of an entity.
-            predicate: In any words, such as "works for"; those that mean the same become one.
+            predicate: In any words, such as "works for"; synonyms are mapped to one predicate.
             object: Id, name or alias of an entity; or give `value`.
-            value: What is no entity, such as 20.
+            value: A literal, such as 20, in place of an entity.
             unit: Of the value, such as "Ah".
-            subject_type: Of the subject, where it is new; a person and a place of one name are two.
+            subject_type: Type of a new subject; a person and a place with the same name are two entities.
             object_type: Of the object, likewise.
-            valid_from: Since when; None where nobody knows.
-            valid_to: The first moment that it does not hold any more; None while it does.
+            valid_from: Since when; None if unknown.
+            valid_to: The first moment at which it no longer holds; None if it still does.
             evidence: Drawers that say so, by number or pointer.
             origin: Who says so.
             confidence: 0 to 1.
 
         Raises:
-            InvalidRelation: it can not be, such as of something to itself, or the predicate says that something is
+            InvalidRelation: it is not possible, such as a relation to itself, or the predicate says that something is
                 over or not so.
-            InvalidPeriod: `valid_to` is not behind `valid_from`, or one of them is no date.
-            UnknownEntity, AmbiguousEntity: an id that there is not, a name that several have.
+            InvalidPeriod: `valid_to` is not after `valid_from`, or one of them is not a date.
+            UnknownEntity, AmbiguousEntity: no entity has this id, or several have this name.
         """
-        from langmem_tiers.knowledge_graph import writing
-
-        return writing.add_relation(
-            self._space,
-            subject,
-            predicate,
-            object,
-            value=value,
-            unit=unit,
-            subject_type=subject_type,
-            object_type=object_type,
-            valid_from=valid_from,
-            valid_to=valid_to,
-            evidence=evidence,
-            origin=origin,
-            confidence=confidence,
-        )
+        said_by = checks.said_by(origin)
+        settings, now = self._context.settings, self._context.clock()
+        named = self._called(arguments.text(subject, "subject"))
+        leads_to = None if object is None else self._called(arguments.text(object, "object"))
+        types = (checks.entity_type(subject_type, "subject_type"), checks.entity_type(object_type, "object_type"))
+        given = None if value is None else checks.value(value, arguments.optional_text(unit, "unit"), settings)
+        start, start_unit = periods.parse_optional(valid_from, now=now)
+        end, end_unit = periods.parse_optional(valid_to, now=now)
+        said = checks.predicate(predicate, settings)
+        sure = arguments.share(confidence, "confidence")
+        cited = checks.evidence(self._context, evidence)
+        checks.leads_somewhere(leads_to, given, unit)
+        ends = [
+            Named(name=name, type=kind, evidence=cited, **said_by._asdict())
+            for name, kind in zip((named, leads_to), types, strict=True)
+            if name is not None
+        ]
+        with writing(self._context) as graph:
+            known = entities.upsert_entities(graph, ends, unbury=False)
+            new = NewRelation(
+                subject=known[0],
+                predicate=said,
+                object=known[1] if leads_to is not None else None,
+                value=given,
+                valid_from=start,
+                from_unit=start_unit,
+                valid_to=end,
+                to_unit=end_unit,
+                confidence=sure,
+                evidence=cited,
+                **said_by._asdict(),
+            )
+            return relations.add_relation(graph, new, named=[each.name for each in ends])
 
     def end_relation(self, relation: str, at: When | None = None, *, origin: Origin = "user") -> Relation:
-        """Note that a relation holds no longer, from `at` on (now by default); it stays in the timeline.
+        """Mark a relation as ended at `at` (now by default); it stays in the timeline.
 
         Raises:
             UnknownRelation: no relation has this id.
-            InvalidPeriod: `at` lies before it began, or behind the beginning of another one that took its place.
-            AuthorityTooLow: somebody of higher authority said that it holds.
+            InvalidPeriod: `at` is before it began, or after the start of the relation that replaced it.
+            AuthorityTooLow: it was stated with higher authority.
         """
-        from langmem_tiers.knowledge_graph import writing
-
-        return writing.end_relation(self._space, relation, at, origin=origin)
+        by = checks.said_by(origin).authority
+        which = arguments.text(relation, "relation")
+        moment, unit = periods.parse("now" if at is None else at, now=self._context.clock())
+        also = self._same_fact(which)
+        with writing(self._context) as graph:
+            _require_open(graph, which, moment)
+            for number in also:
+                start = graph.row(number).last.valid_from
+                if start is None or start < to_millis(moment):
+                    relations.end_relation(graph, number, moment, unit=unit, by=by)
+            return relations.end_relation(graph, which, moment, unit=unit, by=by)
 
     def withdraw_relation(self, relation: str, *, origin: Origin = "user") -> Relation:
-        """Note that a relation was never so; what it had ended holds again. `known_at` still sees it.
+        """Mark a relation as never true; what it had ended holds again. `known_at` still shows it.
 
         Raises:
             UnknownRelation, AuthorityTooLow: as for `end_relation`.
         """
-        from langmem_tiers.knowledge_graph import writing
-
-        return writing.withdraw_relation(self._space, relation, origin=origin)
+        by = checks.said_by(origin).authority
+        which = arguments.text(relation, "relation")
+        also = self._same_fact(which)
+        with writing(self._context) as graph:
+            for number in also:
+                relations.withdraw_relation(graph, number, by=by)
+            return relations.withdraw_relation(graph, which, by=by)
 
     def delete_relation(self, relation: str) -> GraphDeleted:
-        """Delete a relation and its history for good. An unknown one is no error."""
-        from langmem_tiers.knowledge_graph import writing
-
-        return writing.delete_relation(self._space, relation)
+        """Delete a relation and its history for good. An unknown id is not an error."""
+        which = arguments.text(relation, "relation")
+        also = self._same_fact(which)
+        with writing(self._context) as graph:
+            others = [deletion.delete_relation(graph, number, by=Authority.CORRECTION) for number in also]
+            receipt = deletion.delete_relation(graph, which, by=Authority.CORRECTION)
+        every = sum(each.relations for each in (receipt, *others))
+        return self._cleared(replace(receipt, relations=every))
 
     def delete_entity(self, entity: str) -> GraphDeleted:
-        """Delete an entity, those merged into it, and all their relations for good. An unknown one is no error."""
-        from langmem_tiers.knowledge_graph import writing
+        """Delete an entity, those merged into it, and all their relations for good. An unknown one is not an error."""
+        which = arguments.text(entity, "entity")
+        with writing(self._context) as graph:
+            found = entities.find_entity(graph, which)
+            if found is None:
+                return GraphDeleted(id=which, existed=False, at=self._context.clock())
+            receipt = deletion.delete_entity(graph, found, by=Authority.CORRECTION)
+        return self._cleared(receipt)
 
-        return writing.delete_entity(self._space, entity)
-
-    # Looking up.
-
-    def entity(self, which: str, *, type: EntityType | None = None) -> Entity | None:
-        """The entity of this id, name or alias, with its evidence; None where there is none.
-
-        Raises:
-            AmbiguousEntity: several have this name.
-        """
-        from langmem_tiers.knowledge_graph import looking
-
-        return looking.entity(self._space, which, type=type)
-
-    def entities(
-        self, *, type: EntityType | None = None, text: str | None = None, limit: int = 100
-    ) -> tuple[Entity, ...]:
-        """Entities that stand, those spoken of last first; of a type, or with this text in a name."""
-        from langmem_tiers.knowledge_graph import looking
-
-        return looking.entities(self._space, type=type, text=text, limit=limit)
-
-    def relation(self, which: str) -> Relation | None:
-        """The relation of this id, with its evidence; None where there is none."""
-        from langmem_tiers.knowledge_graph import looking
-
-        return looking.relation(self._space, which)
-
-    def history(self, relation: str) -> tuple[Relation, ...]:
-        """What was believed of a relation, oldest first.
-
-        Raises:
-            UnknownRelation: no relation has this id.
-        """
-        from langmem_tiers.knowledge_graph import looking
-
-        return looking.history(self._space, relation)
-
-    def resolve(self, mention: str, *, type: EntityType | None = None) -> Resolution:
-        """What a mention means: by name, alias, kinship ("my sister"), likeness of spelling, and meaning.
-
-        Where several may be meant, all are shown and none is chosen.
-        """
-        from langmem_tiers.knowledge_graph import resolving
-
-        return resolving.resolve(self._space, mention, type=type)
-
-    # Questions.
-
-    def neighbours(
-        self,
-        entity: str,
-        *,
-        depth: int = 1,
-        predicates: Collection[str] | None = None,
-        as_of: When | None = None,
-        known_at: When | None = None,
-        ended: bool = False,
-        mentioned: bool = False,
-        limit: int | None = None,
-    ) -> Subgraph:
-        """What is around an entity: as of now, of another moment, or with `ended` of all times.
-
-        Args:
-            entity: Id, name or alias.
-            depth: Steps, at most `Settings.graph.depth`.
-            predicates: Only these.
-            as_of: The moment that it held at; now by default.
-            known_at: The moment whose knowledge counts; now by default.
-            ended: Also what holds no longer, or not yet.
-            mentioned: Also what was only spoken of together.
-            limit: Most relations, instead of the setting.
-
-        Raises:
-            UnknownEntity, AmbiguousEntity: no entity, or several, of this name.
-            InvalidPeriod: no date.
-        """
-        return self.subgraph(
-            [entity],
-            depth=depth,
-            predicates=predicates,
-            as_of=as_of,
-            known_at=known_at,
-            ended=ended,
-            mentioned=mentioned,
-            limit=limit,
-        )
-
-    def subgraph(
-        self,
-        entities: Sequence[str],
-        *,
-        depth: int = 1,
-        predicates: Collection[str] | None = None,
-        as_of: When | None = None,
-        known_at: When | None = None,
-        ended: bool = False,
-        mentioned: bool = False,
-        limit: int | None = None,
-    ) -> Subgraph:
-        """What is around several entities; see `neighbours`."""
-        from langmem_tiers.knowledge_graph import asking
-
-        wanted = asking.Wanted(predicates=predicates, as_of=as_of, known_at=known_at, ended=ended, mentioned=mentioned)
-        return asking.neighbours(self._space, entities, wanted, depth=depth, limit=limit)
-
-    def paths(
-        self,
-        start: str,
-        end: str,
-        *,
-        depth: int = 4,
-        limit: int = 5,
-        as_of: When | None = None,
-        known_at: When | None = None,
-        ended: bool = False,
-        mentioned: bool = False,
-    ) -> Paths:
-        """How two entities are connected: the shortest ways, of at most `depth` steps (6 at most)."""
-        from langmem_tiers.knowledge_graph import asking
-
-        wanted = asking.Wanted(as_of=as_of, known_at=known_at, ended=ended, mentioned=mentioned)
-        return asking.paths(self._space, start, end, wanted, depth=depth, limit=limit)
-
-    def timeline(self, entity: str, *, known_at: When | None = None, limit: int | None = None) -> Timeline:
-        """Everything that was ever said of an entity, in the order it began, also what was contradicted since."""
-        from langmem_tiers.knowledge_graph import asking
-
-        return asking.timeline(self._space, entity, known_at=known_at, limit=limit)
-
-    def changes(self, since: When, until: When | None = None, *, entity: str | None = None) -> tuple[GraphChange, ...]:
-        """What began, ended or was displaced between two moments, in order; of one entity, or of all."""
-        from langmem_tiers.knowledge_graph import asking
-
-        return asking.changes(self._space, since, until, entity=entity)
-
-    def networkx(self, *, as_of: When | None = None, known_at: When | None = None) -> nx.MultiDiGraph:
-        """A copy of the graph as it was at these moments (all times by default), for use with NetworkX."""
-        from langmem_tiers.knowledge_graph import asking
-
-        return asking.networkx(self._space, as_of=as_of, known_at=known_at)
-
-    def stats(self, *, now: datetime | None = None) -> GraphStats:
-        """Counts."""
-        from langmem_tiers.knowledge_graph import looking
-
-        return looking.stats(self._space, now=now)
-
-    # One entity under two names.
+    # Merging entities.
 
     def merge(self, source: str, target: str, *, reason: str = "the same", origin: Origin = "user") -> Merge:
-        """Speak of `source` as `target` from now on; both keep their own relations, so that it can be undone.
+        """Treat `source` as `target` from now on; both keep their own relations, so that this can be undone.
 
         Raises:
-            MergeRefused: they are one already, or were said to be two.
-            UnknownEntity, AmbiguousEntity: no entity, or several, of this name.
+            MergeRefused: they are already merged, or were marked as different.
+            UnknownEntity, AmbiguousEntity: no entity, or several, have this name.
         """
-        from langmem_tiers.knowledge_graph import merging
-
-        return merging.merge(self._space, source, target, reason=reason, origin=origin)
+        return merging.merge(self._context, source, target, reason=reason, origin=origin)
 
     def unmerge(self, merge: int) -> Merge:
-        """Undo a merge. Two that the memory merged, or could, are kept apart until `allow_merge` takes that back.
+        """Undo a merge. If the memory might merge the two again, they are kept apart until `allow_merge` lifts that.
 
         Raises:
-            UnknownEntity: no merge has this id, or it was undone before.
+            UnknownEntity: there is no merge with this id, or it was already undone.
         """
-        from langmem_tiers.knowledge_graph import merging
-
-        return merging.unmerge(self._space, merge)
+        return merging.unmerge(self._context, merge)
 
     def merges(self, *, undone: bool = False) -> tuple[Merge, ...]:
-        """The merges that stand, newest first; with `undone` all."""
-        from langmem_tiers.knowledge_graph import merging
-
-        return merging.merges(self._space, undone=undone)
+        """The merges in force, newest first; with `undone`, undone ones, too."""
+        return merging.every_merge(self._context, undone=undone)
 
     def likely_pairs(self, *, limit: int = 50) -> tuple[LikelyPair, ...]:
-        """Pairs that may be the same and that nobody has judged, the likeliest first."""
-        from langmem_tiers.knowledge_graph import merging
-
-        return merging.likely_pairs(self._space, limit=limit)
+        """Undecided pairs that may be the same, most likely first."""
+        return merging.likely_pairs(self._context, limit=limit)
 
     def keep_apart(self, first: str, second: str) -> None:
-        """Note that two entities are not the same, whatever they are called; `allow_merge` takes it back."""
-        from langmem_tiers.knowledge_graph import merging
-
-        merging.keep_apart(self._space, first, second)
+        """Mark two entities as different, whatever their names; `allow_merge` takes it back."""
+        merging.keep_apart(self._context, first, second)
 
     def kept_apart(self) -> tuple[KeptApart, ...]:
-        """Those that are not the same, because somebody said so or a merge of them was undone."""
-        from langmem_tiers.knowledge_graph import merging
-
-        return merging.kept_apart(self._space)
+        """The pairs marked as different, by someone or because their merge was undone."""
+        return merging.kept_apart(self._context)
 
     def allow_merge(self, first: str, second: str) -> bool:
-        """Take back that two entities are kept apart, and let the memory judge them anew; whether they were.
+        """Allow two entities kept apart to be merged again, by the memory too; returns whether they were kept apart.
 
         Raises:
-            UnknownEntity, AmbiguousEntity: no entity, or several, of this name.
+            UnknownEntity, AmbiguousEntity: no entity, or several, have this name.
         """
-        from langmem_tiers.knowledge_graph import merging
+        return merging.allow_merge(self._context, first, second)
 
-        return merging.allow_merge(self._space, first, second)
-
-    # In and out.
+    # Import and export.
 
     def export(self, path: str | Path, *, format: Literal["json", "graphml"] | None = None) -> Path:
-        """Write the graph to a file, with both times; the format is that of the suffix. JSON can be imported again."""
-        from langmem_tiers.knowledge_graph import transfer
+        """Write the graph to a file, with both times; the suffix selects the format. JSON can be imported again."""
+        from langmem_tiers.knowledge_graph import exporting
 
-        return transfer.export(self._space, path, format=format)
+        return exporting.export(self._context, path, format=format)
 
     def import_(self, path: str | Path) -> Imported:
-        """Read entities and relations from a JSON file that `export` wrote; what is there already is left as it is.
+        """Read entities and relations from a JSON file written by `export`; existing ones are left unchanged.
 
         Raises:
-            UnreadableFile: the file is missing, damaged, or not such a file; nothing is imported.
+            UnreadableFile: the file is missing, damaged, or of another kind; nothing is imported.
         """
-        from langmem_tiers.knowledge_graph import transfer
+        from langmem_tiers.knowledge_graph import importing
 
-        return transfer.import_(self._space, path)
+        return importing.import_graph(self._context, path)
+
+    def _called(self, name: str) -> str:
+        """The name as given; for "my cat" or "Anna's boss", the id of the known entity.
+
+        Raises:
+            UnknownEntity: no such entity is known.
+            AmbiguousEntity: several are.
+        """
+        what = naming.of_mine(name)
+        if what is None and not _OF_SOMEBODY.search(name):
+            return name
+        with answering(self._context) as answers:
+            number = resolving.known(answers.view, name, at=to_millis(self._context.clock()))
+            if number is not None:
+                return answers.view.entities[number].id
+        if what is None:
+            return name
+        raise UnknownEntity(
+            f"Nothing is known of {name[:80]!a}.",
+            way_out="Ask what it is called and give that name; "
+            f"that the user has this {what[:40]!a} is a relation, too.",
+        )
+
+    def _same_fact(self, which: str) -> list[int]:
+        """The numbers of the other relations shown as one with this one, since merged entities share the fact."""
+        with answering(self._context) as answers:
+            row = relation_rows.of_id(answers.connection, answers.space, which)
+            return [] if row is None else alike(answers.view, row.number)
+
+    def _cleared(self, receipt: GraphDeleted) -> GraphDeleted:
+        """The receipt, after removing the graph's cache file, which still holds the deleted data."""
+        if receipt.existed:
+            with self._context.open() as store:
+                store.graph.discard()
+        return receipt
+
+
+def _require_open(graph: GraphTransaction, which: str, moment: datetime) -> None:
+    """Require that this call ends the relation.
+
+    Raises:
+        InvalidPeriod: another relation had ended it before.
+    """
+    row = graph.row(which)
+    last = row.last
+    if not row.believed or last.reason != "succeeded" or last.cause is None:
+        return
+    if last.valid_to is None or last.valid_to >= to_millis(moment):
+        return
+    by = graph.relations([graph.row(last.cause)], evidence=False)[0]
+    raise InvalidPeriod(
+        f"Relation {row.id} had ended by then: relation {by.id}, {by}, took its place "
+        f"at {from_millis(last.valid_to).isoformat()}.",
+        way_out="Withdraw that relation first, if it is wrong.",
+    )

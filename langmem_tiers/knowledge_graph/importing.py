@@ -1,4 +1,4 @@
-"""Landing a graph out of a file in a space: what is there already is left as it is; all of it or nothing."""
+"""Imports a graph from a file into a space, all or nothing; existing records are left unchanged."""
 
 from __future__ import annotations
 
@@ -7,144 +7,165 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from sqlalchemy import select
-from sqlalchemy.dialects.sqlite import insert as insert_or
+import orjson
+from pydantic import ValidationError
 
+from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
-from langmem_tiers.errors import InvalidInput
-from langmem_tiers.knowledge import checks
-from langmem_tiers.knowledge.quotes import occurs
-from langmem_tiers.knowledge.types import Authority
+from langmem_tiers.context import SpaceContext
+from langmem_tiers.errors import InvalidInput, UnreadableFile
+from langmem_tiers.knowledge import validation
 from langmem_tiers.knowledge_graph import checks as graph_checks
-from langmem_tiers.knowledge_graph import entering, naming
+from langmem_tiers.knowledge_graph import naming, timeline_rows
+from langmem_tiers.knowledge_graph.entities import find_entity
 from langmem_tiers.knowledge_graph.exchange import (
+    CHECKSUM,
+    FORMAT,
+    VERSION,
     EntityRecord,
     EvidenceRecord,
     GraphRecord,
     RelationRecord,
     VersionRecord,
+    checksum,
 )
-from langmem_tiers.knowledge_graph.ledger import Ledger
-from langmem_tiers.knowledge_graph.transfer import Imported
-from langmem_tiers.knowledge_graph.writing import writing
-from langmem_tiers.storage import entities, merges, relations
+from langmem_tiers.knowledge_graph.transaction import GraphTransaction, writing
+from langmem_tiers.language.slugs import name_key
+from langmem_tiers.language.words import occurs
+from langmem_tiers.records import Authority, Evidence
+from langmem_tiers.storage import drawers, entities, graph_pairs, merges, relations
 from langmem_tiers.storage.entities import NewEntity
 from langmem_tiers.storage.relations import RelationRow, VersionRow
-from langmem_tiers.storage.schema import drawers, entity_pairs
-from langmem_tiers.writing.proposals import Evidence
 
-if TYPE_CHECKING:
-    from langmem_tiers.space import Space
-
-# The clocks of two machines may differ; what was recorded after tomorrow was not.
+# Clocks of two machines may differ, but not by more than a day.
 _AHEAD = timedelta(days=1)
 
 
-class Impossible(ValueError):
-    """Why a graph that is well formed can not be taken in."""
+# Five hundred thousand relations; a larger file would need more memory than a small machine has.
+_MOST_BYTES = 512 * 1024 * 1024
+WAY_OUT = "Give a JSON file that an export of a graph wrote."
+_CHANGED = "Copy or export it anew; if it was changed on purpose, remove its field 'checksum': then it is not checked."
 
 
-def take_in(space: Space, graph: GraphRecord) -> Imported:
-    """Add what is missing: entities and relations by their ids, and entities by their names.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Imported:
+    """The result of an import: the number of new entities, relations, merges and pairs, and what was not imported.
 
-    Raises:
-        Impossible: a name is none, or something was recorded in the future; nothing is written.
+    `known` counts entities and relations that already existed, `loose` the evidence whose drawers are not in this
+    space, `refused` the relations that would link an entity here to itself.
     """
-    with writing(space) as ledger:
-        landing = _Landing(ledger, graph, latest=space.memory.clock() + _AHEAD)
-        landing.land()
-        return landing.imported()
+
+    entities: int = 0
+    relations: int = 0
+    merges: int = 0
+    pairs: int = 0
+    known: int = 0
+    loose: int = 0
+    refused: int = 0
+
+
+def import_graph(context: SpaceContext, path: str | Path) -> Imported:
+    """See `KnowledgeGraph.import_`. Relations are matched by id, entities by id or name."""
+    source = arguments.path(path, "path")
+    record = _parsed(source, _read(source))
+    try:
+        with writing(context) as graph:
+            return _Import(graph, record, latest=context.clock() + _AHEAD).run()
+    except _Impossible as error:
+        raise _unreadable(source, str(error)) from error
+
+
+class _Impossible(ValueError):
+    """Why a well-formed graph cannot be imported: an invalid name, or a record from the future."""
 
 
 class _Held(NamedTuple):
-    """The hash of what a drawer holds, and what it holds."""
+    """The hash and the content of a drawer."""
 
     hash: str
     content: str
 
     def says(self, cited: EvidenceRecord) -> bool:
-        """Whether it is the drawer that is cited."""
+        """Whether this is the cited drawer."""
         return self.hash == cited.hash and occurs(cited.quote, self.content)
 
 
 @dataclass
-class _Landing:
-    """A graph on its way in; `numbers` are those of its entities here, `made` those of them that are new."""
+class _Import:
+    """A running import; `numbers` maps the file's entities to local ones, `made` are the new ones."""
 
-    ledger: Ledger
-    graph: GraphRecord
+    graph: GraphTransaction
+    record: GraphRecord
     latest: datetime
     numbers: dict[str, int] = field(default_factory=dict)
     made: set[str] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
 
-    def land(self) -> None:
-        self._enter_entities()
+    def run(self) -> Imported:
+        """Write all of it."""
+        self._add_entities()
         self._merge()
         self._add_relations()
         self._add_pairs()
-
-    def imported(self) -> Imported:
         return Imported(**self.counts)
 
     # Entities.
 
-    def _enter_entities(self) -> None:
-        connection, space = self.ledger.connection, self.ledger.space
-        newest = entities.newest(connection, space)
-        named = Counter(naming.slug(each.name) for each in self.graph.entities)
-        held = self._held_drawers(each.evidence for each in self.graph.entities)
-        for each in self.graph.entities:
-            there = entities.by_id(connection, space, each.id)
+    def _add_entities(self) -> None:
+        newest = entities.newest(*self.graph.at)
+        named = Counter(name_key(each.name) for each in self.record.entities)
+        held = self._held_drawers(each.evidence for each in self.record.entities)
+        for each in self.record.entities:
+            there = entities.by_id(*self.graph.at, each.id)
             number = there.number if there else self._of_name(each, newest, named)
             if number is None:
                 self.numbers[each.id] = self._make(each, held)
                 self.made.add(each.id)
             else:
                 self.numbers[each.id] = number
-        self.ledger.log_entities(*(self.numbers[each] for each in self.made))
+        self.graph.log_entities(*(self.numbers[each] for each in self.made))
         self.counts["entities"] = len(self.made)
         self.counts["known"] = len(self.numbers) - len(self.made)
 
     def _of_name(self, each: EntityRecord, newest: int, named: Mapping[str, int]) -> int | None:
-        """The one entity that was here under a name that only one in the file has."""
+        """The existing entity of a name that only one entity in the file has."""
         self._name(each)
-        if not newest or named[naming.slug(each.name)] > 1:
+        if not newest or named[name_key(each.name)] > 1:
             return None
         try:
-            found = entering.find(self.ledger.connection, self.ledger.space, each.name, type=each.type)
+            found = find_entity(self.graph, each.name, type=each.type, whole=False)
         except InvalidInput:
             return None
         return found.number if found is not None and found.number <= newest else None
 
     def _make(self, each: EntityRecord, held: Mapping[int, _Held]) -> int:
-        connection, space = self.ledger.connection, self.ledger.space
         self._require_past(each.created_at, each.updated_at)
         seen = to_millis(each.first_seen)
         new = NewEntity(
             id=each.id,
             name=self._name(each),
-            type="person" if naming.slug(each.name) == naming.USER else each.type,
+            type="person" if name_key(each.name) == naming.USER else each.type,
             origin=each.origin,
             path=each.path,
             authority=Authority(each.authority),
             seen=seen,
             metadata=self._metadata(each),
         )
-        number = entities.put(connection, space, new, to_millis(each.created_at))
+        number = entities.put(*self.graph.at, new, to_millis(each.created_at))
         times = {"last_seen": max(seen, to_millis(each.last_seen)), "updated_at": to_millis(each.updated_at)}
-        entities.change(connection, space, number, times)
+        entities.change(*self.graph.at, number, times)
         for alias in each.aliases:
-            entities.add_aliases(connection, space, number, [self._alias(alias.name, each)], to_millis(alias.at))
-        entities.add_evidence(connection, space, number, self._evidence(each.evidence, held))
+            entities.add_aliases(*self.graph.at, number, [self._alias(alias.name, each)], to_millis(alias.at))
+        entities.add_evidence(*self.graph.at, number, self._evidence(each.evidence, held))
         return number
 
     def _name(self, each: EntityRecord) -> str:
         with _named(f"entity {each.id}"):
             name = naming.check(each.name, secrets=self._secrets_kept)
-            return naming.USER if naming.slug(name) == naming.USER else naming.require_name(name)
+            return naming.USER if name_key(name) == naming.USER else naming.require_name(name)
 
     def _alias(self, alias: str, of: EntityRecord) -> str:
         with _named(f"entity {of.id}"):
@@ -152,26 +173,24 @@ class _Landing:
 
     @property
     def _secrets_kept(self) -> bool:
-        return self.ledger.settings.privacy.derived == "keep"
+        return self.graph.settings.privacy.derived == "keep"
 
     def _metadata(self, each: EntityRecord) -> dict[str, Any]:
         with _named(f"entity {each.id}"):
-            return checks.metadata(each.metadata, self.ledger.settings)
+            return validation.metadata(each.metadata, self.graph.settings)
 
     def _merge(self) -> None:
-        connection, space = self.ledger.connection, self.ledger.space
-        for each in self.graph.merges:
+        for each in self.record.merges:
             source, target = self.numbers[each.source], self.numbers[each.target]
             if each.source not in self.made or source == target:
                 continue
             self._require_past(each.at, each.undone_at)
             with _named(f"the merge of entity {each.source}"):
-                graph_checks.require_harmless(each.reason, "reason", self.ledger.settings)
+                graph_checks.require_harmless(each.reason, "reason", self.graph.settings)
             undone_at = None if each.undone_at is None else to_millis(each.undone_at)
             self.counts["merges"] += 1
             merges.put(
-                connection,
-                space,
+                *self.graph.at,
                 source=source,
                 target=target,
                 reason=each.reason,
@@ -180,32 +199,32 @@ class _Landing:
                 undone_at=undone_at,
             )
             if undone_at is None:
-                entities.change(connection, space, source, {"merged_into": target})
+                entities.change(*self.graph.at, source, {"merged_into": target})
+        self.graph.merges_changed()
 
     # Relations.
 
     def _add_relations(self) -> None:
-        connection, space = self.ledger.connection, self.ledger.space
-        there = relations.numbers_of_ids(connection, space, [each.id for each in self.graph.relations])
-        standing = entities.canonical_of(connection, space, self.numbers.values())
-        new = [each for each in self.graph.relations if each.id not in there and self._can_be(each, standing)]
-        first = relations.reserve(connection, space, len(new))
+        there = relations.numbers_of_ids(*self.graph.at, [each.id for each in self.record.relations])
+        new = [each for each in self.record.relations if each.id not in there and self._can_be(each)]
+        first = relations.reserve(*self.graph.at, len(new))
         numbers = there | {each.id: first + place for place, each in enumerate(new)}
         held = self._held_drawers(each.evidence for each in new)
-        relations.put_rows(connection, space, [self._row(each, numbers) for each in new])
+        relations.put_rows(*self.graph.at, [self._row(each, numbers) for each in new])
         for each in new:
             evidence = self._evidence(each.evidence, held)
-            relations.add_evidence(connection, space, numbers[each.id], evidence, to_millis(each.created_at))
-        self.ledger.log_relations(*(numbers[each.id] for each in new))
+            relations.add_evidence(*self.graph.at, numbers[each.id], evidence, to_millis(each.created_at))
+        self.graph.log_relations(*(numbers[each.id] for each in new))
         self.counts["relations"] = len(new)
         self.counts["known"] += len(there)
-        self.ledger.settle_groups({(self.numbers[each.subject], each.predicate) for each in new})
+        timeline_rows.resolve_groups(self.graph, {(self.numbers[each.subject], each.predicate) for each in new})
 
-    def _can_be(self, each: RelationRecord, standing: Mapping[int, int]) -> bool:
-        """Whether a relation is not of something to itself, after its entities were found here by their names."""
+    def _can_be(self, each: RelationRecord) -> bool:
+        """Whether a relation has two different ends after its entities were matched with existing ones."""
         if each.object is None or each.kind == "mentioned":
             return True
-        can_be = standing[self.numbers[each.subject]] != standing[self.numbers[each.object]]
+        ends = (self.numbers[each.subject], self.numbers[each.object])
+        can_be = self.graph.canonical(ends[0]) != self.graph.canonical(ends[1])
         self.counts["refused"] += not can_be
         return can_be
 
@@ -232,32 +251,25 @@ class _Landing:
 
     def _add_pairs(self) -> None:
         rows = []
-        for each in self.graph.pairs:
+        for each in self.record.pairs:
             low, high = sorted((self.numbers[each.first], self.numbers[each.second]))
             with _named(f"the pair of entity {each.first}"):
-                graph_checks.require_harmless(each.reason, "reason", self.ledger.settings)
+                graph_checks.require_harmless(each.reason, "reason", self.graph.settings)
             row = {"low": low, "high": high, "status": each.status, "score": each.score, "reason": each.reason}
             if low != high:
-                rows.append({"space": self.ledger.space, **row, "at": to_millis(each.at)})
-        for row in rows:
-            added = self.ledger.connection.execute(insert_or(entity_pairs).on_conflict_do_nothing(), row)
-            self.counts["pairs"] += added.rowcount
+                rows.append({**row, "at": to_millis(each.at)})
+        self.counts["pairs"] += graph_pairs.add(*self.graph.at, rows)
 
-    # What both have.
+    # Shared by entities and relations.
 
     def _held_drawers(self, evidence: Iterable[Iterable[EvidenceRecord]]) -> dict[int, _Held]:
-        """The drawers of this space that are cited, with what they hold."""
+        """The cited drawers that exist in this space, with their content."""
         cited = sorted({each.drawer for some in evidence for each in some})
-        found: dict[int, _Held] = {}
-        columns = (drawers.c.number, drawers.c.content_hash, drawers.c.content)
-        for start in range(0, len(cited), 10_000):
-            these = (drawers.c.space == self.ledger.space, drawers.c.number.in_(cited[start : start + 10_000]))
-            rows = self.ledger.connection.execute(select(*columns).where(*these))
-            found |= {row.number: _Held(row.content_hash.hex(), row.content) for row in rows}
-        return found
+        found = drawers.texts(*self.graph.at, cited)
+        return {number: _Held(hashed.hex(), content) for number, (hashed, content) in found.items()}
 
     def _evidence(self, cited: Iterable[EvidenceRecord], held: Mapping[int, _Held]) -> list[Evidence]:
-        """Those pieces of evidence whose drawer is here and holds the same, and their quote."""
+        """The evidence whose drawer exists here with the same content and contains the quote."""
         given = list(cited)
         sound = [each for each in given if (drawer := held.get(each.drawer)) and drawer.says(each)]
         self.counts["loose"] += len(given) - len(sound)
@@ -266,21 +278,21 @@ class _Landing:
     def _require_harmless(self, each: RelationRecord) -> None:
         with _named(f"relation {each.id}"):
             for text, what in ((each.said, "predicate"), (each.value or "", "value")):
-                graph_checks.require_harmless(text, what, self.ledger.settings)
+                graph_checks.require_harmless(text, what, self.graph.settings)
 
     def _require_past(self, *moments: datetime | None) -> None:
         late = next((moment for moment in moments if moment is not None and moment > self.latest), None)
         if late is not None:
-            raise Impossible(f"something was recorded in the future, {late.isoformat()}")
+            raise _Impossible(f"something was recorded in the future, {late.isoformat()}")
 
 
 @contextmanager
 def _named(place: str) -> Iterator[None]:
-    """What is refused within, told with its place in the file."""
+    """Add the place in the file to the message of any refusal within."""
     try:
         yield
     except InvalidInput as error:
-        raise Impossible(f"{place}: {error.message}") from error
+        raise _Impossible(f"{place}: {error.message}") from error
 
 
 def _version(place: int, version: VersionRecord, numbers: Mapping[str, int]) -> VersionRow:
@@ -301,3 +313,52 @@ def _version(place: int, version: VersionRecord, numbers: Mapping[str, int]) -> 
 
 def _millis(moment: datetime | None) -> int | None:
     return None if moment is None else to_millis(moment)
+
+
+# Reading the file.
+
+
+def _read(source: Path) -> bytes:
+    try:
+        if source.exists() and not source.is_file():
+            raise _unreadable(source, "it is no regular file")
+        if source.stat().st_size > _MOST_BYTES:
+            raise _unreadable(source, f"it is larger than {_MOST_BYTES:,} bytes")
+        return source.read_bytes()
+    except OSError as error:
+        raise _unreadable(source, error.strerror or str(error)) from error
+
+
+def _parsed(source: Path, data: bytes) -> GraphRecord:
+    try:
+        found = orjson.loads(data)
+    except (orjson.JSONDecodeError, RecursionError) as error:
+        raise _unreadable(source, f"it is no JSON: {error}") from error
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise _unreadable(source, f"it does not say that it is a {FORMAT}")
+    if found.get("version") != VERSION:
+        raise _unreadable(source, f"it is of version {ascii(found.get('version'))[:40]}; this one reads {VERSION}")
+    if CHECKSUM in found and not _fits(found, found.pop(CHECKSUM)):
+        raise _unreadable(source, "its content does not fit its checksum: it was damaged or changed", _CHANGED)
+    try:
+        return GraphRecord.model_validate(found)
+    except ValidationError as error:
+        raise _unreadable(source, _first_fault(error)) from error
+
+
+def _fits(found: dict[str, Any], told: object) -> bool:
+    """Whether the content of a file matches its checksum."""
+    try:
+        return checksum(found) == told
+    except orjson.JSONEncodeError:  # nested too deeply to have been exported
+        return False
+
+
+def _first_fault(error: object) -> str:
+    fault = error.errors(include_url=False, include_input=False)[0]  # type: ignore[attr-defined]
+    where = ".".join(str(part) for part in fault["loc"])
+    return f"{where or 'the whole'}: {fault['msg'].removeprefix('Value error, ')}"
+
+
+def _unreadable(source: Path, reason: str, way_out: str = WAY_OUT) -> UnreadableFile:
+    return UnreadableFile(f"{source} can not be imported: {ascii(reason)[1:-1].rstrip('.')}.", way_out=way_out)

@@ -1,4 +1,4 @@
-"""The vectors of the names of entities, kept in the embedding cache of their space; never on the path of a recall."""
+"""Vectors of entity names, kept in the space's embedding cache; not used while answering a recall."""
 
 from __future__ import annotations
 
@@ -7,32 +7,31 @@ from heapq import nlargest
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection
 
-from langmem_tiers.background.text_vectors import TextVectors
 from langmem_tiers.content import content_hash
-from langmem_tiers.embeddings.guard import GuardedEmbedder
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
 from langmem_tiers.knowledge_graph.view import GraphView
-from langmem_tiers.storage.schema import embeddings
+from langmem_tiers.models.guarded_embedder import GuardedEmbedder
+from langmem_tiers.models.text_vectors import TextVectors
+from langmem_tiers.storage import embedding_cache
 
 if TYPE_CHECKING:
     from langmem_tiers.storage.database import Database
     from langmem_tiers.storage.embedding_cache import Vectors
 
-# Names that are compared: those of the entities that were spoken of last.
+# How many names are compared: those of the most recently mentioned entities.
 _COMPARED = 5_000
-# Names that get their vectors in one question; the others get theirs in the next ones.
+# How many names are embedded per query; the rest follow in later queries.
 _EMBEDDED = 256
-_AT_ONCE = 10_000
 
 
 def nearest(
     database: Database, embedder: GuardedEmbedder, view: GraphView, mention: str, *, least: float
 ) -> list[tuple[int, float]]:
-    """Entities whose name means about the same as a mention, with the cosine similarity, the nearest first.
+    """Entities whose name is semantically close to a mention, with the cosine similarity, closest first.
 
-    Nothing is found while the embedder is away.
+    Empty while the embedder is unavailable.
     """
     if embedder.resting or not embedder.inner.available() or not view.ids:
         return []
@@ -54,13 +53,12 @@ def nearest(
 def forget(connection: Connection, space: str, names: Iterable[str]) -> None:
     """Drop the vectors of names that no entity has any more."""
     hashes = list({key(name) for name in names})
-    for start in range(0, len(hashes), _AT_ONCE):
-        these = embeddings.c.text_hash.in_(hashes[start : start + _AT_ONCE])
-        connection.execute(delete(embeddings).where(embeddings.c.space == space, these))
+    embedding_cache.forget_refusals(connection, space, hashes)
+    embedding_cache.drop(connection, space, hashes)
 
 
 def key(name: str) -> bytes:
-    """What the vector of a name is kept under: never the same as that of a text."""
+    """The cache key of a name's vector, distinct from that of any text."""
     return content_hash(f"\0name\0{name}")
 
 
@@ -73,12 +71,8 @@ def _best(query: Vectors, rows: Sequence[tuple[int, Vectors]], least: float) -> 
 
 
 def _known(database: Database, model: str, hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
-    columns = select(embeddings.c.text_hash, embeddings.c.vector)
-    of_model = (embeddings.c.space == database.space, embeddings.c.model == model)
     with database.reading() as connection:
-        rows = connection.execute(columns.where(*of_model, embeddings.c.text_hash.in_(hashes))).all()
-    vectors = {row.text_hash: np.frombuffer(row.vector, "<f4") for row in rows if len(row.vector) % 4 == 0}
-    return {each: vector for each, vector in vectors.items() if np.isfinite(vector).all()}
+        return embedding_cache.of_texts(connection, database.space, model, hashes)
 
 
 def _embed(database: Database, embedder: GuardedEmbedder, texts: dict[bytes, str]) -> None:

@@ -1,7 +1,7 @@
-"""Names of entities: what can be one, and when two are the same. Pure.
+"""Entity names: which ones are valid, and when two are the same. Pure.
 
-Accents are kept, and letters that only look alike stay different: whoever writes "Аnna" with a Cyrillic letter names
-another entity. Two such are shown as a likely pair, never merged silently.
+Accents count, and letters that only look alike stay different: "Аnna" with a Cyrillic letter is another entity. Such
+pairs are shown as likely duplicates, and never merged silently.
 """
 
 from __future__ import annotations
@@ -11,33 +11,34 @@ import unicodedata
 from collections.abc import Iterable
 
 from langmem_tiers.errors import InvalidText, SecretRefused, TextTooLong
-from langmem_tiers.knowledge_graph import kinship
+from langmem_tiers.language import kinship
+from langmem_tiers.language.slugs import name_key
 
 LONGEST = 200
 _LONGEST_TYPE = 40
 USER = "user"
 """The name of the entity that is the user of the space."""
 _SELF = frozenset({"i", "me", "my", "mine", "myself", "user", "the user", "this user"})
-# "It", "Her" and "Them" are names of films, too.
+# "It", "Her" and "Them" are film titles, too.
 _PRONOUNS = frozenset(["you", "your", "yours", "yourself", "he", "him", "his", "himself", "she", "hers", "herself"])
 _NAMED = "Give the name of somebody or something, or 'user' for the user."
 _ID = re.compile("[0-9a-f]{12}")
 _TYPE = re.compile(r"\w+(?:[ -]\w+)*")
-# Left-to-right marks and the like change how a name is shown, not what it is; joiners are part of some scripts.
+# Left-to-right marks and the like only affect display; joiners are part of some scripts.
 _JOINERS = "\u200c\u200d"
 
 
 def check(name: str, *, secrets: bool = False, what: str = "name") -> str:
-    """A name as it is stored: composed (NFC), on one line, with single blanks.
+    """A name in stored form: composed (NFC), on one line, with single blanks.
 
     Args:
-        name: As it was said.
-        secrets: True takes a name that looks like a secret, too.
-        what: What messages call it.
+        name: The name as given.
+        secrets: Accept a name that looks like a secret.
+        what: What error messages call it.
 
     Raises:
-        InvalidText: it is empty, no text, only punctuation, holds what can not be shown, or reads like an instruction
-            to the agent.
+        InvalidText: it is empty or no string, only punctuation, contains unprintable characters, or reads like an
+            instruction to the agent.
         TextTooLong: it is longer than 200 characters.
         SecretRefused: it looks like a secret.
     """
@@ -64,44 +65,33 @@ def check(name: str, *, secrets: bool = False, what: str = "name") -> str:
     return shown
 
 
-def slug(name: str) -> str:
-    """The name as it is compared: case, width and blanks do not matter, accents do; also of a text that is no name.
-
-    Example:
-        >>> slug("  Café  MÜLLER "), slug("Cafe Müller")
-        ('café müller', 'cafe müller')
-    """
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    return " ".join("".join(sign for sign in folded if unicodedata.category(sign) != "Cf").split())
-
-
 def names(own: str, others: Iterable[str]) -> tuple[str, ...]:
-    """Other names than its own, each once."""
-    by_slug = {slug(name): name for name in reversed([*others])}
-    return tuple(name for key, name in reversed(by_slug.items()) if key != slug(own))
+    """Aliases, without repetitions and without the name itself."""
+    by_slug = {name_key(name): name for name in reversed([*others])}
+    return tuple(name for key, name in reversed(by_slug.items()) if key != name_key(own))
 
 
 def is_self(name: str) -> bool:
     """Whether a mention means the user of the space: "I", "me", "the user"."""
-    return slug(name) in _SELF
+    return name_key(name) in _SELF
 
 
 def require_no_pronoun(name: str) -> str:
-    """A name that is no word such as "you" or "she".
+    """Require a name that is not a pronoun such as "you" or "she".
 
     Raises:
-        InvalidText: it means another one each time.
+        InvalidText: it refers to someone else each time.
     """
-    if slug(name) in _PRONOUNS:
+    if name_key(name) in _PRONOUNS:
         raise InvalidText(f"{name!a} is no name: it means another one each time.", way_out=_NAMED)
     return name
 
 
 def require_name(name: str) -> str:
-    """A name that is one whoever reads it, and not "me", "you" or "my sister".
+    """Require a name that means the same whoever says it, unlike "me", "you" or "my sister".
 
     Raises:
-        InvalidText: whom it means depends on who says it.
+        InvalidText: its meaning depends on the speaker.
     """
     if is_self(name):
         raise InvalidText(f"{name!a} means the user of the space, and is no name.", way_out=_NAMED)
@@ -111,7 +101,7 @@ def require_name(name: str) -> str:
 
 
 def of_mine(name: str) -> str | None:
-    """What "my cat" says somebody has, None for a name; in capitals, as in "My Chemical Romance", it is one.
+    """The noun in "my cat", or None for a proper name; capitalized, as in "My Chemical Romance", it is a name.
 
     Example:
         >>> of_mine("my cat"), of_mine("My Mum"), of_mine("My Chemical Romance")
@@ -125,10 +115,10 @@ def of_mine(name: str) -> str | None:
 
 
 def check_alias(name: str, of: str, *, secrets: bool = False) -> str:
-    """Another name of an entity as it is stored; `of` is the one that it goes by.
+    """An alias in stored form; `of` is the name of its entity.
 
     Raises:
-        InvalidText: it can be no name, or means the user of the space, or says whose somebody is.
+        InvalidText: it cannot be a name, refers to the user of the space, or is relative to someone ("my sister").
         TextTooLong, SecretRefused: as `check`.
     """
     alias = check(name, secrets=secrets, what="alias")
@@ -144,19 +134,19 @@ def check_alias(name: str, of: str, *, secrets: bool = False) -> str:
 
 
 def is_id(text: str) -> bool:
-    """Whether a text is written like the id of an entity or a relation: 12 hexadecimal digits."""
+    """Whether a text has the form of an entity or relation id: 12 hexadecimal digits."""
     return _ID.fullmatch(text) is not None
 
 
 def check_type(given: str) -> str:
-    """A type of entity in small letters.
+    """An entity type in lower case.
 
     Raises:
-        InvalidText: it is no word, or longer than 40 characters.
+        InvalidText: it is not a word, or longer than 40 characters.
     """
     if not isinstance(given, str):
         raise InvalidText(f"A {type(given).__name__} is no type of entity.", way_out="Give a word such as person.")
-    plain = slug(given[: 10 * _LONGEST_TYPE]) or "other"
+    plain = name_key(given[: 10 * _LONGEST_TYPE]) or "other"
     plain = "organisation" if plain == "organization" else plain
     if len(plain) > _LONGEST_TYPE or not _TYPE.fullmatch(plain):
         raise InvalidText(f"{given[:40]!a} is no type of entity.", way_out="Give a word such as person.")
@@ -168,7 +158,7 @@ def _visible(name: str) -> str:
 
 
 def _no_character(sign: str) -> bool:
-    """Code points that Unicode keeps free of characters for ever."""
+    """Code points that Unicode permanently reserves as noncharacters."""
     return ord(sign) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(sign) <= 0xFDEF
 
 

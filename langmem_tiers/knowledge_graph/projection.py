@@ -1,7 +1,7 @@
-"""The graph of an open space: in memory once it is asked for, in step with the log, and kept in a file in between.
+"""The in-memory graph of an open space, kept in step with the change log and cached in a file.
 
-What is handed out never changes: a change makes a new view that shares all the rest with the one before, so readers
-wait for nobody, and nobody for them, but for the moment in which one of them follows the log for all.
+Views are immutable: a change makes a new view that shares the rest with the previous one, so readers and writers do
+not wait for each other, except for the moment in which one reader catches up with the log for all.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from langmem_tiers.errors import StorageError
-from langmem_tiers.knowledge_graph import growing, predicates, snapshot
+from langmem_tiers.knowledge_graph import changes, snapshot
 from langmem_tiers.knowledge_graph.snapshot import Snapshot, UnusableSnapshot
 from langmem_tiers.knowledge_graph.view import GraphView
+from langmem_tiers.language import predicates
 from langmem_tiers.settings import GraphSettings
 from langmem_tiers.storage import change_log, entities, relations
 from langmem_tiers.storage.change_log import Change, Moment
@@ -31,16 +32,16 @@ log = logging.getLogger(__name__)
 
 FILE = "graph.json"
 _KINDS: set[change_log.Kind] = {"entities.changed", "relations.changed"}
-# Views of moments before the newest one, for readers that began earlier.
+# Older views kept for readers that began earlier.
 _KEPT = 4
-# Changes that a file lacks which is not there.
+# How many changes a missing file counts as lacking.
 _ALL = 1 << 40
 
 
 class _Held(NamedTuple):
-    """A view, and the log positions of the first and the last moment that are known to have it.
+    """A view, and the first and last log positions at which it is known to be valid.
 
-    `changes` counts those of the graph that the file does not have yet.
+    `changes` counts the graph changes that the file does not include yet.
     """
 
     view: GraphView
@@ -50,7 +51,7 @@ class _Held(NamedTuple):
 
 
 class GraphProjection:
-    """The graph of one space, for any number of threads."""
+    """The graph of one space; thread-safe."""
 
     def __init__(self, folder: Path, database: Database, settings: GraphSettings) -> None:
         self.path = folder / FILE
@@ -62,15 +63,15 @@ class GraphProjection:
         self._writing = threading.Lock()
 
     def view(self, moment: Moment) -> GraphView:
-        """The graph at a moment; in a transaction that writes, with what it has written."""
+        """The graph at a moment; within a write transaction, including its own changes."""
         writes = moment.connection.get_execution_options().get("immediate")
         return (self._unsettled(moment) if writes else self._at(moment)).view
 
     def checkpoint(self, least: int = 1) -> bool:
-        """Write the graph to its file if that lacks at least so many changes; whether it was written.
+        """Write the graph to its file if that lacks at least `least` changes; returns whether it was written.
 
         Raises:
-            StorageError: it can not be written.
+            StorageError: it cannot be written.
         """
         with self._writing, self._database.reading() as connection:
             moment = change_log.moment(connection, self._space)
@@ -85,7 +86,7 @@ class GraphProjection:
         return True
 
     def rebuild(self) -> GraphView:
-        """Let go of the graph and its file, and build both anew from the records."""
+        """Discard the graph and its file, and rebuild both from the records."""
         with self._writing, self._database.reading() as connection:
             moment = change_log.moment(connection, self._space)
             with translated(self.path):
@@ -97,10 +98,10 @@ class GraphProjection:
         return built.view
 
     def discard(self) -> None:
-        """Delete the file, which holds what was deleted from the records; the next checkpoint writes another one.
+        """Delete the file, which still holds deleted records; the next checkpoint writes a new one.
 
         Raises:
-            StorageError: it can not be deleted.
+            StorageError: it cannot be deleted.
         """
         with self._writing, translated(self.path):
             self.path.unlink(missing_ok=True)
@@ -108,7 +109,7 @@ class GraphProjection:
                 self._held = [held._replace(changes=_ALL) for held in self._held]
 
     def close(self) -> None:
-        """Write down what the file lacks, if the graph was used, and let go of it."""
+        """Write any changes the file lacks, if the graph was used, and release it."""
         try:
             if self._held:
                 self.checkpoint()
@@ -130,7 +131,7 @@ class GraphProjection:
         return self._built(moment) if fits is None else fits
 
     def _without_deleted(self, before: _Held, after: _Held) -> _Held:
-        """What was followed to; where records were deleted on the way, the file that holds them still goes at once."""
+        """The view; if records were deleted on the way, the file, which still holds them, is deleted at once."""
         if after.view is before.view or not after.view.lost:
             return after
         try:
@@ -140,13 +141,13 @@ class GraphProjection:
         return after._replace(changes=_ALL)
 
     def _unsettled(self, moment: Moment) -> _Held:
-        """What a transaction sees that may still be undone: it is known to that transaction only."""
+        """What a transaction sees before it commits; visible to that transaction only."""
         with self._lock:
             held = [each for each in self._held if each.since <= moment.head]
         return self._followed(moment, held[-1] if held else self._opened(moment))
 
     def _opened(self, moment: Moment) -> _Held:
-        """The graph from its file, where that is good, else from the records."""
+        """The graph from its file if that is valid, otherwise from the records."""
         with _no_collecting():
             return self._loaded(moment)
 
@@ -158,13 +159,13 @@ class GraphProjection:
             return self._built(moment)
         if kept is None:
             return self._first(moment)
-        return _Held(growing.built(kept.entities, kept.relations, self._single), kept.position, kept.position, 0)
+        return _Held(changes.build_view(kept.entities, kept.relations, self._single), kept.position, kept.position, 0)
 
     def require_usable(self, moment: Moment) -> Snapshot | None:
-        """What the file holds, if it is whole and belongs to these records; None where there is none.
+        """The content of the file, if it is intact and belongs to these records; None if there is no file.
 
         Raises:
-            UnusableSnapshot: it does not, or is not as it was written.
+            UnusableSnapshot: it is damaged, or belongs to other records.
         """
         kept = snapshot.read(self.path)
         if kept is not None and kept.position > moment.head:
@@ -174,7 +175,7 @@ class GraphProjection:
         return kept
 
     def _first(self, moment: Moment) -> _Held:
-        """The graph where there is no file; an empty one needs none."""
+        """The graph when there is no file; an empty one needs none."""
         built = self._built(moment)
         if built.view.entities:
             say(log, logging.INFO, "graph_rebuilt", file=self.path, reason="it is not there")
@@ -184,17 +185,17 @@ class GraphProjection:
     def _built(self, moment: Moment) -> _Held:
         people = entities.every(moment.connection, self._space)
         links = relations.every(moment.connection, self._space)
-        return _Held(growing.built(people, links, self._single), moment.head, moment.head, _ALL)
+        return _Held(changes.build_view(people, links, self._single), moment.head, moment.head, _ALL)
 
     def _followed(self, moment: Moment, held: _Held) -> _Held:
-        """What is held, with what the log says happened since."""
+        """The held view, brought up to date from the log."""
         if moment.head <= held.upto:
             return held
         news = list(change_log.follow(moment, self._space, after=held.upto, kinds=_KINDS))
         if not news:
             return held._replace(upto=moment.head)
         people, links = _ranges(news, "entities.changed"), _ranges(news, "relations.changed")
-        view = growing.grown(
+        view = changes.apply_changes(
             held.view,
             people,
             (row for first, last in people for row in entities.rows(moment.connection, self._space, first, last)),
@@ -204,7 +205,7 @@ class GraphProjection:
         return _Held(view, news[-1].position, moment.head, held.changes + len(news))
 
     def _logged(self, moment: Moment, least: int) -> bool:
-        """Whether the log tells of at least so many changes of the graph."""
+        """Whether the log has at least this many graph changes."""
         return len(change_log.read(moment.connection, self._space, after=0, kinds=_KINDS, most=least)) == least
 
     def _written(self, held: _Held) -> None:
@@ -214,7 +215,7 @@ class GraphProjection:
 
 @contextmanager
 def _no_collecting() -> Iterator[None]:
-    """No search for garbage meanwhile: all that is made stays, and looking through it takes longer than making it."""
+    """Pause garbage collection: nothing created here becomes garbage, and scanning it takes longer than creating it."""
     collects = gc.isenabled()
     gc.disable()
     try:

@@ -1,6 +1,6 @@
-"""Whom or what a mention means: by id, name, alias, kinship, spelling, and meaning.
+"""Resolves a mention to an entity: by id, name, alias, kinship, spelling, and meaning.
 
-The ambiguous is shown, not guessed.
+Ambiguity is reported, not guessed away.
 """
 
 from __future__ import annotations
@@ -8,38 +8,38 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
-from langmem_tiers.embeddings.guard import GuardedEmbedder
+from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import AmbiguousEntity, UnknownEntity
-from langmem_tiers.knowledge_graph import kinship, naming, predicates
-from langmem_tiers.knowledge_graph.asked import of_kin
-from langmem_tiers.knowledge_graph.types import EntityType, FoundBy, Match, Resolution
+from langmem_tiers.knowledge_graph import naming
+from langmem_tiers.knowledge_graph.types import FoundBy, Match, Resolution
 from langmem_tiers.knowledge_graph.view import Asked, GraphView
-from langmem_tiers.palace.words import FIRST_PERSON, STOPWORDS, words
+from langmem_tiers.language import kinship, predicates
+from langmem_tiers.language.predicates import of_kin
+from langmem_tiers.language.slugs import name_key
+from langmem_tiers.language.words import FIRST_PERSON, STOPWORDS, words
+from langmem_tiers.models.guarded_embedder import GuardedEmbedder
+from langmem_tiers.records import EntityType
 from langmem_tiers.storage import entities
 from langmem_tiers.storage.change_log import moment
 
-if TYPE_CHECKING:
-    from langmem_tiers.space import Space
-
 NO_USER = "The entity 'user' is made by the first thing that is known of them."
-# Matches shown.
+# Maximum number of matches returned.
 _SHOWN = 20
-# Kin and names that are shared by more than so many tell a recall nothing.
+# A name or kinship shared by more entities than this is of no use to a recall.
 _SHARED = 5
-# How like a name has to be to be shown, and to be meant; and how much liker than the next one.
+# Minimum similarity to be listed and to be chosen; and the minimum lead over the next match.
 _LIKE, _MEANT, _MARGIN = 0.8, 0.85, 0.05
-# A name of fewer letters has too many others that are as like.
+# Shorter names have too many others that are just as similar.
 _SHORT = 5
-# The same, of meaning.
+# The same thresholds for similarity of meaning.
 _NEAR, _SAME, _NEARER = 0.5, 0.75, 0.1
 _PART = 0.9
-# Words for animals of any kind.
+# Generic words for animals.
 _PETS = {"pet", "pets", "animal"}
-# Characters of a text that are searched for names.
+# How many characters of a text are searched for names.
 _LOOKED_AT = 2_000
 # "My wife's brother" is the brother of "my wife".
 _OF_THEIRS = re.compile(r"(?P<owner>.+)['’]s? +(?P<what>.+?)", re.IGNORECASE)
@@ -50,7 +50,7 @@ _INSIDE = re.compile(r"(?<=[\w,;:]\s)[^\W\d_a-z]\w*")
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """An entity that may be meant; a clear one is meant if no other one is found."""
+    """A candidate; a clear one is chosen if it is the only clear one."""
 
     entity: int
     by: FoundBy
@@ -58,11 +58,11 @@ class _Found:
     clear: bool = True
 
 
-def resolve(space: Space, mention: str, *, type: EntityType | None = None) -> Resolution:
-    """What a mention means; see `KnowledgeGraph.resolve`. With an embedder, the names get their vectors here."""
+def resolve(context: SpaceContext, mention: str, *, type: EntityType | None = None) -> Resolution:
+    """Resolve a mention; see `KnowledgeGraph.resolve`. With an embedder, missing vectors of names are computed here."""
     asked, kind = arguments.any_text(mention, "mention"), None if type is None else naming.check_type(type)
-    embedder, now = space.memory.query_embedder, to_millis(space.memory.clock())
-    with space.memory.use(space.name) as store:
+    embedder, now = context.embedder, to_millis(context.clock())
+    with context.open() as store:
         with store.reading() as connection:
             view = store.graph.view(moment(connection, store.key))
         known = resolve_in(view, asked, type=kind, at=now)
@@ -75,7 +75,7 @@ def resolve(space: Space, mention: str, *, type: EntityType | None = None) -> Re
 
 
 def resolve_in(view: GraphView, mention: str, *, type: EntityType | None = None, at: int | None = None) -> Resolution:
-    """What a mention means in a view, without an embedder; kin are those at a moment, in milliseconds, or now."""
+    """Resolve a mention in a view, without an embedder; kinship as of a moment in milliseconds, or now."""
     plain = mention.strip()
     if not plain or len(plain) > naming.LONGEST:
         return Resolution(mention=mention, entity=None)
@@ -84,10 +84,10 @@ def resolve_in(view: GraphView, mention: str, *, type: EntityType | None = None,
 
 
 def required(view: GraphView, name: str, *, at: int | None = None) -> int:
-    """The number of the entity that has this id, name or alias.
+    """The number of the entity with this id, name or alias.
 
     Raises:
-        UnknownEntity, AmbiguousEntity: none has it, or several have.
+        UnknownEntity, AmbiguousEntity: no entity, or several, match.
     """
     number = known(view, name, at=at)
     if number is None:
@@ -99,21 +99,21 @@ def required(view: GraphView, name: str, *, at: int | None = None) -> int:
 
 
 def known(view: GraphView, name: str, *, at: int | None = None) -> int | None:
-    """As `required`, but None where none has it."""
+    """Like `required`, but None if there is no such entity."""
     plain = name.strip()
     found = _exact(view, plain, at) if plain and len(plain) <= naming.LONGEST else []
     if len(found) > 1:
         rows = [view.entities[each.entity] for each in found]
-        told = ", ".join(f"{row.id} ({row.name}, {row.type}{_known_of(view, row.number)})" for row in rows[:_SHOWN])
-        raise AmbiguousEntity(f"Several are called {_shown(plain)}: {told}.", ids=tuple(row.id for row in rows))
+        listed = ", ".join(f"{row.id} ({row.name}, {row.type}{_known_of(view, row.number)})" for row in rows[:_SHOWN])
+        raise AmbiguousEntity(f"Several are called {_shown(plain)}: {listed}.", ids=tuple(row.id for row in rows))
     return found[0].entity if found else None
 
 
 def named_in(view: GraphView, text: str, *, at: int | None = None) -> list[Match]:
-    """The entities that a text names, in the order it does: by name, by alias, and as "my sister".
+    """The entities named in a text, in order: by name, by alias, and as "my sister".
 
-    The user, where it says "I", "me" or "my", comes last. What several share is in it with a score shared by them. A
-    name that is also a common word counts where it is written with a capital, and so does a part of a person's name.
+    The user, meant by "I", "me" or "my", comes last. Entities that share a name share its score. A name that is also a
+    common word, or is part of a person's name, only counts if it is capitalized.
     """
     shown = text[:_LOOKED_AT]
     said = words(shown)
@@ -136,7 +136,7 @@ def named_in(view: GraphView, text: str, *, at: int | None = None) -> list[Match
 def _named_at(
     view: GraphView, said: Sequence[str], start: int, capitals: _Capitals, at: int | None
 ) -> tuple[int, list[_Found]]:
-    """What the words of a text name at a place, and where they end."""
+    """The entities named at this word of a text, and where the name ends."""
     if said[start] in {"my", "our"}:
         user = view.user()
         for stop in range(min(start + 4, len(said)), start + 1, -1):
@@ -153,7 +153,7 @@ def _named_at(
 
 
 def _parts(view: GraphView, word: str, capitals: _Capitals) -> list[_Found]:
-    """The people who have a word, written with a capital, as a part of their name."""
+    """The people whose names contain this capitalized word."""
     held = view.names.by_word.get(word)
     if not held or len(held) > 10 * _SHARED or not capitals.tell(word, always=True):
         return []
@@ -168,7 +168,7 @@ def _shares(numbers: Sequence[int], by: FoundBy) -> list[_Found]:
 
 
 class _Capitals:
-    """Which words of a text are written with a capital; looked up once it is asked."""
+    """Which words of a text are capitalized; computed on first use."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -176,7 +176,7 @@ class _Capitals:
         self._anywhere: set[str] = set()
 
     def tell(self, word: str, *, always: bool = False) -> bool:
-        """Whether a word can be a name: common and very short ones, or all if `always`, need a capital."""
+        """Whether a word may be a name: common and very short words (or all, if `always`) must be capitalized."""
         common = word in STOPWORDS or (len(word) < 3 and word.isascii())
         if not common and not always:
             return True
@@ -187,16 +187,16 @@ class _Capitals:
 
 
 def _exact(view: GraphView, mention: str, at: int | None) -> list[_Found]:
-    """Those whose id, name, alias or kinship a mention is, each once."""
+    """Those whose id, name, alias or kinship matches the mention exactly, each once."""
     if naming.is_id(mention) and mention in view.ids:
         return _founds(view.standing([view.ids[mention]]), "id")
     user = view.user() if naming.is_self(mention) else None
     if user is not None:
-        return [_Found(user, "alias" if naming.slug(mention) != naming.USER else "name", 1.0)]
+        return [_Found(user, "alias" if name_key(mention) != naming.USER else "name", 1.0)]
     kin = _owned(view, mention, at)
     if kin:
         return _founds(kin, "kinship")
-    slug = naming.slug(mention)
+    slug = name_key(mention)
     held = view.standing(view.names.by_slug.get(slug, ()))
     by: dict[int, FoundBy] = {each: "name" if view.entities[each].slug == slug else "alias" for each in held}
     return [_Found(number, by[number], 1.0) for number in sorted(held, key=lambda each: by[each] != "name")]
@@ -207,7 +207,7 @@ def _founds(numbers: Iterable[int], by: FoundBy) -> list[_Found]:
 
 
 def _owned(view: GraphView, mention: str, at: int | None) -> list[int]:
-    """Those who are meant by "my sister" or "Anna's boss"."""
+    """Those meant by "my sister" or "Anna's boss"."""
     plain = " ".join(mention.split())
     found: list[int] = []
     for match in (each for pattern in (_OF_THEIRS, _OWNED) if (each := pattern.fullmatch(plain))):
@@ -219,8 +219,8 @@ def _owned(view: GraphView, mention: str, at: int | None) -> list[int]:
 
 
 def _called(view: GraphView, owner: int, what: str, at: int | None) -> list[int]:
-    """The entities that somebody is related to and that are called so, or are that: "my camera" of who owns one."""
-    slug = naming.slug(what)
+    """The entities related to someone that have this name or kind: "my camera" if the user owns one."""
+    slug = name_key(what)
     held = set(view.standing(view.names.by_slug.get(slug, ())))
     rows = [view.relations[number] for number in view.edges(owner, Asked(first=at, last=at), 10 * _SHOWN)[0]]
     own = [view.canonical(row.object) for row in rows if row.object and view.canonical(row.subject) == owner]
@@ -229,7 +229,7 @@ def _called(view: GraphView, owner: int, what: str, at: int | None) -> list[int]
 
 
 def _kin(view: GraphView, owner: int, word: str, at: int | None) -> list[int]:
-    """The entities that somebody has as their sister, boss or dog: at a moment, or those that have not ended."""
+    """Someone's sisters, bosses or dogs: at a moment, or those that have not ended."""
     asked = Asked(first=at, last=at, predicates=of_kin(word))
     numbers, _ = view.edges(owner, asked, 10 * _SHOWN)
     found: dict[int, None] = {}
@@ -245,7 +245,7 @@ def _kin(view: GraphView, owner: int, word: str, at: int | None) -> list[int]:
 
 
 def _may_be(view: GraphView, number: int, word: str) -> bool:
-    """Whether a pet may be called by a word: "my cat" is none that is known to be a dog."""
+    """Whether a pet may be meant by a word: "my cat" is not one known to be a dog."""
     kinds = _kinds(view, number)
     return not kinds or word.casefold() in _PETS or any(word.casefold() in kind.split() for kind in kinds)
 
@@ -262,8 +262,8 @@ def _kind(view: GraphView, number: int) -> str:
 
 
 def _like(view: GraphView, mention: str) -> list[_Found]:
-    """Those who have the mention as a part of their name, or one that is spelled like it; the likest first."""
-    slug = naming.slug(mention)
+    """Those whose name contains the mention or is spelled similarly, most similar first."""
+    slug = name_key(mention)
     found: dict[int, _Found] = {}
     for known, score in view.names.spellings.like(slug, least=_LIKE):
         for number in view.standing(view.names.by_slug.get(known, ())):
@@ -279,7 +279,7 @@ def _like(view: GraphView, mention: str) -> list[_Found]:
 
 
 def _having(view: GraphView, said: Sequence[str]) -> list[int]:
-    """The entities that have all these words in one of their names, those spoken of last first."""
+    """The entities with all these words in one of their names, most recently mentioned first."""
     if not said or all(word in STOPWORDS for word in said):
         return []
     holding = sorted((view.names.by_word.get(word, ()) for word in said), key=len)
@@ -288,7 +288,7 @@ def _having(view: GraphView, said: Sequence[str]) -> list[int]:
 
 
 def _meant(mention: str, known: str, score: float) -> bool:
-    """Whether one name can be another one, misspelled: Julian is not Julia, Hanna not Anna, and room 12 not room 13."""
+    """Whether one name may be a misspelling of the other: not Julian/Julia, Hanna/Anna, or room 12/room 13."""
     if score < _MEANT or len(mention) < _SHORT or len(known) < _SHORT or mention[0] != known[0]:
         return False
     if mention.startswith(known) or known.startswith(mention):
@@ -309,7 +309,7 @@ def _by_meaning(near: Sequence[tuple[int, float]]) -> list[_Found]:
 
 
 def _of_type(view: GraphView, found: Sequence[_Found], type: EntityType | None) -> list[_Found]:
-    """Those of a type; one whose type is not known may be of any."""
+    """Those of a type; an entity of unknown type may be of any."""
     if type is None:
         return list(found)
     same = [each for each in found if view.entities[each.entity].type == type]
@@ -317,7 +317,7 @@ def _of_type(view: GraphView, found: Sequence[_Found], type: EntityType | None) 
 
 
 def _resolution(view: GraphView, mention: str, found: Sequence[_Found]) -> Resolution:
-    """One that is clear is meant where nothing else is as likely."""
+    """The result: a clear candidate is chosen if no other is as likely."""
     matches = tuple(_matches(view, found[:_SHOWN]))
     clear = [each for each in found if each.clear]
     meant = matches[0].entity if len(clear) == 1 and clear[0] is found[0] else None
@@ -337,8 +337,8 @@ def _matches(view: GraphView, found: Iterable[_Found]) -> list[Match]:
 
 def _meant_perhaps(view: GraphView, name: str) -> str:
     like = _like(view, name)[:3] if name and len(name) <= naming.LONGEST else []
-    told = ", ".join(f"{row.name} ({row.id})" for row in _rows(view, like))
-    return f" Perhaps you mean {told}." if told else ""
+    listed = ", ".join(f"{row.name} ({row.id})" for row in _rows(view, like))
+    return f" Perhaps you mean {listed}." if listed else ""
 
 
 def _rows(view: GraphView, found: Iterable[_Found]) -> Iterator[entities.EntityRow]:
@@ -346,7 +346,7 @@ def _rows(view: GraphView, found: Iterable[_Found]) -> Iterator[entities.EntityR
 
 
 def _known_of(view: GraphView, number: int) -> str:
-    """Something known of an entity, to tell it from others of its name."""
+    """A known fact about an entity, to tell it from its namesakes."""
     numbers, _ = view.edges(number, Asked(), 1)
     if not numbers:
         return ""

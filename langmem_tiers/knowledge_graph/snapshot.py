@@ -1,4 +1,4 @@
-"""The file that the graph of a space is kept in between two runs: node-link JSON, with a hash and its place in the log.
+"""The cache file of a space's graph: node-link JSON, with a hash and a position in the change log.
 
 The file is one JSON object: `format`, `position`, `mark`, `hash` and `graph`. The last is what
 `networkx.node_link_graph(graph, name="number", edges="edges")` reads. It may be deleted at any time.
@@ -26,20 +26,20 @@ from langmem_tiers.storage.relations import RelationRow, VersionRow
 FORMAT = 1
 _BODY = b',"graph":'
 _HASH = b',"hash":"'
-# Longest head of a file, with the hash.
+# Maximum length of the file's head, including the hash.
 _HEAD = 1000
-# Seconds after which a file that was not finished belongs to nobody any more.
+# Seconds after which an unfinished file counts as abandoned.
 _ABANDONED = 600
 _RELATION = tuple(name for name in RelationRow._fields if name not in {"number", "versions", "value", "unit"})
 
 
 class UnusableSnapshot(ValueError):
-    """A file that the graph can not be read from; the message is why. The graph is built from the records then."""
+    """The graph cannot be read from this file; the message says why. It is then rebuilt from the records."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """The rows of a graph as they were at a position of the change log; `mark` tells that log from another one."""
+    """The rows of a graph at a position of the change log; `mark` identifies that log."""
 
     position: int
     mark: str
@@ -48,12 +48,12 @@ class Snapshot:
 
 
 def write(path: Path, view: GraphView, *, position: int, mark: str) -> None:
-    """Put a graph into a file, whole or not at all, also where the power fails.
+    """Write a graph to a file atomically, even if the power fails.
 
     Raises:
-        StorageError: it can not be written; what was there before is there still.
+        StorageError: it cannot be written; the previous file is still in place.
     """
-    body = orjson.dumps(_told(view))
+    body = orjson.dumps(_node_link(view))
     head = orjson.dumps({"format": FORMAT, "position": position, "mark": mark})
     fresh = path.with_name(f".{path.name}.{uuid4().hex}")
     with translated(path):
@@ -71,10 +71,10 @@ def write(path: Path, view: GraphView, *, position: int, mark: str) -> None:
 
 
 def read(path: Path) -> Snapshot | None:
-    """What a file holds; None where there is none.
+    """The content of a file; None if there is none.
 
     Raises:
-        UnusableSnapshot: it is not as it was written, or of another version.
+        UnusableSnapshot: it is damaged, or of another version.
     """
     try:
         written = path.read_bytes()
@@ -94,10 +94,10 @@ def read(path: Path) -> Snapshot | None:
 
 
 def _checked(written: bytes) -> tuple[dict[str, Any], memoryview]:
-    """The head and the body of a file, if its hash is that of both."""
+    """The head and the body of a file, if the hash matches."""
     start = written.find(_BODY, 0, _HEAD)
-    told, _, digest = written[: max(start, 0)].partition(_HASH)
-    head, body = told + b"}", memoryview(written)[start + len(_BODY) : -1]
+    start_of_head, _, digest = written[: max(start, 0)].partition(_HASH)
+    head, body = start_of_head + b"}", memoryview(written)[start + len(_BODY) : -1]
     if start < 0 or not written.endswith(b"}"):
         raise UnusableSnapshot("it is cut off, or no snapshot")
     try:
@@ -111,7 +111,7 @@ def _checked(written: bytes) -> tuple[dict[str, Any], memoryview]:
     return known, body
 
 
-def _told(view: GraphView) -> dict[str, Any]:
+def _node_link(view: GraphView) -> dict[str, Any]:
     standing = [row for row in view.entities.values() if row.number in view.graph]
     merged = [row for row in view.entities.values() if row.number not in view.graph]
     values = [row for row in view.relations.values() if row.object is None]
@@ -158,7 +158,7 @@ def _digest(head: bytes, body: bytes | memoryview) -> str:
 
 
 def _drop_abandoned(path: Path) -> None:
-    """Delete what a process that was killed has left half written."""
+    """Delete half-written files left by killed processes."""
     for left in path.parent.glob(f".{path.name}.*"):
         with suppress(OSError):
             if time() - left.stat().st_mtime > _ABANDONED:
@@ -166,7 +166,7 @@ def _drop_abandoned(path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Have the new name of a file survive a loss of power; systems that can not do that do so by themselves."""
+    """Make a rename survive a power failure; systems that cannot sync folders do not need it."""
     with suppress(OSError):
         opened = os.open(folder, os.O_RDONLY)
         try:

@@ -1,88 +1,168 @@
-"""The graph of a space within one transaction: finding what is to change, and noting in the log what has."""
+"""The graph of a space within one transaction: merged entities, authority checks, and the change log."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from types import TracebackType
 
 from sqlalchemy import Connection
 
+from langmem_tiers.clock import to_millis
+from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import AuthorityTooLow, UnknownRelation
-from langmem_tiers.knowledge.types import Authority
-from langmem_tiers.knowledge_graph.types import Entity, Relation
+from langmem_tiers.language import predicates
+from langmem_tiers.records import Authority, Relation
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import change_log, entities, relations
+from langmem_tiers.storage.change_log import Kind
+from langmem_tiers.storage.notes import ranges
 from langmem_tiers.storage.relations import RelationRow
 
 
-class Transaction:
-    """The graph of a space within one transaction, at one moment in milliseconds."""
+class GraphTransaction:
+    """The graph of a space within one transaction, at one moment in milliseconds.
+
+    Changes are logged at once or, if it is used as a context manager, together at the end.
+    """
 
     def __init__(self, connection: Connection, space: str, now: int, settings: Settings | None = None) -> None:
         self.connection = connection
         self.space = space
+        self.at = (connection, space)
         self.now = now
         self.settings = settings or Settings()
-        self._logged: set[tuple[str, int]] = set()
+        self._logged: set[tuple[Kind, int]] = set()
+        self._waiting: dict[Kind, set[int]] | None = None
 
-    def canonical(self, entity: Entity) -> Entity:
-        """The entity that one is now."""
-        number = entities.canonical(self.connection, self.space, entity.number)
-        if number == entity.number:
-            return entity
-        return entities.by_numbers(self.connection, self.space, [number])[number]
+    def __enter__(self) -> GraphTransaction:
+        self._waiting = {"entities.changed": set(), "relations.changed": set()}
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        waiting, self._waiting = self._waiting, None
+        if kind is None and waiting:
+            self._append(waiting)
+
+    # Merged entities.
+
+    @cached_property
+    def _merged_into(self) -> dict[int, int]:
+        return entities.merged_into(*self.at)
+
+    @cached_property
+    def _behind(self) -> dict[int, list[int]]:
+        """All entities merged into each entity, directly or indirectly."""
+        found: defaultdict[int, list[int]] = defaultdict(list)
+        for source, target in self._merged_into.items():
+            found[target].append(source)
+        return found
+
+    def canonical(self, number: int) -> int:
+        """The number of the canonical entity: itself, or the end of its chain of merges."""
+        return entities.end_of_merges(number, self._merged_into)
 
     def members(self, number: int) -> list[int]:
-        """An entity with all that were merged into it."""
-        return entities.members(self.connection, self.space, number)
+        """An entity with all that were merged into it, over any number of steps, lowest number first."""
+        found, waiting = {number}, [number]
+        while waiting:
+            waiting = [each for one in waiting for each in self._behind.get(one, ()) if each not in found]
+            found.update(waiting)
+        return sorted(found)
+
+    def merges_changed(self) -> None:
+        """Recompute the merges: one was made or undone, or entities were deleted."""
+        self.__dict__.pop("_merged_into", None)
+        self.__dict__.pop("_behind", None)
+
+    # Relations and who may change them.
+
+    def single(self, predicate: str, kind: str = "stated") -> bool:
+        """Whether only one relation by this predicate holds at a time."""
+        return kind == "stated" and predicates.single_valued(predicate, self.settings.graph)
 
     def row(self, which: str | int) -> RelationRow:
         """A relation by its id or number, with all its versions.
 
         Raises:
-            UnknownRelation: there is none.
+            UnknownRelation: there is no such relation.
         """
         if isinstance(which, str):
-            found = relations.of_id(self.connection, self.space, which)
+            found = relations.of_id(*self.at, which)
         else:
-            found = next(iter(relations.of_numbers(self.connection, self.space, [which])), None)
+            found = next(iter(relations.of_numbers(*self.at, [which])), None)
         if found is None:
             raise UnknownRelation(f"There is no relation {str(which)[:40]!a}.")
         return found
 
-    def relation(self, number: int) -> Relation:
-        """The relation of a number as it is believed now, with its evidence."""
-        return relations.by_numbers(self.connection, self.space, [number], evidence=True)[number]
+    def relations(
+        self, rows: Sequence[RelationRow], *, evidence: bool = True, known: Iterable[RelationRow] = ()
+    ) -> list[Relation]:
+        """Rows as the records that callers get, each as of its last version; `known` are rows already read."""
+        held = {row.number: row for row in known}
+        missing = {row.last.cause for row in rows if row.last.cause is not None} - held.keys()
+        held |= {row.number: row for row in relations.of_numbers(*self.at, missing)} if missing else {}
+        causes = [held[row.last.cause] for row in rows if row.last.cause in held]
+        named = {end for row in (*rows, *causes) for end in (row.subject, row.object) if end is not None}
+        ends = {number: self.canonical(number) for number in named}
+        standing = entities.by_numbers(*self.at, set(ends.values()))
+        known_ends = {number: standing[end] for number, end in ends.items()}
+        caused = {row.number: relations.cause(row, known_ends) for row in causes}
+        rests = relations.evidence(*self.at, [row.number for row in rows]) if evidence else {}
+        return [relations.relation(row, row.last, known_ends, caused, tuple(rests.get(row.number, ()))) for row in rows]
 
     def require(self, row: RelationRow, by: Authority) -> None:
-        """Nothing, where somebody may change a relation.
+        """Require that the author may change a relation.
 
         Raises:
-            AuthorityTooLow: somebody of higher authority said so.
+            AuthorityTooLow: it was stated with higher authority.
         """
         if by < row.authority:
             raise AuthorityTooLow(f"Relation {row.id} can not be changed: somebody of higher authority said so.")
 
+    # The change log.
+
     def log_entities(self, *numbers: int) -> None:
-        """Note in the log that entities are new, changed or gone; once in a transaction."""
+        """Log that entities were added, changed or deleted; once per transaction."""
         self._log("entities.changed", numbers)
 
     def log_relations(self, *numbers: int) -> None:
-        """Note in the log that relations are new, changed or gone; once in a transaction."""
+        """Log that relations were added, changed or deleted; once per transaction."""
         self._log("relations.changed", numbers)
 
-    def _log(self, kind: change_log.Kind, numbers: Iterable[int]) -> None:
-        news = sorted({number for number in numbers if (kind, number) not in self._logged})
+    def _log(self, kind: Kind, numbers: Iterable[int]) -> None:
+        news = {number for number in numbers if (kind, number) not in self._logged}
         self._logged.update((kind, number) for number in news)
-        for first, last in _runs(news):
-            change_log.append(self.connection, self.space, kind, first, until=last, at=self.now)
-
-
-def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """First and last of each run of numbers without a gap."""
-    runs: list[tuple[int, int]] = []
-    for number in numbers:
-        if runs and runs[-1][1] == number - 1:
-            runs[-1] = (runs[-1][0], number)
+        if self._waiting is not None:
+            self._waiting[kind] |= news
         else:
-            runs.append((number, number))
-    return runs
+            self._append({kind: news})
+
+    def _append(self, changed: dict[Kind, set[int]]) -> None:
+        runs = [
+            (kind, *span)
+            for kind, numbers in changed.items()
+            for span in ranges((number, number) for number in numbers)
+        ]
+        change_log.append_all(*self.at, runs, at=self.now)
+
+
+@contextmanager
+def writing(context: SpaceContext) -> Iterator[GraphTransaction]:
+    """The graph of a space in one write transaction; background work then examines the changes."""
+    with (
+        context.open() as store,
+        store.writing() as connection,
+        GraphTransaction(connection, store.key, to_millis(context.clock()), context.settings) as graph,
+    ):
+        yield graph
+    context.wake()
+
+
+@contextmanager
+def reading(context: SpaceContext) -> Iterator[GraphTransaction]:
+    """The records of a space's graph as they are now."""
+    with context.open() as store, store.reading() as connection:
+        yield GraphTransaction(connection, store.key, to_millis(context.clock()), context.settings)

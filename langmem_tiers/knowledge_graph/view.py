@@ -1,4 +1,4 @@
-"""The graph of a space at one moment. A view never changes once made: what comes later makes another one."""
+"""The graph of a space at one moment. Views are immutable; changes make new ones."""
 
 from __future__ import annotations
 
@@ -10,25 +10,33 @@ from heapq import merge
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from langmem_tiers.knowledge_graph import nesting, predicates
-from langmem_tiers.knowledge_graph.names import NameIndex
+from langmem_tiers.knowledge_graph.name_index import NameIndex
 from langmem_tiers.knowledge_graph.naming import USER, names
+from langmem_tiers.knowledge_graph.timeline import (
+    FOREVER,
+    Spans,
+    add_spans,
+    bounds,
+    covered,
+    nested_intervals,
+    version_at,
+)
+from langmem_tiers.language import predicates
 
 if TYPE_CHECKING:
     import networkx as nx
 
     from langmem_tiers.storage.entities import EntityRow
-    from langmem_tiers.storage.relations import RelationRow, VersionRow
+    from langmem_tiers.storage.relations import RelationRow
 
 Node = int | str
 """The number of an entity that stands for itself, or `v17` for the value of relation 17."""
-FOREVER = 1 << 62
 
 
 class Asked(NamedTuple):
-    """Which relations count: what holds at some time from `first` to `last`, and was believed at `known_at`.
+    """A filter on relations: those that hold at some time from `first` to `last`, as believed at `known_at`.
 
-    Without `first` and `last` all times count; `known_at` None is now. UTC milliseconds.
+    Without `first` and `last` all times match; `known_at` None is now. UTC milliseconds.
     """
 
     first: int | None = None
@@ -37,10 +45,10 @@ class Asked(NamedTuple):
     predicates: frozenset[str] | None = None
     mentioned: bool = False
 
-    def holds(self, start: int, end: int, hidden: nesting.Spans = ()) -> bool:
-        """Whether a period counts, without the times that others lie within; one that is empty never does.
+    def holds(self, start: int, end: int, hidden: Spans = ()) -> bool:
+        """Whether a period matches, apart from times of nested relations; an empty one never does.
 
-        Where all times count, these do, too.
+        If all times match, nested times are ignored.
         """
         if start >= end:
             return False
@@ -48,24 +56,24 @@ class Asked(NamedTuple):
             return False
         if not hidden or self.first is None or self.last is None:
             return True
-        return not nesting.covered(hidden, max(start, self.first), min(end, self.last + 1))
+        return not covered(hidden, max(start, self.first), min(end, self.last + 1))
 
 
 class Edge(NamedTuple):
-    """A relation of an entity, as it is ordered: stated before mentioned, open before ended, newest first."""
+    """A relation of an entity in sort order: stated before mentioned, open before ended, newest first."""
 
     mentioned: bool
     ended: bool
     back: int
-    """The beginning, counted backwards."""
+    """The start, negated to sort newest first."""
     minus: int
-    """The relation's number, counted backwards."""
+    """The relation's number, negated to sort newest first."""
     end: int
     predicate: str
 
     @property
     def start(self) -> int:
-        """Since when it holds."""
+        """The start of the relation."""
         return -self.back
 
     @property
@@ -76,7 +84,7 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What is believed now of the relations of one entity, in order, and by predicate; begins and ends ascend."""
+    """The believed relations of one entity, sorted, and by predicate; starts and ends ascend."""
 
     edges: list[Edge]
     by_predicate: dict[str, list[Edge]]
@@ -99,7 +107,7 @@ class Around:
         return cls(ordered, dict(by_predicate), begins, ends)
 
     def changed(self, gone: Sequence[Edge], news: Sequence[Edge]) -> Around:
-        """The same without some edges and with others."""
+        """A copy with some edges removed and others added."""
         by_predicate = self.by_predicate.copy()
         for predicate in {edge.predicate for edge in (*gone, *news)}:
             by_predicate[predicate] = by_predicate.get(predicate, []).copy()
@@ -118,7 +126,7 @@ class Around:
         return fresh
 
     def count(self, asked: Asked) -> int:
-        """How many of them count, whatever their predicate: those that began by then, less those that ended."""
+        """How many relations match, whatever their predicate: those begun by then, less those that ended."""
         kinds = (0, 1) if asked.mentioned else (0,)
         return sum(
             (len(self.begins[kind]) if asked.last is None else bisect_right(self.begins[kind], asked.last))
@@ -133,18 +141,18 @@ Group = tuple[int, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Nested:
-    """The relations that others lie within, with the times at which these hold instead: by group, and by node."""
+    """Relations with others nested in them, with the times of the nested ones: by group, and by node."""
 
-    groups: Mapping[Group, Mapping[int, nesting.Spans]] = field(default_factory=dict)
-    by_node: Mapping[Node, Mapping[int, nesting.Spans]] = field(default_factory=dict)
+    groups: Mapping[Group, Mapping[int, Spans]] = field(default_factory=dict)
+    by_node: Mapping[Node, Mapping[int, Spans]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GraphView:
     """The graph of a space at one moment, for any number of threads.
 
-    `graph` is read only: its nodes are entities that stand for themselves and values, its edges are keyed by the number
-    of their relation. `entities` and `relations` are all there are, with those that were merged or withdrawn.
+    `graph` is read only: its nodes are canonical entities and values, its edges are keyed by the number of their
+    relation. `entities` and `relations` are complete, including merged and withdrawn ones.
     """
 
     graph: nx.MultiDiGraph
@@ -152,29 +160,29 @@ class GraphView:
     relations: Mapping[int, RelationRow]
     names: NameIndex
     ids: Mapping[str, int]
-    """The numbers of entities by id."""
+    """Entity numbers by id."""
     around: dict[int, Around] = field(default_factory=dict, repr=False)
-    """Filled as entities are asked for."""
+    """Filled on demand."""
     merged: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    """By each entity that others were merged into, over any number of steps, the numbers of these."""
+    """For each canonical entity, the numbers of all entities merged into it."""
     single: Callable[[str], bool] = predicates.single_by_default
-    """Whether of a predicate's relations one counts at a time."""
+    """Whether only one relation by a predicate holds at a time."""
     nested: Nested = field(default_factory=Nested)
-    """What is believed now of relations that others lie within."""
+    """The believed relations that have others nested in them."""
     lost: bool = False
-    """Whether the view before this one held what is deleted now."""
+    """Whether the previous view held records that are now deleted."""
 
     def canonical(self, number: int) -> int:
-        """The entity that stands for this one: itself, or what it was merged into in the end."""
+        """The canonical entity: itself, or the one it was merged into in the end."""
         return canonical(self.entities, number)
 
     def standing(self, numbers: Iterable[int]) -> list[int]:
-        """The entities that stand for these, each once, in order."""
+        """The canonical entities of these, each once, in order."""
         roots = dict.fromkeys(map(self.canonical, numbers))
         return [root for root in roots if root in self.entities]
 
     def aliases(self, number: int) -> tuple[str, ...]:
-        """The other names of an entity that stands, with those of what was merged into it."""
+        """The aliases of a canonical entity, with those of the entities merged into it."""
         own = self.entities[number]
         parts = [self.entities[each] for each in self.merged.get(number, ())]
         return names(own.name, (*own.aliases, *(name for row in parts for name in (row.name, *row.aliases))))
@@ -184,18 +192,18 @@ class GraphView:
         return ends(self.entities, row)
 
     def other(self, row: RelationRow, node: int) -> Node:
-        """Where a relation leads, seen from one of its ends."""
+        """The other end of a relation, seen from one of its ends."""
         subject, target = self.ends(row)
         return target if subject == node else subject
 
     def user(self) -> int | None:
-        """The entity that is the user of the space, once there is one."""
+        """The entity of the user of the space, if there is one."""
         held = self.standing(self.names.by_slug.get(USER, ()))
         people = [number for number in held if self.entities[number].type == "person"]
         return next(iter(people or held), None)
 
     def incident(self, node: Node) -> Iterator[RelationRow]:
-        """All relations of a node, in no order, each once."""
+        """All relations of a node, unordered, each once."""
         if node not in self.graph:
             return
         for beyond in self.graph._succ[node].values():
@@ -205,7 +213,7 @@ class GraphView:
                 yield from map(_row, edges.values())
 
     def edges(self, node: int, asked: Asked, most: int) -> tuple[list[int], int]:
-        """The first relations of an entity that count, in order, and how many count in all."""
+        """The first matching relations of an entity, in order, and how many match in all."""
         hidden = self._hidden(node, asked.known_at)
         if asked.known_at is None and asked.predicates is None:
             held = self._around(node)
@@ -219,9 +227,9 @@ class GraphView:
         found = list(_counting(sorted(known), asked, hidden))
         return found[:most], len(found)
 
-    def hidden(self, known_at: int | None) -> Mapping[int, nesting.Spans]:
-        """All relations that others lie within, with the times at which these hold."""
-        found: dict[int, nesting.Spans] = {}
+    def hidden(self, known_at: int | None) -> Mapping[int, Spans]:
+        """All relations that have others nested in them, with the times of the nested ones."""
+        found: dict[int, Spans] = {}
         if known_at is None:
             for held in self.nested.groups.values():
                 add_spans(found, held)
@@ -235,7 +243,7 @@ class GraphView:
         return found
 
     def groups_of(self, row: RelationRow) -> tuple[Group, ...]:
-        """The groups that a relation is in: at both of its ends where it says the same of both."""
+        """The groups of a relation: at both of its ends if its predicate is symmetric."""
         if row.kind != "stated" or not self.single(row.predicate):
             return ()
         subject = (self.canonical(row.subject), row.predicate)
@@ -244,7 +252,7 @@ class GraphView:
         return tuple(dict.fromkeys((subject, (self.canonical(row.object), row.predicate))))
 
     def grouped(self, node: int) -> dict[Group, list[RelationRow]]:
-        """The relations of an entity in the groups around it."""
+        """The relations in the groups around an entity."""
         found: defaultdict[Group, list[RelationRow]] = defaultdict(list)
         for row in self.incident(node):
             for group in self.groups_of(row):
@@ -252,24 +260,24 @@ class GraphView:
                     found[group].append(row)
         return found
 
-    def _uncounted(self, asked: Asked, hidden: Mapping[int, nesting.Spans]) -> int:
-        """How many relations would count, but for others that lie within their time."""
+    def _uncounted(self, asked: Asked, hidden: Mapping[int, Spans]) -> int:
+        """How many relations are left out only because another one is nested in them at that time."""
         times = [(bounds(self.relations[number].last), spans) for number, spans in hidden.items()]
         return sum(asked.holds(*both) and not asked.holds(*both, spans) for both, spans in times)
 
-    def _hidden(self, node: int, known_at: int | None) -> Mapping[int, nesting.Spans]:
-        """The relations of an entity that others lie within, with the times at which these hold."""
+    def _hidden(self, node: int, known_at: int | None) -> Mapping[int, Spans]:
+        """The relations of an entity that have others nested in them, with the times of the nested ones."""
         if known_at is None:
             return self.nested.by_node.get(node, {})
         groups = {group for row in self.incident(node) for group in self.groups_of(row)}
-        found: dict[int, nesting.Spans] = {}
+        found: dict[int, Spans] = {}
         for other in {group[0] for group in groups}:
             for rows in self.grouped(other).values():
                 add_spans(found, gaps(rows, known_at))
         return found
 
     def drawn(self, row: RelationRow) -> bool:
-        """Whether a relation is an edge: both of its ends are there."""
+        """Whether a relation is an edge, i.e. both of its ends exist."""
         return all(node in self.graph for node in self.ends(row))
 
     def _around(self, node: int) -> Around:
@@ -280,7 +288,7 @@ class GraphView:
 
 
 def canonical(entities: Mapping[int, EntityRow], number: int) -> int:
-    """The entity that stands for this one; a circle, which only a damaged file can have, ends at its lowest number."""
+    """The canonical entity; a cycle, only possible in a damaged file, ends at its lowest number."""
     passed: list[int] = []
     while (row := entities.get(number)) is not None and row.merged_into is not None:
         if number in passed:
@@ -296,18 +304,8 @@ def ends(entities: Mapping[int, EntityRow], row: RelationRow) -> tuple[Node, Nod
     return canonical(entities, row.subject), target
 
 
-def version_at(row: RelationRow, known_at: int | None) -> VersionRow | None:
-    """What was believed of a relation at a moment (None: is believed now), None where it was not."""
-    for version in reversed(row.versions):
-        if known_at is None:
-            return version if version.until is None else None
-        if version.recorded_at <= known_at:
-            return version if version.until is None or known_at < version.until else None
-    return None
-
-
 def edges(rows: Iterable[RelationRow], known_at: int | None) -> Iterator[Edge]:
-    """Those of some relations that were believed at a moment to hold at some time, as they are ordered."""
+    """The edges of these relations that match a filter, sorted."""
     for row in rows:
         version = version_at(row, known_at)
         if version is not None:
@@ -316,26 +314,14 @@ def edges(rows: Iterable[RelationRow], known_at: int | None) -> Iterator[Edge]:
                 yield Edge(row.kind != "stated", end < FOREVER, -start, -row.number, end, row.predicate)
 
 
-def gaps(rows: Iterable[RelationRow], known_at: int | None) -> dict[int, nesting.Spans]:
-    """Of the relations of a group those that others lie within, with the times at which these hold."""
+def gaps(rows: Iterable[RelationRow], known_at: int | None) -> dict[int, Spans]:
+    """The relations of a group that have others nested in them, with the times of the nested ones."""
     versions = ((row.number, version_at(row, known_at)) for row in rows)
-    return nesting.gaps([nesting.Held(*bounds(version), number) for number, version in versions if version is not None])
-
-
-def add_spans(found: dict[int, nesting.Spans], more: Mapping[int, nesting.Spans]) -> None:
-    """Add times to those of the same relations."""
-    for number, spans in more.items():
-        found[number] = nesting.united((*found.get(number, ()), *spans))
-
-
-def bounds(version: VersionRow) -> tuple[int, int]:
-    """Beginning and end as numbers that can be compared."""
-    start = -FOREVER if version.valid_from is None else version.valid_from
-    return start, FOREVER if version.valid_to is None else version.valid_to
+    return nested_intervals((number, version) for number, version in versions if version is not None)
 
 
 def in_ranges(held: Collection[int], ranges: Iterable[tuple[int, int]]) -> Iterator[int]:
-    """The numbers held that lie in ranges, each of which includes its last."""
+    """The numbers in any of the ranges, which include their ends."""
     for first, last in ranges:
         if last - first < len(held):
             yield from (number for number in range(first, last + 1) if number in held)
@@ -343,8 +329,8 @@ def in_ranges(held: Collection[int], ranges: Iterable[tuple[int, int]]) -> Itera
             yield from [number for number in held if first <= number <= last]
 
 
-def _counting(ordered: Sequence[Edge], asked: Asked, hidden: Mapping[int, nesting.Spans]) -> Iterator[int]:
-    """The relations that count: stated before mentioned, then those that still hold, then the newest."""
+def _counting(ordered: Sequence[Edge], asked: Asked, hidden: Mapping[int, Spans]) -> Iterator[int]:
+    """Matching relations: stated before mentioned, then current ones, then newest first."""
     for edge in chain(_current_first(ordered, False, asked), _current_first(ordered, True, asked)):
         wanted = asked.predicates is None or edge.predicate in asked.predicates
         if not wanted or (edge.mentioned and not asked.mentioned):
@@ -354,7 +340,7 @@ def _counting(ordered: Sequence[Edge], asked: Asked, hidden: Mapping[int, nestin
 
 
 def _current_first(ordered: Sequence[Edge], mentioned: bool, asked: Asked) -> Iterator[Edge]:
-    """The edges of a kind: what holds at the end of the time that is asked for, and then what had ended by then."""
+    """The edges of a kind: those that hold at the end of the requested time, then those ended by then."""
     starts = [bisect_left(ordered, (mentioned, ended)) for ended in (False, True)]
     stop = bisect_left(ordered, (mentioned + 1,))
     still = (ordered[place] for place in range(*starts))

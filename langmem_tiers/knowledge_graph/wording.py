@@ -1,4 +1,4 @@
-"""A relation's time and words, as people read them."""
+"""A relation's time and content in words."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
-from langmem_tiers.knowledge_graph.types import Exactness, Period, Relation
+from langmem_tiers.language.periods import Exactness
+from langmem_tiers.records import Period, Relation
 
 Standing = Literal["holds", "ended", "coming", "never"]
 
 
 def date_words(moment: datetime, unit: Exactness = "moment") -> str:
-    """A date as exact as it is known: "2024", "2024-05" or "2024-05-17".
+    """A date to its known precision: "2024", "2024-05" or "2024-05-17".
 
     Example:
         >>> date_words(datetime(2024, 5, 1), "month")
@@ -23,9 +24,9 @@ def date_words(moment: datetime, unit: Exactness = "moment") -> str:
 
 
 def period_words(period: Period) -> str:
-    """When something holds: "since 2024-05", "2021 – 2024-05", "until 2024-05", or nothing where nobody knows.
+    """When something holds: "since 2024-05", "2021 – 2024-05", "until 2024-05", or an empty string if unknown.
 
-    Where nobody said since when: "said 2024-05-17".
+    If only the date of the statement is known: "said 2024-05-17".
     """
     start = None if period.start is None else date_words(period.start, period.start_unit)
     end = None if period.end is None else date_words(period.end, period.end_unit)
@@ -37,7 +38,7 @@ def period_words(period: Period) -> str:
 
 
 def predicate_words(relation: Relation) -> str:
-    """The predicate as it is read."""
+    """The predicate in readable form."""
     return relation.predicate.replace("_", " ")
 
 
@@ -47,7 +48,7 @@ def relation_words(relation: Relation) -> str:
 
 
 def standing(relation: Relation, at: datetime) -> Standing:
-    """Whether a relation holds at a moment, has ended, is still to come, or is believed to hold at no time."""
+    """Whether a relation holds at a moment, has ended, is still to come, or holds at no time."""
     period = relation.period
     if relation.withdrawn or period.empty:
         return "never"
@@ -57,12 +58,12 @@ def standing(relation: Relation, at: datetime) -> Standing:
 
 
 def standing_words(relation: Relation, at: datetime) -> str:
-    """When a relation holds, in words; of one that holds at no time, why."""
-    told = standing(relation, at)
-    if told == "never":
+    """When a relation holds, in words; if at no time, why."""
+    now = standing(relation, at)
+    if now == "never":
         return _why_never(relation)
     when = period_words(relation.period)
-    if told == "coming" and relation.period.end is None:
+    if now == "coming" and relation.period.end is None:
         when = when.replace("since", "from")
     return when
 
@@ -75,5 +76,5 @@ def _why_never(relation: Relation) -> str:
 
 
 def left_out(cut: Sequence[str]) -> str:
-    """What an answer does not show, as a sentence; empty where it shows all."""
+    """What an answer leaves out, as a sentence; an empty string if nothing."""
     return f"Not all is shown: {'; '.join(cut)}." if cut else ""

@@ -1,24 +1,26 @@
-"""The doctor: every projection compared with the records, without changing anything."""
+"""The doctor: compares every projection with the records, without changing anything."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection
 
 from langmem_tiers.background import embedding, filing
 from langmem_tiers.errors import DatabaseDamaged, ProjectionDamaged
-from langmem_tiers.maintenance import graph, notes
-from langmem_tiers.maintenance.vectors import unusable
-from langmem_tiers.storage import change_log, embedding_cache, keyword
-from langmem_tiers.storage.chroma_index import CURSOR, ChromaIndex
-from langmem_tiers.storage.schema import chunks, drawers, rooms, turns
-from langmem_tiers.storage.store import SpaceStore
+from langmem_tiers.knowledge_graph.changes import build_view
+from langmem_tiers.knowledge_graph.snapshot import UnusableSnapshot
+from langmem_tiers.knowledge_graph.view import GraphView
+from langmem_tiers.storage import change_log, embedding_cache, entities, inspection, keyword, notes, relations
+from langmem_tiers.storage.chroma import CURSOR, ChromaIndex
+from langmem_tiers.store import SpaceStore
 from langmem_tiers.types import Finding
 
 _REBUILD = "Run `langmem-tiers rebuild`: it loses nothing."
 _BACKUP = "Put a backup in its place."
+_STRIDE = 1000
 # https://www.sqlite.org/wal.html#walresetbug
 _WAL_BUG_FIXED = (3, 51, 3)
 _WAL_BUG_BACKPORTED = ((3, 44, 6), (3, 50, 7))
@@ -26,100 +28,86 @@ _WAL_BUG_BACKPORTED = ((3, 44, 6), (3, 50, 7))
 
 def examine(store: SpaceStore, model: str | None) -> tuple[Finding, ...]:
     """All findings on a space, in the order of the checks."""
-    findings = [_sqlite_version(), *_records(store), *_keyword(store), *_backlog(store, model)]
-    if model is not None:
-        findings += [*_vectors(store, model), *_chroma(store)]
-    return (*findings, *notes.examine(store, model), *graph.examine(store))
+    return tuple(finding for check in _CHECKS for finding in check(store, model))
 
 
-def _sqlite_version() -> Finding:
+def _sqlite_version(_store: SpaceStore, _model: str | None) -> Iterator[Finding]:
     version = sqlite3.sqlite_version_info
     patched = any(version[:2] == fixed[:2] and version >= fixed for fixed in _WAL_BUG_BACKPORTED)
     if version >= _WAL_BUG_FIXED or patched:
-        return _ok("sqlite", f"SQLite {sqlite3.sqlite_version}")
-    return Finding(
-        check="sqlite",
-        level="note",
-        message=f"SQLite {sqlite3.sqlite_version} has a rare fault when several connections write at once.",
-        way_out="A Python with SQLite 3.51.3 or newer is free of it; see sqlite.org/wal.html#walresetbug.",
-    )
+        yield _ok("sqlite", f"SQLite {sqlite3.sqlite_version}")
+        return
+    message = f"SQLite {sqlite3.sqlite_version} has a rare fault when several connections write at once."
+    way_out = "A Python with SQLite 3.51.3 or newer is free of it; see sqlite.org/wal.html#walresetbug."
+    yield _note("sqlite", message, way_out)
 
 
-def _records(store: SpaceStore) -> Iterator[Finding]:
+def _records(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
     with store.reading() as connection:
-        faults = connection.exec_driver_sql("PRAGMA quick_check(5)").scalars().all()
-        if faults != ["ok"]:
+        faults = inspection.faults(connection)
+        if faults:
             yield _problem("records", f"The database is damaged: {'; '.join(faults)}", _BACKUP)
             return
-        orphans = _orphans(connection, store.key)
+        orphans = inspection.dangling_rows(connection, store.key)
     if orphans:
         yield _problem("records", f"{orphans} rows belong to drawers or rooms that are not there", _BACKUP)
     else:
         yield _ok("records", "every row belongs to a drawer, every drawer to a room")
 
 
-def _orphans(connection: Connection, space: str) -> int:
-    known = select(drawers.c.number).where(drawers.c.space == space)
-    counts = (
-        select(func.count()).where(turns.c.space == space, turns.c.drawer.not_in(known)),
-        select(func.count()).where(chunks.c.space == space, chunks.c.drawer.not_in(known)),
-        select(func.count()).where(
-            drawers.c.space == space,
-            drawers.c.room.not_in(select(rooms.c.number).where(rooms.c.space == space)),
-        ),
-    )
-    return sum(connection.execute(count).scalar_one() for count in counts)
-
-
-def _keyword(store: SpaceStore) -> Iterator[Finding]:
+def _keyword(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
     try:
         with store.writing() as connection:
-            keyword.check(connection)
-            held = keyword.drawers(connection)
-            standing = _standing(connection, store.key)
+            keyword.drawers.check(connection)
+            held = keyword.drawers.numbers(connection)
+            standing = inspection.standing_drawers(connection, store.key)
     except DatabaseDamaged as error:
-        yield _problem("keyword index", f"FTS5 reports damage: {error.message}", _REBUILD)
+        yield _problem("keyword index", f"FTS5 reports damage: {error.message}")
         return
     missing, extra = len(standing - held), len(held - standing)
     if missing or extra:
-        yield _problem("keyword index", f"{missing} drawers are missing and {extra} are too many", _REBUILD)
+        yield _problem("keyword index", f"{missing} drawers are missing and {extra} are too many")
     else:
         yield _ok("keyword index", f"{len(held)} drawers, as in the records")
-
-
-def _standing(connection: Connection, space: str) -> set[int]:
-    wanted = select(drawers.c.number).where(drawers.c.space == space, drawers.c.superseded_by.is_(None))
-    return set(connection.execute(wanted).scalars())
 
 
 def _backlog(store: SpaceStore, model: str | None) -> Iterator[Finding]:
     waiting = {"filed": filing.pending(store.database)}
     if model is not None:
-        waiting["embedded"] = embedding.pending(store.database, model)
+        waiting["embedded"] = embedding.pending_drawers(store.database, model)
     for work, count in waiting.items():
-        if count:
-            message = f"{count} drawers wait to be {work}"
-            yield Finding(check="background", level="note", message=message, way_out="It goes on while it is open.")
-        else:
-            yield _ok("background", f"every drawer is {work}")
+        yield _waiting(f"{count} drawers wait to be {work}") if count else _ok("background", f"every drawer is {work}")
 
 
-def _vectors(store: SpaceStore, model: str) -> Iterator[Finding]:
+def _vectors(store: SpaceStore, model: str | None) -> Iterator[Finding]:
+    if model is None:
+        return
     with store.reading() as connection:
-        bad = len(unusable(connection, store.key, model))
+        bad = len(embedding_cache.unusable(connection, store.key, model))
         total, with_vector = embedding_cache.counts(connection, store.key, model)
-        waiting = embedding.pending(store.database, model)
+        waiting = embedding.pending_drawers(store.database, model)
+        aside = embedding_cache.refusals(connection, store.key, model)
+        total -= embedding_cache.refused_chunks(connection, store.key, aside)
+    if aside:
+        yield _refused(aside)
     if bad:
-        yield _problem("vectors", f"{bad} vectors are cut off or not finite", _REBUILD)
+        yield _problem("vectors", f"{bad} vectors are cut off or not finite")
     if total > with_vector and not waiting:
-        yield _problem("vectors", f"{total - with_vector} chunks have none and wait for none", _REBUILD)
+        yield _problem("vectors", f"{total - with_vector} chunks have none and wait for none")
     if not bad and (total == with_vector or waiting):
         yield _ok("vectors", f"{with_vector} of {total} chunks have one of {model}")
 
 
-def _chroma(store: SpaceStore) -> Iterator[Finding]:
+def _refused(aside: Mapping[bytes, str]) -> Finding:
+    reason = next(iter(aside.values())).rstrip(".")
+    message = f"Texts that the embedder refused, found by their words only: {len(aside)} ({reason})"
+    way_out = "They are embedded when another embedder is used, or tried again after `langmem-tiers rebuild`."
+    return _note("vectors", message, way_out)
+
+
+def _chroma(store: SpaceStore, model: str | None) -> Iterator[Finding]:
     chroma = store.chroma
-    if chroma is None:
+    if model is None or chroma is None:
         return
     with store.reading() as connection:
         behind = change_log.cursor(connection, store.key, CURSOR) < _last_embedded(connection, store.key)
@@ -132,18 +120,18 @@ def _chroma(store: SpaceStore) -> Iterator[Finding]:
 
 
 def _compared(expected: set[str], allowed: set[str], chroma: ChromaIndex, behind: bool) -> Finding:
-    """Vectors that are unusable in the cache are the fault of the cache: Chroma may hold them or not."""
+    """Vectors unusable in the cache may or may not be in Chroma; that is reported for the cache."""
     try:
         if not chroma.own():
-            return Finding(check="Chroma", level="note", message="Another process owns it; not looked at from here.")
+            return _note("Chroma", "Another process owns it; not looked at from here.")
         held = chroma.ids()
     except ProjectionDamaged as error:
-        return _problem("Chroma", f"It can not read its own files: {error.message}", _REBUILD)
+        return _problem("Chroma", f"It can not read its own files: {error.message}")
     if behind:
-        return Finding(check="Chroma", level="note", message="It follows the records and is on its way.")
+        return _note("Chroma", "It follows the records and is on its way.")
     missing, extra = len(expected - held), len(held - allowed)
     if missing or extra:
-        return _problem("Chroma", f"{missing} vectors are missing and {extra} are too many", _REBUILD)
+        return _problem("Chroma", f"{missing} vectors are missing and {extra} are too many")
     return _ok("Chroma", f"{len(held)} vectors, as in the records")
 
 
@@ -159,9 +147,99 @@ def _expected_ids(connection: Connection, space: str, model: str) -> set[str]:
     return {f"{drawer}.{ordinal}" for drawer, ordinal in zip(held.drawers, held.ordinals, strict=True)}
 
 
+def _note_words(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
+    try:
+        with store.writing() as connection:
+            keyword.notes.check(connection)
+            held = keyword.notes.every(connection)
+            newest = notes.newest(connection, store.key)
+            wanted = {
+                note.number: notes.words_row(note).searched
+                for first in range(1, newest + 1, _STRIDE)
+                for note in notes.between(connection, store.key, first, first + _STRIDE - 1)
+            }
+    except DatabaseDamaged as error:
+        yield _problem("keyword index", f"FTS5 reports damage in that of notes: {error.message}")
+        return
+    off = sum(held.get(number) != words for number, words in wanted.items()) + len(held.keys() - wanted.keys())
+    if off:
+        yield _problem("keyword index", f"{off} notes are missing, too many or have other words")
+    else:
+        yield _ok("keyword index", f"{len(wanted)} notes, as in the records")
+
+
+def _note_vectors(store: SpaceStore, model: str | None) -> Iterator[Finding]:
+    if model is None:
+        return
+    waiting = embedding.pending_notes(store.database, model)
+    with store.reading() as connection:
+        total, with_vector = notes.counts(connection, store.key, model)
+        total -= embedding_cache.refused_notes(
+            connection, store.key, embedding_cache.refusals(connection, store.key, model)
+        )
+    if waiting:
+        yield _waiting(f"{waiting} notes wait to be embedded")
+    elif total > with_vector:
+        yield _problem("vectors", f"{total - with_vector} notes have none and wait for none")
+    else:
+        yield _ok("vectors", f"{with_vector} of {total} notes have one of {model}")
+
+
+def _graph(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
+    with store.reading() as connection:
+        now = change_log.moment(connection, store.key)
+        try:
+            store.graph.require_usable(now)
+        except UnusableSnapshot as error:
+            yield _problem("graph", f"Its file can not be used: {error}")
+        held = store.graph.view(now)
+        wanted = build_view(entities.every(connection, store.key), relations.every(connection, store.key))
+    lost = sum(not wanted.drawn(row) for row in wanted.relations.values())
+    if lost:
+        yield _problem("graph", f"{lost} relations lead from or to entities that are not there", _BACKUP)
+    off = _differences(held, wanted)
+    if off:
+        yield _problem("graph", f"{off} entities and relations are missing, too many or others than in the records")
+    elif not lost:
+        counts = f"{len(wanted.entities)} entities and {len(wanted.relations)} relations"
+        yield _ok("graph", f"{counts}, as in the records")
+
+
+def _differences(held: GraphView, wanted: GraphView) -> int:
+    parts: tuple[tuple[Mapping[Any, Any], Mapping[Any, Any]], ...] = (
+        (held.entities, wanted.entities),
+        (held.relations, wanted.relations),
+    )
+    rows = sum(bool(one.get(key) != other.get(key)) for one, other in parts for key in one.keys() | other.keys())
+    nodes = {*held.graph.nodes} ^ {*wanted.graph.nodes}
+    edges = {*held.graph.edges(keys=True)} ^ {*wanted.graph.edges(keys=True)}
+    return rows + len(nodes) + len(edges)
+
+
 def _ok(check: str, message: str) -> Finding:
     return Finding(check=check, level="ok", message=message)
 
 
-def _problem(check: str, message: str, way_out: str) -> Finding:
+def _note(check: str, message: str, way_out: str = "") -> Finding:
+    return Finding(check=check, level="note", message=message, way_out=way_out)
+
+
+def _waiting(message: str) -> Finding:
+    return _note("background", message, "It goes on while it is open.")
+
+
+def _problem(check: str, message: str, way_out: str = _REBUILD) -> Finding:
     return Finding(check=check, level="problem", message=message, way_out=way_out)
+
+
+_CHECKS: tuple[Callable[[SpaceStore, str | None], Iterator[Finding]], ...] = (
+    _sqlite_version,
+    _records,
+    _keyword,
+    _backlog,
+    _vectors,
+    _chroma,
+    _note_words,
+    _note_vectors,
+    _graph,
+)

@@ -1,64 +1,131 @@
-"""Rebuilding projections from the records."""
+"""Rebuilding projections from the records: statements, keyword indexes, the graph, vectors, Chroma."""
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, delete, select
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from langmem_tiers.background.embedding import cursor_name
+from langmem_tiers.background.embedding import SOURCES
 from langmem_tiers.clock import to_millis, utc_now
-from langmem_tiers.maintenance import graph, notes
-from langmem_tiers.maintenance.restating import restate
-from langmem_tiers.maintenance.vectors import unusable
-from langmem_tiers.palace.words import searchable
-from langmem_tiers.storage import change_log, closets, keyword, rooms
-from langmem_tiers.storage.keyword import KeywordRow
-from langmem_tiers.storage.schema import drawers, embeddings
-from langmem_tiers.storage.store import SpaceStore
-from langmem_tiers.writing.indexing import keyword_row
+from langmem_tiers.errors import StorageError
+from langmem_tiers.storage import change_log, closets, drawers, embedding_cache, inspection, keyword, notes, rooms
+from langmem_tiers.storage.inspection import SpokenText
+from langmem_tiers.store import SpaceStore
+from langmem_tiers.writing import turns
+from langmem_tiers.writing.turns import Span
 
 _STRIDE = 1000
+_NO_VECTORS = "vectors: left alone, this memory was opened for keyword search only"
 
 
 def rebuild(store: SpaceStore, model: str | None, *, chunk_characters: int) -> tuple[str, ...]:
-    """Build everything anew that follows from the records; a line for each thing done."""
-    # The statements first: that the index was made anew tells those who keep drawers in memory to read them again.
-    lines = [f"statements: {restate(store, chunk_characters)} drawers looked at", _keyword_index(store)]
-    lines += [*notes.rebuild_words(store), *graph.rebuild(store)]
+    """Rebuild everything derived from the records; one line for each thing done."""
+    # Statements first: rebuilding the index tells processes with drawers in memory to read them again.
+    lines = (_statements(store, chunk_characters), _keyword_index(store), *_note_index(store), *_graph(store))
     if model is None or store.chroma is None:
-        return (*lines, "vectors: left alone, this memory was opened for keyword search only")
+        return (*lines, _NO_VECTORS)
     return (*lines, _vectors(store, model), _projection(store))
+
+
+# Statements.
+
+
+def _statements(store: SpaceStore, chunk_characters: int) -> str:
+    """Find the statements of each drawer again, and add missing ones: the rules may have changed.
+
+    Their vectors are left to the background. Nothing is removed. Turns only wait for the short write transactions, not
+    for the analysis.
+    """
+    with store.reading() as connection:
+        last = drawers.newest(connection, store.key)
+    looked_at = sum(_restate(store, first, chunk_characters) for first in range(1, last + 1, _STRIDE))
+    return f"statements: {looked_at} drawers looked at"
+
+
+def _restate(store: SpaceStore, first: int, chunk_characters: int) -> int:
+    """Add missing statements for a batch of drawers; returns the number examined."""
+    last = first + _STRIDE - 1
+    with store.reading() as connection:
+        speaking = inspection.spoken_texts(connection, store.key, first, last)
+        held = inspection.chunk_spans(connection, store.key, first, last)
+    missing: list[dict[str, Any]] = []
+    changed: dict[int, int] = {}
+    for row in speaking:
+        told = turns.statements_of(row.content, role=row.role, speaker=row.speaker)
+        missing += _missing(row, turns.cut(row.content, told, chunk_characters), held.get(row.number, ()))
+        states = turns.states(row.content, told)
+        if states != row.states:
+            changed[row.number] = states
+    if missing or changed:
+        with store.writing() as connection:
+            inspection.restate(connection, store.key, missing, changed)
+    return len(speaking)
+
+
+def _missing(row: SpokenText, told: Sequence[Span], held: Sequence[Span]) -> Iterator[dict[str, Any]]:
+    """Rows for statements without a chunk, numbered after the existing ones."""
+    for ordinal, span in enumerate((span for span in told if span not in held), start=len(held)):
+        text_hash = turns.text_hash(row.content, span, speaker=row.speaker)
+        place = {"drawer": row.number, "ordinal": ordinal, "start": span[0], "stop": span[1]}
+        yield {**place, "text_hash": text_hash}
+
+
+# Keyword indexes and the graph.
 
 
 def _keyword_index(store: SpaceStore) -> str:
     with store.writing() as connection:
-        keyword.recreate(connection)
-        for first in range(1, _last(connection, store.key) + 1, _STRIDE):
-            keyword.add(connection, _rows(connection, store.key, first))
+        keyword.drawers.recreate(connection)
+        last = drawers.newest(connection, store.key)
+        for first in range(1, last + 1, _STRIDE):
+            rows = inspection.keyword_rows(connection, store.key, first, first + _STRIDE - 1)
+            keyword.drawers.add(connection, rows)
         for room in rooms.every(connection, store.key):
             found = closets.categories(connection, store.key, room.number)
-            keyword.categorise(connection, [(drawer, searchable(category)) for drawer, category in found])
-        count = keyword.count(connection)
-        last, now = _last(connection, store.key), to_millis(utc_now())
-        change_log.append(connection, store.key, "keyword.rebuilt", 1, until=last, at=now)
+            keyword.drawers.categorise(connection, found)
+        count = keyword.drawers.count(connection)
+        change_log.append(connection, store.key, "keyword.rebuilt", 1, until=last, at=to_millis(utc_now()))
     return f"keyword index: {count} drawers"
 
 
-def _rows(connection: Connection, space: str, first: int) -> list[KeywordRow]:
-    standing = (drawers.c.space == space, drawers.c.superseded_by.is_(None))
-    stride = drawers.c.number.between(first, first + _STRIDE - 1)
-    found = connection.execute(select(drawers.c.number, drawers.c.content, drawers.c.tags).where(*standing, stride))
-    return [keyword_row(row.number, row.content, row.tags.split("\n")) for row in found]
+def _note_index(store: SpaceStore) -> Iterator[str]:
+    """Rebuild the keyword index of notes; a line that says so, if there are any."""
+    with store.writing() as connection:
+        keyword.notes.recreate(connection)
+        newest = notes.newest(connection, store.key)
+        for first in range(1, newest + 1, _STRIDE):
+            stride = notes.between(connection, store.key, first, first + _STRIDE - 1)
+            keyword.notes.add(connection, map(notes.words_row, stride))
+        if newest:
+            # Processes with notes in memory then read all of them again.
+            change_log.append(connection, store.key, "notes.changed", 1, until=newest, at=to_millis(utc_now()))
+        total, _ = notes.counts(connection, store.key, None)
+    if total:
+        yield f"keyword index of notes: {total} notes"
+
+
+def _graph(store: SpaceStore) -> Iterator[str]:
+    """Rebuild the graph and its file; a line that says so, if there is one."""
+    try:
+        built = store.graph.rebuild()
+    except StorageError as error:
+        yield f"graph: its file could not be written ({error.message})"
+    else:
+        if built.entities:
+            yield f"graph: {len(built.entities)} entities and {len(built.relations)} relations in a fresh file"
+
+
+# Vectors.
 
 
 def _vectors(store: SpaceStore, model: str) -> str:
-    """Drop unusable vectors and have the embedding pass look at every drawer again: it fills what is missing."""
+    """Drop unusable vectors and reset the background's cursors, so that it embeds whatever is missing."""
     with store.writing() as connection:
-        bad = unusable(connection, store.key, model)
-        for text_hash in bad:
-            this = (embeddings.c.space == store.key, embeddings.c.model == model, embeddings.c.text_hash == text_hash)
-            connection.execute(delete(embeddings).where(*this))
-        change_log.reset_cursor(connection, store.key, cursor_name(model), 0)
-        notes.embed_again(connection, store.key, model)
+        bad = embedding_cache.unusable(connection, store.key, model)
+        embedding_cache.drop(connection, store.key, bad, model)
+        embedding_cache.retry_refused(connection, store.key, model)
+        for source in SOURCES.values():
+            change_log.reset_cursor(connection, store.key, source.cursor_name(model), 0)
     return f"vectors: {len(bad)} unusable ones dropped, missing ones are embedded in the background"
 
 
@@ -68,8 +135,3 @@ def _projection(store: SpaceStore) -> str:
         return "Chroma: left alone, another process owns it"
     chroma.rebuild()
     return f"Chroma: {len(chroma.ids())} vectors in a fresh folder"
-
-
-def _last(connection: Connection, space: str) -> int:
-    newest = select(drawers.c.number).where(drawers.c.space == space).order_by(drawers.c.number.desc()).limit(1)
-    return connection.execute(newest).scalar() or 0

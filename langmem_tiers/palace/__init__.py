@@ -1,1 +1,1 @@
-"""The palace: addresses, names and tags of what was said; pure functions, no storage and no model."""
+"""The palace: wings, closets and the tree of what was said; pure functions, no storage and no model."""

@@ -1,4 +1,4 @@
-"""The palace as a tree of records, put together from rows."""
+"""The palace as a tree of records, built from rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from langmem_tiers.clock import from_millis
-from langmem_tiers.palace.pointers import Pointer
+from langmem_tiers.pointers import Pointer
 from langmem_tiers.types import Drawer, PalaceCloset, PalaceRoom, PalaceWing, Session
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def palace(wings: Iterable[Wing], rooms: Sequence[Room], drawers: Iterable[Drawer]) -> tuple[PalaceWing, ...]:
-    """Wings with their rooms, closets and drawers; wings without a room are left out."""
+    """Wings with their rooms, closets and drawers; empty wings are left out."""
     by_session: dict[str, list[Drawer]] = {}
     for drawer in drawers:
         by_session.setdefault(drawer.session, []).append(drawer)
@@ -26,7 +26,7 @@ def palace(wings: Iterable[Wing], rooms: Sequence[Room], drawers: Iterable[Drawe
 
 
 def session(room: Room, wing: str, *, idle_since: float) -> Session:
-    """The session of a room; it has ended when it was closed, or untouched since a moment in milliseconds."""
+    """The session of a room; it has ended if it was closed, or not used since a moment in milliseconds."""
     return Session(
         session=room.session,
         room=room.number,
@@ -45,7 +45,7 @@ def _wing(wing: Wing, rooms: Sequence[PalaceRoom]) -> PalaceWing:
 
 
 def _room(room: Room, drawers: Sequence[Drawer]) -> PalaceRoom:
-    # A topic that comes back later in the room has a closet of its own each time, as it was said.
+    # A topic that comes back later in the room gets a new closet each time, in the order of the conversation.
     closets = tuple(
         PalaceCloset(name=name, drawers=tuple(held)) for name, held in groupby(drawers, key=lambda each: each.closet)
     )

@@ -1,4 +1,4 @@
-"""Wings: which subject a conversation is filed under, and which names have earned a wing of their own."""
+"""Wings: the subject a conversation is filed under, and which names deserve a wing of their own."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from langmem_tiers.palace.names import PRODUCTS, Name, names
-from langmem_tiers.palace.slugs import UNNAMED, same_subject, slug_words, slugify, subject_key
-from langmem_tiers.palace.words import LOOKED_AT, STOPWORDS
+from langmem_tiers.language.names import PRODUCTS, Name, names
+from langmem_tiers.language.slugs import UNNAMED, same_subject, slug_words, slugify, subject_key
+from langmem_tiers.language.words import LOOKED_AT, STOPWORDS
 
 WingKind = Literal["project", "agent", "subject", "general"]
 GENERAL = "general"
-DEFAULT_AGENT = "default"
+_DEFAULT_AGENT = "default"
 LEAST_SESSIONS = 2
 LEAST_TURNS = 3
 _NO_SUBJECTS = STOPWORDS | {UNNAMED}
@@ -21,7 +21,7 @@ _NO_SUBJECTS = STOPWORDS | {UNNAMED}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KnownWing:
-    """A wing that the space has already; `number` is the caller's own."""
+    """A wing that exists in the space; `number` belongs to the caller."""
 
     number: int
     name: str
@@ -41,7 +41,7 @@ class WingDecision:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecurringName:
-    """A name that keeps coming up, and in how many sessions and turns."""
+    """A recurring name, and in how many sessions and turns it occurs."""
 
     name: str
     slug: str
@@ -54,12 +54,12 @@ def decide_wing(
 ) -> WingDecision:
     """The wing of a conversation that begins with these texts.
 
-    The project named comes first, then the agent (unless it is 'default'), then a known wing that the texts speak
-    of (the longest name wins), then the space's own wing, 'general'.
+    The project named comes first, then the agent (unless it is 'default'), then a known wing mentioned in the texts
+    (the longest name wins), then the space's own wing, 'general'.
     """
     if project and project.strip():
         return _wing(project, "project", known)
-    if agent and slugify(agent) not in {DEFAULT_AGENT, UNNAMED}:
+    if agent and slugify(agent) not in {_DEFAULT_AGENT, UNNAMED}:
         return _wing(agent, "agent", known)
     mentioned = _mentioned("\n".join(first_texts)[:LOOKED_AT], known)
     return _as_known(mentioned) if mentioned else _wing(GENERAL, "general", known)
@@ -68,7 +68,7 @@ def decide_wing(
 def recurring_names(sessions: Sequence[Sequence[str]], *, known: Sequence[KnownWing] = ()) -> list[RecurringName]:
     """The capitalised names in at least 2 sessions and 3 turns that have no wing yet, the most frequent first.
 
-    A name must stand inside a sentence at least once: at its beginning any word has a capital.
+    A name must occur inside a sentence at least once: at the beginning, any word has a capital.
     """
     seen = _Sightings()
     for session, texts in enumerate(sessions):
@@ -78,7 +78,7 @@ def recurring_names(sessions: Sequence[Sequence[str]], *, known: Sequence[KnownW
 
 
 def _wing(name: str, kind: WingKind, known: Sequence[KnownWing]) -> WingDecision:
-    """The known wing of this name, or a new one. A wing of the same kind goes before one of another."""
+    """The known wing with this name, or a new one. A wing of the same kind takes precedence."""
     same = sorted((wing for wing in known if _is(name, wing)), key=lambda wing: wing.kind != kind)
     if same:
         return _as_known(same[0])
@@ -95,7 +95,7 @@ def _is(name: str, wing: KnownWing) -> bool:
 
 
 def _mentioned(text: str, known: Iterable[KnownWing]) -> KnownWing | None:
-    """The known wing with the longest name or alias that stands in the text; of equal ones, the first mentioned."""
+    """The known wing with the longest name or alias in the text; among equals, the first mentioned."""
     callings = [(slugify(called), wing) for wing in known if wing.kind != "general" for called in _callings(wing)]
     if not callings:
         return None
@@ -109,7 +109,7 @@ def _callings(wing: KnownWing) -> tuple[str, ...]:
 
 
 def _stands_in(slug: str, said: str) -> bool:
-    """As whole words, in the plural or possessive too; scripts without blanks have no words to be whole."""
+    """As whole words, possibly plural or possessive; scripts without blanks have no word boundaries to check."""
     if not slug.isascii() and len(slug) > 1 and slug.isalnum() and _is_unspaced(slug):
         return slug in said
     return any(f"-{slug}{ending}-" in said for ending in ("", "s"))
@@ -124,7 +124,7 @@ def _subjects(text: str) -> list[Name]:
 
 
 class _Sightings:
-    """Where each name was seen, names that mean one subject counted together."""
+    """Where each name was seen; names that mean one subject are counted together."""
 
     def __init__(self) -> None:
         self._shown: dict[str, Counter[str]] = {}

@@ -1,28 +1,36 @@
-"""Scoring: from the signals of a drawer to one calibrated score, and the small bounded factors on top.
+"""Scoring: the signals of a drawer, a calibrated score computed from them, and small bounded factors on top.
 
-The score estimates how likely it is that what the query asks for was said in the session of a drawer: the logistic
-function of a weighted sum of signals. Each function is pure, for one drawer or for the columns of many; the weights are
-settings.
+The score estimates how likely the answer to the query was given in a drawer's session: the logistic function of a
+weighted sum of signals, each between 0 and 1. The functions are pure, and take one drawer or columns of many; the
+weights are settings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import nlargest
 
 import numpy as np
+from numpy.typing import NDArray
 
+from langmem_tiers.language.questions import TimeSpan, asks_advice, asks_for_answers
+from langmem_tiers.language.words import FIRST_PERSON, words
 from langmem_tiers.matching import Values
 from langmem_tiers.settings import RecallSettings
 
 _DAY = 86_400_000
-# Platt's scaling (1999) of the weighted sum to the probability that the session holds the answer.
+# Platt scaling (1999) of the weighted sum to the probability that the session holds the answer.
 _SLOPE, _OFFSET = 0.5, -6.6
-# Beyond this, an exponential is too large for a float; a score says 0 or 1 long before.
+# Beyond this, exp() overflows a float; the score is 0 or 1 long before.
 _FAR = 700.0
+# How many further matches of a session support its best one.
+_SUPPORTING = 3
 
 
 def score(signals: Mapping[str, Values], factors: Mapping[str, Values], settings: RecallSettings) -> Values:
-    """The estimate, 0 to 1, that a drawer with these signals holds what is asked for; factors multiply its odds."""
+    """The probability, 0 to 1, that a drawer with these signals has the answer; factors multiply its odds."""
     total: Values = 0.0
     for name, weight in settings.weights.items():
         total = total + weight * signals.get(name, 0.0)
@@ -34,7 +42,7 @@ def score(signals: Mapping[str, Values], factors: Mapping[str, Values], settings
 
 
 def factors(*, own: bool, trust: Values, age: Values, settings: RecallSettings) -> dict[str, Values]:
-    """The factors of a drawer by name; `age` in milliseconds, negative ages count as none."""
+    """The factors of a drawer by name; `age` in milliseconds, negative ages count as zero."""
     half_lives = np.maximum(age, 0) / _DAY / settings.recency_half_life_days
     return {
         "own_space": settings.own_space_boost if own else 1.0,
@@ -44,5 +52,81 @@ def factors(*, own: bool, trust: Values, age: Values, settings: RecallSettings) 
 
 
 def trust(origin: str, settings: RecallSettings) -> float:
-    """The factor for where a drawer comes from; an origin that the settings do not name has the least."""
+    """The factor for a drawer's origin; an origin missing from the settings gets the lowest."""
     return settings.trust.get(origin, min(settings.trust.values(), default=1.0))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evidence:
+    """The evidence for a session: its best match, and the mean of the next three (missing ones count 0)."""
+
+    best: float = 0.0
+    support: float = 0.0
+
+
+def evidence(matches: Iterable[tuple[int, float]]) -> dict[int, Evidence]:
+    """The evidence for each room, computed from its drawers' matches.
+
+    Several modest hits in one session count for more than one lucky hit: the best match raises all of its drawers, and
+    so, less, do the three that follow.
+
+    Example:
+        >>> evidence([(7, 0.6), (7, 0.3), (8, 0.9)])[7]
+        Evidence(best=0.6, support=0.1)
+    """
+    by_room: dict[int, list[float]] = defaultdict(list)
+    for room, match in matches:
+        by_room[room].append(match)
+    return {room: _of_one(values) for room, values in by_room.items()}
+
+
+def _of_one(values: list[float]) -> Evidence:
+    best, *others = nlargest(1 + _SUPPORTING, values)
+    return Evidence(best=best, support=sum(others) / _SUPPORTING)
+
+
+def nearness(asked: Sequence[TimeSpan], said_at: NDArray[np.int64]) -> NDArray[np.float64]:
+    """For each moment (UTC milliseconds): 1 within a span, falling to 0 at its margin; the best span counts."""
+    days = said_at / _DAY
+    best = np.zeros(len(days))
+    for span in asked:
+        off = np.maximum(np.maximum(span.start - days, days - span.stop), 0.0)
+        best = np.maximum(best, 1.0 - off / span.margin)
+    return best
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Voice:
+    """The speaker of a drawer."""
+
+    role: str
+    speaker: str | None
+
+
+Asked = Callable[[Voice], float]
+
+
+def asked(query: str, speakers: Collection[str]) -> Asked:
+    """A function that gives 1 for the voice the query asks for and 0 for others; `speakers` are those named.
+
+    A query that names a speaker asks for that speaker's words, one about earlier answers ("you recommended") for the
+    assistant's, one in the first person for the user's own, unless it asks for advice: then "I" is the one to help,
+    not the one who said it.
+
+    Example:
+        >>> about = asked("What did Lena paint?", {"Lena", "Tom"})
+        >>> about(Voice(role="user", speaker="Lena")), about(Voice(role="user", speaker="Tom"))
+        (1.0, 0.0)
+    """
+    said = set(words(query))
+    named = {speaker for speaker in speakers if not said.isdisjoint(words(speaker))}
+    if len(named) == 1:
+        name = named.pop()
+        return lambda voice: float(voice.speaker == name)
+    if named:  # any of them may have said it
+        return lambda _: 0.0
+    if asks_for_answers(query):
+        return lambda voice: float(voice.role == "assistant")
+    if not FIRST_PERSON.isdisjoint(word.partition("'")[0] for word in said) and not asks_advice(query):
+        return lambda voice: float(voice.role == "user")
+    return lambda _: 0.0

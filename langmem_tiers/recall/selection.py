@@ -1,119 +1,185 @@
-"""Selection: a verdict for every candidate, best first, until the limit or the budget is reached.
-
-A chain of small rules, each saying why a candidate is not shown; the first that speaks decides.
-"""
+"""Selection: a verdict for every candidate, best first, until the limit or the budget is reached."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from langmem_tiers.clock import to_millis
+from langmem_tiers.language.first_person import TELLS
+from langmem_tiers.language.words import STOPWORDS, is_trivial, searchable, stem, words
 from langmem_tiers.recall.candidates import Found
-from langmem_tiers.recall.request import RecallRequest
+from langmem_tiers.recall.request import Query, RecallRequest
+from langmem_tiers.recall.sources import Key, Snapshot, read_drawers
+from langmem_tiers.storage import drawers, receipts
 from langmem_tiers.types import CandidateVerdict
 
-Rule = Callable[[Found], CandidateVerdict | None]
+_ASKS = re.compile(r"[?？][\s\d()\"'”’]*$")
+# Minimum fit to count as repeating the question, and the rank beyond which nothing is shown anyway.
+_LEAST_MATCH = 0.5
+_QUESTIONS_LOOKED_AT = 100
+_LONGEST_QUESTION = 300
+# How many recent drawers are searched for informative ones.
+_RECENT = 40
 
 
 @dataclass(frozen=True, kw_only=True)
 class Before:
-    """What the model has before it already: drawers shown in the session, as (space, number), and those in its window.
+    """What the model already has: drawers shown in the session, as (space, number), and those in its window.
 
     `window` are numbers of the space itself; None stands for the last turns of the session. `asked_again` are messages
-    that ask what is asked now, or what a better one asks.
+    that repeat this question, or a better candidate's.
     """
 
     shown: Collection[tuple[str, int | str]] = ()
     window: Collection[int] | None = None
     query_hash: bytes = b""
-    asked_again: Collection[tuple[str, int]] = ()
+    asked_again: Collection[Key] = ()
 
 
 @dataclass(kw_only=True)
 class Chosen:
-    """Candidates that passed every rule but the budget, and the verdicts of the others."""
+    """Candidates that passed all rules except the budget, and the verdicts on the others."""
 
     passed: list[Found] = field(default_factory=list)
-    verdicts: dict[tuple[str, int], CandidateVerdict] = field(default_factory=dict)
+    verdicts: dict[Key, CandidateVerdict] = field(default_factory=dict)
 
 
 def choose(ranked: Sequence[Found], request: RecallRequest, before: Before, *, none_fits: bool = False) -> Chosen:
-    """Judge the candidates in order; at most `request.limit` pass, and none where a reranker said that `none_fits`."""
-    chosen = Chosen()
-    *hard, duplicate = _rules(ranked, request, before)
-
-    def unfit(_: Found) -> CandidateVerdict | None:
-        return "judged_unfit" if none_fits else None
-
-    def below_threshold(found: Found) -> CandidateVerdict | None:
-        # What a reranker promoted fits by its word, and what it was given and did not name has to fit by its own score.
-        if found.scores.get("rerank"):
-            return None
-        opened = "rerank" not in found.scores and any(shown.score >= request.threshold for shown in chosen.passed)
-        least = request.threshold * (request.settings.threshold_share if opened else 1)
-        return None if found.score >= least else "below_threshold"
-
-    def over_limit(_: Found) -> CandidateVerdict | None:
-        return "over_limit" if len(chosen.passed) >= request.limit else None
-
-    _judge(ranked, (*hard, unfit, below_threshold, duplicate, over_limit), chosen)
+    """Judge the candidates in order; at most `request.limit` pass, and none if a reranker found that `none_fits`."""
+    chosen, best = Chosen(), _Best(ranked, request, before)
+    for found in ranked:
+        verdict = best.not_new(found)
+        if verdict is None:
+            verdict = "judged_unfit" if none_fits else _below_threshold(found, chosen, request)
+        if verdict is None and best.is_copy(found):
+            verdict = "duplicate"
+        if verdict is None and len(chosen.passed) >= request.limit:
+            verdict = "over_limit"
+        if verdict is None:
+            chosen.passed.append(found)
+        else:
+            chosen.verdicts[found.key] = verdict
     return chosen
 
 
 def showable(ranked: Sequence[Found], request: RecallRequest, before: Before) -> list[Found]:
-    """The candidates that only their score, the limit or the budget could keep from being shown."""
-    chosen = Chosen()
-    _judge(ranked, _rules(ranked, request, before), chosen)
-    return chosen.passed
+    """The candidates that only their score, the limit or the budget could exclude."""
+    best = _Best(ranked, request, before)
+    return [found for found in ranked if best.not_new(found) is None and not best.is_copy(found)]
 
 
-def key(candidate: Found) -> tuple[str, int]:
-    """What tells a candidate from all others."""
-    return candidate.space, candidate.facts.number
+class _Best:
+    """Tracks duplicates among the candidates, which are examined best first."""
 
+    def __init__(self, ranked: Sequence[Found], request: RecallRequest, before: Before) -> None:
+        self._request, self._before = request, before
+        self._until = None if request.until is None else to_millis(request.until)
+        self._contents = {before.query_hash}
+        self._own = {found.facts.content_hash for found in ranked if found.own and not self._is_later(found)}
 
-def _judge(ranked: Sequence[Found], rules: Sequence[Rule], chosen: Chosen) -> None:
-    for candidate in ranked:
-        verdict = next((verdict for rule in rules if (verdict := rule(candidate))), None)
-        if verdict is None:
-            chosen.passed.append(candidate)
-        else:
-            chosen.verdicts[key(candidate)] = verdict
-
-
-def _rules(ranked: Sequence[Found], request: RecallRequest, before: Before) -> tuple[Rule, ...]:
-    until = None if request.until is None else to_millis(request.until)
-    contents = {before.query_hash}
-
-    def outside_dates(found: Found) -> CandidateVerdict | None:
-        return "outside_dates" if until is not None and found.facts.said_at > until else None
-
-    own = {found.facts.content_hash for found in ranked if found.own and not outside_dates(found)}
-
-    def in_window(found: Found) -> CandidateVerdict | None:
-        return "in_window" if _is_in_window(found, request, before.window) else None
-
-    def already_shown(found: Found) -> CandidateVerdict | None:
-        return "already_shown" if key(found) in before.shown else None
-
-    def asked_again(found: Found) -> CandidateVerdict | None:
-        same = found.facts.content_hash in contents
-        return "asked_again" if key(found) in before.asked_again and not same else None
-
-    def duplicate(found: Found) -> CandidateVerdict | None:
-        # Best first: what comes later is the lesser copy. But the space's own goes before any of a fallback.
-        if found.facts.content_hash in contents or (not found.own and found.facts.content_hash in own):
-            return "duplicate"
-        contents.add(found.facts.content_hash)
+    def not_new(self, found: Found) -> CandidateVerdict | None:
+        """Why the model does not need such a candidate, whatever its score, or None."""
+        if self._is_later(found):
+            return "outside_dates"
+        if self._is_in_window(found):
+            return "in_window"
+        if found.key in self._before.shown:
+            return "already_shown"
+        if found.key in self._before.asked_again and found.facts.content_hash not in self._contents:
+            return "asked_again"
         return None
 
-    return (outside_dates, in_window, already_shown, asked_again, duplicate)
-
-
-def _is_in_window(found: Found, request: RecallRequest, window: Collection[int] | None) -> bool:
-    if not found.own:
+    def is_copy(self, found: Found) -> bool:
+        """Whether a better one says the same. The space's own come before those of a fallback."""
+        content = found.facts.content_hash
+        if content in self._contents or (not found.own and content in self._own):
+            return True
+        self._contents.add(content)
         return False
-    if window is not None:
-        return found.facts.number in window
-    return found.facts.session == request.session and found.facts.turns_back < request.window_turns
+
+    def _is_later(self, found: Found) -> bool:
+        return self._until is not None and found.facts.said_at > self._until
+
+    def _is_in_window(self, found: Found) -> bool:
+        if not found.own:
+            return False
+        if self._before.window is not None:
+            return found.facts.number in self._before.window
+        return found.facts.session == self._request.session and found.facts.turns_back < self._request.window_turns
+
+
+def _below_threshold(found: Found, chosen: Chosen, request: RecallRequest) -> CandidateVerdict | None:
+    # A reranker's choice always fits; a candidate it was sent but did not choose must fit by its own score.
+    if found.scores.get("rerank"):
+        return None
+    opened = "rerank" not in found.scores and any(shown.score >= request.threshold for shown in chosen.passed)
+    least = request.threshold * (request.settings.threshold_share if opened else 1)
+    return None if found.score >= least else "below_threshold"
+
+
+def asked_again(sources: Sequence[Snapshot], ranked: Sequence[Found], query: Query) -> frozenset[Key]:
+    """The candidates that repeat the question, or a better candidate's, without any further content word.
+
+    They hold no answer and would only fill the block.
+    """
+    likely = [
+        found.key
+        for found in ranked[:_QUESTIONS_LOOKED_AT]
+        if found.facts.role == "user"
+        and not found.facts.states & TELLS
+        and found.signals.get("match", 0.0) >= _LEAST_MATCH
+    ]
+    if not likely:
+        return frozenset()
+    texts = read_drawers(sources, likely)
+    questions: dict[Key, frozenset[str]] = {}
+    for key in likely:
+        telling = _question(texts[key].content) if key in texts else None
+        if telling is not None:
+            questions[key] = telling
+    best = {telling: key for key, telling in reversed(questions.items())}
+    asked = set(map(stem, query.terms))
+    return frozenset(key for key, telling in questions.items() if telling <= asked or best[telling] != key)
+
+
+def _question(content: str) -> frozenset[str] | None:
+    """The content words of a message that asks, without numbers; None if it is not a question."""
+    if len(content) > _LONGEST_QUESTION or not _ASKS.search(content):
+        return None
+    return frozenset(stem(word) for word in words(searchable(content)) if word not in STOPWORDS and not word.isdigit())
+
+
+def first_turn(own: Snapshot, request: RecallRequest, query: Query) -> list[Found]:
+    """Recent informative drawers of other sessions for a session's first turn, so that no agent starts blank.
+
+    None if the request turns this off, or the session has already recalled something. Duplicates and repetitions of the
+    query are left out.
+    """
+    most = min(request.settings.first_turn_fallback, request.limit)
+    if not request.fallback or not most or request.session is None:
+        return []
+    connection, key = own.connection, own.key
+    if receipts.any_in_session(connection, key, request.session, other_than=request.message_id):
+        return []
+    until = None if request.until is None else to_millis(request.until)
+    recent = drawers.recent(connection, key, most=_RECENT, outside=request.session, until=until)
+    telling = [number for number, content in recent if not is_trivial(content)]
+    facts = {each.number: each for each in own.store.columns.rows(own.drawers_at, telling).facts()}
+    met, shown = {query.content_hash}, []
+    for number in telling:
+        if number in facts and facts[number].content_hash not in met:
+            met.add(facts[number].content_hash)
+            shown.append(facts[number])
+    return [Found(own.name, True, facts, (own.name, facts.number), {"fallback": 0.0}) for facts in shown[:most]]
+
+
+def with_fallback(ranked: list[Found], chosen: Chosen, fallback: list[Found]) -> tuple[list[Found], Chosen]:
+    """The candidates and the choice, with the first-turn fallback in front."""
+    known = {found.key for found in fallback}
+    others = [found for found in ranked if found.key not in known]
+    verdicts: Mapping[Key, CandidateVerdict] = {
+        key: verdict for key, verdict in chosen.verdicts.items() if key not in known
+    }
+    return [*fallback, *others], Chosen(passed=fallback, verdicts=dict(verdicts))

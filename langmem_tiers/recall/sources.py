@@ -1,140 +1,81 @@
-"""What recall reads from: spaces, and a moment of each."""
+"""The sources of a recall: open spaces, each at one moment."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
 
 from sqlalchemy import Connection
 
+from langmem_tiers.storage import drawers
 from langmem_tiers.storage.change_log import Moment, moment
+from langmem_tiers.store import SpaceStore
+from langmem_tiers.types import Drawer
 
-if TYPE_CHECKING:
-    from langmem_tiers.knowledge_graph.view import GraphView
-    from langmem_tiers.matching import Held
-    from langmem_tiers.settings import RecallSettings
-    from langmem_tiers.storage.drawer_columns import Rows
-    from langmem_tiers.storage.embedding_cache import Vectors
-    from langmem_tiers.storage.note_index import NoteHit
+Key = tuple[str, int]
+"""A drawer of some space: the name of the space, and its number there."""
 
 
-class Similarity(Protocol):
-    """The vector channel of a space."""
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A space to recall from, or a space within a transaction, to test what recall would return after it.
 
-    def similar(self, moment: Moment, query: Vectors, most: int) -> dict[int, float]:
-        """The nearest drawers with their cosine similarity, best first."""
+    `before` is then the moment at which that transaction began. Notes and the graph include its changes. Drawers are
+    read as of `before`: the transaction must not change any, since their cache follows the log for everyone.
+    """
 
-    def similarities(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
-        """The cosine similarity of these drawers, where they have a vector."""
-
-    def nearest_pieces(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, tuple[int, int]]:
-        """Start and stop of the piece of each drawer that is nearest to the query, where it has a vector."""
-
-
-class Words(Protocol):
-    """The keyword channel of a space."""
-
-    def holding(self, moment: Moment, terms: Sequence[str]) -> tuple[list[Held], int]:
-        """For each term the drawers that hold it; and how many drawers there are."""
-
-
-class Columns(Protocol):
-    """What ranking needs to know of the drawers of a space."""
-
-    def rows(self, moment: Moment, numbers: Collection[int]) -> Rows:
-        """Those of these drawers that stand, in this order."""
-
-
-class Notes(Protocol):
-    """What is known in a space, beside what was said."""
-
-    def search(
-        self, moment: Moment, terms: Sequence[str], vector: Vectors | None, most: int, *, settings: RecallSettings
-    ) -> list[NoteHit]:
-        """The best notes, best first."""
-
-
-class Graph(Protocol):
-    """The knowledge graph of a space."""
-
-    def view(self, moment: Moment) -> GraphView:
-        """The graph at a moment."""
-
-
-class Source(Protocol):
-    """A space that recall reads from; `key` is what its rows are kept under."""
-
-    name: str
-    key: str
+    store: SpaceStore
+    before: Moment | None = None
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """A snapshot of its records."""
-
-    @property
-    def columns(self) -> Columns:
-        """The facts of its drawers."""
-
-    @property
-    def words(self) -> Words:
-        """Its keyword channel."""
-
-    @property
-    def vectors(self) -> Similarity | None:
-        """Its vector channel, None where there is no embedder."""
-
-    @property
-    def notes(self) -> Notes:
-        """What is known in it."""
-
-    @property
-    def graph(self) -> Graph:
-        """Who is spoken of in it, and how they relate."""
-
-
-class OwnSource(Source, Protocol):
-    """The space that a recall is made for: the only one that is written to."""
-
-    def writing(self, *, durable: bool = True) -> AbstractContextManager[Connection]:
-        """A transaction on its records."""
+        """Open a snapshot of its records."""
+        return self.store.reading() if self.before is None else nullcontext(self.before.connection)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """One moment of a source."""
+    """One moment of a space; `drawers_at` is the moment at which its drawers are read."""
 
     name: str
     key: str
     own: bool
+    store: SpaceStore
+    connection: Connection
     moment: Moment
-    columns: Columns
-    words: Words
-    vectors: Similarity | None
-    notes: Notes
-    graph: Graph
-
-    @property
-    def connection(self) -> Connection:
-        """What its records are read with."""
-        return self.moment.connection
+    drawers_at: Moment
 
 
 @contextmanager
 def snapshots(sources: Sequence[Source]) -> Iterator[list[Snapshot]]:
-    """A moment of each source, the first being the space itself."""
+    """A snapshot of each source, the space itself first."""
     with ExitStack() as stack:
-        yield [
-            Snapshot(
-                name=source.name,
-                key=source.key,
-                own=position == 0,
-                moment=moment(stack.enter_context(source.reading()), source.key),
-                columns=source.columns,
-                words=source.words,
-                vectors=source.vectors,
-                notes=source.notes,
-                graph=source.graph,
+        taken: list[Snapshot] = []
+        for source in sources:
+            store, connection = source.store, stack.enter_context(source.reading())
+            now = moment(connection, store.key)
+            taken.append(
+                Snapshot(
+                    name=store.name,
+                    key=store.key,
+                    own=not taken,
+                    store=store,
+                    connection=connection,
+                    moment=now,
+                    drawers_at=source.before or now,
+                )
             )
-            for position, source in enumerate(sources)
-        ]
+        yield taken
+
+
+def read_drawers(sources: Sequence[Snapshot], wanted: Iterable[Key]) -> dict[Key, Drawer]:
+    """Current drawers in full, by space and number."""
+    numbers: dict[str, list[int]] = {}
+    for space, number in wanted:
+        numbers.setdefault(space, []).append(number)
+    whole: dict[Key, Drawer] = {}
+    for source in sources:
+        if source.name in numbers:
+            for number, drawer in drawers.read(source.connection, source.key, numbers[source.name]).items():
+                whole[source.name, number] = drawer
+    return whole

@@ -1,32 +1,33 @@
-"""The append-only change log and the cursors of those who follow it."""
+"""The append-only change log and the cursors of its followers."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Select, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Insert, Integer, Select, bindparam, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as insert_or
+from sqlalchemy.sql.dml import ReturningInsert
 
 from langmem_tiers.storage.schema import changes, cursors
 
 Kind = Literal[
     "drawers.added",  # subject..until are the numbers of new drawers
     "drawer.superseded",  # subject is the drawer, until the number of its chunks
-    "drawers.embedded",  # subject..until have their vectors of the model in detail
-    "drawers.filed",  # subject..until have their closets, and these are in the keyword index
-    "keyword.rebuilt",  # the whole keyword index, of the drawers subject..until, was made anew
+    "drawers.embedded",  # subject..until got their vectors from the model in detail
+    "drawers.filed",  # subject..until were filed in closets, and these are in the keyword index
+    "keyword.rebuilt",  # the whole keyword index, of the drawers subject..until, was rebuilt
     "session.ended",  # subject is the room
     "room.refiled",  # subject is the room, until its new wing
-    "notes.changed",  # subject..until are numbers of notes that are new, or gone
-    "notes.embedded",  # subject..until have their vectors of the model in detail
+    "notes.changed",  # subject..until are numbers of notes that were added or removed
+    "notes.embedded",  # subject..until got their vectors from the model in detail
     "entry.changed",  # subject is an entry
     "episode.added",  # subject is an episode
-    "episode.changed",  # the same, where what was deleted is out of it
-    "entities.changed",  # subject..until are entities that are new, changed, merged, parted or gone
-    "relations.changed",  # subject..until are relations that are new, have a new version, or are gone
+    "episode.changed",  # the same, after deleted content was taken out of it
+    "entities.changed",  # subject..until are entities that were added, changed, merged, split or removed
+    "relations.changed",  # subject..until are relations that were added, got a new version, or were removed
     "dream.applied",  # subject is a dream
     "dream.undone",  # subject is a dream
     "proposals.added",  # subject..until are proposals for the graph
@@ -38,7 +39,7 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A snapshot of the records, and the newest change that it sees: one look at the log serves all who follow it."""
+    """A snapshot of the records and the newest change in it; all followers can share one."""
 
     connection: Connection
     head: int
@@ -61,14 +62,29 @@ class Change:
 
 
 def append(
-    connection: Connection, space: str, kind: Kind, subject: int, *, at: int, until: int = -1, detail: str | None = None
+    connection: Connection,
+    space: str,
+    kind: Kind,
+    subject: int | None,
+    *,
+    at: int,
+    until: int | None = None,
+    detail: str | None = None,
 ) -> int:
-    """Write one change in the caller's transaction; its position."""
-    position = head(connection, space) + 1
-    last = subject if until < 0 else until
-    row = {"position": position, "kind": kind, "subject": subject, "until": last, "detail": detail, "at": at}
-    connection.execute(insert(changes).values(space=space, **row))
-    return position
+    """Write one change in the caller's transaction. Returns its position, which is also the default subject."""
+    last = subject if until is None else until
+    row = {"space": space, "kind": kind, "subject": subject, "until": last, "detail": detail, "at": at}
+    return int(connection.execute(_append_one(), row).scalar_one())
+
+
+def append_all(connection: Connection, space: str, news: Sequence[tuple[Kind, int, int]], *, at: int) -> None:
+    """Write several changes in the caller's transaction, each as kind, subject and until."""
+    rows = [
+        {"space": space, "kind": kind, "subject": subject, "until": last, "detail": None, "at": at}
+        for kind, subject, last in news
+    ]
+    if rows:
+        connection.execute(_append(), rows)
 
 
 def head(connection: Connection, space: str) -> int:
@@ -77,9 +93,9 @@ def head(connection: Connection, space: str) -> int:
 
 
 def at(connection: Connection, space: str, position: int) -> str:
-    """What the log says at a position, in one line; empty where it says nothing there.
+    """The log entry at a position as one line of text; empty if there is none.
 
-    Two logs of which one was rolled back and written on say something else at the same place.
+    Two logs, one of which was rolled back and then continued, differ at the same position.
     """
     columns = (changes.c.kind, changes.c.subject, changes.c.until, changes.c.at)
     row = connection.execute(select(*columns).where(changes.c.space == space, changes.c.position == position)).first()
@@ -95,16 +111,30 @@ def first_at(connection: Connection, space: str) -> int | None:
 def read(
     connection: Connection, space: str, *, after: int, kinds: Collection[Kind], most: int = 10_000
 ) -> list[Change]:
-    """Changes of these kinds behind a position, oldest first."""
+    """Changes of these kinds after a position, oldest first."""
     rows = connection.execute(_behind(), {"space": space, "after": after, "kinds": sorted(kinds), "most": most})
     return [Change(**row._mapping) for row in rows]
 
 
 def follow(moment: Moment, space: str, *, after: int, kinds: Collection[Kind]) -> Iterator[Change]:
-    """All changes of these kinds from behind a position up to a moment, oldest first."""
+    """All changes of these kinds after a position and up to a moment, oldest first."""
     while after < moment.head and (news := read(moment.connection, space, after=after, kinds=kinds)):
         yield from news
         after = news[-1].position
+
+
+@cache
+def _append_one() -> ReturningInsert[Any]:
+    return _append().returning(changes.c.position)
+
+
+@cache
+def _append() -> Insert:
+    newest = select(func.coalesce(func.max(changes.c.position), 0) + 1).where(changes.c.space == bindparam("space"))
+    position = newest.scalar_subquery()
+    values: dict[str, Any] = {name: bindparam(name) for name in ("space", "kind", "detail", "at")}
+    values |= {name: func.coalesce(bindparam(name, type_=Integer), position) for name in ("subject", "until")}
+    return insert(changes).values(position=position, **values)
 
 
 @cache
@@ -114,7 +144,7 @@ def _newest() -> Select[Any]:
 
 @cache
 def _behind() -> Select[Any]:
-    """Built once: it is asked on every recall."""
+    """Cached, because every recall asks for it."""
     columns = (changes.c.position, changes.c.kind, changes.c.subject, changes.c.until, changes.c.detail)
     wanted = select(*columns).where(
         changes.c.space == bindparam("space"),
@@ -125,7 +155,7 @@ def _behind() -> Select[Any]:
 
 
 def first_drawers(news: Iterable[Change], least: int) -> list[Change]:
-    """As many of these changes, from the first on, as cover at least so many drawers; all if there are fewer."""
+    """The first of these changes that together cover at least this many drawers; all of them if there are fewer."""
     taken: list[Change] = []
     for change in news:
         taken.append(change)
@@ -136,27 +166,27 @@ def first_drawers(news: Iterable[Change], least: int) -> list[Change]:
 
 
 def drawers_behind(connection: Connection, space: str, follower: str) -> int:
-    """How many new drawers a follower has not come to yet."""
+    """How many new drawers a follower has yet to process."""
     after = cursor(connection, space, follower)
     news = read(connection, space, after=after, kinds={"drawers.added"}, most=1_000_000)
     return sum(change.until - change.subject + 1 for change in news)
 
 
 def cursor(connection: Connection, space: str, name: str) -> int:
-    """How far a follower has come; 0 for one that never ran."""
+    """How far a follower has come; 0 if it never ran."""
     position = select(cursors.c.position).where(cursors.c.space == space, cursors.c.name == name)
     return connection.execute(position).scalar() or 0
 
 
 def cursors_named(connection: Connection, space: str, beginning: str) -> list[str]:
-    """The names of the cursors that begin so."""
+    """The names of the cursors with a prefix."""
     fits = cursors.c.name.startswith(beginning, autoescape=True)
     named = select(cursors.c.name).where(cursors.c.space == space, fits)
     return list(connection.scalars(named.order_by(cursors.c.name)))
 
 
 def move_cursor(connection: Connection, space: str, name: str, *, old: int, new: int) -> bool:
-    """Move a cursor if it still stands at `old`; False when another process has moved it meanwhile."""
+    """Move a cursor if it is still at `old`; False if another process has moved it."""
     if old == 0:
         start = insert_or(cursors).values(space=space, name=name, position=0).on_conflict_do_nothing()
         connection.execute(start)
@@ -165,6 +195,6 @@ def move_cursor(connection: Connection, space: str, name: str, *, old: int, new:
 
 
 def reset_cursor(connection: Connection, space: str, name: str, position: int = 0) -> None:
-    """Set a cursor wherever it stands, for a follower that starts anew."""
+    """Set a cursor unconditionally, for a follower that starts over."""
     row = insert_or(cursors).values(space=space, name=name, position=position)
     connection.execute(row.on_conflict_do_update(index_elements=["space", "name"], set_={"position": position}))

@@ -1,4 +1,4 @@
-"""Closets: the topics of a room, and which drawers are filed under them."""
+"""Closets: the topics of a room, and the drawers filed under each."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, Update, and_, bindparam, func, insert, select, update
 
-from langmem_tiers.palace.slugs import slugify
-from langmem_tiers.palace.topics import OpenCloset, TopicTurn
-from langmem_tiers.palace.words import LOOKED_AT
+from langmem_tiers.language.slugs import slugify
+from langmem_tiers.language.words import LOOKED_AT
 from langmem_tiers.storage.schema import closets, drawers, rooms, wings
 
 UNNAMED = "untitled"
@@ -19,7 +18,7 @@ UNNAMED = "untitled"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Closet:
-    """A closet, and those of some drawers that are in it."""
+    """A closet, with those of the requested drawers that are in it."""
 
     number: int
     name: str
@@ -27,35 +26,54 @@ class Closet:
     drawers: tuple[int, ...]
 
 
-# SQLite takes 32,766 variables in a statement by default.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClosetTurn:
+    """What closet filing looks at in a turn: its drawer number, role and the beginning of its text."""
+
+    number: int
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LastCloset:
+    """The closet that a room last filed into: its name if it has one, its last turns, and how many it has."""
+
+    number: int
+    name: str | None
+    recent: tuple[ClosetTurn, ...]
+    size: int
+
+
+# SQLite allows 32,766 variables in a statement by default.
 _AT_ONCE = 10_000
 _TURN = (drawers.c.number, drawers.c.role, func.substr(drawers.c.content, 1, LOOKED_AT).label("text"))
 
 
 def rooms_of(connection: Connection, space: str, first: int, last: int) -> dict[int, bool]:
-    """The rooms that drawers `first` to `last` stand in; True where one of these opened the room."""
+    """The rooms that hold the drawers `first` to `last`; True if one of these opened the room."""
     found = connection.execute(_rooms(), {"space": space, "first": first, "last": last})
     return {row.room: row.place == 1 for row in found}
 
 
-def unfiled(connection: Connection, space: str, room: int) -> list[TopicTurn]:
+def unfiled(connection: Connection, space: str, room: int) -> list[ClosetTurn]:
     """The drawers of a room that are in no closet yet, in order."""
     return _turns(connection.execute(_unfiled(), {"space": space, "room": room}))
 
 
-def last_of(connection: Connection, space: str, room: int, *, recent: int) -> OpenCloset | None:
-    """The closet that a room was last filed in, with its last turns."""
+def last_of(connection: Connection, space: str, room: int, *, recent: int) -> LastCloset | None:
+    """The closet that a room last filed into, with its last turns."""
     row = connection.execute(_newest(), {"space": space, "room": room}).first()
     if row is None:
         return None
     within = {"space": space, "room": room, "closet": row.number}
     last = tuple(_turns(connection.execute(_last_turns(), {**within, "most": recent})))[::-1]
     name = None if row.name == UNNAMED else row.name
-    return OpenCloset(number=row.number, name=name, recent=last, size=connection.execute(_size(), within).scalar_one())
+    return LastCloset(number=row.number, name=name, recent=last, size=connection.execute(_size(), within).scalar_one())
 
 
 def open_closet(connection: Connection, space: str, room: int, name: str | None) -> int:
-    """Make a closet in a room; its number."""
+    """Create a closet in a room. Returns its number."""
     newest = select(func.max(closets.c.number)).where(closets.c.space == space)
     number = (connection.execute(newest).scalar() or 0) + 1
     row = {"number": number, "room": room, "slug": slugify(name or UNNAMED), "name": name or UNNAMED, "origin": "rule"}
@@ -64,24 +82,24 @@ def open_closet(connection: Connection, space: str, room: int, name: str | None)
 
 
 def rename(connection: Connection, space: str, number: int, name: str) -> None:
-    """Give a closet another name, unless a model or the user has named it."""
+    """Rename a closet, unless a model or the user has named it."""
     connection.execute(_rename(), {"of": space, "this": number, "name": name, "slug": slugify(name)})
 
 
 def name_by_model(connection: Connection, space: str, number: int, name: str) -> None:
-    """Give a closet that a rule named the name that a model has for it."""
+    """Give a closet that was named by a rule the name that a model suggests."""
     this = (closets.c.space == space, closets.c.number == number, closets.c.origin == "rule")
     connection.execute(update(closets).where(*this).values(name=name, slug=slugify(name), origin="model"))
 
 
 def name_of(connection: Connection, space: str, slug: str) -> str | None:
-    """What closets of this slug are called, None where there is none; the first name stays."""
+    """The name of closets with this slug, None if there are none; the first name is kept."""
     found = select(closets.c.name).where(closets.c.space == space, closets.c.slug == slug)
     return connection.execute(found.order_by(closets.c.number).limit(1)).scalar()
 
 
 def holding(connection: Connection, space: str, numbers: Collection[int]) -> list[Closet]:
-    """The closets that some drawers are in, in order."""
+    """The closets that hold these drawers, in order."""
     same = and_(closets.c.space == drawers.c.space, closets.c.number == drawers.c.closet)
     columns = (drawers.c.number.label("drawer"), closets.c.number, closets.c.name, closets.c.origin)
     wanted = select(*columns).select_from(drawers.join(closets, same)).where(drawers.c.space == space)
@@ -100,12 +118,12 @@ def put(connection: Connection, space: str, number: int, filed: Sequence[int]) -
 
 
 def categories(connection: Connection, space: str, room: int) -> list[tuple[int, str]]:
-    """The words of its place for each standing drawer of a room: its wing, if that says anything, and its topic."""
+    """The category words of each current drawer in a room: its wing, if that is informative, and its topic."""
     return _named(connection.execute(_places_in(), {"space": space, "room": room}))
 
 
 def categories_of(connection: Connection, space: str, numbers: Collection[int]) -> list[tuple[int, str]]:
-    """The words of its place for each of these drawers that stand."""
+    """The category words of those of these drawers that are current."""
     some = _batches(sorted(numbers))
     return [
         place for these in some for place in _named(connection.execute(_places_of(), {"space": space, "these": these}))
@@ -113,7 +131,7 @@ def categories_of(connection: Connection, space: str, numbers: Collection[int]) 
 
 
 def user_texts(connection: Connection, space: str, room: int) -> list[str]:
-    """What the user said in a room, in order."""
+    """The user's texts in a room, in order."""
     said = (drawers.c.space == space, drawers.c.room == room, drawers.c.role == "user")
     text = func.substr(drawers.c.content, 1, LOOKED_AT)
     return list(connection.execute(select(text).where(*said).order_by(drawers.c.place)).scalars())
@@ -124,7 +142,7 @@ def count(connection: Connection, space: str) -> int:
     return int(connection.execute(select(func.count()).where(closets.c.space == space)).scalar_one())
 
 
-# Statements are built once: they are run for every message, and building one takes longer than running it.
+# Statements are built once: they run for every message, and building one takes longer than running it.
 @cache
 def _rooms() -> Select[Any]:
     between = drawers.c.number.between(bindparam("first"), bindparam("last"))
@@ -168,7 +186,7 @@ def _put() -> Update:
 
 @cache
 def _places() -> Select[Any]:
-    """The standing drawers with the names of their place."""
+    """The current drawers with the names of wing and closet."""
     same_closet = and_(closets.c.space == drawers.c.space, closets.c.number == drawers.c.closet)
     same_room = and_(rooms.c.space == drawers.c.space, rooms.c.number == drawers.c.room)
     same_wing = and_(wings.c.space == rooms.c.space, wings.c.number == rooms.c.wing, wings.c.kind != "general")
@@ -196,8 +214,8 @@ def _in_room() -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return drawers.c.space == bindparam("space"), drawers.c.room == bindparam("room")
 
 
-def _turns(found: Iterable[Row[Any]]) -> list[TopicTurn]:
-    return [TopicTurn(number=row.number, role=row.role, text=row.text) for row in found]
+def _turns(found: Iterable[Row[Any]]) -> list[ClosetTurn]:
+    return [ClosetTurn(number=row.number, role=row.role, text=row.text) for row in found]
 
 
 def _named(found: Iterable[Row[Any]]) -> list[tuple[int, str]]:

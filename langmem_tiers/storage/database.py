@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
@@ -16,17 +16,22 @@ from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.folder import gone
 from langmem_tiers.storage.schema import HERE
+from langmem_tiers.storage.write_queue import queue_of
 
-# Marks the file as ours, so that a stranger's database is never migrated: "LMTi" in ASCII.
+T = TypeVar("T")
+# Values per statement: SQLite allows 32,766 by default.
+AT_ONCE = 10_000
+# Marks the file as ours, so that someone else's database is never migrated: "LMTi" in ASCII.
 APPLICATION_ID = 0x4C4D5469
 
 
 class Database:
     """The records of one space.
 
-    `reading()` gives a snapshot; `writing()` takes the write lock at once (BEGIN IMMEDIATE: a deferred transaction
-    that upgrades can not wait for its turn) and commits at the end of the block. A transaction is never held while
-    a model or an embedder works.
+    `reading()` gives a snapshot; `writing()` takes the write lock immediately (BEGIN IMMEDIATE: a deferred
+    transaction that upgrades cannot wait for the lock) and commits at the end of the block. No transaction is held
+    while a model or an embedder works. Writers of one process queue up first, so the busy timeout only has to cover
+    other processes.
     """
 
     def __init__(self, path: Path, settings: StorageSettings) -> None:
@@ -34,6 +39,7 @@ class Database:
         self.space = HERE
         self._settings = settings
         self._engine = _engine(path, settings)
+        self._queue = queue_of(path)
         self._file: tuple[int, int] | None = None
 
     @contextmanager
@@ -47,21 +53,22 @@ class Database:
     def writing(self, *, durable: bool = True) -> Iterator[Connection]:
         """A connection whose changes are committed together at the end of the block, or not at all.
 
-        A commit that is not `durable` survives a crash of the process, but the last ones may be lost at power loss:
-        for notes about recalls, never for memories.
+        A commit that is not `durable` survives a crash of the process, but the latest may be lost on power failure:
+        fine for notes about recalls, never for memories.
 
         Raises:
             DatabaseLocked, DiskFull, FolderNotWritable, DatabaseDamaged: nothing was written.
             StorageError: the file was deleted or replaced since it was opened.
         """
-        with translated(self.path), self._engine.connect() as any_connection:
+        with self._queue.turn() as turn, translated(self.path), self._engine.connect() as any_connection:
             connection = any_connection.execution_options(immediate=True)
             with self._synchronous(connection, durable=durable), connection.begin():
+                turn.begun = True
                 yield connection
                 self._require_there()
 
     def _require_there(self) -> None:
-        """Refuse to go on with a file that was deleted: open connections would still read and write it, for nobody."""
+        """Refuse to go on with a deleted file: open connections would keep reading and writing it unseen."""
         try:
             found = self.path.stat()
         except FileNotFoundError:
@@ -86,7 +93,7 @@ class Database:
             driver.close()
 
     def backup(self, target: Path) -> None:
-        """Copy the whole database to `target` while others may go on writing."""
+        """Copy the whole database to `target` while others keep writing."""
         with translated(self.path):
             source = sqlite3.connect(self.path)
             copy = sqlite3.connect(target)
@@ -112,7 +119,7 @@ def _engine(path: Path, settings: StorageSettings) -> Engine:
         connect_args={"timeout": settings.busy_timeout, "check_same_thread": False},
         pool_size=8,
         max_overflow=32,
-        hide_parameters=True,  # else an error of the database quotes what was to be stored, also in tracebacks
+        hide_parameters=True,  # otherwise a database error quotes the stored values, in tracebacks too
     )
 
     @event.listens_for(engine, "connect")
@@ -137,7 +144,7 @@ def _engine(path: Path, settings: StorageSettings) -> Engine:
 
 
 def _use_wal(cursor: sqlite3.Cursor, patience: float) -> None:
-    """Switch to the write-ahead log. SQLite's busy timeout does not cover the moment when two make a file at once."""
+    """Switch to the write-ahead log. SQLite's busy timeout does not cover two processes creating a file at once."""
     deadline = monotonic() + patience
     while True:
         try:
@@ -151,7 +158,13 @@ def _use_wal(cursor: sqlite3.Cursor, patience: float) -> None:
 
 
 def _is_ours_or_new(cursor: sqlite3.Cursor) -> bool:
-    """The journal mode is written into the file: a stranger's stays as it is."""
+    """The journal mode is written into the file, so leave someone else's file alone."""
     if cursor.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID:
         return True
     return bool(cursor.execute("SELECT count(*) = 0 FROM sqlite_schema").fetchone()[0])
+
+
+def batches(items: Collection[T]) -> Iterator[Sequence[T]]:
+    """The items in order, in batches that fit into one statement."""
+    held = items if isinstance(items, Sequence) else list(items)
+    return (held[start : start + AT_ONCE] for start in range(0, len(held), AT_ONCE))

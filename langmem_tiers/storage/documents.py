@@ -1,4 +1,4 @@
-"""The rows of documents, and their searched pieces; a document's bytes are kept in the form of documents/form.py."""
+"""The rows of documents and their searchable pieces; document_form.py says how their bytes are stored."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.content import content_hash
-from langmem_tiers.documents import form
-from langmem_tiers.documents.paths import is_markdown
-from langmem_tiers.documents.types import Document, DocumentSummary
+from langmem_tiers.records import Document, DocumentSummary
 from langmem_tiers.storage import change_log, notes, tombstones
+from langmem_tiers.storage import document_form as form
 from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.storage.schema import documents
 from langmem_tiers.types import Origin
@@ -22,7 +21,7 @@ from langmem_tiers.types import Origin
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewDocument:
-    """A document on its way in: its form, and the pieces that are searched."""
+    """A document to be written: its form, and the pieces to search."""
 
     path: str
     content: str
@@ -31,17 +30,16 @@ class NewDocument:
 
 
 def read(connection: Connection, space: str, path: str) -> Document | None:
-    """A document, None where there is none."""
+    """A document, None if there is none."""
     row = connection.execute(select(documents).where(documents.c.space == space, documents.c.path == path)).first()
     return None if row is None else _document(row)
 
 
 def put(connection: Connection, space: str, new: NewDocument, at: int) -> Document:
-    """Let a document be this from now on; its pieces are found at once by their words."""
+    """Write a document; its pieces can be found by keyword right away."""
     tombstones.lift(connection, space, "document", {content_hash(new.path)})
-    # The log never goes back: no version comes twice, not even where a document is deleted and written again.
-    version = change_log.head(connection, space) + 1
-    change_log.append(connection, space, "document.changed", version, at=at)
+    # The log only grows, so no version number is reused, even if a document is deleted and written again.
+    version = change_log.append(connection, space, "document.changed", None, at=at)
     values = {"content": new.content, "origin": new.origin, "version": version, "updated_at": at}
     row = insert_or(documents).values(space=space, path=new.path, **values)
     connection.execute(row.on_conflict_do_update(index_elements=["space", "path"], set_=values))
@@ -53,20 +51,20 @@ def put(connection: Connection, space: str, new: NewDocument, at: int) -> Docume
 
 
 def drop(connection: Connection, space: str, path: str, at: int) -> None:
-    """Take a document away, with its pieces, their words and vectors; its tombstone keeps imports from its path."""
+    """Delete a document with its pieces, their words and vectors; its tombstone keeps imports off its path."""
     tombstones.put(connection, space, "document", {content_hash(path)}, at)
     connection.execute(delete(documents).where(documents.c.space == space, documents.c.path == path))
-    change_log.append(connection, space, "document.changed", change_log.head(connection, space) + 1, at=at)
+    change_log.append(connection, space, "document.changed", None, at=at)
     notes.forget_vectors(connection, space, notes.drop(connection, space, "document", path, at))
 
 
 def was_deleted(connection: Connection, space: str, path: str) -> bool:
-    """Whether the document that was under a path was deleted, and none written there since."""
+    """Whether the document at a path was deleted and not written again since."""
     return bool(tombstones.among(connection, space, "document", {content_hash(path)}))
 
 
 def summaries(connection: Connection, space: str, prefix: str) -> list[DocumentSummary]:
-    """What there is under paths that begin so, in the order of paths."""
+    """Summaries of the documents under a path prefix, ordered by path."""
     content = documents.c.content
     columns = (
         documents.c.path,
@@ -94,7 +92,7 @@ def _document(row: Any) -> Document:
         path=row.path,
         content=content,
         encoding=encoding,
-        searched=is_markdown(row.path) and not row.content.startswith(form.MARK),
+        searched=form.is_markdown(row.path) and not row.content.startswith(form.MARK),
         origin=cast(Origin, row.origin),
         version=row.version,
         updated_at=from_millis(row.updated_at),
@@ -105,7 +103,7 @@ def _summary(row: Any) -> DocumentSummary:
     return DocumentSummary(
         path=row.path,
         size=form.size(row.length, row.head, row.tail),
-        searched=is_markdown(row.path) and not row.head.startswith(form.MARK),
+        searched=form.is_markdown(row.path) and not row.head.startswith(form.MARK),
         origin=cast(Origin, row.origin),
         version=row.version,
         updated_at=from_millis(row.updated_at),

@@ -1,7 +1,7 @@
-"""What ranking needs to know of every drawer, in memory as columns and in step with the log.
+"""What ranking needs to know about every drawer, in memory as columns and in sync with the log.
 
-A recall looks at a few hundred drawers; asking the database for each of them took longer than searching did. About 60
-bytes a drawer.
+A recall looks at a few hundred drawers; asking the database for each took longer than the search. About 60 bytes
+per drawer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Select, bindparam, select
 
-from langmem_tiers.palace.pointers import drawer_pointer
+from langmem_tiers.pointers import drawer_pointer
 from langmem_tiers.storage import change_log
 from langmem_tiers.storage.change_log import Change, Moment
 from langmem_tiers.storage.drawers import DrawerFacts
@@ -53,10 +53,10 @@ class Voice:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Some drawers that stand, as columns of one length.
+    """Some current drawers, as columns of equal length.
 
-    `previous` is the drawer said just before each in its room, 0 where there is none that stands; `voice` is a place
-    in `voices`; `said_at` are UTC milliseconds, `states` the bits of palace/statements.py.
+    `previous` is the drawer said just before each in its room, 0 if there is no current one; `voice` is an index
+    into `voices`; `said_at` is in UTC milliseconds, `states` holds the bits of language/first_person.py.
     """
 
     numbers: NDArray[np.int64]
@@ -95,7 +95,7 @@ class Rows:
 
 
 class DrawerColumns:
-    """The facts of drawers by number; those that were superseded are none."""
+    """The facts of drawers by number; superseded drawers have none."""
 
     def __init__(self, space: str) -> None:
         self._space = space
@@ -109,7 +109,7 @@ class DrawerColumns:
         self._lock = threading.Lock()
 
     def rows(self, moment: Moment, numbers: Collection[int]) -> Rows:
-        """Those of these drawers that stand, in this order."""
+        """The current ones among these drawers, in this order."""
         with self._lock:
             self._refresh(moment)
             held = np.fromiter(numbers, np.int64, len(numbers))
@@ -141,7 +141,7 @@ class DrawerColumns:
         self._position = moment.head
 
     def _load(self, connection: Connection, first: int, last: int) -> None:
-        """Take in the drawers of a range as they are now."""
+        """Load the drawers of a range as they are now."""
         self._grow(last + 1)
         rows = connection.execute(_between(), {"space": self._space, "first": first, "last": last}).all()
         if not rows:
@@ -158,7 +158,7 @@ class DrawerColumns:
             self._load_rooms(connection)
 
     def _before(self, number: int, room: int, place: int) -> int:
-        """The drawer at the place before: the newest of the room where this one is new."""
+        """The previous drawer: the newest of the room if this one is new."""
         newest = self._places.get(room, 0)
         if place <= newest:  # read again
             return int(self._rows["before"][number])
@@ -167,7 +167,7 @@ class DrawerColumns:
         return before
 
     def _load_rooms(self, connection: Connection) -> None:
-        """The addresses of the rooms behind those known: an address is written once and never changes."""
+        """Load the addresses of rooms not known yet: an address is written once and never changes."""
         newest = max(self._addresses, default=0)
         columns = (rooms.c.number, rooms.c.session, rooms.c.address_wing, rooms.c.address_room)
         wanted = select(*columns).where(rooms.c.space == self._space, rooms.c.number > newest)
@@ -188,7 +188,7 @@ class DrawerColumns:
 
 
 def _ranges(news: Iterable[Change]) -> list[tuple[int, int]]:
-    """The drawers that changes tell of, in few ranges."""
+    """The drawers that these changes concern, as a few ranges."""
     merged: list[tuple[int, int]] = []
     for change in news:
         last = change.subject if change.kind == "drawer.superseded" else change.until

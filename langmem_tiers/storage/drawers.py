@@ -1,26 +1,24 @@
-"""Drawers: putting verbatim messages in, and reading them back with their address."""
+"""Drawers: storing messages verbatim, and reading them back with their address."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Select, Update, and_, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, Text, Update, and_, bindparam, func, insert, select, update
 
 from langmem_tiers.clock import from_millis
-from langmem_tiers.palace.pointers import Pointer
-from langmem_tiers.storage.schema import chunks, closets, drawers, rooms, turns, wings
+from langmem_tiers.pointers import Pointer
+from langmem_tiers.storage.database import batches
+from langmem_tiers.storage.schema import changes, chunks, closets, drawers, rooms, turns, wings
 from langmem_tiers.types import Drawer
-
-# SQLite takes 32,766 variables in a statement by default.
-_IDS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewDrawer:
-    """A message on its way in; `chunks` are (start, stop, text_hash)."""
+    """A message to be stored; `chunks` are (start, stop, text_hash)."""
 
     message_id: str
     role: str
@@ -35,7 +33,7 @@ class NewDrawer:
 
 
 class DrawerFacts(NamedTuple):
-    """What ranking needs to know of a drawer. A tuple: a recall makes a hundred of them."""
+    """What ranking needs to know about a drawer. A tuple, because a recall makes a hundred of them."""
 
     number: int
     room: int
@@ -53,30 +51,48 @@ class DrawerFacts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Version:
-    """One stored wording of a message; the last one tracked stands."""
+    """One stored wording of a message; the last one tracked is current."""
 
     drawer: int
     stands: bool
 
 
-def known_turns(
-    connection: Connection, space: str, session: str, message_ids: Collection[str]
-) -> dict[str, dict[bytes, Version]]:
-    """The wordings stored for these message ids of a session, by content hash."""
-    same_drawer = and_(drawers.c.space == turns.c.space, drawers.c.number == turns.c.drawer)
+@dataclass(frozen=True, kw_only=True)
+class KnownTurns:
+    """The wordings stored for some message ids, by content hash, and the newest change of the log when they were."""
+
+    head: int
+    versions: dict[str, dict[bytes, Version]]
+
+
+def known_turns(connection: Connection, space: str, session: str, message_ids: Collection[str]) -> KnownTurns:
+    """The wordings stored for these message ids of a session."""
+    head, versions = 0, dict[str, dict[bytes, Version]]()
+    for some in batches(message_ids):
+        values = {"space": space, "session": session, "messages": some}
+        for row in connection.execute(_known_turns(), values):
+            head = row.head
+            if row.message_id is not None:
+                version = Version(drawer=row.drawer, stands=row.superseded_by is None)
+                versions.setdefault(row.message_id, {})[row.content_hash] = version
+    return KnownTurns(head=head, versions=versions)
+
+
+@cache
+def _known_turns() -> Select[Any]:
+    """Returns at least one row, so that the newest change is always known; the joins let SQLite use its indexes."""
+    space = bindparam("space", type_=Text)
+    newest = select(func.coalesce(func.max(changes.c.position), 0).label("head")).where(changes.c.space == space)
+    head = newest.subquery()
+    these = (turns.c.session == bindparam("session"), turns.c.message_id.in_(bindparam("messages", expanding=True)))
+    same_drawer = and_(drawers.c.space == space, drawers.c.number == turns.c.drawer)
+    found = head.outerjoin(turns, and_(turns.c.space == space, *these)).outerjoin(drawers, same_drawer)
     columns = (turns.c.message_id, turns.c.content_hash, turns.c.drawer, drawers.c.superseded_by)
-    of_session = select(*columns).select_from(turns.join(drawers, same_drawer))
-    of_session = of_session.where(turns.c.space == space, turns.c.session == session)
-    known: dict[str, dict[bytes, Version]] = {}
-    for some in _batches(list(message_ids)):
-        for row in connection.execute(of_session.where(turns.c.message_id.in_(some))):
-            version = Version(drawer=row.drawer, stands=row.superseded_by is None)
-            known.setdefault(row.message_id, {})[row.content_hash] = version
-    return known
+    return select(head.c.head, *columns).select_from(found)
 
 
 class Standing(NamedTuple):
-    """A turn of a session as it stands now."""
+    """A current turn of a session."""
 
     drawer: int
     role: str
@@ -87,7 +103,7 @@ class Standing(NamedTuple):
 def standing(
     connection: Connection, space: str, session: str, *, since: int | None = None, most: int | None = None
 ) -> list[Standing]:
-    """The turns that stand in a session, oldest first: the last `most`, or those from the drawer `since` on."""
+    """The current turns of a session, oldest first: the last `most`, or those from the drawer `since` on."""
     wanted = (
         select(drawers.c.number, drawers.c.role, drawers.c.content_hash, turns.c.message_id)
         .select_from(turns.join(drawers, and_(drawers.c.space == turns.c.space, drawers.c.number == turns.c.drawer)))
@@ -100,27 +116,30 @@ def standing(
     return [Standing(*row) for row in connection.execute(wanted)][::-1]
 
 
-def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (ids[start : start + _IDS_AT_ONCE] for start in range(0, len(ids), _IDS_AT_ONCE))
-
-
-def next_number(connection: Connection, space: str) -> int:
-    """The number of the next drawer."""
-    return (connection.execute(select(func.max(drawers.c.number)).where(drawers.c.space == space)).scalar() or 0) + 1
+def newest(connection: Connection, space: str) -> int:
+    """The number of the last drawer, 0 if there is none."""
+    return connection.execute(select(func.max(drawers.c.number)).where(drawers.c.space == space)).scalar() or 0
 
 
 def put(
-    connection: Connection, space: str, new: Sequence[NewDrawer], *, session: str, room: int, place: int, at: int
+    connection: Connection,
+    space: str,
+    new: Sequence[NewDrawer],
+    *,
+    session: str,
+    room: int,
+    place: int,
+    number: int,
+    at: int,
 ) -> list[int]:
-    """Put messages into a room from `place` on; their numbers."""
-    first = next_number(connection, space)
-    numbers = list(range(first, first + len(new)))
+    """Store messages in a room from `place` on, numbered from `number` on. Returns their numbers."""
+    numbers = list(range(number, number + len(new)))
     rows, keys, pieces = [], [], []
-    for offset, (number, drawer) in enumerate(zip(numbers, new, strict=True)):
-        rows.append(_row(drawer, space=space, number=number, room=room, place=place + offset, recorded_at=at))
-        key = {"message_id": drawer.message_id, "content_hash": drawer.content_hash, "drawer": number}
+    for offset, (each, drawer) in enumerate(zip(numbers, new, strict=True)):
+        rows.append(_row(drawer, space=space, number=each, room=room, place=place + offset, recorded_at=at))
+        key = {"message_id": drawer.message_id, "content_hash": drawer.content_hash, "drawer": each}
         keys.append({"space": space, "session": session, **key})
-        pieces.extend(_chunk_rows(drawer, space, number))
+        pieces.extend(_chunk_rows(drawer, space, each))
     connection.execute(insert(drawers), rows)
     connection.execute(insert(turns), keys)
     if pieces:
@@ -129,7 +148,7 @@ def put(
 
 
 def supersede(connection: Connection, space: str, number: int, by: int) -> int:
-    """Mark a drawer as replaced by its edited message; the number of its chunks."""
+    """Mark a drawer as superseded by its edited message. Returns the number of its chunks."""
     this = and_(drawers.c.space == space, drawers.c.number == number)
     connection.execute(update(drawers).where(this).values(superseded_by=by))
     pieces = select(func.count()).where(chunks.c.space == space, chunks.c.drawer == number)
@@ -137,15 +156,15 @@ def supersede(connection: Connection, space: str, number: int, by: int) -> int:
 
 
 def reinstate(connection: Connection, space: str, number: int) -> None:
-    """Let a superseded drawer stand again."""
+    """Make a superseded drawer current again."""
     this = and_(drawers.c.space == space, drawers.c.number == number)
     connection.execute(update(drawers).where(this).values(superseded_by=None))
 
 
 def of_messages(connection: Connection, space: str, session: str | None, message_ids: Collection[str]) -> set[int]:
-    """The numbers of the drawers of these messages, of a session or of any."""
+    """The numbers of the drawers of these messages, in one session or in all."""
     found: set[int] = set()
-    for some in _batches(list(message_ids)):
+    for some in batches(message_ids):
         values = {"space": space, "session": session, "messages": some}
         found |= set(connection.execute(_of_messages(of_session=session is not None), values).scalars())
     return found
@@ -153,7 +172,7 @@ def of_messages(connection: Connection, space: str, session: str | None, message
 
 @cache
 def _of_messages(*, of_session: bool) -> Select[Any]:
-    """Built once of each kind: it is asked on every recall."""
+    """Cached, because every recall asks for it."""
     these = select(turns.c.drawer).where(
         turns.c.space == bindparam("space"), turns.c.message_id.in_(bindparam("messages", expanding=True))
     )
@@ -161,7 +180,7 @@ def _of_messages(*, of_session: bool) -> Select[Any]:
 
 
 def read(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int, Drawer]:
-    """Whole drawers by number, superseded ones too."""
+    """Whole drawers by number, including superseded ones."""
     rows = connection.execute(_numbered(), {"space": space, "numbers": sorted(numbers)})
     return {row.number: _drawer(row) for row in rows}
 
@@ -173,8 +192,25 @@ def at_place(connection: Connection, space: str, room: int, place: int) -> Drawe
     return None if row is None else _drawer(row)
 
 
+def other_speakers(connection: Connection, space: str, speaker: str | None, *, most: int) -> list[str]:
+    """Names under which users spoke, other than this one."""
+    named = (drawers.c.space == space, drawers.c.role == "user", drawers.c.speaker.is_not(None))
+    others = select(drawers.c.speaker).distinct().where(*named, drawers.c.speaker != speaker)
+    return list(connection.execute(others.limit(most)).scalars())
+
+
+def texts(connection: Connection, space: str, numbers: Sequence[int]) -> dict[int, tuple[bytes, str]]:
+    """Content hash and content of drawers, by number."""
+    columns = (drawers.c.number, drawers.c.content_hash, drawers.c.content)
+    return {
+        row.number: (row.content_hash, row.content)
+        for some in batches(numbers)
+        for row in connection.execute(select(*columns).where(drawers.c.space == space, drawers.c.number.in_(some)))
+    }
+
+
 def of_session(connection: Connection, space: str, session: str | None) -> list[Drawer]:
-    """All drawers of a session, or of the space, in order of number."""
+    """All drawers of a session, or of the space, by number."""
     wanted = _whole().where(drawers.c.space == space).order_by(drawers.c.number)
     if session is not None:
         wanted = wanted.where(rooms.c.session == session)
@@ -184,7 +220,7 @@ def of_session(connection: Connection, space: str, session: str | None) -> list[
 def recent(
     connection: Connection, space: str, *, most: int, outside: str | None, until: int | None
 ) -> list[tuple[int, str]]:
-    """Standing user drawers of other sessions, newest first, as (number, content)."""
+    """Current user drawers of other sessions, newest first, as (number, content)."""
     wanted = (
         select(drawers.c.number, drawers.c.content)
         .select_from(drawers.join(rooms, _same_room()))
@@ -200,7 +236,7 @@ def recent(
 
 
 def count_recalled(connection: Connection, space: str, numbers: Collection[int], at: int) -> None:
-    """Note that drawers were shown to a model."""
+    """Count that drawers were shown to a model."""
     if numbers:
         connection.execute(_count_recalled(), {"in_space": space, "numbers": sorted(numbers), "at": at})
 
@@ -243,7 +279,7 @@ def _whole() -> Select[Any]:
     )
 
 
-# Built once: with a long list of numbers, putting a statement together costs more than running it.
+# Cached: with a long list of numbers, building the statement costs more than running it.
 _THESE = (drawers.c.space == bindparam("space"), drawers.c.number.in_(bindparam("numbers", expanding=True)))
 
 

@@ -1,125 +1,110 @@
-"""Dreams: what each decided and cost, and the rows that it changed, as they were and as they became."""
+"""Dreams: what each decided and cost, as JSON."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
-import orjson
-from pydantic import BaseModel
-from sqlalchemy import Connection, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, Select, func, insert, select, update
 
 from langmem_tiers.clock import to_millis
-from langmem_tiers.dream.types import ChangedRecord, Decision, DreamReport, Kept, Material
-from langmem_tiers.storage import change_log, facts
-from langmem_tiers.storage.schema import changesets, dreams
+from langmem_tiers.storage import change_log, changesets, facts
+from langmem_tiers.storage.schema import changesets as changed_rows
+from langmem_tiers.storage.schema import dreams
 
 TURNS = "dream:turns"
 """The cursor of the conversation log: the last drawer that a dream has read."""
-# The number last given out.
+# The last number assigned.
 _NEWEST = "newest_dream"
 # Log position of the last dream's material.
 _SEEN = "dream:seen"
 _SOME_GONE = "Not all that it decided is kept: some of its words were deleted."
-_NOTHING: Mapping[str, Any] = {"decision": Decision(), "diff": "", "golden": (), "notes": ()}
-# The columns of changed rows that hold words.
+_NOTHING: Mapping[str, Any] = {"decision": {"accepted": [], "rejected": []}, "diff": "", "golden": [], "notes": []}
+# The columns of changed rows that contain text.
 _WORDS = ("content", "text", "summary", "abstract", "topics", "quote", "value", "said", "name")
 
 Without = Callable[[str], str]
 """Gives a text without the passages that say what is deleted."""
 
 
+Report = Mapping[str, Any]
+"""What became of a dream, as JSON."""
+
+
 class DreamRow(NamedTuple):
-    """A dream as it is kept."""
+    """A stored dream; `ended_at` is in UTC milliseconds."""
 
     number: int
-    report: DreamReport
+    ended_at: int
+    report: Report
 
 
-def put(connection: Connection, space: str, report: DreamReport, material: Material) -> int:
-    """Keep what became of a dream; its number. The turns that it read are not read again, whatever came of it."""
-    number = int(facts.get(connection, space, _NEWEST) or 0) + 1
-    facts.put(connection, space, _NEWEST, str(number))
-    connection.execute(insert(dreams).values(space=space, number=number, fence=material.fence, **_columns(report)))
-    change_log.reset_cursor(connection, space, _SEEN, material.position)
-    if material.turns_upto > change_log.cursor(connection, space, TURNS):
-        change_log.reset_cursor(connection, space, TURNS, material.turns_upto)
+class Seen(NamedTuple):
+    """What a dream saw: its lease, the position in the change log, and the last turn."""
+
+    fence: int
+    position: int
+    turns_upto: int
+
+
+def put(connection: Connection, space: str, report: Report, saw: Seen) -> int:
+    """Store the outcome of a dream. Returns its number. The turns it read are not read again, whatever the outcome."""
+    number = facts.count_up(connection, space, _NEWEST)
+    connection.execute(insert(dreams).values(space=space, number=number, fence=saw.fence, **_columns(report)))
+    change_log.reset_cursor(connection, space, _SEEN, saw.position)
+    if saw.turns_upto > change_log.cursor(connection, space, TURNS):
+        change_log.reset_cursor(connection, space, TURNS, saw.turns_upto)
     return number
 
 
 def seen(connection: Connection, space: str) -> int:
-    """The log position up to which the last dream has seen the space, 0 where there was none."""
+    """The log position up to which the last dream has seen the space, 0 if there was none."""
     return change_log.cursor(connection, space, _SEEN)
 
 
-def change(connection: Connection, space: str, number: int, report: DreamReport) -> None:
-    """Let this be what is kept of a dream from now on."""
+def change(connection: Connection, space: str, number: int, report: Report) -> None:
+    """Replace what is stored of a dream."""
     this = (dreams.c.space == space, dreams.c.number == number)
     connection.execute(update(dreams).where(*this).values(**_columns(report)))
 
 
 def one(connection: Connection, space: str, dream_id: str) -> DreamRow | None:
-    """The dream of an id, None where there is none."""
-    wanted = select(dreams.c.number, dreams.c.report).where(dreams.c.space == space, dreams.c.id == dream_id)
-    row = connection.execute(wanted).first()
-    return None if row is None else _read(*row)
+    """The dream with an id, None if there is none."""
+    row = connection.execute(_every(space).where(dreams.c.id == dream_id)).first()
+    return None if row is None else _read(row)
 
 
 def latest(connection: Connection, space: str, most: int) -> list[DreamRow]:
-    """The last dreams, newest first."""
-    wanted = select(dreams.c.number, dreams.c.report).where(dreams.c.space == space)
-    return [_read(*row) for row in connection.execute(wanted.order_by(dreams.c.number.desc()).limit(most))]
-
-
-def put_changes(connection: Connection, space: str, number: int, records: Iterable[ChangedRecord]) -> None:
-    """Keep the rows that a dream changed."""
-    rows = [
-        {
-            "space": space,
-            "dream": number,
-            "ordinal": ordinal,
-            "table_name": record.table,
-            "key": _stored(record.key),
-            "before": _stored(record.before),
-            "after": _stored(record.after),
-        }
-        for ordinal, record in enumerate(records)
-    ]
-    if rows:
-        connection.execute(insert(changesets), rows)
-
-
-def changes(connection: Connection, space: str, number: int) -> tuple[ChangedRecord, ...]:
-    """The rows that a dream changed."""
-    columns = (changesets.c.table_name, changesets.c.key, changesets.c.before, changesets.c.after)
-    wanted = select(*columns).where(changesets.c.space == space, changesets.c.dream == number)
-    return tuple(_record(*row) for row in connection.execute(wanted.order_by(changesets.c.ordinal)))
+    """The latest dreams, newest first."""
+    wanted = _every(space).order_by(dreams.c.number.desc()).limit(most)
+    return [_read(row) for row in connection.execute(wanted)]
 
 
 def forget(connection: Connection, space: str, names: Iterable[str]) -> None:
-    """Drop what is kept of the dreams that name these records, by id or path: their words were deleted for good.
+    """Redact the dreams that name these records, by id or path, because their content was deleted for good.
 
-    Such a dream stays in the list, without what it decided; where it changed one of these, it can not be undone any
-    more.
+    Such a dream stays in the list without its decisions; if it changed one of the records, it can no longer be
+    undone.
     """
     wanted = list(names)
-    changed = {number for name in wanted for number in _changing(connection, space, name)}
+    changed = {number for name in wanted for number in changesets.naming(connection, space, name)}
     told = {number for name in wanted for number in _naming(connection, space, name)}
-    _drop_changes(connection, space, changed)
+    changesets.drop(connection, space, changed)
     for row in _of_numbers(connection, space, changed | told):
-        kept: Kept = "forgotten" if row.number in changed else row.report.changes
+        kept = "forgotten" if row.number in changed else row.report["changes"]
         _change_words(connection, space, row, {**_NOTHING, "changes": kept})
 
 
 def unsay(connection: Connection, space: str, without: Without) -> None:
-    """Take what is deleted for good out of all that is kept of dreams, also of what they proposed in vain.
+    """Remove permanently deleted content from everything stored about dreams, including rejected proposals.
 
-    `without` gives a text without the passages that say so. A dream whose changes hold such words can not be undone
-    any more; all others can.
+    `without` returns a text without the passages in question. A dream whose changes contain such words can no longer
+    be undone; all others can.
     """
-    held = {number for number, row in _rows(connection, space) if _says(row, without)}
-    _drop_changes(connection, space, held)
+    held = {number for number, row in changesets.rows(connection, space) if _says(row, without)}
+    changesets.drop(connection, space, held)
     for row in latest(connection, space, -1):
         left = _left(row.report, without)
         if row.number in held:
@@ -129,22 +114,22 @@ def unsay(connection: Connection, space: str, without: Without) -> None:
 
 
 def prune(connection: Connection, space: str, before: int) -> int:
-    """Drop what dreams changed that ended before a moment, in UTC milliseconds: they can not be undone any more.
+    """Delete the changesets of dreams that ended before a moment (UTC milliseconds); those cannot be undone any more.
 
-    How many there were. Their reports stay.
+    Returns how many there were. Their reports stay.
     """
     old = select(dreams.c.number).where(dreams.c.space == space, dreams.c.finished_at < before)
-    with_changes = select(changesets.c.dream).distinct().where(changesets.c.space == space)
+    with_changes = select(changed_rows.c.dream).distinct().where(changed_rows.c.space == space)
     gone = set(connection.execute(old.where(dreams.c.number.in_(with_changes))).scalars())
-    _drop_changes(connection, space, gone)
+    changesets.drop(connection, space, gone)
     for row in _of_numbers(connection, space, gone):
-        change(connection, space, row.number, row.report.model_copy(update={"changes": "pruned"}))
+        change(connection, space, row.number, {**row.report, "changes": "pruned"})
     return len(gone)
 
 
 def oldest_kept(connection: Connection, space: str) -> int | None:
-    """When the first dream ended whose changes are kept, in UTC milliseconds; None where there is none."""
-    with_changes = select(changesets.c.dream).where(changesets.c.space == space)
+    """When the oldest dream with a changeset ended, in UTC milliseconds; None if there is none."""
+    with_changes = select(changed_rows.c.dream).where(changed_rows.c.space == space)
     wanted = select(func.min(dreams.c.finished_at)).where(dreams.c.space == space, dreams.c.number.in_(with_changes))
     first: int | None = connection.execute(wanted).scalar()
     return first
@@ -157,62 +142,35 @@ def _naming(connection: Connection, space: str, name: str) -> set[int]:
     return set(connection.execute(told).scalars())
 
 
-def _changing(connection: Connection, space: str, name: str) -> set[int]:
-    """The numbers of the dreams whose changeset names a record."""
-    there = orjson.dumps(name).decode().strip('"')
-    rows = (changesets.c.key, changesets.c.before, changesets.c.after)
-    held = or_(*(func.instr(column, there) > 0 for column in rows))
-    return set(
-        connection.execute(select(changesets.c.dream).distinct().where(changesets.c.space == space, held)).scalars()
-    )
-
-
-def _drop_changes(connection: Connection, space: str, numbers: Iterable[int]) -> None:
-    for number in numbers:
-        connection.execute(delete(changesets).where(changesets.c.space == space, changesets.c.dream == number))
-
-
 def _of_numbers(connection: Connection, space: str, numbers: Iterable[int]) -> list[DreamRow]:
-    wanted = select(dreams.c.number, dreams.c.report).where(dreams.c.space == space)
-    return [
-        _read(*row) for each in sorted(numbers) for row in connection.execute(wanted.where(dreams.c.number == each))
-    ]
-
-
-def _rows(connection: Connection, space: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Every row that dreams changed, as it was and as it became, with the number of the dream."""
-    wanted = select(changesets.c.dream, changesets.c.before, changesets.c.after).where(changesets.c.space == space)
-    for number, *rows in connection.execute(wanted):
-        yield from ((number, orjson.loads(row)) for row in rows if row is not None)
+    found = (connection.execute(_every(space).where(dreams.c.number == each)).first() for each in sorted(numbers))
+    return [_read(row) for row in found if row is not None]
 
 
 def _says(row: Mapping[str, Any], without: Without) -> bool:
-    """Whether a row holds words that `without` takes out."""
+    """Whether a row contains words that `without` removes."""
     texts = (text for name in _WORDS if isinstance(text := row.get(name), str))
     return any(without(text) != text for text in texts)
 
 
-def _left(report: DreamReport, without: Without) -> dict[str, Any]:
-    """What is left of the parts of a report that hold words which `without` takes out."""
+def _left(report: Report, without: Without) -> dict[str, Any]:
+    """The parts of a report, without those that contain words that `without` removes."""
 
-    def stays(part: BaseModel | str) -> bool:
-        return all(without(text) == text for text in _texts(part if isinstance(part, str) else part.model_dump()))
+    def staying(parts: Iterable[Any]) -> list[Any]:
+        return [part for part in parts if all(without(text) == text for text in _texts(part))]
 
-    decision, lines = report.decision, report.diff.splitlines()
+    lines = report["diff"].splitlines()
     left = {
-        "decision": type(decision)(
-            accepted=tuple(filter(stays, decision.accepted)), rejected=tuple(filter(stays, decision.rejected))
-        ),
-        "diff": "\n".join(filter(stays, lines)),
-        "golden": tuple(filter(stays, report.golden)),
-        "notes": tuple(filter(stays, report.notes)),
+        "decision": {name: staying(proposals) for name, proposals in report["decision"].items()},
+        "diff": "\n".join(staying(lines)),
+        "golden": staying(report["golden"]),
+        "notes": staying(report["notes"]),
     }
-    held = {"decision": decision, "diff": "\n".join(lines), "golden": report.golden, "notes": report.notes}
-    return {} if left == held else left
+    return {} if left == {**{name: report[name] for name in left}, "diff": "\n".join(lines)} else left
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All texts within a value."""
+    """All strings inside a value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -222,31 +180,27 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _change_words(connection: Connection, space: str, row: DreamRow, left: Mapping[str, Any]) -> None:
-    """Keep this of a report, and say in it that some words of it are gone."""
-    notes = dict.fromkeys((*left.get("notes", row.report.notes), _SOME_GONE))
-    change(connection, space, row.number, row.report.model_copy(update={**left, "notes": tuple(notes)}))
+    """Replace the report, marking that some of its words were removed."""
+    notes = dict.fromkeys((*left.get("notes", row.report["notes"]), _SOME_GONE))
+    change(connection, space, row.number, {**row.report, **left, "notes": [*notes]})
 
 
-def _columns(report: DreamReport) -> dict[str, Any]:
+def _columns(report: Report) -> dict[str, Any]:
+    moments = ("started_at", "finished_at", "undone_at")
     return {
-        "id": report.id,
-        "status": report.status,
-        "started_at": to_millis(report.started_at),
-        "finished_at": None if report.finished_at is None else to_millis(report.finished_at),
-        "undone_at": None if report.undone_at is None else to_millis(report.undone_at),
-        # In ASCII: what a model proposed and was refused may hold halves of characters, which no UTF-8 takes.
-        "report": json.dumps(report.model_dump(mode="json"), ensure_ascii=True),
+        "id": report["id"],
+        "status": report["status"],
+        **{name: None if report[name] is None else to_millis(datetime.fromisoformat(report[name])) for name in moments},
+        # As ASCII: what a model proposed and was refused may contain lone surrogates, which UTF-8 cannot encode.
+        "report": json.dumps(report, ensure_ascii=True),
     }
 
 
-def _read(number: int, report: str) -> DreamRow:
-    return DreamRow(number, DreamReport.model_validate(json.loads(report)))
+def _every(space: str) -> Select[Any]:
+    columns = (dreams.c.number, dreams.c.started_at, dreams.c.finished_at, dreams.c.report)
+    return select(*columns).where(dreams.c.space == space)
 
 
-def _stored(values: Mapping[str, Any] | None) -> str | None:
-    return None if values is None else orjson.dumps(dict(values)).decode()
-
-
-def _record(table: str, *values: str | None) -> ChangedRecord:
-    key, before, after = (None if value is None else orjson.loads(value) for value in values)
-    return ChangedRecord(table=table, key=key, before=before, after=after)
+def _read(row: Row[Any]) -> DreamRow:
+    ended_at = row.started_at if row.finished_at is None else row.finished_at
+    return DreamRow(row.number, ended_at, json.loads(row.report))

@@ -1,24 +1,32 @@
-"""The embedding cache: one vector a model and text, and which chunks have theirs."""
+"""The embedding cache: one vector per model and text, which chunks have theirs, and which texts a model refuses.
+
+The dimension of a model is recorded with its first vector and never changes.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import BindParameter, ColumnElement, Connection, Select, and_, bindparam, func, select
+from sqlalchemy import BindParameter, ColumnElement, Connection, Select, and_, bindparam, delete, func, select
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
-from langmem_tiers.storage.schema import chunks, drawers, embeddings
+from langmem_tiers.errors import InvalidVector
+from langmem_tiers.storage import facts as values
+from langmem_tiers.storage.database import batches
+from langmem_tiers.storage.schema import chunks, drawers, embeddings, facts, notes
 from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
 
+_REFUSED = "refused:"
+_HEX = 32  # characters of a text's hash
 Vectors = NDArray[np.float32]
 # Drawers whose vectors are read at a time.
 _STRIDE = 10_000
@@ -26,7 +34,7 @@ _STRIDE = 10_000
 
 @dataclass(frozen=True)
 class ChunkVectors:
-    """Vectors of chunks in rows: `drawers` and `ordinals` name the chunk of each row of `matrix`."""
+    """Vectors of chunks as rows: `drawers` and `ordinals` name the chunk of each row of `matrix`."""
 
     drawers: NDArray[np.int64]
     ordinals: NDArray[np.int64]
@@ -35,7 +43,7 @@ class ChunkVectors:
 
 @dataclass(frozen=True, kw_only=True)
 class ChunkText:
-    """A chunk that waits for its vector."""
+    """A chunk that still needs its vector."""
 
     drawer: int
     text_hash: bytes
@@ -44,7 +52,7 @@ class ChunkText:
 
 
 def missing(connection: Connection, space: str, model: str, first: int, last: int) -> list[ChunkText]:
-    """The chunks of standing drawers `first` to `last` that have no vector of this model, one a distinct text."""
+    """The chunks of current drawers `first` to `last` without a vector from this model, one per distinct text."""
     length = chunks.c.stop - chunks.c.start
     piece = func.substr(drawers.c.content, chunks.c.start + 1, length).label("text")
     found = (
@@ -61,7 +69,7 @@ def missing(connection: Connection, space: str, model: str, first: int, last: in
 
 
 def put(connection: Connection, space: str, model: str, hashes: Sequence[bytes], vectors: Vectors) -> None:
-    """Keep vectors; texts that have one already keep theirs."""
+    """Store vectors; texts that already have one keep it."""
     rows = [
         {"space": space, "model": model, "text_hash": text_hash, "vector": vector.astype("<f4").tobytes()}
         for text_hash, vector in zip(hashes, vectors, strict=True)
@@ -71,7 +79,7 @@ def put(connection: Connection, space: str, model: str, hashes: Sequence[bytes],
 
 
 def load(connection: Connection, space: str, model: str, ranges: Iterable[tuple[int, int]]) -> ChunkVectors | None:
-    """The vectors of all chunks of standing drawers in these ranges, None when there are none."""
+    """The vectors of all chunks of current drawers in these ranges, None if there are none."""
     rows: list[tuple[int, int, bytes]] = []
     for first, last in _merged(ranges):
         rows.extend(_rows(connection, space, model, first, last))
@@ -79,7 +87,7 @@ def load(connection: Connection, space: str, model: str, ranges: Iterable[tuple[
 
 
 def strides(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The same drawers, each once, in ranges that are short enough to be loaded one by one."""
+    """The same drawers, each once, in ranges short enough to be loaded one by one."""
     for first, last in _merged(ranges):
         for start in range(first, last + 1, _STRIDE):
             yield start, min(last, start + _STRIDE - 1)
@@ -97,7 +105,7 @@ def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _usable(rows: Sequence[tuple[int, int, bytes]]) -> ChunkVectors | None:
-    """The vectors as a matrix, without those that were cut off or are not finite: the doctor names and mends them."""
+    """The vectors as a matrix, without truncated or non-finite ones, which the doctor reports and repairs."""
     sizes = Counter(len(vector) for _, _, vector in rows)
     usual = max(sizes, key=lambda size: (size % 4 == 0, sizes[size]), default=0)
     whole = [row for row in rows if len(row[2]) == usual]
@@ -112,7 +120,7 @@ def _usable(rows: Sequence[tuple[int, int, bytes]]) -> ChunkVectors | None:
 
 
 def of_drawers(connection: Connection, space: str, model: str, numbers: Collection[int]) -> ChunkVectors | None:
-    """The vectors of all chunks of these drawers, whether they stand or not."""
+    """The vectors of all chunks of these drawers, current or not."""
     values = {"space": space, "model": model, "numbers": sorted(numbers)}
     rows = [(row.drawer, row.ordinal, row.vector) for row in connection.execute(_of_these(), values)]
     return _usable(rows) if rows else None
@@ -120,7 +128,7 @@ def of_drawers(connection: Connection, space: str, model: str, numbers: Collecti
 
 @cache
 def _of_these() -> Select[Any]:
-    """Built once: it is asked on every recall from a large space."""
+    """Cached, because every recall from a large space asks for it."""
     wanted = select(chunks.c.drawer, chunks.c.ordinal, embeddings.c.vector)
     return wanted.select_from(chunks.join(embeddings, _same_text(bindparam("model")))).where(
         chunks.c.space == bindparam("space"), chunks.c.drawer.in_(bindparam("numbers", expanding=True))
@@ -146,15 +154,49 @@ def nearest_pieces(
 
 
 def named(connection: Connection, space: str, model: str) -> set[tuple[int, int]]:
-    """Drawer and ordinal of the chunks of standing drawers that have a vector, be it usable or not."""
+    """Drawer and ordinal of the chunks of current drawers that have a vector, usable or not."""
     tables = chunks.join(drawers, _same_drawer()).join(embeddings, _same_text(model))
     found = select(chunks.c.drawer, chunks.c.ordinal).select_from(tables)
     rows = connection.execute(found.where(chunks.c.space == space, drawers.c.superseded_by.is_(None)))
     return {(row.drawer, row.ordinal) for row in rows}
 
 
+def of_texts(connection: Connection, space: str, model: str, hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
+    """The usable vectors of texts, by hash."""
+    columns = select(embeddings.c.text_hash, embeddings.c.vector)
+    of_model = (embeddings.c.space == space, embeddings.c.model == model)
+    rows = [
+        row
+        for some in batches(hashes)
+        for row in connection.execute(columns.where(*of_model, embeddings.c.text_hash.in_(some)))
+    ]
+    return {row.text_hash: np.frombuffer(row.vector, "<f4") for row in rows if _is_finite(row.vector)}
+
+
+def unusable(connection: Connection, space: str, model: str) -> list[bytes]:
+    """The text hashes of vectors that are cut off, not finite, or of another length than most."""
+    wanted = select(embeddings.c.text_hash, embeddings.c.vector)
+    found = connection.execute(wanted.where(embeddings.c.space == space, embeddings.c.model == model)).all()
+    if not found:
+        return []
+    usual = Counter(len(row.vector) for row in found).most_common(1)[0][0]
+    return [row.text_hash for row in found if len(row.vector) != usual or not _is_finite(row.vector)]
+
+
+def drop(connection: Connection, space: str, hashes: Sequence[bytes], model: str | None = None) -> None:
+    """Delete the vectors of texts, those of one model or of all."""
+    of_model = () if model is None else (embeddings.c.model == model,)
+    for some in batches(hashes):
+        these = (embeddings.c.space == space, *of_model, embeddings.c.text_hash.in_(some))
+        connection.execute(delete(embeddings).where(*these))
+
+
+def _is_finite(vector: bytes) -> bool:
+    return len(vector) % 4 == 0 and bool(np.isfinite(np.frombuffer(vector, dtype="<f4")).all())
+
+
 def counts(connection: Connection, space: str, model: str | None) -> tuple[int, int]:
-    """How many chunks standing drawers have, and how many of these have a vector of the model."""
+    """How many chunks current drawers have, and how many of these have a vector from the model."""
     standing = chunks.join(drawers, _same_drawer())
     where = (chunks.c.space == space, drawers.c.superseded_by.is_(None))
     total = connection.execute(select(func.count()).select_from(standing).where(*where)).scalar_one()
@@ -165,7 +207,7 @@ def counts(connection: Connection, space: str, model: str | None) -> tuple[int, 
 
 
 def last_drawer(connection: Connection, space: str) -> int:
-    """The highest number of a drawer that has chunks, 0 when there is none."""
+    """The highest number of a drawer with chunks, 0 if there is none."""
     return connection.execute(select(func.max(chunks.c.drawer)).where(chunks.c.space == space)).scalar() or 0
 
 
@@ -189,3 +231,84 @@ def _same_text(model: str | BindParameter[str]) -> ColumnElement[bool]:
         embeddings.c.model == model,
         embeddings.c.text_hash == chunks.c.text_hash,
     )
+
+
+def known_dimension(connection: Connection, space: str, model: str) -> int | None:
+    """The dimension of a model's vectors, None before the first one."""
+    found = values.get(connection, space, _dimension(model))
+    return None if found is None else int(found)
+
+
+def require_dimension(connection: Connection, space: str, model: str, dimension: int) -> None:
+    """Check that a model's vectors always had this dimension.
+
+    Raises:
+        InvalidVector: they had a different one.
+    """
+    before = known_dimension(connection, space, model)
+    if before is None:
+        values.put(connection, space, _dimension(model), str(dimension))
+    elif before != dimension:
+        raise InvalidVector(
+            f"The model {model!r} gave vectors of length {before} before and {dimension} now.",
+            way_out="Give the embedder another name if it is another model: its texts are then embedded anew.",
+        )
+
+
+def _dimension(model: str) -> str:
+    return f"dimension:{model}"
+
+
+def refuse(connection: Connection, space: str, model: str, reasons: Mapping[bytes, str]) -> None:
+    """Set texts aside, by hash, for as long as the space uses this model."""
+    rows = [{"space": space, "name": _refusal(model, each), "value": reason} for each, reason in reasons.items()]
+    if rows:
+        connection.execute(insert_or(facts).prefix_with("OR REPLACE"), rows)
+
+
+def refused_among(connection: Connection, space: str, model: str, hashes: Collection[bytes]) -> set[bytes]:
+    """Those of these texts that are set aside."""
+    names = [_refusal(model, each) for each in hashes]
+    found: set[bytes] = set()
+    for some in batches(names):
+        rows = connection.scalars(select(facts.c.name).where(facts.c.space == space, facts.c.name.in_(some)))
+        found.update(bytes.fromhex(name[-_HEX:]) for name in rows)
+    return found
+
+
+def refusals(connection: Connection, space: str, model: str) -> dict[bytes, str]:
+    """Every text that is set aside, by hash, with the reason."""
+    these = (facts.c.space == space, facts.c.name.startswith(_refusal(model, b""), autoescape=True))
+    rows = connection.execute(select(facts.c.name, facts.c.value).where(*these).order_by(facts.c.name))
+    return {bytes.fromhex(name[-_HEX:]): reason for name, reason in rows}
+
+
+def refused_chunks(connection: Connection, space: str, hashes: Collection[bytes]) -> int:
+    """How many chunks of current drawers have one of these texts."""
+    standing = and_(drawers.c.space == chunks.c.space, drawers.c.number == chunks.c.drawer)
+    found = select(func.count()).select_from(chunks.join(drawers, standing))
+    found = found.where(chunks.c.space == space, drawers.c.superseded_by.is_(None))
+    return sum(connection.scalar(found.where(chunks.c.text_hash.in_(some))) or 0 for some in batches(hashes))
+
+
+def refused_notes(connection: Connection, space: str, hashes: Collection[bytes]) -> int:
+    """How many notes have one of these texts."""
+    found = select(func.count()).where(notes.c.space == space)
+    return sum(connection.scalar(found.where(notes.c.text_hash.in_(some))) or 0 for some in batches(hashes))
+
+
+def forget_refusals(connection: Connection, space: str, hashes: Collection[bytes]) -> None:
+    """Forget the refusals of texts that are deleted."""
+    for some in batches([each.hex() for each in hashes]):
+        these = (facts.c.name.startswith(_REFUSED), func.substr(facts.c.name, -_HEX).in_(some))
+        connection.execute(delete(facts).where(facts.c.space == space, *these))
+
+
+def retry_refused(connection: Connection, space: str, model: str) -> None:
+    """Forget every refusal of a model, so that it is asked again."""
+    these = facts.c.name.startswith(_refusal(model, b""), autoescape=True)
+    connection.execute(delete(facts).where(facts.c.space == space, these))
+
+
+def _refusal(model: str, text_hash: bytes) -> str:
+    return f"{_REFUSED}{model}:{text_hash.hex()}"

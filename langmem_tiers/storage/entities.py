@@ -1,4 +1,4 @@
-"""Entities of the knowledge graph: their names, the drawers that speak of them, and which of them are one."""
+"""Entities of the knowledge graph: their names, the drawers that mention them, and which were merged."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 import orjson
 from sqlalchemy import (
     BindParameter,
+    ColumnClause,
     ColumnElement,
     CompoundSelect,
     Connection,
@@ -19,6 +20,7 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    literal_column,
     or_,
     select,
     update,
@@ -26,22 +28,20 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.clock import from_millis
-from langmem_tiers.knowledge.types import Authority
-from langmem_tiers.knowledge_graph.naming import slug as slug_of
-from langmem_tiers.knowledge_graph.types import Entity, GraphEvidence, GraphPath
+from langmem_tiers.language.slugs import name_key as slug_of
+from langmem_tiers.records import Authority, Entity, Evidence, GraphEvidence, GraphPath
 from langmem_tiers.storage import facts, graph_evidence
-from langmem_tiers.storage.batches import AT_ONCE, batches
+from langmem_tiers.storage.database import AT_ONCE, batches
 from langmem_tiers.storage.schema import entities, entity_aliases, entity_evidence
 from langmem_tiers.types import Origin
-from langmem_tiers.writing.proposals import Evidence
 
-# The number last given out: a number is never used twice, also when the newest entity was deleted.
+# The last number assigned: numbers are never reused, even if the newest entity was deleted.
 _NEWEST = "newest_entity"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewEntity:
-    """An entity on its way in; times in milliseconds."""
+    """An entity to be stored; times in milliseconds."""
 
     id: str
     name: str
@@ -54,7 +54,7 @@ class NewEntity:
 
 
 class EntityRow(NamedTuple):
-    """An entity as it is stored; `merged_into` is the number of another one, times are in milliseconds."""
+    """A stored entity; `merged_into` is the number of another one, times are in milliseconds."""
 
     number: int
     id: str
@@ -74,13 +74,16 @@ class EntityRow(NamedTuple):
 
 
 _RESTING = entity_evidence.c.entity
-_COLUMNS = tuple(entities.c[name] for name in EntityRow._fields if name != "aliases")
+_ALIASES: ColumnClause[str] = literal_column(
+    "(SELECT json_group_array(name) FROM (SELECT alias.name FROM entity_aliases AS alias"
+    " WHERE alias.space = entities.space AND alias.entity = entities.number ORDER BY alias.at, alias.slug))"
+)
+_COLUMNS = (*(entities.c[name] for name in EntityRow._fields if name != "aliases"), _ALIASES.label("aliases"))
 
 
 def put(connection: Connection, space: str, new: NewEntity, at: int) -> int:
-    """Store an entity; its number."""
-    number = newest(connection, space) + 1
-    facts.put(connection, space, _NEWEST, str(number))
+    """Store an entity. Returns its number."""
+    number = facts.count_up(connection, space, _NEWEST)
     row = {
         "id": new.id,
         "name": new.name,
@@ -105,19 +108,27 @@ def change(connection: Connection, space: str, number: int, values: Mapping[str,
 
 
 def stored_metadata(metadata: Mapping[str, Any]) -> str:
-    """Metadata as the column holds it."""
+    """Metadata as the column stores it."""
     return orjson.dumps(dict(metadata), option=orjson.OPT_SORT_KEYS).decode()
 
 
 def add_aliases(connection: Connection, space: str, number: int, names: Iterable[str], at: int) -> int:
-    """Give an entity other names; how many are new to it."""
+    """Add aliases to an entity. Returns how many are new."""
     rows = [{"space": space, "entity": number, "slug": slug_of(name), "name": name, "at": at} for name in names]
-    added = [connection.execute(insert_or(entity_aliases).on_conflict_do_nothing(), row).rowcount for row in rows]
-    return sum(added)
+    return connection.execute(insert_or(entity_aliases).on_conflict_do_nothing(), rows).rowcount if rows else 0
+
+
+def aliases(connection: Connection, space: str) -> list[tuple[int, str, int]]:
+    """All aliases with their entity and when they were added, oldest first."""
+    wanted = select(entity_aliases.c.entity, entity_aliases.c.name, entity_aliases.c.at)
+    rows = connection.execute(
+        wanted.where(entity_aliases.c.space == space).order_by(entity_aliases.c.at, entity_aliases.c.slug)
+    )
+    return [(row.entity, row.name, row.at) for row in rows]
 
 
 def drop_aliases(connection: Connection, space: str, number: int, names: Iterable[str]) -> None:
-    """Take other names from an entity."""
+    """Remove aliases from an entity."""
     gone = entity_aliases.c.slug.in_([slug_of(name) for name in names])
     connection.execute(
         delete(entity_aliases).where(entity_aliases.c.space == space, entity_aliases.c.entity == number, gone)
@@ -125,17 +136,17 @@ def drop_aliases(connection: Connection, space: str, number: int, names: Iterabl
 
 
 def add_evidence(connection: Connection, space: str, number: int, evidence: Iterable[Evidence]) -> int:
-    """Note drawers that speak of an entity; how many are new to it."""
+    """Add drawers that mention an entity. Returns how many are new."""
     return graph_evidence.add(connection, space, _RESTING, number, evidence)
 
 
 def drop_evidence(connection: Connection, space: str, number: int, drawer_numbers: Collection[int]) -> None:
-    """Let an entity rest on these drawers no longer."""
+    """Remove drawers from an entity's evidence."""
     graph_evidence.drop(connection, space, _RESTING, number, drawer_numbers)
 
 
 def remove(connection: Connection, space: str, numbers: Collection[int]) -> None:
-    """Delete entities with their other names and what they rest on."""
+    """Delete entities with their aliases and evidence."""
     for some in batches(numbers):
         for table, column in (
             (entity_aliases, entity_aliases.c.entity),
@@ -146,44 +157,46 @@ def remove(connection: Connection, space: str, numbers: Collection[int]) -> None
 
 
 def newest(connection: Connection, space: str) -> int:
-    """The number that was given out last, 0 before the first."""
+    """The last number assigned, 0 before the first."""
     return int(facts.get(connection, space, _NEWEST) or 0)
 
 
 def by_numbers(
     connection: Connection, space: str, numbers: Collection[int], *, evidence: bool = False
 ) -> dict[int, Entity]:
-    """Entities by their number, with what they rest on if asked for; those that do not exist are left out."""
+    """Entities by number, with their evidence if asked for; unknown numbers are left out."""
     found = _where(connection, space, "number", list(numbers))
     return {each.number: each for each in entities_of(connection, space, found, evidence=evidence)}
 
 
 def by_id(connection: Connection, space: str, entity_id: str, *, evidence: bool = False) -> Entity | None:
-    """The entity of an id, also one that was merged into another."""
+    """The entity with an id, even if it was merged into another."""
     found = _where(connection, space, "id", [entity_id])
     return next(iter(entities_of(connection, space, found, evidence=evidence)), None)
 
 
-def by_slug(connection: Connection, space: str, slug: str) -> list[Entity]:
-    """The entities that have a name or an alias, in the order they were made; of merged ones those they are now."""
-    named = numbers_of_slug(connection, space, slug)
-    standing = canonical_of(connection, space, named)
-    found = by_numbers(connection, space, set(standing.values()))
-    return [found[number] for number in sorted(found)]
-
-
 def numbers_of_slug(connection: Connection, space: str, slug: str) -> list[int]:
-    """The numbers of the entities that have a name or an alias themselves, merged ones too."""
+    """The numbers of the entities with this name or alias, including merged ones."""
     return sorted(set(connection.execute(_of_slug(), {"space": space, "slug": slug}).scalars()))
 
 
-def canonical(connection: Connection, space: str, number: int) -> int:
-    """The entity that one is now: itself, or the one at the end of its merges."""
-    return canonical_of(connection, space, [number])[number]
+def numbers_of_slugs(connection: Connection, space: str, slugs: Collection[str]) -> dict[str, list[int]]:
+    """Like `numbers_of_slug`, for several names by slug."""
+    found: defaultdict[str, set[int]] = defaultdict(set)
+    for slug, number in connection.execute(_of_slugs(), {"space": space, "slugs": list(slugs)}):
+        found[slug].add(number)
+    return {slug: sorted(found[slug]) for slug in slugs}
+
+
+def merged_into(connection: Connection, space: str) -> dict[int, int]:
+    """What each merged entity was directly merged into."""
+    merged = select(entities.c.number, entities.c.merged_into)
+    these = (entities.c.space == space, entities.c.merged_into.is_not(None))
+    return {row.number: row.merged_into for row in connection.execute(merged.where(*these))}
 
 
 def canonical_of(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int, int]:
-    """The entities that several are now, by their own number."""
+    """The canonical entity of each of these, by number."""
     ends = {number: number for number in numbers}
     ahead = set(ends)
     into: dict[int, int] = {}
@@ -191,11 +204,11 @@ def canonical_of(connection: Connection, space: str, numbers: Iterable[int]) -> 
         steps = _merged_into(connection, space, ahead)
         into |= steps
         ahead = set(steps.values()) - into.keys()
-    return {number: _end(number, into) for number in ends}
+    return {number: end_of_merges(number, into) for number in ends}
 
 
 def members(connection: Connection, space: str, number: int) -> list[int]:
-    """An entity with all that were merged into it, over any number of steps, lowest first."""
+    """An entity with everything that was merged into it, directly or indirectly, lowest number first."""
     found = {number}
     waiting = [number]
     while waiting:
@@ -208,11 +221,11 @@ def members(connection: Connection, space: str, number: int) -> list[int]:
 def rows(connection: Connection, space: str, first: int, until: int) -> Iterator[EntityRow]:
     """The entities with the numbers `first` to `until`, both included, in order."""
     wanted = select(*_COLUMNS).where(entities.c.space == space, entities.c.number.between(first, until))
-    return iter(_with_aliases(connection, space, connection.execute(wanted.order_by(entities.c.number)).all()))
+    return map(_row, connection.execute(wanted.order_by(entities.c.number)).all())
 
 
 def every(connection: Connection, space: str) -> Iterator[EntityRow]:
-    """All entities, in order of their numbers, some thousands at a time."""
+    """All entities by number, in batches of some thousands."""
     last = newest(connection, space)
     for first in range(1, last + 1, AT_ONCE):
         yield from rows(connection, space, first, min(last, first + AT_ONCE - 1))
@@ -221,7 +234,7 @@ def every(connection: Connection, space: str) -> Iterator[EntityRow]:
 def find(
     connection: Connection, space: str, *, type: str | None = None, text: str | None = None, limit: int = 100
 ) -> list[Entity]:
-    """Entities that stand, those spoken of last first; of a type, or with a text in a name of theirs."""
+    """Canonical entities, most recently mentioned first; optionally of a type, or with a text in one of their names."""
     conditions: list[ColumnElement[bool]] = [entities.c.space == space, entities.c.merged_into.is_(None)]
     if type is not None:
         conditions.append(entities.c.type == type)
@@ -229,22 +242,22 @@ def find(
         conditions.append(_named_with(space, slug_of(text)))
     wanted = select(*_COLUMNS).where(*conditions)
     wanted = wanted.order_by(entities.c.last_seen.desc(), entities.c.number.desc()).limit(limit)
-    return entities_of(connection, space, _with_aliases(connection, space, connection.execute(wanted).all()))
+    return entities_of(connection, space, [_row(row) for row in connection.execute(wanted)])
 
 
 def evidence_of(connection: Connection, space: str, numbers: Collection[int]) -> dict[int, list[GraphEvidence]]:
-    """The drawers that speak of entities, oldest first."""
+    """The drawers that mention entities, oldest first."""
     return graph_evidence.read(connection, space, _RESTING, numbers)
 
 
 def of_drawers(connection: Connection, space: str, drawer_numbers: Collection[int]) -> list[int]:
-    """The numbers of the entities that drawers speak of."""
+    """The numbers of the entities that these drawers mention."""
     resting = graph_evidence.of_drawers(connection, space, _RESTING, drawer_numbers)
     return sorted({number for _, number in resting})
 
 
 def count(connection: Connection, space: str) -> tuple[int, int]:
-    """How many entities stand, and how many were merged into another."""
+    """How many entities are canonical, and how many were merged into another."""
     counted = select(func.count(), func.count(entities.c.merged_into)).where(entities.c.space == space)
     every_one, merged = connection.execute(counted).one()
     return every_one - merged, merged
@@ -253,14 +266,14 @@ def count(connection: Connection, space: str) -> tuple[int, int]:
 def entities_of(
     connection: Connection, space: str, found: Sequence[EntityRow], *, evidence: bool = False
 ) -> list[Entity]:
-    """The records that callers get of rows."""
+    """The public records of rows."""
     rest = evidence_of(connection, space, [row.number for row in found]) if evidence else {}
     into = _ids(connection, space, {row.merged_into for row in found if row.merged_into is not None})
     return [entity(row, into, tuple(rest.get(row.number, ()))) for row in found]
 
 
 def entity(row: EntityRow, ids: Mapping[int, str], evidence: tuple[GraphEvidence, ...] = ()) -> Entity:
-    """The record that callers get of a row; `ids` are those of the entities that were merged into."""
+    """The public record of a row; `ids` are those of the entities merged into."""
     return Entity(
         number=row.number,
         id=row.id,
@@ -287,18 +300,12 @@ def _this(space: str, number: int) -> tuple[ColumnElement[bool], ColumnElement[b
 def _where(
     connection: Connection, space: str, column: Literal["number", "id"], values: Sequence[Any]
 ) -> list[EntityRow]:
-    found: list[Any] = []
-    for some in batches(values):
-        found += connection.execute(_by(column), {"space": space, "values": list(some)}).all()
-    return _with_aliases(connection, space, found)
+    batched = (connection.execute(_by(column), {"space": space, "values": list(some)}) for some in batches(values))
+    return [_row(row) for found in batched for row in found]
 
 
-def _with_aliases(connection: Connection, space: str, found: Sequence[Any]) -> list[EntityRow]:
-    aliases: defaultdict[int, list[str]] = defaultdict(list)
-    for some in batches([row.number for row in found]):
-        for number, name in connection.execute(_aliases(), {"space": space, "values": list(some)}):
-            aliases[number].append(name)
-    return [EntityRow._make((*row, tuple(aliases[row.number]))) for row in found]
+def _row(values: Sequence[Any]) -> EntityRow:
+    return EntityRow._make((*values[:-1], tuple(orjson.loads(values[-1]))))
 
 
 def _ids(connection: Connection, space: str, numbers: Collection[int]) -> dict[int, str]:
@@ -319,8 +326,8 @@ def _merged_into(connection: Connection, space: str, numbers: Collection[int]) -
     return found
 
 
-def _end(number: int, into: Mapping[int, int]) -> int:
-    """Where the merges of an entity lead; a circle, which only a damaged file can have, ends at its lowest number."""
+def end_of_merges(number: int, into: Mapping[int, int]) -> int:
+    """The final target of an entity's merges; a circle, only possible in a damaged file, ends at its lowest number."""
     seen: list[int] = []
     while number in into:
         if number in seen:
@@ -345,14 +352,6 @@ def _by(column: Literal["number", "id"]) -> Select[Any]:
 
 
 @cache
-def _aliases() -> Select[Any]:
-    of_them = entity_aliases.c.entity.in_(bindparam("values", expanding=True))
-    wanted = select(entity_aliases.c.entity, entity_aliases.c.name)
-    order = (entity_aliases.c.at, entity_aliases.c.slug)
-    return wanted.where(entity_aliases.c.space == bindparam("space"), of_them).order_by(*order)
-
-
-@cache
 def _of_slug() -> CompoundSelect[Any]:
     space: BindParameter[str] = bindparam("space")
     slug: BindParameter[str] = bindparam("slug")
@@ -362,14 +361,23 @@ def _of_slug() -> CompoundSelect[Any]:
 
 
 @cache
+def _of_slugs() -> CompoundSelect[Any]:
+    slugs: BindParameter[list[str]] = bindparam("slugs", expanding=True)
+    space: BindParameter[str] = bindparam("space")
+    named = select(entities.c.slug, entities.c.number).where(entities.c.space == space, entities.c.slug.in_(slugs))
+    aliased = select(entity_aliases.c.slug, entity_aliases.c.entity)
+    return named.union_all(aliased.where(entity_aliases.c.space == space, entity_aliases.c.slug.in_(slugs)))
+
+
+@cache
 def _steps() -> Select[Any]:
-    """Where entities were merged into, of those that were."""
+    """What these entities were directly merged into, for those that were."""
     these = (entities.c.number.in_(bindparam("values", expanding=True)), entities.c.merged_into.is_not(None))
     return select(entities.c.number, entities.c.merged_into).where(entities.c.space == bindparam("space"), *these)
 
 
 @cache
 def _behind() -> Select[Any]:
-    """The entities that were merged into some."""
+    """The entities that were directly merged into these."""
     into = entities.c.merged_into.in_(bindparam("into", expanding=True))
     return select(entities.c.number).where(entities.c.space == bindparam("space"), into)

@@ -1,9 +1,9 @@
-"""Entries of the knowledge, and the drawers that they rest on."""
+"""Entries of the knowledge, and the drawers that are their evidence."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 import orjson
@@ -12,23 +12,23 @@ from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.content import content_hash
-from langmem_tiers.knowledge.types import Authority, Entry, EntryEvidence, EntryPath, EntryStatus
-from langmem_tiers.palace.pointers import drawer_pointer
-from langmem_tiers.storage import facts
-from langmem_tiers.storage.schema import drawers, entries, entry_evidence, rooms
+from langmem_tiers.pointers import drawer_pointer
+from langmem_tiers.records import Authority, Entry, EntryEvidence, EntryPath, EntryStatus, Evidence
+from langmem_tiers.storage import change_log, facts, notes
+from langmem_tiers.storage.notes import NoteText
+from langmem_tiers.storage.schema import changes, drawers, entries, entry_evidence, rooms
 from langmem_tiers.types import Origin
-from langmem_tiers.writing.proposals import Evidence
 
 T = TypeVar("T")
-# SQLite takes 32,766 variables in a statement by default.
+# SQLite allows 32,766 variables in a statement by default.
 _AT_ONCE = 10_000
-# The number last given out: a number is never used twice, also when the newest entry was deleted.
+# The last number assigned: numbers are never reused, even if the newest entry was deleted.
 _NEWEST = "newest_entry"
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewEntry:
-    """An entry on its way in."""
+    """An entry to be stored."""
 
     id: str
     content: str
@@ -50,10 +50,10 @@ class NewEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """Which entries are meant; a field left out restricts nothing.
+    """Which entries to select; a field left out restricts nothing.
 
-    `category` means it and all below it; an entry has all of `tags`; times are of the last change, in milliseconds,
-    both ends included. `active_at` leaves out what was expected to hold no longer at that moment.
+    `category` includes everything below it; an entry needs all of `tags`; times are of the last change, in
+    milliseconds, both ends included. `active_at` leaves out entries that were due to expire by that moment.
     """
 
     substring: str | None = None
@@ -68,25 +68,32 @@ class Filters:
     ids: Collection[str] | None = None
 
 
-def put(connection: Connection, space: str, new: NewEntry, at: int) -> int:
-    """Store an entry; its number."""
-    number = int(facts.get(connection, space, _NEWEST) or 0) + 1
-    facts.put(connection, space, _NEWEST, str(number))
+def put(connection: Connection, space: str, new: NewEntry, at: int, note: NoteText | None) -> Entry:
+    """Store an entry, without evidence so far, with its note if it has one, and log both."""
+    steps = {_NEWEST: 1} if note is None else {_NEWEST: 1, notes.NEWEST: 1}
+    counted = facts.count_up_all(connection, space, steps)
+    number = counted[_NEWEST]
+    news: list[tuple[change_log.Kind, int, int]] = [("entry.changed", number, number)]
+    if note is not None:
+        (added,) = notes.add(connection, space, "entry", new.id, [(0, note)], counted[notes.NEWEST])
+        news.append(("notes.changed", added, added))
+    change_log.append_all(connection, space, news, at=at)
     row = {each.name: getattr(new, each.name) for each in fields(NewEntry)}
     row |= _stored({"content": new.content, "tags": new.tags, "flags": new.flags, "metadata": new.metadata})
     times = {"created_at": at, "updated_at": at}
-    connection.execute(insert(entries).values(space=space, number=number, **row, **times))
-    return number
+    stored = insert(entries).values(space=space, number=number, **row, **times).returning(entries)
+    return _entry(connection.execute(stored).one(), ())
 
 
-def change(connection: Connection, space: str, number: int, values: Mapping[str, Any]) -> None:
+def change(connection: Connection, space: str, entry: Entry, values: Mapping[str, Any]) -> Entry:
     """Set some columns of an entry."""
-    these = (entries.c.space == space, entries.c.number == number)
-    connection.execute(update(entries).where(*these).values(**_stored(values)))
+    these = (entries.c.space == space, entries.c.number == entry.number)
+    changed = update(entries).where(*these).values(**_stored(values)).returning(entries)
+    return _entry(connection.execute(changed).one(), entry.evidence)
 
 
 def remove(connection: Connection, space: str, numbers: Collection[int]) -> int:
-    """Delete entries with their evidence, and what they brought to others; how many pieces of evidence went."""
+    """Delete entries with their evidence, and what they lent to others. Returns how many pieces of evidence went."""
     of_them = or_(entry_evidence.c.entry.in_(numbers), entry_evidence.c.via.in_(numbers))
     gone = connection.execute(delete(entry_evidence).where(entry_evidence.c.space == space, of_them)).rowcount
     connection.execute(delete(entries).where(entries.c.space == space, entries.c.number.in_(numbers)))
@@ -96,32 +103,35 @@ def remove(connection: Connection, space: str, numbers: Collection[int]) -> int:
 def add_evidence(
     connection: Connection, space: str, entry: int, evidence: Iterable[Evidence], *, via: int | None = None
 ) -> int:
-    """Let an entry rest on these drawers too; how many are new to it. `via` is another entry that brought them."""
+    """Add drawers to an entry's evidence. Returns how many are new. `via` is another entry that they came from."""
     brought = entry if via is None else via
     rows = [
         {"space": space, "entry": entry, "drawer": each.drawer, "quote": each.quote, "via": brought}
         for each in evidence
     ]
-    if not rows:
-        return 0
-    added = [connection.execute(insert_or(entry_evidence).on_conflict_do_nothing(), row).rowcount for row in rows]
-    return sum(added)
+    return connection.execute(insert_or(entry_evidence).on_conflict_do_nothing(), rows).rowcount if rows else 0
+
+
+def with_evidence(connection: Connection, space: str, entry: Entry) -> Entry:
+    """An entry with its current evidence."""
+    rests = _evidence(connection, space, [entry.number])
+    return replace(entry, evidence=tuple(rests.get(entry.number, ())))
 
 
 def take_evidence_back(connection: Connection, space: str, entry: int, *, via: int) -> None:
-    """Let an entry no longer rest on what another one brought it."""
+    """Remove the evidence that an entry got from another one."""
     brought = (entry_evidence.c.entry == entry, entry_evidence.c.via == via)
     connection.execute(delete(entry_evidence).where(entry_evidence.c.space == space, *brought))
 
 
 def by_ids(connection: Connection, space: str, ids: Collection[str]) -> dict[str, Entry]:
-    """Entries by their id; those that do not exist are left out."""
+    """Entries by id; unknown ids are left out."""
     found = (_read(connection, space, _all(space).where(entries.c.id.in_(some))) for some in _batches(list(ids)))
     return {entry.id: entry for some in found for entry in some}
 
 
 def by_numbers(connection: Connection, space: str, numbers: Collection[int]) -> dict[int, Entry]:
-    """Entries by their number; those that do not exist are left out."""
+    """Entries by number; unknown numbers are left out."""
     found = (
         _read(connection, space, _all(space).where(entries.c.number.in_(some))) for some in _batches(list(numbers))
     )
@@ -129,33 +139,52 @@ def by_numbers(connection: Connection, space: str, numbers: Collection[int]) -> 
 
 
 def one(connection: Connection, space: str, entry_id: str) -> Entry | None:
-    """The entry of an id."""
+    """The entry with an id."""
     return by_ids(connection, space, [entry_id]).get(entry_id)
 
 
 def of_content(connection: Connection, space: str, content: str) -> list[Entry]:
-    """The entries that say exactly this, oldest first."""
+    """The entries with exactly this content, oldest first."""
     return _read(connection, space, _all(space).where(entries.c.content_hash == content_hash(content)))
 
 
-def active_behind(connection: Connection, space: str, number: int) -> list[Entry]:
-    """The active entries with a higher number, oldest first."""
-    return _read(connection, space, _all(space).where(entries.c.number > number, entries.c.status == "active"))
+def with_metadata(connection: Connection, space: str, value: str, *, among: str, alone: str) -> list[Entry]:
+    """The entries whose metadata hold a value: in the list under one name, or by itself under another."""
+    listed = func.json_each(entries.c.metadata, f"$.{among}").table_valued("value")
+    has_value = or_(
+        select(1).select_from(listed).where(listed.c.value == value).exists(),
+        func.json_extract(entries.c.metadata, f"$.{alone}") == value,
+    )
+    return _read(connection, space, _all(space).where(has_value))
+
+
+def near(connection: Connection, space: str, content: str, ids: Collection[str], *, since: int) -> list[Entry]:
+    """Possible duplicates of a text: entries of exactly this content, and active ones of `ids` or changed since.
+
+    `since` is a log position.
+    """
+    here, active = entries.c.space == space, entries.c.status == "active"
+    same = and_(here, entries.c.content_hash == content_hash(content))
+    named = and_(here, active, entries.c.id.in_(ids))
+    changed = select(changes.c.subject).where(changes.c.space == space, changes.c.kind == "entry.changed")
+    newer = and_(here, active, entries.c.number.in_(changed.where(changes.c.position > since)))
+    # Each branch names the space, so SQLite uses an index for each instead of reading every entry.
+    return _read(connection, space, select(entries).where(or_(same, named, newer)).order_by(entries.c.number))
 
 
 def newest(connection: Connection, space: str) -> int:
-    """The number that was given out last, 0 before the first."""
+    """The last number assigned, 0 before the first."""
     return int(facts.get(connection, space, _NEWEST) or 0)
 
 
 def succeeded_by(connection: Connection, space: str, entry_id: str, reason: str | None = None) -> list[Entry]:
-    """The inactive entries that name this one as the one that holds instead, for a reason or any."""
+    """The inactive entries that name this one as their successor, for a given reason or any."""
     wanted = _all(space).where(entries.c.successor == entry_id)
     return _read(connection, space, wanted if reason is None else wanted.where(entries.c.reason == reason))
 
 
 def resting_on(connection: Connection, space: str, drawer_numbers: Collection[int]) -> list[Entry]:
-    """The entries, active or not, that rest on one of these drawers."""
+    """The entries, active or not, with one of these drawers as evidence."""
     on_them = select(entry_evidence.c.entry).where(
         entry_evidence.c.space == space, entry_evidence.c.drawer.in_(drawer_numbers)
     )
@@ -163,45 +192,45 @@ def resting_on(connection: Connection, space: str, drawer_numbers: Collection[in
 
 
 def put_aside(connection: Connection, space: str, reasons: Collection[str]) -> list[tuple[str, str]]:
-    """Reason and content of the inactive entries that are so for one of these reasons."""
+    """Reason and content of the entries that are inactive for one of these reasons."""
     wanted = select(entries.c.reason, entries.c.content).where(entries.c.space == space)
     rows = connection.execute(wanted.where(entries.c.status == "inactive", entries.c.reason.in_(reasons)))
     return [(row.reason, row.content) for row in rows]
 
 
 def expired(connection: Connection, space: str, at: int) -> list[Entry]:
-    """The active entries that were expected to hold no longer at a moment."""
+    """The active entries that were due to expire by a moment."""
     return _read(connection, space, _all(space).where(entries.c.status == "active", entries.c.expires_at <= at))
 
 
 def next_expiry(connection: Connection, space: str) -> int | None:
-    """When the first of the active entries is expected to hold no longer, None where none is."""
+    """When the next active entry is due to expire, None if none is."""
     active = (entries.c.space == space, entries.c.status == "active", entries.c.expires_at.is_not(None))
     return connection.execute(select(func.min(entries.c.expires_at)).where(*active)).scalar()
 
 
 def find(connection: Connection, space: str, filters: Filters, most: int) -> list[Entry]:
-    """The entries that are meant, those changed last first."""
+    """The selected entries, most recently changed first."""
     wanted = select(entries).where(entries.c.space == space, *_conditions(filters))
     rows = connection.execute(wanted.order_by(entries.c.updated_at.desc(), entries.c.number.desc()))
     return _with_evidence(connection, space, _first(rows, filters.substring, most))
 
 
 def ids(connection: Connection, space: str, filters: Filters) -> set[str]:
-    """The ids of the entries that are meant."""
+    """The ids of the selected entries."""
     wanted = select(entries.c.id, entries.c.content).where(entries.c.space == space, *_conditions(filters))
     return {row.id for row in _first(connection.execute(wanted), filters.substring, -1)}
 
 
 def categories(connection: Connection, space: str, at: int) -> dict[str, int]:
-    """How many entries each category holds that are active at a moment."""
+    """How many entries each category has that are active at a moment."""
     conditions = _conditions(Filters(status="active", active_at=at))
     wanted = select(entries.c.category, func.count()).where(entries.c.space == space, *conditions)
     return {row[0]: row[1] for row in connection.execute(wanted.group_by(entries.c.category))}
 
 
 def count_recalled(connection: Connection, space: str, ids: Collection[str], at: int) -> None:
-    """Note that entries were shown to a model."""
+    """Count that entries were shown to a model."""
     if ids:
         these = (entries.c.space == space, entries.c.id.in_(ids))
         values = {"recall_count": entries.c.recall_count + 1, "last_recalled_at": at}
@@ -209,7 +238,7 @@ def count_recalled(connection: Connection, space: str, ids: Collection[str], at:
 
 
 def _stored(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values as the columns hold them."""
+    """Values as the columns store them."""
     stored = dict(values)
     for name in {"tags", "flags"} & stored.keys():
         stored[name] = "\n".join(stored[name])
@@ -230,7 +259,7 @@ def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
 
 def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
     made = [entries.c[name] == value for name, value in _equal(filters).items() if value is not None]
-    # Tags stand one a line.
+    # Tags are stored one per line.
     made += [func.instr("\n" + entries.c.tags + "\n", f"\n{tag}\n") > 0 for tag in filters.tags]
     if filters.category is not None:
         below = entries.c.category.startswith(f"{filters.category}/", autoescape=True)
@@ -251,7 +280,7 @@ def _equal(filters: Filters) -> dict[str, str | None]:
 
 
 def _first(rows: Iterable[Row[Any]], substring: str | None, most: int) -> list[Row[Any]]:
-    """The first rows that hold a text, whatever its case: SQLite folds the case of ASCII letters only."""
+    """The first rows that contain a text, ignoring case: SQLite folds the case of ASCII letters only."""
     wanted = (substring or "").casefold()
     taken: list[Row[Any]] = []
     for row in rows:
@@ -272,7 +301,7 @@ def _with_evidence(connection: Connection, space: str, rows: Sequence[Row[Any]])
 
 
 def _evidence(connection: Connection, space: str, numbers: Sequence[int]) -> dict[int, list[EntryEvidence]]:
-    """What entries rest on, each drawer once: an entry's own evidence goes before what others brought."""
+    """The evidence of entries, each drawer once: an entry's own comes before what others lent it."""
     found: dict[int, dict[int, EntryEvidence]] = {}
     for some in _batches(numbers):
         for row in connection.execute(

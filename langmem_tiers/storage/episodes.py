@@ -1,4 +1,4 @@
-"""Episodes: the archive of sessions and tasks, and how far each room has been archived."""
+"""Episodes: the archive of sessions and tasks, and how much of each room has been archived."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from sqlalchemy import (
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.content import content_hash
-from langmem_tiers.episodes.types import Episode
+from langmem_tiers.records import Episode
 from langmem_tiers.storage import change_log, facts, notes, tombstones
 from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.storage.schema import cursors, drawers, episodes, rooms
 
-# The number last given out: a number is never used twice, also when the newest episode was deleted.
+# The last number assigned: numbers are never reused, even if the newest episode was deleted.
 _NEWEST = "newest_episode"
 _CURSOR = "archive:"
 
@@ -51,7 +51,7 @@ class Ended(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class NewEpisode:
-    """An episode on its way in."""
+    """An episode to be stored."""
 
     id: str
     session: str
@@ -67,9 +67,8 @@ class NewEpisode:
 
 
 def put(connection: Connection, space: str, new: NewEpisode, texts: Sequence[NoteText], at: int) -> Episode:
-    """Store an episode with the texts that it is found by."""
-    number = int(facts.get(connection, space, _NEWEST) or 0) + 1
-    facts.put(connection, space, _NEWEST, str(number))
+    """Store an episode with its searchable texts."""
+    number = facts.count_up(connection, space, _NEWEST)
     row = {**vars(new), "topics": "\n".join(new.topics)}
     connection.execute(insert(episodes).values(space=space, number=number, created_at=at, **row))
     change_log.append(connection, space, "episode.added", number, at=at)
@@ -78,19 +77,19 @@ def put(connection: Connection, space: str, new: NewEpisode, texts: Sequence[Not
 
 
 def by_ids(connection: Connection, space: str, ids: Collection[str]) -> dict[str, Episode]:
-    """Episodes by their id; those that do not exist are left out."""
+    """Episodes by id; unknown ids are left out."""
     found = connection.execute(_every().where(episodes.c.id.in_(ids)), {"space": space})
     return {row.id: _episode(row) for row in found}
 
 
 def by_numbers(connection: Connection, space: str, numbers: Collection[int]) -> list[Episode]:
-    """Episodes by their number, in order; those that do not exist are left out."""
+    """Episodes by number, in order; unknown numbers are left out."""
     wanted = _every().where(episodes.c.number.in_(list(numbers))).order_by(None).order_by(episodes.c.number)
     return [_episode(row) for row in connection.execute(wanted, {"space": space})] if numbers else []
 
 
 def of_session(connection: Connection, space: str, session: str, compaction: int | None = None) -> list[Episode]:
-    """The episodes of a session, those archived first first; the one with this count where it is given."""
+    """The episodes of a session, in the order they were archived; only the one with this count if given."""
     wanted = _every().where(episodes.c.session == session).order_by(None).order_by(episodes.c.number)
     if compaction is not None:
         wanted = wanted.where(episodes.c.compaction == compaction)
@@ -100,7 +99,7 @@ def of_session(connection: Connection, space: str, session: str, compaction: int
 def latest(
     connection: Connection, space: str, most: int, *, at: int, since: int | None = None, until: int | None = None
 ) -> list[Episode]:
-    """The episodes that are not expired and tell of this time, those that ended last first."""
+    """The unexpired episodes that overlap this period, the latest to end first."""
     wanted = _every().where(_holds(at), *_within(since, until)).limit(most)
     return [_episode(row) for row in connection.execute(wanted, {"space": space})]
 
@@ -114,19 +113,19 @@ def holding(
     since: int | None = None,
     until: int | None = None,
 ) -> dict[str, Episode]:
-    """Those of these episodes that are not expired and tell of this time, by id."""
+    """Which of these episodes are unexpired and overlap this period, by id."""
     wanted = _every().where(episodes.c.id.in_(ids), _holds(at), *_within(since, until))
     return {row.id: _episode(row) for row in connection.execute(wanted, {"space": space})}
 
 
 def keep(connection: Connection, space: str, number: int) -> None:
-    """Let an episode never expire."""
+    """Pin an episode, so that it never expires."""
     this = (episodes.c.space == space, episodes.c.number == number)
     connection.execute(update(episodes).where(*this).values(expires_at=None))
 
 
 def expired(connection: Connection, space: str, at: int) -> list[Episode]:
-    """The episodes that are kept no longer at a moment."""
+    """The episodes that have expired by a moment."""
     wanted = _every().where(episodes.c.expires_at <= at)
     return [_episode(row) for row in connection.execute(wanted, {"space": space})]
 
@@ -137,12 +136,12 @@ def next_expiry(connection: Connection, space: str) -> int | None:
 
 
 def of_sessions(connection: Connection, space: str) -> list[Episode]:
-    """All episodes but those of tasks."""
+    """All episodes except those of tasks."""
     return [_episode(row) for row in connection.execute(_every().where(episodes.c.task.is_(None)), {"space": space})]
 
 
 def rewrite(connection: Connection, space: str, told: Episode, texts: Sequence[NoteText], at: int) -> None:
-    """Let an episode tell this from now on, and be found by these texts."""
+    """Replace an episode's content and its searchable texts."""
     this = (episodes.c.space == space, episodes.c.number == told.number)
     values = {"summary": told.summary, "abstract": told.abstract, "topics": "\n".join(told.topics)}
     connection.execute(update(episodes).where(*this).values(**values))
@@ -151,7 +150,7 @@ def rewrite(connection: Connection, space: str, told: Episode, texts: Sequence[N
 
 
 def remove(connection: Connection, space: str, gone: Sequence[Episode], at: int) -> int:
-    """Delete episodes with the texts that they are found by; how many vectors nothing else needed."""
+    """Delete episodes with their searchable texts. Returns how many vectors nothing else needed."""
     hashes = [text for each in gone for text in notes.drop(connection, space, "episode", each.id, at)]
     numbers = [each.number for each in gone]
     connection.execute(delete(episodes).where(episodes.c.space == space, episodes.c.number.in_(numbers)))
@@ -159,7 +158,7 @@ def remove(connection: Connection, space: str, gone: Sequence[Episode], at: int)
 
 
 def bury(connection: Connection, space: str, gone: Episode, at: int) -> None:
-    """Set up the tombstone of an episode: it is not written again by itself."""
+    """Add the tombstone of an episode, so that it is not written again automatically."""
     tombstones.put(connection, space, "episode", {_key(gone.session, gone.compaction)}, at)
 
 
@@ -169,7 +168,7 @@ def buried(connection: Connection, space: str, session: str, compaction: int) ->
 
 
 def next_count(connection: Connection, space: str, session: str, *, task: bool) -> int:
-    """The count of a session's next episode, or of its next task's, that none has or had."""
+    """The count for a session's next episode, or next task episode; counts are never reused."""
     step = -1 if task else 1
     edge = func.min(episodes.c.compaction) if task else func.max(episodes.c.compaction)
     of_kind = episodes.c.compaction < 0 if task else episodes.c.compaction >= 0
@@ -182,7 +181,7 @@ def next_count(connection: Connection, space: str, session: str, *, task: bool) 
 
 
 def promote(connection: Connection, space: str, taken_up: Sequence[Episode], at: int) -> None:
-    """Note that a dream took episodes up."""
+    """Record that a dream has processed these episodes."""
     for each in taken_up:
         this = (episodes.c.space == space, episodes.c.number == each.number)
         connection.execute(update(episodes).where(*this).values(promoted_at=at))
@@ -190,7 +189,7 @@ def promote(connection: Connection, space: str, taken_up: Sequence[Episode], at:
 
 
 def count_recalled(connection: Connection, space: str, ids: Collection[str], at: int) -> None:
-    """Note that episodes were shown to a model."""
+    """Count that episodes were shown to a model."""
     if ids:
         these = (episodes.c.space == space, episodes.c.id.in_(ids))
         values = {"recall_count": episodes.c.recall_count + 1, "last_recalled_at": at}
@@ -198,12 +197,12 @@ def count_recalled(connection: Connection, space: str, ids: Collection[str], at:
 
 
 def unarchived(connection: Connection, space: str, session: str | None = None) -> list[Ended]:
-    """The rooms with turns that are in no episode, of a session or all, in the order they were opened."""
+    """The rooms with turns that are in no episode, of one session or all, in the order they were opened."""
     return [Ended(*row) for row in connection.execute(_unarchived(), {"space": space, "session": session})]
 
 
 def archived_to(connection: Connection, space: str, room: Ended, place: int) -> bool:
-    """Note that the turns of a room are archived up to a place; False where somebody else has done so meanwhile."""
+    """Record that a room is archived up to a place; False if someone else has done so in the meantime."""
     return change_log.move_cursor(connection, space, f"{_CURSOR}{room.room}", old=room.archived, new=place)
 
 
@@ -211,7 +210,7 @@ def _key(session: str, compaction: int) -> bytes:
     return content_hash(f"{compaction} {session}")
 
 
-# Statements are built once: these are run on every look of the background, or on every search.
+# Statements are built once: they run every time the background looks for work, and on every search.
 @cache
 def _unarchived() -> Select[Any]:
     name = literal(_CURSOR) + cast(rooms.c.number, Text)
@@ -243,7 +242,7 @@ def _holds(at: int) -> ColumnElement[bool]:
 
 
 def _within(since: int | None, until: int | None) -> list[ColumnElement[bool]]:
-    """Conditions for episodes that tell of any moment between two, both included."""
+    """Conditions for episodes that overlap a period, both ends included."""
     begun = [] if until is None else [until >= _BEGAN]
     return begun if since is None else [*begun, since <= _ENDED]
 

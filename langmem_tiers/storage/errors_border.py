@@ -1,4 +1,4 @@
-"""The one border where database and file errors become this package's errors; bugs pass through unchanged."""
+"""The single place where database and file errors become this package's errors; bugs pass through unchanged."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _BY_CODE: dict[int, tuple[type[StorageError], str]] = {
     sqlite3.SQLITE_IOERR: (StorageError, "Reading or writing failed"),
 }
 
-# What SQLite and its driver say without a code of its own where stored bytes are not what was written.
+# Messages of SQLite and its driver, without an error code, when stored bytes are not what was written.
 _SIGNS_OF_DAMAGE = (
     "Could not decode to UTF-8",
     "no such table",
@@ -56,7 +56,7 @@ _BY_ERRNO: dict[int, tuple[type[StorageError], str]] = {
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Raise this package's errors, with their cause, for what goes wrong with `path` inside the block."""
+    """Translate what goes wrong with `path` inside the block into this package's errors, keeping the cause."""
     try:
         yield
     except DBAPIError as error:
@@ -72,10 +72,10 @@ def translated(path: Path) -> Iterator[None]:
     except StorageError:
         raise
     except UnicodeEncodeError as error:
-        # The driver refuses it before SQLite sees it: a session, a message id or a name.
+        # The driver rejects it before SQLite sees it: a session, a message id or a name.
         raise InvalidText(f"{error.object[:80]!a} holds a lone surrogate.") from error
     except UnicodeDecodeError as error:
-        # The driver can not even read what SQLite says about a damaged schema.
+        # The driver cannot even read SQLite's message about a damaged schema.
         raise _named((DatabaseDamaged, "The database is damaged"), path, error) from error
     except OSError as error:
         known = _BY_ERRNO.get(error.errno or 0, (StorageError, "Reading or writing failed"))

@@ -1,4 +1,4 @@
-"""Folders on disk: the memory folder with its mark, and one folder a space."""
+"""Folders on disk: the memory folder with its marker file, and one folder per space."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _OF_THE_SYSTEM = {".DS_Store", "Thumbs.db", "desktop.ini", "lost+found", ".gitke
 
 
 def open_memory_folder(path: Path) -> Path:
-    """Make or recognise a memory folder.
+    """Create or recognise a memory folder.
 
     Raises:
         NotAMemoryFolder: it is a file, or holds something else.
-        FolderNotWritable, DiskFull: it can not be made.
-        NewerSchema: its layout is of a newer version.
+        FolderNotWritable, DiskFull: it cannot be created.
+        NewerSchema: its layout was made by a newer version.
     """
     with translated(path):
         if path.exists() and not path.is_dir():
@@ -35,7 +35,7 @@ def open_memory_folder(path: Path) -> Path:
         mark = path / _MARK
         if mark.exists():
             _check(mark)
-        # Asked again: another process may make the memory at this moment.
+        # Checked again: another process may be creating the memory right now.
         elif path.exists() and _holds_other_things(path) and not mark.exists():
             raise NotAMemoryFolder(f"{path} holds other things and no memory.")
         else:
@@ -45,11 +45,11 @@ def open_memory_folder(path: Path) -> Path:
 
 
 def space_folder(memory: Path, name: str) -> Path:
-    """The folder of a space, made if it is new.
+    """The folder of a space, created if it is new.
 
     Raises:
-        StorageError: the memory's folder is gone; nothing is written into another one that stands in its place.
-        DatabaseDamaged: the space was there before, and its database is gone.
+        StorageError: the memory's folder is gone; nothing is written into another one in its place.
+        DatabaseDamaged: the space existed before, and its database is gone.
     """
     folder = memory / "spaces" / folder_name(name)
     with translated(folder):
@@ -67,7 +67,7 @@ def space_folder(memory: Path, name: str) -> Path:
 
 
 def mark_space(folder: Path, name: str) -> None:
-    """Note that a space is whole: its name, once its database is there."""
+    """Write the marker of a space with its name, once its database exists."""
     with translated(folder):
         mark = folder / _SPACE_MARK
         if not mark.exists() or _name_in(mark) is None:
@@ -75,7 +75,7 @@ def mark_space(folder: Path, name: str) -> None:
 
 
 def gone(folder: Path) -> StorageError:
-    """The error for an open memory whose files were deleted, or replaced by others."""
+    """The error for an open memory whose files were deleted or replaced."""
     return StorageError(
         f"The folder {folder} is gone, or is not the one that was opened.",
         way_out="Nothing was stored. Put it back, or name another one, and open the memory again.",
@@ -83,7 +83,7 @@ def gone(folder: Path) -> StorageError:
 
 
 def has_space(memory: Path, name: str) -> bool:
-    """Whether there is a space of this name; looking makes none."""
+    """Whether a space of this name exists; never creates one."""
     return (memory / "spaces" / folder_name(name) / _SPACE_MARK).exists()
 
 
@@ -95,7 +95,7 @@ def space_names(memory: Path) -> tuple[str, ...]:
 
 
 def unreadable_spaces(memory: Path) -> tuple[Path, ...]:
-    """The folders of spaces whose mark can not be read, or names a space that does not live there."""
+    """The folders of spaces whose marker cannot be read, or names a space that belongs elsewhere."""
     with translated(memory):
         return tuple(mark.parent for mark in _space_marks(memory) if _name_in(mark) is None)
 
@@ -111,7 +111,7 @@ def _holds_other_things(path: Path) -> bool:
 
 
 def _write_mark(mark: Path, content: dict[str, object]) -> None:
-    """Write it whole: neither a crash nor another process that opens the folder now may leave or meet half of it."""
+    """Write it atomically: no crash and no other process opening the folder may leave or see half of it."""
     fresh = mark.with_name(f".{mark.name}.{uuid4().hex}")
     fresh.write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
     fresh.replace(mark)

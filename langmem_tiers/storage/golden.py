@@ -1,4 +1,4 @@
-"""Golden questions: what a user wants recall to answer tomorrow as it does today."""
+"""Golden questions: what the user wants recall to keep answering."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sqlalchemy import Connection, delete, insert, select
 from langmem_tiers.storage import facts
 from langmem_tiers.storage.schema import golden_questions
 
-# The number last given out: one that was removed comes back under another.
+# The last number assigned: a question that was removed and added again gets a new one.
 _NEWEST = "newest_golden_question"
 
 
 class GoldenRow(NamedTuple):
-    """A question of the user, with the words and the drawers that its block has to hold."""
+    """A golden question, with the words and drawers that its block must contain."""
 
     number: int
     question: str
@@ -28,9 +28,8 @@ class GoldenRow(NamedTuple):
 def put(
     connection: Connection, space: str, question: str, *, words: Sequence[str], drawers: Sequence[int], at: int
 ) -> GoldenRow:
-    """Keep a question."""
-    number = int(facts.get(connection, space, _NEWEST) or 0) + 1
-    facts.put(connection, space, _NEWEST, str(number))
+    """Store a question."""
+    number = facts.count_up(connection, space, _NEWEST)
     expects = orjson.dumps({"words": list(words), "drawers": list(drawers)}).decode()
     row = {"number": number, "question": question, "expects": expects, "at": at}
     connection.execute(insert(golden_questions).values(space=space, **row))
@@ -38,7 +37,7 @@ def put(
 
 
 def every(connection: Connection, space: str) -> list[GoldenRow]:
-    """All questions, in the order they were kept."""
+    """All questions, in the order they were added."""
     columns = (
         golden_questions.c.number,
         golden_questions.c.question,
@@ -50,15 +49,15 @@ def every(connection: Connection, space: str) -> list[GoldenRow]:
 
 
 def remove(connection: Connection, space: str, number: int) -> bool:
-    """Keep a question no longer; False where there is none of this number."""
+    """Remove a question; False if there is none with this number."""
     this = (golden_questions.c.space == space, golden_questions.c.number == number)
     return connection.execute(delete(golden_questions).where(*this)).rowcount == 1
 
 
 def unsay(connection: Connection, space: str, without: Callable[[str], str]) -> int:
-    """Delete the questions that hold what is deleted, or ask for it; how many.
+    """Delete the questions that contain or ask for deleted content. Returns how many.
 
-    `without` gives a text without the passages that say so.
+    `without` returns a text without the passages in question.
     """
 
     def says(text: str) -> bool:
@@ -69,7 +68,7 @@ def unsay(connection: Connection, space: str, without: Callable[[str], str]) -> 
 
 
 def _texts(row: GoldenRow) -> tuple[str, ...]:
-    """What a question says, by itself and with the words that it expects."""
+    """The texts of a question: alone, and combined with the words that it expects."""
     bare = row.question.rstrip("?")
     return (row.question, *row.words, " ".join((bare, *row.words)), *(f"{bare} {each}" for each in row.words))
 

@@ -1,6 +1,6 @@
-"""The drawers that entities and relations rest on.
+"""The drawers that are the evidence of entities and relations.
 
-Both have a table of the same form; `of` is the column of it that says whose evidence a row is.
+Both have a table of the same shape; `of` is its column that says whose evidence a row is.
 """
 
 from __future__ import annotations
@@ -13,24 +13,22 @@ from typing import Any
 from sqlalchemy import Column, Connection, Select, and_, bindparam, delete, select
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
-from langmem_tiers.knowledge_graph.types import GraphEvidence
-from langmem_tiers.palace.pointers import drawer_pointer
-from langmem_tiers.storage.batches import batches
-from langmem_tiers.storage.schema import drawers, rooms
-from langmem_tiers.writing.proposals import Evidence
+from langmem_tiers.pointers import drawer_pointer
+from langmem_tiers.records import Evidence, GraphEvidence
+from langmem_tiers.storage.database import batches
+from langmem_tiers.storage.schema import drawers, entity_evidence, relation_evidence, rooms
 
 
 def add(
     connection: Connection, space: str, of: Column[int], number: int, evidence: Iterable[Evidence], **more: int
 ) -> int:
-    """Let something rest on these drawers too; how many are new to it. `more` are other columns of the table."""
+    """Add drawers as evidence. Returns how many are new. `more` are other columns of the table."""
     rows = [{"space": space, of.name: number, "drawer": each.drawer, "quote": each.quote, **more} for each in evidence]
-    added = [connection.execute(insert_or(of.table).on_conflict_do_nothing(), row).rowcount for row in rows]
-    return sum(added)
+    return connection.execute(insert_or(of.table).on_conflict_do_nothing(), rows).rowcount if rows else 0
 
 
 def drop(connection: Connection, space: str, of: Column[int], number: int, drawer_numbers: Collection[int]) -> None:
-    """Let something rest on these drawers no longer."""
+    """Remove drawers from the evidence."""
     table = of.table
     connection.execute(delete(table).where(table.c.space == space, of == number, table.c.drawer.in_(drawer_numbers)))
 
@@ -38,7 +36,7 @@ def drop(connection: Connection, space: str, of: Column[int], number: int, drawe
 def read(
     connection: Connection, space: str, of: Column[int], numbers: Collection[int]
 ) -> dict[int, list[GraphEvidence]]:
-    """The drawers that each rests on, oldest first."""
+    """The evidence of each, oldest first."""
     found: defaultdict[int, list[GraphEvidence]] = defaultdict(list)
     for some in batches(numbers):
         for row in connection.execute(_read(of), {"space": space, "values": list(some)}):
@@ -50,7 +48,7 @@ def read(
 def of_drawers(
     connection: Connection, space: str, of: Column[int], drawer_numbers: Collection[int]
 ) -> list[tuple[int, int]]:
-    """What rests on each of these drawers, as (drawer, number)."""
+    """What has each of these drawers as evidence, as (drawer, number)."""
     table = of.table
     found: list[tuple[int, int]] = []
     for some in batches(drawer_numbers):
@@ -58,6 +56,24 @@ def of_drawers(
         rows = connection.execute(select(table.c.drawer, of).where(*on_them).order_by(table.c.drawer, of))
         found += [(drawer, number) for drawer, number in rows]
     return found
+
+
+def of_entities(connection: Connection, space: str) -> list[tuple[int, int, str, bytes]]:
+    """All evidence of entities, each as (entity, drawer, quote, content hash of the drawer)."""
+    return _every(connection, space, entity_evidence.c.entity)
+
+
+def of_relations(connection: Connection, space: str) -> list[tuple[int, int, str, bytes]]:
+    """All evidence of relations, each as (relation, drawer, quote, content hash of the drawer)."""
+    return _every(connection, space, relation_evidence.c.relation)
+
+
+def _every(connection: Connection, space: str, of: Column[int]) -> list[tuple[int, int, str, bytes]]:
+    table = of.table
+    same = and_(drawers.c.space == table.c.space, drawers.c.number == table.c.drawer)
+    wanted = select(of, table.c.drawer, table.c.quote, drawers.c.content_hash).select_from(table.join(drawers, same))
+    rows = connection.execute(wanted.where(table.c.space == space).order_by(of, table.c.drawer))
+    return [(number, drawer, quote, hashed) for number, drawer, quote, hashed in rows]
 
 
 # Statements are built once: a single write runs most of them.

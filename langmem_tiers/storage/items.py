@@ -1,7 +1,7 @@
-"""The rows of store items, and their searched text.
+"""The rows of store items, and their searchable text.
 
-A namespace comes as its labels joined by ".", which no label holds. An item is an "item" among the notes if recall
-tells of it, else a "value"; without searched text it is none.
+A namespace is passed as its labels joined by ".", which no label contains. An item is an "item" among the notes if
+recall may show it, otherwise a "value"; without searchable text it has no note.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from langmem_tiers.storage.notes import NoteKind, NoteText
 from langmem_tiers.storage.schema import store_items
 
 SEARCHED: tuple[NoteKind, NoteKind] = ("item", "value")
-# Between namespace and key: no namespace holds two dots in a row, or ends with one.
+# Between namespace and key: no namespace contains two dots in a row, or ends with one.
 _BETWEEN = ".."
-# SQLite takes 32,766 variables in a statement by default.
+# SQLite allows 32,766 variables in a statement by default.
 _AT_ONCE = 5_000
 
 Place = tuple[str, str]
@@ -30,7 +30,7 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ItemRow:
-    """An item as it is stored; times are UTC milliseconds."""
+    """A stored item; times are UTC milliseconds."""
 
     namespace: str
     key: str
@@ -43,17 +43,17 @@ class ItemRow:
 
     @property
     def place(self) -> Place:
-        """Where it is."""
+        """Its namespace and key."""
         return self.namespace, self.key
 
     def expired(self, at: int) -> bool:
-        """Whether it is kept no longer."""
+        """Whether it has expired."""
         return self.expires_at is not None and self.expires_at <= at
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewItem:
-    """An item on its way in: `texts` are searched, and recalled where `recalled` says so."""
+    """An item to be stored: `texts` are searchable, and recalled if `recalled` says so."""
 
     namespace: str
     key: str
@@ -64,18 +64,18 @@ class NewItem:
 
 
 def ref(namespace: str, key: str) -> str:
-    """What an item is called among the notes."""
+    """The ref of an item's notes."""
     return f"{namespace}{_BETWEEN}{key}"
 
 
 def place(ref: str) -> Place:
-    """The namespace and key of an item among the notes."""
+    """The namespace and key in the ref of a note."""
     namespace, _, key = ref.partition(_BETWEEN)
     return namespace, key
 
 
 def put(connection: Connection, space: str, new: NewItem, at: int) -> None:
-    """Let an item be this from now on; when it was created stays."""
+    """Write an item; its creation time stays."""
     values = {
         "value": new.value,
         "updated_at": at,
@@ -92,7 +92,7 @@ def put(connection: Connection, space: str, new: NewItem, at: int) -> None:
 
 
 def drop(connection: Connection, space: str, places: Iterable[Place], at: int) -> int:
-    """Delete items with all that was made of them; how many there were."""
+    """Delete items with everything derived from them. Returns how many there were."""
     dropped = 0
     for namespace, key in places:
         gone = connection.execute(delete(store_items).where(*_at(space, namespace, key))).rowcount
@@ -106,7 +106,7 @@ def drop(connection: Connection, space: str, places: Iterable[Place], at: int) -
 
 
 def at_places(connection: Connection, space: str, places: Collection[Place]) -> dict[Place, ItemRow]:
-    """Those of these items that there are, expired ones too."""
+    """Those of these items that exist, including expired ones."""
     wanted = list(places)
     found: dict[Place, ItemRow] = {}
     for start in range(0, len(wanted), _AT_ONCE):
@@ -118,33 +118,33 @@ def at_places(connection: Connection, space: str, places: Collection[Place]) -> 
 def holding(
     connection: Connection, space: str, refs: Iterable[str], *, at: int, until: int | None = None
 ) -> dict[str, ItemRow]:
-    """Those of these items, by their names among the notes, that are kept still and were written by a time."""
+    """Those of these items, by note ref, that are unexpired and were written by a given time."""
     found = at_places(connection, space, [place(each) for each in refs]).values()
     return {ref(*row.place): row for row in found if not row.expired(at) and (until is None or row.updated_at <= until)}
 
 
 def under(connection: Connection, space: str, prefix: str, *, alive_at: int | None = None) -> Iterator[ItemRow]:
-    """The items in a namespace and below it, all where it is empty, those changed last first."""
+    """The items in a namespace and below it, or all if it is empty, most recently changed first."""
     newest_first = (store_items.c.updated_at.desc(), store_items.c.changed.desc())
     wanted = _every(space).where(*_below(prefix), *_alive(alive_at)).order_by(*newest_first)
     return _rows(connection, wanted)
 
 
 def namespaces(connection: Connection, space: str, *, alive_at: int | None = None) -> list[str]:
-    """The namespaces that hold anything."""
+    """The namespaces with at least one item."""
     wanted = select(store_items.c.namespace).distinct().where(store_items.c.space == space, *_alive(alive_at))
     return list(connection.execute(wanted).scalars())
 
 
 def refresh(connection: Connection, space: str, places: Collection[Place], at: int) -> None:
-    """Let the time that these are kept begin anew."""
+    """Restart the time to live of these items."""
     for namespace, key in places:
         this = (*_at(space, namespace, key), store_items.c.ttl.is_not(None))
         connection.execute(update(store_items).where(*this).values(expires_at=at + store_items.c.ttl))
 
 
 def expired(connection: Connection, space: str, at: int) -> list[Place]:
-    """The items that are kept no longer at a moment."""
+    """The items that have expired by a moment."""
     these = (store_items.c.space == space, store_items.c.expires_at <= at)
     found = connection.execute(select(store_items.c.namespace, store_items.c.key).where(*these))
     return [(namespace, key) for namespace, key in found]
@@ -157,15 +157,15 @@ def next_expiry(connection: Connection, space: str) -> int | None:
 
 
 def _log(connection: Connection, space: str, at: int) -> int:
-    # The log never goes back: no position comes twice.
-    return change_log.append(connection, space, "item.changed", change_log.head(connection, space) + 1, at=at)
+    # The log only grows, so no position is reused.
+    return change_log.append(connection, space, "item.changed", None, at=at)
 
 
 def _forget(connection: Connection, space: str, name: str, gone: Sequence[bytes]) -> None:
-    """Take out of the file what is left of texts that an item does not hold any more."""
+    """Erase from the file the texts that an item no longer contains."""
     if gone:
         notes.forget_vectors(connection, space, gone)
-        # The names stand in JSON there.
+        # The names are stored as JSON.
         receipts.forget(connection, space, [json.dumps(name, ensure_ascii=False)[1:-1]], kind="item")
 
 
@@ -185,7 +185,7 @@ def _at(space: str, namespace: str, key: str) -> tuple[ColumnElement[bool], ...]
 def _below(prefix: str) -> tuple[ColumnElement[bool], ...]:
     if not prefix:
         return ()
-    # "/" is the sign after ".": a range can use the index, and knows no wildcards.
+    # "/" is the character after ".": a range can use the index, and has no wildcards.
     below = (store_items.c.namespace > f"{prefix}.") & (store_items.c.namespace < f"{prefix}/")
     return (or_(store_items.c.namespace == prefix, below),)
 

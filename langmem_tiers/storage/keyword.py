@@ -1,90 +1,149 @@
-"""The keyword index of one engine: SQLite's FTS5.
+"""The keyword index: SQLite's FTS5, in one table for drawers and one for notes.
 
-The rows hold searchable text, not verbatim text: the caller normalises both sides alike (palace/words.py).
+The rows hold normalised searchable text, not the verbatim text; the words of queries are normalised the same way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from sqlalchemy import Connection, text
 
+from langmem_tiers.language.words import searchable
+from langmem_tiers.matching import Held
+
 MOST_TERMS = 32
-# Where a term is looked for: in what was said, or in the names of the place that it is filed in.
-SAID, PLACE = "{content tags}", "{category}"
-
-_CREATE = (
-    "CREATE VIRTUAL TABLE keyword USING fts5(content, tags, category, tokenize='porter unicode61 remove_diacritics 2')"
-)
-_HOLDING = "SELECT rowid FROM keyword WHERE keyword MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid LIMIT ?"
-_INSERT = text("INSERT INTO keyword (rowid, content, tags, category) VALUES (:drawer, :content, :tags, :category)")
-_DELETE = text("DELETE FROM keyword WHERE rowid = :drawer")
-_CATEGORISE = text("UPDATE keyword SET category = :category WHERE rowid = :drawer")
+# Where to look for a term: in what was said, or in the names of its wing and closet.
+_SAID, _PLACE = "{content tags}", "{category}"
+_COLUMNS = ("number", "content", "tags", "category")
 
 
-@dataclass(frozen=True, kw_only=True)
-class KeywordRow:
-    """The searchable text of one drawer."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WordsRow:
+    """A drawer or note to be indexed, in its original words."""
 
-    drawer: int
-    content: str
-    tags: str
-    category: str
+    number: int
+    text: str
+    tags: str = ""
+    category: str = ""
 
-
-def create(connection: Connection) -> None:
-    """Make the empty index."""
-    connection.exec_driver_sql(_CREATE)
-
-
-def recreate(connection: Connection) -> None:
-    """Throw the index away and make an empty one."""
-    connection.exec_driver_sql("DROP TABLE IF EXISTS keyword")
-    create(connection)
+    @property
+    def searched(self) -> tuple[str, str, str]:
+        """Text, tags and category as the index stores them."""
+        return searchable(self.text), searchable(self.tags), searchable(self.category)
 
 
-def add(connection: Connection, rows: Iterable[KeywordRow]) -> None:
-    """Index drawers that are not in the index."""
-    values = [vars(row) for row in rows]
-    if values:
-        connection.execute(_INSERT, values)
+class KeywordIndex:
+    """One FTS5 table, whose rowids are the numbers of what it indexes."""
+
+    def __init__(self, table: str) -> None:
+        self._table = table
+        self._insert = text(
+            f"INSERT INTO {table} (rowid, content, tags, category) VALUES (:number, :content, :tags, :category)"
+        )
+        self._delete = text(f"DELETE FROM {table} WHERE rowid = :number")
+        self._categorise = text(f"UPDATE {table} SET category = :category WHERE rowid = :number")
+        self._range = (
+            f"SELECT rowid FROM {table} WHERE {table} MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid LIMIT ?"
+        )
+        self._matches = f"SELECT {{place}}, rowid FROM {table} WHERE {table} MATCH ?"
+
+    def create(self, connection: Connection) -> None:
+        """Create the empty index if there is none."""
+        connection.exec_driver_sql(
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS {self._table} USING "
+            "fts5(content, tags, category, tokenize='porter unicode61 remove_diacritics 2')"
+        )
+
+    def recreate(self, connection: Connection) -> None:
+        """Drop the index, even a damaged one, and create it empty."""
+        connection.exec_driver_sql(f"DROP TABLE IF EXISTS {self._table}")
+        self.create(connection)
+
+    def add(self, connection: Connection, rows: Iterable[WordsRow]) -> None:
+        """Add rows that are not in the index yet."""
+        values = [dict(zip(_COLUMNS, (row.number, *row.searched), strict=True)) for row in rows]
+        if values:
+            connection.execute(self._insert, values)
+
+    def remove(self, connection: Connection, numbers: Iterable[int]) -> None:
+        """Remove these numbers; unknown ones are ignored."""
+        values = [{"number": number} for number in numbers]
+        if values:
+            connection.execute(self._delete, values)
+
+    def categorise(self, connection: Connection, categories: Iterable[tuple[int, str]]) -> None:
+        """Set the wing and closet names of these numbers."""
+        values = [{"number": number, "category": searchable(category)} for number, category in categories]
+        if values:
+            connection.execute(self._categorise, values)
+
+    def purge(self, connection: Connection) -> None:
+        """Erase the words of removed rows from the file: FTS5 only marks them as removed until segments are merged."""
+        connection.exec_driver_sql(f"INSERT INTO {self._table} ({self._table}) VALUES ('optimize')")
+
+    def holding(self, connection: Connection, terms: Sequence[str]) -> list[Held]:
+        """For each term, what matches in text or tags and what matches in the category only; ascending."""
+        columns = (_SAID, _PLACE) * len(terms)
+        parts = [self._matches.format(place=place) for place in range(len(columns))]
+        queries = tuple(_query(column, terms[place // 2]) for place, column in enumerate(columns))
+        found: list[list[int]] = [[] for _ in columns]
+        if parts:
+            for place, number in connection.exec_driver_sql(" UNION ALL ".join(parts), queries):
+                found[place].append(number)
+        return [_held(sorted(said), sorted(place)) for said, place in zip(found[::2], found[1::2], strict=True)]
+
+    def holding_between(self, connection: Connection, term: str, *, after: int, upto: int, most: int) -> Held:
+        """Like `holding`, after one number and up to another, with a limit for each kind."""
+        bounds = (after + 1, upto, most)
+        said, place = (
+            connection.exec_driver_sql(self._range, (_query(column, term), *bounds)).scalars().all()
+            for column in (_SAID, _PLACE)
+        )
+        return _held(said, place)
+
+    def count(self, connection: Connection) -> int:
+        """How many rows are indexed."""
+        return int(connection.exec_driver_sql(f"SELECT count(*) FROM {self._table}_docsize").scalar_one())
+
+    def numbers(self, connection: Connection) -> set[int]:
+        """The numbers of all indexed rows."""
+        return set(connection.exec_driver_sql(f"SELECT id FROM {self._table}_docsize").scalars())
+
+    def every(self, connection: Connection) -> dict[int, tuple[str, str, str]]:
+        """The content of the index, by number."""
+        found = connection.exec_driver_sql(f"SELECT rowid, content, tags, category FROM {self._table}")
+        return {number: (content, tags, category) for number, content, tags, category in found}
+
+    def check(self, connection: Connection) -> None:
+        """Have FTS5 compare its index with its rows; needs a connection that can write.
+
+        Raises:
+            DatabaseDamaged: they disagree.
+        """
+        connection.exec_driver_sql(f"INSERT INTO {self._table} ({self._table}) VALUES ('integrity-check')")
 
 
-def remove(connection: Connection, drawers: Iterable[int]) -> None:
-    """Take drawers out; unknown ones are no error."""
-    values = [{"drawer": drawer} for drawer in drawers]
-    if values:
-        connection.execute(_DELETE, values)
+drawers = KeywordIndex("keyword")
+"""What was said."""
+notes = KeywordIndex("note_words")
+"""Everything that is searched and is no drawer."""
 
 
-def categorise(connection: Connection, categories: Iterable[tuple[int, str]]) -> None:
-    """Set the category text of drawers."""
-    values = [{"drawer": drawer, "category": category} for drawer, category in categories]
-    if values:
-        connection.execute(_CATEGORISE, values)
+def drawer_words(number: int, content: str, tags: Sequence[str], category: str = "") -> WordsRow:
+    """A drawer as the index takes it: tags without their prefix, and the names of wing and closet as its category."""
+    return WordsRow(
+        number=number, text=content, tags=" ".join(tag.partition(" ")[2] for tag in tags), category=category
+    )
 
 
-def holding(connection: Connection, term: str, *, after: int, upto: int, most: int, columns: str = SAID) -> list[int]:
-    """The drawers behind one number and up to another that hold a term, ascending, at most so many."""
-    rows = connection.exec_driver_sql(_HOLDING, (f"{columns} : {_quoted(term)}", after + 1, upto, most))
-    return [row[0] for row in rows]
+def _query(columns: str, term: str) -> str:
+    quoted = term.replace('"', '""')
+    return f'{columns} : "{quoted}"'
 
 
-def count(connection: Connection) -> int:
-    """How many drawers are indexed."""
-    return int(connection.exec_driver_sql("SELECT count(*) FROM keyword_docsize").scalar_one())
-
-
-def drawers(connection: Connection) -> set[int]:
-    """The numbers of all drawers that are indexed."""
-    return set(connection.exec_driver_sql("SELECT id FROM keyword_docsize").scalars())
-
-
-def check(connection: Connection) -> None:
-    """Let FTS5 compare its index with its rows; raises a database error when they disagree."""
-    connection.exec_driver_sql("INSERT INTO keyword (keyword) VALUES ('integrity-check')")
-
-
-def _quoted(term: str) -> str:
-    return '"' + term.replace('"', '""') + '"'
+def _held(said: Sequence[int], place: Sequence[int]) -> Held:
+    numbers = np.asarray(said, np.int64)
+    return numbers, np.setdiff1d(np.asarray(place, np.int64), numbers, assume_unique=True)

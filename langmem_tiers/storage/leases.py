@@ -1,61 +1,115 @@
-"""Leases: who may do what only one may do at a time, with a number that tells the one who came late."""
+"""Leases: exclusive tasks in a space, with a fencing number that exposes a holder that lost its lease."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import Connection, select, update
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
+from langmem_tiers.clock import to_millis, utc_now
+from langmem_tiers.errors import LeaseLost
+from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.schema import leases
 
-# The end of a lease that was given back.
+DREAM = "dream"
+"""The name of the lease under which a space dreams."""
+
+# The end of a lease that was released.
 _OVER = 0
 
 
 class LeaseRow(NamedTuple):
-    """A lease: who has it or had it last, how many have had it by then, and until when, in milliseconds."""
+    """A lease: its current or last holder, how many have held it, and until when, in milliseconds."""
 
     holder: str
     fence: int
     until: int
 
     def held(self, at: int, longest: int) -> bool:
-        """Whether somebody has it at a moment. A clock may have jumped back: nobody has it for longer than this."""
+        """Whether it is held at a moment. Since clocks may jump back, nobody holds it for longer than its duration."""
         return at < self.until <= at + longest
 
 
 def read(connection: Connection, space: str, name: str) -> LeaseRow | None:
-    """The lease of a name, None where nobody ever had it."""
+    """The lease of a name, None if nobody ever held it."""
     columns = (leases.c.holder, leases.c.fence, leases.c.until)
     row = connection.execute(select(*columns).where(leases.c.space == space, leases.c.name == name)).first()
     return None if row is None else LeaseRow(*row)
 
 
-def fence(connection: Connection, space: str, name: str) -> int:
-    """How many have had a lease, which is the number of the last one; 0 where nobody ever had it."""
+def require(connection: Connection, space: str, fence: int, name: str = DREAM) -> None:
+    """Check that this fence is still the latest; 0 stands for a lease that was never taken.
+
+    Raises:
+        LeaseLost: someone else has taken it over.
+    """
     row = read(connection, space, name)
-    return 0 if row is None else row.fence
+    if fence != (0 if row is None else row.fence):
+        raise _lost(name)
 
 
-def take(connection: Connection, space: str, name: str, holder: str, *, at: int, longest: int) -> int | None:
-    """The number under which a lease is now the holder's, None where somebody else has it."""
-    before = read(connection, space, name)
-    if before is not None and before.held(at, longest):
-        return None
-    number = 1 if before is None else before.fence + 1
-    values = {"holder": holder, "fence": number, "until": at + longest}
-    row = insert_or(leases).values(space=space, name=name, **values)
-    connection.execute(row.on_conflict_do_update(index_elements=["space", "name"], set_=values))
-    return number
+@dataclass(frozen=True)
+class Lease:
+    """An exclusive right in a space that lapses after some seconds unless it is renewed.
+
+    `acquire` returns a number, the fence, that is higher each time. A holder that wakes up late commits nothing: the
+    commit checks that its fence is still the latest (`require`). That also makes it safe to take over the lease of
+    a holder that only seems dead, so a lease that ends further away than `seconds` from now counts as expired: the
+    clock has jumped.
+    """
+
+    database: Database
+    name: str
+    holder: str
+    seconds: float
+    clock: Callable[[], datetime] = utc_now
+
+    def acquire(self) -> int | None:
+        """Take the lease and return its fence; None while someone else holds it.
+
+        Raises:
+            StorageError: it could not be taken.
+        """
+        space, at, longest = self.database.space, self._now(), self._longest()
+        with self.database.writing() as connection:
+            before = read(connection, space, self.name)
+            if before is not None and before.held(at, longest):
+                return None
+            fence = 1 if before is None else before.fence + 1
+            values = {"holder": self.holder, "fence": fence, "until": at + longest}
+            row = insert_or(leases).values(space=space, name=self.name, **values)
+            connection.execute(row.on_conflict_do_update(index_elements=["space", "name"], set_=values))
+        return fence
+
+    def renew(self, fence: int) -> None:
+        """Extend the lease by its full duration.
+
+        Raises:
+            LeaseLost: someone else has taken it over.
+        """
+        if not self._end_at(fence, self._now() + self._longest()):
+            raise _lost(self.name)
+
+    def release(self, fence: int) -> None:
+        """Release the lease, unless someone else has taken it over."""
+        self._end_at(fence, _OVER)
+
+    def _end_at(self, fence: int, until: int) -> bool:
+        """Set the end of the lease, if it still has this fence."""
+        this = (leases.c.space == self.database.space, leases.c.name == self.name, leases.c.fence == fence)
+        with self.database.writing() as connection:
+            return connection.execute(update(leases).where(*this).values(until=until)).rowcount == 1
+
+    def _now(self) -> int:
+        return to_millis(self.clock())
+
+    def _longest(self) -> int:
+        return round(self.seconds * 1000)
 
 
-def extend(connection: Connection, space: str, name: str, number: int, until: int) -> bool:
-    """Let a lease end then, if it is still under this number; False where somebody else took it over."""
-    this = (leases.c.space == space, leases.c.name == name, leases.c.fence == number)
-    return connection.execute(update(leases).where(*this).values(until=until)).rowcount == 1
-
-
-def end(connection: Connection, space: str, name: str, number: int) -> None:
-    """Give a lease back; one that somebody else took over stays theirs."""
-    extend(connection, space, name, number, _OVER)
+def _lost(name: str) -> LeaseLost:
+    return LeaseLost(f"Another {name} has begun meanwhile.")

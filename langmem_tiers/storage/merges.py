@@ -1,4 +1,4 @@
-"""Merges of entities: which was found to be which, why, and which were undone."""
+"""Merges of entities: which were merged, why, and which merges were undone."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, insert, or_, select, update
 
-from langmem_tiers.knowledge_graph.types import GraphPath
+from langmem_tiers.records import GraphPath
 from langmem_tiers.storage import facts
 from langmem_tiers.storage.schema import entity_merges, entity_pairs
 
-# The number last given out: a number is never used twice, also when the newest merge was deleted.
+# The last number assigned: numbers are never reused, even if the newest merge was deleted.
 _NEWEST = "newest_merge"
 
 
 class MergeRow(NamedTuple):
-    """A merge as it is stored: `source` was found to be the same as `target`; times in milliseconds."""
+    """A stored merge of `source` into `target`; times in milliseconds."""
 
     number: int
     source: int
@@ -41,23 +41,22 @@ def put(
     at: int,
     undone_at: int | None = None,
 ) -> int:
-    """Store a merge; its number."""
-    number = int(facts.get(connection, space, _NEWEST) or 0) + 1
-    facts.put(connection, space, _NEWEST, str(number))
+    """Store a merge. Returns its number."""
+    number = facts.count_up(connection, space, _NEWEST)
     row = {"source": source, "target": target, "reason": reason, "path": path, "at": at, "undone_at": undone_at}
     connection.execute(insert(entity_merges).values(space=space, number=number, **row))
     return number
 
 
 def one(connection: Connection, space: str, number: int) -> MergeRow | None:
-    """The merge of a number."""
+    """The merge with a number."""
     these = (entity_merges.c.space == space, entity_merges.c.number == number)
     row = connection.execute(select(*_COLUMNS).where(*these)).one_or_none()
     return None if row is None else MergeRow(*row)
 
 
 def every(connection: Connection, space: str, *, undone: bool = True) -> list[MergeRow]:
-    """All merges, or those that stand, newest first."""
+    """All merges, or those still in effect, newest first."""
     wanted = select(*_COLUMNS).where(entity_merges.c.space == space)
     if not undone:
         wanted = wanted.where(entity_merges.c.undone_at.is_(None))
@@ -65,13 +64,13 @@ def every(connection: Connection, space: str, *, undone: bool = True) -> list[Me
 
 
 def undo(connection: Connection, space: str, number: int, at: int) -> None:
-    """Note that a merge stands no longer."""
+    """Mark a merge as undone."""
     these = (entity_merges.c.space == space, entity_merges.c.number == number)
     connection.execute(update(entity_merges).where(*these).values(undone_at=at))
 
 
 def remove(connection: Connection, space: str, members: Collection[int]) -> None:
-    """Delete all merges and pairs that one of these entities is part of."""
+    """Delete all merges and pairs that involve one of these entities."""
     for table, first, second in (
         (entity_merges, entity_merges.c.source, entity_merges.c.target),
         (entity_pairs, entity_pairs.c.low, entity_pairs.c.high),

@@ -1,6 +1,6 @@
 """The schema's history: named, append-only steps, each in one transaction with its record.
 
-A file written by a newer version is refused; an older one is copied beside itself first and then brought up to date.
+A file written by a newer version is refused; an older one is copied beside itself and then brought up to date.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.errors import DatabaseDamaged, MigrationFailed, NewerSchema, NotAMemoryFolder
-from langmem_tiers.storage import keyword, note_words, schema
+from langmem_tiers.storage import keyword, schema
 from langmem_tiers.storage.database import APPLICATION_ID, Database
 from langmem_tiers.version import __version__
 
@@ -29,7 +29,7 @@ class Migration:
 
 def _create(connection: Connection) -> None:
     schema.metadata.create_all(connection)
-    keyword.create(connection)
+    keyword.drawers.create(connection)
     connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
 
 
@@ -41,13 +41,13 @@ def _states(connection: Connection) -> None:
 
 
 def _knowledge(connection: Connection) -> None:
-    # Tables that are there already are left as they are.
+    # Tables that already exist are left alone.
     schema.metadata.create_all(connection)
-    note_words.create(connection)
+    keyword.notes.create(connection)
 
 
 def _tables(connection: Connection) -> None:
-    # Those that are there already are left as they are.
+    # Those that already exist are left alone.
     schema.metadata.create_all(connection)
 
 
@@ -62,10 +62,10 @@ MIGRATIONS: tuple[Migration, ...] = (
 
 
 def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> Path | None:
-    """Bring the schema up to date; the path of the backup made before, if there was something to back up.
+    """Bring the schema up to date. Returns the path of the backup, if there was something to back up.
 
     Raises:
-        NotAMemoryFolder: the file is a database of something else.
+        NotAMemoryFolder: the file is some other program's database.
         NewerSchema: the file has more steps than this version knows.
         MigrationFailed: a step failed; the file is as it was.
     """

@@ -1,7 +1,7 @@
-"""Search over notes: what stands of them is kept in memory, with exact vectors, and in step with the log.
+"""Search over notes: current notes are held in memory, with exact vectors, and in sync with the log.
 
-There are thousands of notes where there may be hundreds of thousands of drawers: each is judged by its words and by its
-vector, and nothing is approximate.
+There are thousands of notes where there may be hundreds of thousands of drawers, so each note is scored by its words
+and by its vector, and nothing is approximate.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from sqlalchemy import Connection, Select, bindparam, select
 from langmem_tiers.errors import InvalidVector
 from langmem_tiers.matching import Held, coverage, matched
 from langmem_tiers.settings import RecallSettings
-from langmem_tiers.storage import change_log, dimensions, note_words
+from langmem_tiers.storage import change_log, embedding_cache
+from langmem_tiers.storage import keyword as keyword_index
 from langmem_tiers.storage.change_log import Moment
 from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.keyword import MOST_TERMS
@@ -32,15 +33,15 @@ from langmem_tiers.storage.schema import embeddings, notes
 Column = NDArray[np.float64]
 _KINDS: set[change_log.Kind] = {"notes.changed", "notes.embedded"}
 _ALL = (1, 2**62)
-# Words whose notes are kept in memory.
+# Words whose notes are cached in memory.
 _WORDS = 4096
-# Vectors of notes that are gone may take so many rows before the others are moved together.
+# Rows that the vectors of deleted notes may occupy before the matrix is compacted.
 _SPARE = 1024
 _NONE = -1
 
 
 class NoteHit(NamedTuple):
-    """A note that was found; `keyword` and `vector` are None where that channel could not judge it."""
+    """A matching note; `keyword` and `vector` are None if that channel could not score it."""
 
     number: int
     kind: NoteKind
@@ -67,9 +68,9 @@ class _Stored(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class _State:
-    """The notes that stand at a moment, by number, each with its row in `matrix` or none.
+    """The current notes at a moment, by number, each with its row in `matrix` if it has one.
 
-    Never changed once made, but for `words`, which remembers who holds a word. Rows of `matrix` from `count` on belong
+    Immutable except for `words`, which caches the notes of each word. Rows of `matrix` from `count` on belong
     to later states.
     """
 
@@ -83,7 +84,7 @@ class _State:
 
 
 class _Held(NamedTuple):
-    """A state, and the log positions of the first and the last moment that are known to have it."""
+    """A state, and the log positions of the first and the last moment known to have it."""
 
     state: _State
     since: int
@@ -91,7 +92,7 @@ class _Held(NamedTuple):
 
 
 class NoteSearch:
-    """Finds the notes of one space; without a model, by their words only. It may be used by many threads at once."""
+    """Finds the notes of one space; without a model, by their words only. Thread-safe."""
 
     def __init__(self, space: str, model: str | None) -> None:
         self._space = space
@@ -110,13 +111,13 @@ class NoteSearch:
         *,
         settings: RecallSettings = RecallSettings(),  # noqa: B008 - a frozen value
     ) -> list[NoteHit]:
-        """The best `most` notes of these kinds that stand at a moment, best first; of equals the newest.
+        """The best `most` notes of these kinds at a moment, best first; newest first among equals.
 
-        `terms` are words as queries hold them (recall/query.py), at most 32 count. A note is found that holds any of
-        them, or whose similarity reaches `settings.min_similarity`; the weights of the two are in the settings too.
+        `terms` are words as queries have them (recall/query.py), at most 32 count. A note matches if it contains any of
+        them, or if its similarity reaches `settings.min_similarity`; the weights of the two are in the settings too.
 
         Raises:
-            InvalidVector: the query's vector is of another length than those stored.
+            InvalidVector: the query's vector does not have the stored dimension.
         """
         state = self._at(moment)
         if not state.notes or not kinds:
@@ -132,7 +133,7 @@ class NoteSearch:
         return [NoteHit(*state.notes[place], *each) for place, *each in zip(best.tolist(), *columns, strict=True)]
 
     def _at(self, moment: Moment) -> _State:
-        """What stands at a moment; one before the last change of notes is read from the records."""
+        """The notes at a moment; one before the last change of notes is read from the records."""
         if moment.connection.get_execution_options().get("immediate"):
             return self._unsettled(moment)
         with self._lock:
@@ -140,20 +141,20 @@ class NoteSearch:
         return held.state if moment.head >= held.since else self._read(moment).state
 
     def _unsettled(self, moment: Moment) -> _State:
-        """What stands in a transaction that writes: it may still be undone, and is known to that transaction only."""
+        """The notes inside a writing transaction: it may still roll back, so nothing is shared with others."""
         with self._lock:
-            held = self._writers.get(moment.connection) or _apart(self._held)
+            held = self._writers.get(moment.connection) or _unshared(self._held)
             if held is None or moment.head < held.since:
                 held = self._read(moment)
             held = self._writers[moment.connection] = self._followed(moment, held)
         return held.state
 
     def _read(self, moment: Moment) -> _Held:
-        state = _taken_in(_State(), [_ALL], self._stored(moment.connection, [_ALL]))
+        state = _reloaded(_State(), [_ALL], self._stored(moment.connection, [_ALL]))
         return _Held(state, moment.head, moment.head)
 
     def _followed(self, moment: Moment, held: _Held | None) -> _Held:
-        """What is held, with what the log says happened since."""
+        """The state held, brought up to date from the log."""
         if held is None:
             return self._read(moment)
         if moment.head <= held.upto:
@@ -163,14 +164,16 @@ class NoteSearch:
         if not news:
             return held._replace(upto=moment.head)
         changed = ranges((change.subject, change.until) for change in news)
-        state = _taken_in(held.state, changed, self._stored(moment.connection, changed))
+        state = _reloaded(held.state, changed, self._stored(moment.connection, changed))
         if any(change.kind == "notes.changed" for change in news):
             state = replace(state, words={})
         return _Held(state, news[-1].position, moment.head)
 
     def _stored(self, connection: Connection, wanted: Sequence[tuple[int, int]]) -> list[_Stored]:
-        """The notes of these ranges as they are stored, with their vectors."""
-        dimension = 0 if self._model is None else dimensions.known(connection, self._space, self._model) or 0
+        """The stored notes of these ranges, with their vectors."""
+        dimension = (
+            0 if self._model is None else embedding_cache.known_dimension(connection, self._space, self._model) or 0
+        )
         found: list[_Stored] = []
         for first, last in wanted:
             values = {"space": self._space, "model": self._model, "first": first, "last": last}
@@ -187,17 +190,17 @@ class NoteSearch:
                 f"The query's vector has length {len(vector)}, "
                 f"the vectors stored by {self._model!r} {state.matrix.shape[1]}."
             )
-        by_row = np.einsum("ij,j->i", state.matrix[: state.count], vector)  # as in exact_index.py
+        by_row = np.einsum("ij,j->i", state.matrix[: state.count], vector)  # as in vector_search.py
         held = state.rows != _NONE
         similar[held] = by_row[state.rows[held]]
         return similar
 
 
 def _keyword(state: _State, connection: Connection, terms: Sequence[str]) -> Column:
-    """The share of the words that each note covers; where no note holds any of them, none can be judged by them."""
+    """The share of the words that each note covers; if no note has any of them, notes cannot be scored by words."""
     held = {term: state.words.get(term) for term in terms}
     unknown = [term for term, known in held.items() if known is None]
-    news = dict(zip(unknown, note_words.holding(connection, unknown), strict=True))
+    news = dict(zip(unknown, keyword_index.notes.holding(connection, unknown), strict=True))
     if len(state.words) > _WORDS:
         state.words.clear()
     state.words.update(news)
@@ -206,16 +209,16 @@ def _keyword(state: _State, connection: Connection, terms: Sequence[str]) -> Col
     return covered.of(state.numbers) if len(covered.numbers) else np.full(len(state.notes), np.nan)
 
 
-def _apart(held: _Held | None) -> _Held | None:
-    """The same, to be followed from without anything being written that others hold."""
+def _unshared(held: _Held | None) -> _Held | None:
+    """A copy that can be updated without writing to anything others hold."""
     if held is None:
         return None
-    matrix = None if held.state.matrix is None else held.state.matrix[: held.state.count]  # no row to spare
+    matrix = None if held.state.matrix is None else held.state.matrix[: held.state.count]  # no spare rows
     return held._replace(state=replace(held.state, matrix=matrix, words={}))
 
 
-def _taken_in(state: _State, changed: Sequence[tuple[int, int]], news: Sequence[_Stored]) -> _State:
-    """The state with the notes of these ranges as they are now."""
+def _reloaded(state: _State, changed: Sequence[tuple[int, int]], news: Sequence[_Stored]) -> _State:
+    """The state with the notes of these ranges reloaded."""
     stays = np.ones(len(state.numbers), np.bool_)
     for first, last in changed:
         stays[np.searchsorted(state.numbers, first) : np.searchsorted(state.numbers, last, "right")] = False
@@ -247,7 +250,7 @@ def _with_vectors(state: _State, news: Sequence[Vectors]) -> _State:
 
 
 def _compact(state: _State) -> _State:
-    """The state without the vectors of notes that are gone, where these are many."""
+    """The state without the vectors of deleted notes, if there are many."""
     held = state.rows != _NONE
     live = int(held.sum())
     if state.matrix is None or state.count <= 2 * live + _SPARE:
@@ -257,7 +260,7 @@ def _compact(state: _State) -> _State:
 
 
 def _vector(stored: bytes | None, dimension: int) -> Vectors | None:
-    """A stored vector; None for one that is cut off or not finite: the doctor names and mends it."""
+    """A stored vector; None for a truncated or non-finite one, which the doctor reports and repairs."""
     if stored is None or len(stored) != 4 * dimension:
         return None
     vector = np.frombuffer(stored, "<f4")
@@ -270,7 +273,7 @@ def _known(values: Column) -> list[float | None]:
 
 @cache
 def _between() -> Select[Any]:
-    """Built once: it is asked after every change of a note."""
+    """Cached, because it is asked after every change of a note."""
     columns = (notes.c.number, notes.c.kind, notes.c.ref, notes.c.ordinal, notes.c.text, embeddings.c.vector)
     these = (notes.c.space == bindparam("space"), notes.c.number.between(bindparam("first"), bindparam("last")))
     return (

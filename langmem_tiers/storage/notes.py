@@ -1,15 +1,15 @@
-"""Notes: the searched text of everything that is no drawer, made from its record and made again when that changes.
+"""Notes: the searchable text of everything that is not a drawer, derived from its record and updated with it.
 
-Notes are kept by the record they belong to: `ref` is the id of an entry or episode, the path of a document, or the
-place of a store item. Call these in the transaction that writes the record.
+Notes belong to a record: `ref` is the id of an entry or episode, the path of a document, or the place of a store
+item. Call these functions in the transaction that writes the record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 from sqlalchemy import (
     BindParameter,
@@ -28,8 +28,9 @@ from sqlalchemy import (
 )
 
 from langmem_tiers.content import content_hash
-from langmem_tiers.storage import change_log, facts, note_words
-from langmem_tiers.storage.note_words import WordsRow
+from langmem_tiers.storage import change_log, embedding_cache, facts, keyword
+from langmem_tiers.storage.database import batches
+from langmem_tiers.storage.keyword import WordsRow
 from langmem_tiers.storage.schema import chunks, embeddings, notes
 
 NoteKind = Literal["entry", "episode", "document", "item", "value"]
@@ -37,16 +38,13 @@ KINDS: frozenset[NoteKind] = frozenset(get_args(NoteKind))
 RECALLED = KINDS - {"value"}
 """What recall tells of; a value is found by those who ask for store items only."""
 
-# Numbers are never used twice, also where the newest note is gone.
-_NEWEST = "note:newest"
-# SQLite takes 32,766 variables in a statement by default.
-_AT_ONCE = 10_000
-_Item = TypeVar("_Item")
+# Numbers are never reused, even if the newest note is gone.
+NEWEST = "note:newest"
 
 
 @dataclass(frozen=True, slots=True)
 class NoteText:
-    """A piece of a record as it is searched: its text also by meaning, its tags and category by words only."""
+    """A searchable piece of a record: its text by words and by meaning, its tags and category by words only."""
 
     text: str
     tags: str = ""
@@ -55,7 +53,7 @@ class NoteText:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Note:
-    """A note that stands; `text_hash` is the key of its vector."""
+    """A stored note; `text_hash` is the key of its vector."""
 
     number: int
     kind: NoteKind
@@ -70,9 +68,9 @@ class Note:
 def put(
     connection: Connection, space: str, kind: NoteKind, ref: str, texts: Sequence[NoteText], at: int
 ) -> list[bytes]:
-    """Let these be the notes of a record, in this order; the hashes of the texts that it does not hold any more.
+    """Set the notes of a record, in this order. Returns the hashes of the texts that it no longer contains.
 
-    A piece with the text it had at its place keeps its number; nothing is written where nothing differs.
+    A piece whose text at its place is unchanged keeps its number; nothing is written if nothing differs.
     """
     before = of_ref(connection, space, kind, ref)
     gone = [note for note in before if not _says(texts, note)]
@@ -80,14 +78,15 @@ def put(
     renamed = {note.number: texts[place] for place, note in stay.items() if _names(note) != _names(texts[place])}
     _remove(connection, space, gone)
     _rename(connection, space, renamed)
-    added = _add(connection, space, kind, ref, [each for each in enumerate(texts) if each[0] not in stay])
+    new = [each for each in enumerate(texts) if each[0] not in stay]
+    added = add(connection, space, kind, ref, new, facts.count_up(connection, space, NEWEST, len(new))) if new else []
     _log(connection, space, [*(note.number for note in gone), *renamed, *added], at)
     said = {piece.text for piece in texts}
     return list({note.text_hash: None for note in gone if note.text not in said})
 
 
 def drop(connection: Connection, space: str, kind: NoteKind, ref: str, at: int) -> list[bytes]:
-    """Take the notes of a record away; the hashes of their texts. A record without notes is no error."""
+    """Remove the notes of a record, if any. Returns the hashes of their texts."""
     return put(connection, space, kind, ref, (), at)
 
 
@@ -98,40 +97,41 @@ def of_ref(connection: Connection, space: str, kind: NoteKind, ref: str) -> list
 
 
 def forget_vectors(connection: Connection, space: str, hashes: Collection[bytes]) -> int:
-    """Take what is left of dropped texts out of the file, vectors and words; the number of vectors removed.
+    """Erase dropped texts from the file, vectors and words. Returns the number of vectors removed.
 
-    Texts that a drawer or another note still holds keep theirs.
+    Texts that a drawer or another note still contains keep theirs.
     """
     if not hashes:
         return 0
-    note_words.purge(connection)
+    keyword.notes.purge(connection)
+    embedding_cache.forget_refusals(connection, space, hashes)
     return sum(
-        connection.execute(_unused(), {"of": space, "these": list(these)}).rowcount for these in _batches(list(hashes))
+        connection.execute(_unused(), {"of": space, "these": list(these)}).rowcount for these in batches(list(hashes))
     )
 
 
 def held(connection: Connection, space: str, hashes: Collection[bytes]) -> set[bytes]:
-    """Those of these texts that some note holds."""
+    """Those of these texts that some note has."""
     return {
         each
-        for these in _batches(list(hashes))
+        for these in batches(list(hashes))
         for each in connection.execute(_held(), {"space": space, "these": list(these)}).scalars()
     }
 
 
 def newest(connection: Connection, space: str) -> int:
-    """The highest number that a note ever had, 0 when there never was one."""
-    return int(facts.get(connection, space, _NEWEST) or 0)
+    """The highest note number ever used, 0 if there never was one."""
+    return int(facts.get(connection, space, NEWEST) or 0)
 
 
 def between(connection: Connection, space: str, first: int, last: int) -> list[Note]:
-    """The notes that stand in a range of numbers."""
+    """The current notes in a range of numbers."""
     found = connection.execute(_between(), {"space": space, "first": first, "last": last})
     return [Note(**row._mapping) for row in found]
 
 
 def without_vector(connection: Connection, space: str, model: str, spans: Iterable[tuple[int, int]]) -> list[Note]:
-    """The notes in these ranges whose text has no vector of a model, one a distinct text."""
+    """The notes in these ranges whose text has no vector from a model, one per distinct text."""
     distinct: dict[bytes, Note] = {}
     for first, last in spans:
         values = {"space": space, "model": model, "first": first, "last": last}
@@ -141,7 +141,7 @@ def without_vector(connection: Connection, space: str, model: str, spans: Iterab
 
 
 def counts(connection: Connection, space: str, model: str | None) -> tuple[int, int]:
-    """How many notes there are, and how many of them have a vector of the model."""
+    """How many notes there are, and how many of them have a vector from the model."""
     total = connection.execute(select(func.count()).where(notes.c.space == space)).scalar_one()
     if model is None:
         return total, 0
@@ -171,7 +171,7 @@ def ranges(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def same_text(model: str | BindParameter[str]) -> ColumnElement[bool]:
-    """Joins notes with their vectors of a model."""
+    """Joins notes with their vectors from a model."""
     return and_(
         embeddings.c.space == notes.c.space,
         embeddings.c.model == model,
@@ -189,9 +189,9 @@ def _names(piece: NoteText | Note) -> tuple[str, str]:
 
 def _remove(connection: Connection, space: str, gone: Sequence[Note]) -> None:
     numbers = [note.number for note in gone]
-    for these in _batches(numbers):
+    for these in batches(numbers):
         connection.execute(_delete(), {"of": space, "these": list(these)})
-    note_words.remove(connection, numbers)
+    keyword.notes.remove(connection, numbers)
 
 
 def _rename(connection: Connection, space: str, names: Mapping[int, NoteText]) -> None:
@@ -200,18 +200,18 @@ def _rename(connection: Connection, space: str, names: Mapping[int, NoteText]) -
         return
     rows = [{"of": space, "this": number, "tags": to.tags, "category": to.category} for number, to in names.items()]
     connection.execute(_update(), rows)
-    note_words.remove(connection, names)
-    note_words.add(connection, (_row(number, to) for number, to in names.items()))
+    keyword.notes.remove(connection, names)
+    keyword.notes.add(connection, (_row(number, to) for number, to in names.items()))
 
 
-def _add(
-    connection: Connection, space: str, kind: NoteKind, ref: str, new: Sequence[tuple[int, NoteText]]
+def add(
+    connection: Connection, space: str, kind: NoteKind, ref: str, new: Sequence[tuple[int, NoteText]], last: int
 ) -> list[int]:
-    if not new:
-        return []
-    first = newest(connection, space) + 1
-    numbers = list(range(first, first + len(new)))
-    facts.put(connection, space, _NEWEST, str(numbers[-1]))
+    """Store pieces of a record, each with its ordinal; `last` is the last number of as many counted up under `NEWEST`.
+
+    The caller notes them in the log. Returns their numbers.
+    """
+    numbers = list(range(last - len(new) + 1, last + 1))
     rows = [
         {
             "space": space,
@@ -227,7 +227,7 @@ def _add(
         for number, (ordinal, piece) in zip(numbers, new, strict=True)
     ]
     connection.execute(insert(notes), rows)
-    note_words.add(connection, (_row(number, piece) for number, (_, piece) in zip(numbers, new, strict=True)))
+    keyword.notes.add(connection, (_row(number, piece) for number, (_, piece) in zip(numbers, new, strict=True)))
     return numbers
 
 
@@ -238,10 +238,6 @@ def _row(number: int, piece: NoteText) -> WordsRow:
 def _log(connection: Connection, space: str, changed: Collection[int], at: int) -> None:
     for first, last in ranges((number, number) for number in changed):
         change_log.append(connection, space, "notes.changed", first, until=last, at=at)
-
-
-def _batches(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
-    return (items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE))
 
 
 # Statements are built once: building one takes longer than running it.

@@ -1,4 +1,4 @@
-"""Relations of the graph that may rest on nothing any more, or stand open: those that were found by themselves."""
+"""Automatically found relations that may have lost their evidence, or were left open."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
-from langmem_tiers.knowledge.types import Authority
-from langmem_tiers.knowledge_graph.types import RelationKind
+from langmem_tiers.records import Authority, RelationKind
 from langmem_tiers.storage import entities
 from langmem_tiers.storage.schema import drawers, relation_evidence, relation_versions, relations
 from langmem_tiers.storage.schema import entities as entity_table
@@ -17,10 +16,10 @@ _FOUND = ("rule", "model")
 
 
 class Grounds(NamedTuple):
-    """What a relation that was found by itself rests on.
+    """The evidence of an automatically found relation.
 
-    `cited` messages say so, of which `standing` stand; `alone` where nothing else is believed of either end;
-    `last_seen` is when one of these was last spoken of.
+    `cited` counts the messages that say so, `standing` those still current; `alone` if nothing else is believed
+    about either end; `last_seen` is when one of these was last mentioned.
     """
 
     id: str
@@ -32,9 +31,9 @@ class Grounds(NamedTuple):
 
 
 def likely(connection: Connection, space: str, *, before: int, most: int) -> list[Grounds]:
-    """The grounds of relations that may have lost theirs, the oldest first.
+    """The evidence of relations that may have lost theirs, the oldest first.
 
-    `before` is the moment, in UTC milliseconds, before which names of no consequence were last spoken of.
+    `before` is the moment, in UTC milliseconds, before which unimportant names were last mentioned.
     """
     found: set[int] = set()
     for which in (_unfounded(), _forgotten(space, before)):
@@ -43,7 +42,7 @@ def likely(connection: Connection, space: str, *, before: int, most: int) -> lis
 
 
 def of_numbers(connection: Connection, space: str, numbers: Collection[int]) -> list[Grounds]:
-    """The grounds of those of these relations that are believed and were found by themselves."""
+    """The evidence of those of these relations that are believed and were found automatically."""
     columns = (
         relations.c.number,
         relations.c.id,
@@ -61,7 +60,7 @@ def of_numbers(connection: Connection, space: str, numbers: Collection[int]) -> 
 
 
 def several_open(connection: Connection, space: str) -> list[tuple[int, str]]:
-    """Subject and predicate of stated relations of which several are believed and have no end."""
+    """Subject and predicate of stated relations for which several are believed and open-ended."""
     group = (relations.c.subject, relations.c.predicate)
     found = select(*group).select_from(relations.join(relation_versions, _version()))
     these = (relations.c.space == space, relations.c.kind == "stated", relation_versions.c.valid_to.is_(None))
@@ -97,14 +96,14 @@ def _last_seen(connection: Connection, space: str, numbers: Iterable[int]) -> di
 
 
 def _believed(space: str, *columns: ColumnElement[Any]) -> Select[Any]:
-    """Of the relations that are believed and were found by themselves, these columns, the oldest first."""
+    """These columns of the relations that are believed and were found automatically, the oldest first."""
     by_itself = and_(relations.c.authority <= int(Authority.SYSTEM), relations.c.path.in_(_FOUND))
     found = select(*columns).select_from(relations.join(relation_versions, _version()))
     return found.where(relations.c.space == space, by_itself).order_by(relations.c.number)
 
 
 def _version() -> ColumnElement[bool]:
-    """What is believed of a relation now."""
+    """What is currently believed of a relation."""
     same = and_(relation_versions.c.space == relations.c.space, relation_versions.c.relation == relations.c.number)
     return and_(same, relation_versions.c.until.is_(None))
 
@@ -126,14 +125,14 @@ def _count(*, standing: bool) -> ColumnElement[int]:
 
 
 def _unfounded() -> ColumnElement[bool]:
-    """Relations that messages said, none of which stands."""
+    """Relations that were stated in messages, none of which is still current."""
     there = select(relation_evidence.c.drawer).where(_cited()).correlate(relations).exists()
     standing = select(relation_evidence.c.drawer).select_from(relation_evidence.join(drawers, _stands()))
     return and_(there, ~standing.where(_cited()).correlate(relations).exists())
 
 
 def _forgotten(space: str, before: int) -> ColumnElement[bool]:
-    """Names that were mentioned together, and not spoken of for long."""
+    """Names that were mentioned together, and not again for a long time."""
     quiet = select(entity_table.c.number).where(entity_table.c.space == space, entity_table.c.last_seen <= before)
     return and_(
         relations.c.kind == "mentioned",

@@ -1,6 +1,6 @@
-"""Which drawers hold a word: FTS5's answers, kept in memory between recalls and in step with the log.
+"""Which drawers contain a word: FTS5's answers, cached between recalls and in sync with the log.
 
-FTS5 reads a common word's list anew for every query, which takes most of a recall's time in a large space.
+FTS5 rereads a common word's list for every query, which takes most of a recall's time in a large space.
 """
 
 from __future__ import annotations
@@ -10,30 +10,27 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from langmem_tiers.matching import Held, Numbers
 from langmem_tiers.storage import change_log, keyword
 from langmem_tiers.storage.change_log import Change, Moment
 
-Numbers = NDArray[np.int64]
-Held = tuple[Numbers, Numbers]
-"""Drawers that hold a word in what was said, and those that hold it in the name of their place only; ascending."""
-# A word that more drawers hold than this tells little, and is left out where another one tells more.
+# A word in more drawers than this says little, and is left out if another one says more.
 _COMMON = 50_000
 # Numbers kept in memory, all words together; 8 bytes each.
 _KEPT = 4_000_000
-# What a list takes besides its numbers, counted in numbers.
+# Overhead of a list, counted in numbers.
 _LIST = 40
 _NONE: Numbers = np.zeros(0, np.int64)
 _KINDS: set[change_log.Kind] = {"drawers.added", "drawers.filed", "room.refiled", "keyword.rebuilt"}
 
 
 class Postings:
-    """Answers which drawers hold a word; drawers that were superseded meanwhile may be among them.
+    """Answers which drawers contain a word; drawers superseded in the meantime may be among them.
 
-    Lists are kept up to the last drawer that has been filed in a closet: the words of its place are in the index then.
-    A word that `common` drawers hold or more is left out where others tell more; about `kept` numbers stay in memory.
+    Lists are kept up to the last drawer that has been filed in a closet, when the index has its category words.
+    A word in `common` drawers or more is left out if others say more; about `kept` numbers stay in memory.
     """
 
     def __init__(self, space: str, *, common: int = _COMMON, kept: int = _KEPT) -> None:
@@ -53,9 +50,9 @@ class Postings:
         return len(self._lists)
 
     def holding(self, moment: Moment, terms: Sequence[str]) -> tuple[list[Held], int]:
-        """For each of the first 32 terms the drawers that hold it, ascending; and how many drawers there are.
+        """For each of the first 32 terms, the drawers that contain it, ascending; and how many drawers there are.
 
-        A word that very many drawers hold is left out where others tell more.
+        A word that very many drawers contain is left out if others say more.
         """
         with self._lock:
             held = self._held if self._refresh(moment) else self._read
@@ -65,7 +62,7 @@ class Postings:
         return (telling if any(map(_length, telling)) else found), total
 
     def _refresh(self, moment: Moment) -> bool:
-        """Follow the log; False where this is an older moment than the one that was followed up to."""
+        """Follow the log; False if this moment is older than the one already reached."""
         if moment.head > self._position:
             for change in change_log.follow(moment, self._space, after=self._position, kinds=_KINDS):
                 self._follow(change)
@@ -77,7 +74,7 @@ class Postings:
             self._filed = max(self._filed, change.until)
         elif change.kind == "drawers.added" and change.subject > self._newest:
             self._newest = change.until
-        else:  # an old drawer stands again, or has got other words
+        else:  # an old drawer was reinstated, or got other words
             self._lists.clear()
             self._upto.clear()
             self._size = 0
@@ -105,7 +102,7 @@ class Postings:
         return kept
 
     def _forget(self) -> None:
-        """Let go of the lists that were not asked for the longest."""
+        """Evict the least recently used lists."""
         while self._size > self._kept and len(self._lists) > 1:
             oldest, held = self._lists.popitem(last=False)
             del self._upto[oldest]
@@ -116,12 +113,7 @@ class Postings:
         return self._between(connection, term, 0, self._newest)
 
     def _between(self, connection: Connection, term: str, after: int, upto: int) -> Held:
-        found = [
-            keyword.holding(connection, term, after=after, upto=upto, most=self._common, columns=columns)
-            for columns in (keyword.SAID, keyword.PLACE)
-        ]
-        said, place = (np.asarray(numbers, np.int64) for numbers in found)
-        return said, np.setdiff1d(place, said, assume_unique=True)
+        return keyword.drawers.holding_between(connection, term, after=after, upto=upto, most=self._common)
 
 
 def _length(held: Held) -> int:

@@ -1,4 +1,4 @@
-"""Receipts: the record of each recall, and what it put before the model."""
+"""Receipts: the record of each recall, and what it showed the model."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Shown = tuple[str, int | str, float, int]
 
 # Old receipts are dropped now and then, not on every turn.
 _PRUNE_EVERY = 32
-# Candidates kept with a receipt, the best ones: enough to explain, little enough to write on every turn.
+# Best candidates kept with a receipt: enough to explain it, few enough to write on every turn.
 _CANDIDATES_KEPT = 50
 _CANDIDATE = tuple(field.name for field in fields(Candidate))
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeptRecall:
-    """A recall as it was kept: its receipt, the rendered bytes and the items in them."""
+    """A stored recall: its receipt, the rendered bytes and the items in them."""
 
     receipt: Receipt
     block: str
@@ -40,7 +40,7 @@ class KeptRecall:
 
 
 def put(connection: Connection, space: str, kept: KeptRecall, *, query_hash: bytes, most: int) -> int:
-    """Keep a recall under the next number, and about `most` of those before it; its number."""
+    """Store a recall and keep about `most` before it. Returns its number."""
     receipt = kept.receipt
     row = {
         "space": space,
@@ -77,7 +77,7 @@ def _put() -> ReturningInsert[Any]:
 
 @cache
 def _same_call() -> Select[Any]:
-    """Built once: it is asked on every recall."""
+    """Cached, because every recall asks for it."""
     wanted = select(receipts).where(
         receipts.c.space == bindparam("space"),
         receipts.c.session.is_not_distinct_from(bindparam("session")),
@@ -90,9 +90,9 @@ def _same_call() -> Select[Any]:
 def shown_for(
     connection: Connection, space: str, *, session: str | None, messages: Collection[str] | None, but: str | None
 ) -> set[tuple[str, int | str]]:
-    """Space and number, or name, of what the blocks of these messages of a session show; None means all of them.
+    """Space and number, or name, of what the blocks of these messages show; None means the whole session.
 
-    The block of the message `but` does not count: it is the one being made.
+    The block of the message `but` is left out: it is the one being made.
     """
     wanted = _shown_for(some=messages is not None, without=but is not None)
     values = {"space": space, "session": session, "messages": list(messages or ()), "but": but}
@@ -102,7 +102,7 @@ def shown_for(
 
 @cache
 def _shown_for(*, some: bool, without: bool) -> Select[Any]:
-    """Built once of each kind: it is asked on every recall."""
+    """Cached, because every recall asks for it."""
     wanted = select(receipts.c.shown).where(
         receipts.c.space == bindparam("space"), receipts.c.session == bindparam("session")
     )
@@ -114,14 +114,14 @@ def _shown_for(*, some: bool, without: bool) -> Select[Any]:
 
 
 def forget(connection: Connection, space: str, names: Collection[str], *, kind: NoteKind = "entry") -> int:
-    """Drop the recalls whose block shows one of these: it holds their words; how many there were."""
+    """Delete the recalls whose block shows one of these, since it contains their words. Returns how many."""
     shows = [receipts.c.shown.contains(f'"{kind}:{name}#', autoescape=True) for name in names]
     dropped = delete(receipts).where(receipts.c.space == space, or_(*shows))
     return int(connection.execute(dropped).rowcount) if shows else 0
 
 
 def any_in_session(connection: Connection, space: str, session: str, other_than: str | None) -> bool:
-    """Has anything been recalled in this session for another message?"""
+    """Whether anything was recalled in this session for another message."""
     wanted = select(receipts.c.number).where(receipts.c.space == space, receipts.c.session == session)
     if other_than is not None:
         wanted = wanted.where(receipts.c.message_id.is_distinct_from(other_than))
@@ -135,14 +135,14 @@ def latest(connection: Connection, space: str, most: int) -> list[Receipt]:
 
 
 def one(connection: Connection, space: str, number: int) -> Receipt | None:
-    """The receipt of a number."""
+    """The receipt with a number."""
     row = connection.execute(select(receipts).where(receipts.c.space == space, receipts.c.number == number)).first()
     kept = None if row is None else _kept(row)
     return None if kept is None else kept.receipt
 
 
 def count(connection: Connection, space: str) -> int:
-    """How many recalls were ever kept."""
+    """How many recalls were ever stored."""
     return connection.execute(select(func.max(receipts.c.number)).where(receipts.c.space == space)).scalar() or 0
 
 
@@ -156,7 +156,7 @@ def _dump(receipt: Receipt) -> str:
 
 
 def _kept(row: Any) -> KeptRecall | None:
-    """The recall of a row, None with a warning where it can not be read: it is no memory, only a note of one."""
+    """The recall in a row; None, with a warning, if it cannot be read: it is a log of a recall, not a memory."""
     shown = _shown(row.shown)
     try:
         receipt = _receipt(row)

@@ -1,4 +1,4 @@
-"""Relations of the knowledge graph: what was believed of each and when, and the drawers that they rest on."""
+"""Relations of the knowledge graph: what was believed of each and when, and their evidence."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delete, func, insert, or_, select, update
 
 from langmem_tiers.clock import from_millis
-from langmem_tiers.knowledge.types import Authority
-from langmem_tiers.knowledge_graph.types import (
+from langmem_tiers.language.periods import Exactness
+from langmem_tiers.language.values import Value
+from langmem_tiers.records import (
     DISPLACING,
+    Authority,
     Entity,
-    Exactness,
+    Evidence,
     GraphEvidence,
     GraphPath,
     Period,
     Relation,
     RelationKind,
-    Value,
     VersionReason,
 )
 from langmem_tiers.storage import entities, facts, graph_evidence
-from langmem_tiers.storage.batches import AT_ONCE, batches
+from langmem_tiers.storage.database import AT_ONCE, batches
 from langmem_tiers.storage.schema import relation_evidence, relation_versions, relations
 from langmem_tiers.types import Origin
-from langmem_tiers.writing.proposals import Evidence
 
-# The number last given out: a number is never used twice, also when the newest relation was deleted.
+# The last number assigned: numbers are never reused, even if the newest relation was deleted.
 _NEWEST = "newest_relation"
-# SQLite's `lower` knows the letters A to Z only.
+# SQLite's `lower` only knows the letters A to Z.
 _LOWERED = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewRelationRow:
-    """A relation on its way in, without its time; `subject` and `object` are numbers of entities."""
+    """A relation to be stored, without its time; `subject` and `object` are numbers of entities."""
 
     id: str
     subject: int
@@ -57,9 +57,9 @@ class NewRelationRow:
 
 
 class VersionRow(NamedTuple):
-    """What was believed of a relation's time, from `recorded_at` until `until`; times in milliseconds.
+    """What was believed about a relation's period, from `recorded_at` until `until`; times in milliseconds.
 
-    `stated_to` is the end that was stated, None where none was: then what comes next ends it.
+    `stated_to` is the end that was stated; if None, the relation ends when its successor begins.
     """
 
     version: int
@@ -76,7 +76,7 @@ class VersionRow(NamedTuple):
 
 
 class RelationRow(NamedTuple):
-    """A relation as it is stored, with versions of it, oldest first."""
+    """A stored relation with versions of it, oldest first."""
 
     number: int
     id: str
@@ -96,12 +96,12 @@ class RelationRow(NamedTuple):
 
     @property
     def last(self) -> VersionRow:
-        """What was believed of it last."""
+        """The latest version."""
         return self.versions[-1]
 
     @property
     def believed(self) -> bool:
-        """Whether it is believed now."""
+        """Whether it is currently believed."""
         return self.last.until is None
 
 
@@ -111,23 +111,20 @@ _VERSION = tuple(relation_versions.c[name] for name in VersionRow._fields)
 
 
 def put(connection: Connection, space: str, new: NewRelationRow, at: int) -> int:
-    """Store a relation without any version; its number."""
-    number = newest(connection, space) + 1
-    facts.put(connection, space, _NEWEST, str(number))
+    """Store a relation without any version. Returns its number."""
+    number = facts.count_up(connection, space, _NEWEST)
     row = {name: getattr(new, name) for name in NewRelationRow.__slots__}
     connection.execute(insert(relations).values(space=space, number=number, created_at=at, **row))
     return number
 
 
 def reserve(connection: Connection, space: str, count: int) -> int:
-    """The first of so many numbers that nobody else is given."""
-    last = newest(connection, space)
-    facts.put(connection, space, _NEWEST, str(last + count))
-    return last + 1
+    """Reserve a range of numbers. Returns the first."""
+    return facts.count_up(connection, space, _NEWEST, count) - count + 1
 
 
 def put_rows(connection: Connection, space: str, new: Sequence[RelationRow]) -> None:
-    """Store relations under numbers that were reserved, with all their versions."""
+    """Store relations under reserved numbers, with all their versions."""
     named = [dict(zip(RelationRow._fields[:-1], row[:-1], strict=True)) for row in new]
     versions = [
         {**version._asdict(), "from_stated": int(version.from_stated), "relation": row.number}
@@ -139,37 +136,46 @@ def put_rows(connection: Connection, space: str, new: Sequence[RelationRow]) -> 
             connection.execute(insert(table), [{"space": space, **row} for row in some])
 
 
-def put_version(connection: Connection, space: str, number: int, version: VersionRow) -> None:
-    """Store a version of a relation; the one before it gets its `until` from `believe_no_longer`."""
-    row = version._asdict() | {"from_stated": int(version.from_stated)}
-    connection.execute(insert(relation_versions).values(space=space, relation=number, **row))
-
-
-def believe_no_longer(connection: Connection, space: str, number: int, version: int, at: int) -> None:
-    """Note until when a version was believed."""
-    these = (relation_versions.c.space == space, relation_versions.c.relation == number)
-    connection.execute(update(relation_versions).where(*these, relation_versions.c.version == version).values(until=at))
+def put_versions(connection: Connection, space: str, new: Collection[tuple[int, VersionRow]]) -> None:
+    """Store the next versions of relations by number; the previous version, if still believed, ends there."""
+    if not new:
+        return
+    ends = [{"of": number, "before": row.version, "at": row.recorded_at} for number, row in new if row.version > 1]
+    if ends:
+        c = relation_versions.c
+        these = (
+            c.space == space,
+            c.relation == bindparam("of"),
+            c.version == bindparam("before") - 1,
+            c.until.is_(None),
+        )
+        connection.execute(update(relation_versions).where(*these).values(until=bindparam("at")), ends)
+    rows = [
+        {"space": space, "relation": number, **row._asdict(), "from_stated": int(row.from_stated)}
+        for number, row in new
+    ]
+    connection.execute(insert(relation_versions), rows)
 
 
 def change(connection: Connection, space: str, number: int, values: Mapping[str, Any]) -> None:
-    """Set some columns of a relation that say nothing of its time."""
+    """Set columns of a relation that are not about its period."""
     connection.execute(
         update(relations).where(relations.c.space == space, relations.c.number == number).values(**values)
     )
 
 
 def add_evidence(connection: Connection, space: str, number: int, evidence: Iterable[Evidence], at: int) -> int:
-    """Let a relation rest on these drawers too; how many are new to it."""
+    """Add drawers to a relation's evidence. Returns how many are new."""
     return graph_evidence.add(connection, space, _RESTING, number, evidence, at=at)
 
 
 def drop_evidence(connection: Connection, space: str, number: int, drawer_numbers: Collection[int]) -> None:
-    """Let a relation rest on these drawers no longer."""
+    """Remove drawers from a relation's evidence."""
     graph_evidence.drop(connection, space, _RESTING, number, drawer_numbers)
 
 
 def remove(connection: Connection, space: str, numbers: Collection[int]) -> None:
-    """Delete relations with all that was believed of them; others do not name them as a cause any more."""
+    """Delete relations with all their versions; others no longer name them as a cause."""
     for some in batches(numbers):
         caused = (relation_versions.c.space == space, relation_versions.c.cause.in_(some))
         connection.execute(update(relation_versions).where(*caused).values(cause=None))
@@ -182,7 +188,7 @@ def remove(connection: Connection, space: str, numbers: Collection[int]) -> None
 
 
 def newest(connection: Connection, space: str) -> int:
-    """The number that was given out last, 0 before the first."""
+    """The last number assigned, 0 before the first."""
     return int(facts.get(connection, space, _NEWEST) or 0)
 
 
@@ -196,14 +202,14 @@ def rows(connection: Connection, space: str, first: int, until: int) -> Iterator
 
 
 def every(connection: Connection, space: str) -> Iterator[RelationRow]:
-    """All relations, in order of their numbers, some thousands at a time."""
+    """All relations by number, in batches of some thousands."""
     last = newest(connection, space)
     for first in range(1, last + 1, AT_ONCE):
         yield from rows(connection, space, first, min(last, first + AT_ONCE - 1))
 
 
 def of_numbers(connection: Connection, space: str, numbers: Collection[int]) -> list[RelationRow]:
-    """Relations by their numbers, in order, with all their versions; those that do not exist are left out."""
+    """Relations by number, in order, with all their versions; unknown numbers are left out."""
     found: list[RelationRow] = []
     for some in batches(sorted(set(numbers))):
         values = {"space": space, "numbers": list(some)}
@@ -216,7 +222,7 @@ def of_numbers(connection: Connection, space: str, numbers: Collection[int]) -> 
 
 
 def of_id(connection: Connection, space: str, relation_id: str) -> RelationRow | None:
-    """The relation of an id, with all its versions."""
+    """The relation with an id, with all its versions."""
     these = (relations.c.space == space, relations.c.id == relation_id)
     number = connection.execute(select(relations.c.number).where(*these)).scalar()
     return None if number is None else of_numbers(connection, space, [number])[0]
@@ -233,18 +239,18 @@ def numbers_of_ids(connection: Connection, space: str, ids: Collection[str]) -> 
 
 
 def group(connection: Connection, space: str, subjects: Collection[int], predicate: str) -> list[RelationRow]:
-    """The stated relations of these subjects by a predicate, each with its last version only."""
+    """The stated relations of these subjects with a predicate, each with its last version only."""
     return _last(connection, _group(), {"space": space, "subjects": list(subjects), "predicate": predicate})
 
 
 def touching(connection: Connection, space: str, members: Collection[int], predicate: str) -> list[RelationRow]:
-    """The stated relations by a predicate from or to one of these entities, each with its last version only."""
+    """The stated relations with a predicate from or to one of these entities, each with its last version only."""
     at_end = or_(relations.c.subject.in_(members), relations.c.object.in_(members))
     return _with_last(connection, space, (at_end, relations.c.predicate == predicate, relations.c.kind == "stated"))
 
 
 def stays(connection: Connection, space: str, numbers: Collection[int]) -> frozenset[int]:
-    """Those of some relations that were told of with their end from the first."""
+    """Those of these relations whose end was known when they were first stored."""
     found: set[int] = set()
     for some in batches(numbers):
         first = (relation_versions.c.version == 1, relation_versions.c.stated_to.is_not(None))
@@ -262,7 +268,7 @@ def to_objects(
     *,
     kind: RelationKind,
 ) -> list[RelationRow]:
-    """The relations of these subjects by a predicate to one of these objects, each with its last version only."""
+    """The relations of these subjects with a predicate to one of these objects, each with its last version only."""
     by = (relations.c.subject.in_(subjects), relations.c.predicate == predicate, relations.c.kind == kind)
     return _with_last(connection, space, (*by, relations.c.object.in_(objects)))
 
@@ -270,19 +276,19 @@ def to_objects(
 def to_value(
     connection: Connection, space: str, subjects: Collection[int], predicate: str, value: str, *, kind: RelationKind
 ) -> list[RelationRow]:
-    """The relations of these subjects by a predicate to a value, whatever the case of its letters A to Z."""
+    """The relations of these subjects with a predicate to a value, ignoring ASCII case."""
     by = (relations.c.subject.in_(subjects), relations.c.predicate == predicate, relations.c.kind == kind)
     same = (relations.c.object.is_(None), func.lower(relations.c.value) == value.translate(_LOWERED))
     return _with_last(connection, space, (*by, *same))
 
 
 def with_last(connection: Connection, space: str, numbers: Collection[int]) -> list[RelationRow]:
-    """Relations by their numbers, each with its last version only; one that is just being stored has none."""
+    """Relations by number, each with its last version only; one still being stored has none."""
     return _last(connection, _of_numbers(), {"space": space, "numbers": list(numbers)})
 
 
 def groups_of(connection: Connection, space: str, members: Collection[int]) -> set[tuple[int, str]]:
-    """Both ends, each with the predicate, of all stated relations that lead from or to one of these entities."""
+    """Both ends of all stated relations from or to one of these entities, each with the predicate."""
     found: set[tuple[int, str]] = set()
     wanted = select(relations.c.subject, relations.c.object, relations.c.predicate).distinct()
     for column in (relations.c.subject, relations.c.object):
@@ -294,14 +300,14 @@ def groups_of(connection: Connection, space: str, members: Collection[int]) -> s
 
 
 def between(connection: Connection, space: str, first: Collection[int], second: Collection[int]) -> list[RelationRow]:
-    """The stated relations from one of these entities to one of those, or back, each with its last version only."""
+    """The stated relations between these entities and those, either way, each with its last version only."""
     there = and_(relations.c.subject.in_(first), relations.c.object.in_(second))
     back = and_(relations.c.subject.in_(second), relations.c.object.in_(first))
     return _with_last(connection, space, (or_(there, back), relations.c.kind == "stated"))
 
 
 def numbers_of_entities(connection: Connection, space: str, members: Collection[int]) -> list[int]:
-    """The numbers of the relations that lead from or to one of these entities."""
+    """The numbers of the relations from or to one of these entities."""
     found: set[int] = set()
     for some in batches(members):
         for column in (relations.c.subject, relations.c.object):
@@ -311,24 +317,24 @@ def numbers_of_entities(connection: Connection, space: str, members: Collection[
 
 
 def of_drawers(connection: Connection, space: str, drawer_numbers: Collection[int]) -> list[int]:
-    """The numbers of the relations that rest on one of these drawers."""
+    """The numbers of the relations with one of these drawers as evidence."""
     return sorted({number for _, number in resting(connection, space, drawer_numbers)})
 
 
 def resting(connection: Connection, space: str, drawer_numbers: Collection[int]) -> list[tuple[int, int]]:
-    """The relations that rest on each of these drawers, as (drawer, relation)."""
+    """The relations with each of these drawers as evidence, as (drawer, relation)."""
     return graph_evidence.of_drawers(connection, space, _RESTING, drawer_numbers)
 
 
 def evidence(connection: Connection, space: str, numbers: Collection[int]) -> dict[int, list[GraphEvidence]]:
-    """The drawers that relations rest on, oldest first."""
+    """The evidence of relations, oldest first."""
     return graph_evidence.read(connection, space, _RESTING, numbers)
 
 
 def by_numbers(
     connection: Connection, space: str, numbers: Collection[int], *, evidence: bool = False
 ) -> dict[int, Relation]:
-    """Relations by their number, as they are believed now or were last; those that do not exist are left out."""
+    """Relations by number with their current or last version; unknown numbers are left out."""
     found = of_numbers(connection, space, numbers)
     return {each.number: each for each in relations_of(connection, space, found, with_evidence=evidence)}
 
@@ -336,7 +342,7 @@ def by_numbers(
 def relations_of(
     connection: Connection, space: str, found: Sequence[RelationRow], *, with_evidence: bool = False
 ) -> list[Relation]:
-    """The records that callers get of rows, each as of the last of its versions there."""
+    """The public records of rows, each as of its last version."""
     causes = of_numbers(connection, space, {row.last.cause for row in found if row.last.cause is not None})
     named = {number for row in (*found, *causes) for number in (row.subject, row.object) if number is not None}
     ends = entities.canonical_of(connection, space, named)
@@ -348,10 +354,10 @@ def relations_of(
 
 
 def beliefs(connection: Connection, space: str, row: RelationRow) -> list[Relation]:
-    """A relation as it was believed in each of its versions, oldest first."""
+    """The beliefs about a relation, one per version, oldest first."""
     upto = [row._replace(versions=row.versions[: place + 1]) for place in range(len(row.versions))]
     made = relations_of(connection, space, upto)
-    # What was believed again at once had not been given up.
+    # What was believed again at the same moment had not been given up.
     ahead = [each.recorded_at for each in row.versions[1:]]
     given_up = [
         version.until is not None and (place >= len(ahead) or ahead[place] > version.until)
@@ -362,14 +368,14 @@ def beliefs(connection: Connection, space: str, row: RelationRow) -> list[Relati
 
 
 class Cause(NamedTuple):
-    """A relation that made another one so: its id, and the name of what it leads to."""
+    """The relation that caused a version: its id, and the name of its object."""
 
     id: str
     target: str
 
 
 def cause(row: RelationRow, known: Mapping[int, Entity]) -> Cause:
-    """What callers are told of a relation that made another one so; `known` are entities by the numbers said."""
+    """The public record of a causing relation; `known` are entities by number."""
     return Cause(row.id, str(_value(row)) if row.object is None else known[row.object].name)
 
 
@@ -380,7 +386,7 @@ def relation(
     causes: Mapping[int, Cause],
     evidence: tuple[GraphEvidence, ...] = (),
 ) -> Relation:
-    """The record that callers get of a row and one of its versions; `known` are entities by the numbers said."""
+    """The public record of a row and one of its versions; `known` are entities by number."""
     by = None if version.cause is None else causes.get(version.cause)
     gone = version.until is not None and version is row.last
     return Relation(
@@ -408,7 +414,7 @@ def relation(
 
 
 def period(version: VersionRow) -> Period:
-    """When something holds, as a version has it."""
+    """The period of validity in a version."""
     return Period(
         start=None if version.valid_from is None else from_millis(version.valid_from),
         end=None if version.valid_to is None else from_millis(version.valid_to),
@@ -419,7 +425,7 @@ def period(version: VersionRow) -> Period:
 
 
 class Counts(NamedTuple):
-    """How many stated relations are believed, how many of them hold, and how many are only mentions."""
+    """How many stated relations are believed, how many of them hold, and how many are mere mentions."""
 
     believed: int
     current: int
@@ -467,7 +473,7 @@ def _last(connection: Connection, wanted: Select[Any], values: Mapping[str, Any]
         RelationRow._make((*row[:width], () if row[width] is None else (_version(row[width:]),)))
         for row in connection.execute(wanted, values)
     ]
-    # Not in SQL: to be spared the sorting, SQLite would read all relations in their order instead of an index.
+    # Not in SQL: to avoid a sort, SQLite would scan all relations in order instead of using an index.
     return sorted(found, key=attrgetter("number"))
 
 

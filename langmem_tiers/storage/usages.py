@@ -1,4 +1,4 @@
-"""What models took: numbers that only ever add up, by day, session, source and model."""
+"""Model usage: totals by day, session, source and model."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from langmem_tiers.storage.schema import usages
 
 UsageBy = Literal["day", "session", "source", "model"]
 
-# What is taken on the way to a reply has limits of its own, and takes none of the background's budget.
+# Work done on the way to a reply has its own limits and does not use the background's budget.
 _UNBUDGETED = ("memory_embed", "memory_rerank")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UsageKey:
-    """What calls are booked under; `day` is YYYY-MM-DD in UTC, `session` empty where they belong to none."""
+    """The key of a booking; `day` is YYYY-MM-DD in UTC, `session` empty for calls outside any session."""
 
     day: str
     session: str
@@ -28,7 +28,7 @@ class UsageKey:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Usage:
-    """Calls, those of them that brought nothing, tokens, and millionths of money."""
+    """Calls, failed calls, tokens, and cost in millionths of a currency unit."""
 
     calls: int = 0
     failures: int = 0
@@ -48,7 +48,7 @@ _KEY = tuple(each.name for each in fields(UsageKey))
 
 
 def add(connection: Connection, space: str, key: UsageKey, took: Usage) -> None:
-    """Add numbers, which may be negative, to what is booked under a key."""
+    """Add numbers, possibly negative, to what is booked under a key."""
     names = ("space", *_KEY, *_COUNTED)
     row = insert_or(usages).values(dict(zip(names, (space, *astuple(key), *astuple(took)), strict=True)))
     summed = {name: usages.c[name] + row.excluded[name] for name in _COUNTED}
@@ -56,12 +56,12 @@ def add(connection: Connection, space: str, key: UsageKey, took: Usage) -> None:
 
 
 def of_day(connection: Connection, space: str, day: str) -> Usage:
-    """All of a day that counts against the budget."""
+    """A day's total that counts against the budget."""
     return _total(connection, usages.c.space == space, usages.c.day == day, usages.c.source.not_in(_UNBUDGETED))
 
 
 def of_session(connection: Connection, space: str, session: str) -> Usage:
-    """All of a session that counts against the budget, on whatever day."""
+    """A session's total over all days that counts against the budget."""
     of_it = (usages.c.session == session, usages.c.source.not_in(_UNBUDGETED))
     return _total(connection, usages.c.space == space, *of_it)
 

@@ -1,1 +1,1 @@
-"""What the memory tells whoever runs it: log records, OpenTelemetry spans and metrics. No business logic."""
+"""What the memory reports to its operator: log records, OpenTelemetry spans and metrics. No business logic."""

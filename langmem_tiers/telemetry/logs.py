@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 from typing import Any
 
 from langmem_tiers.naming import space_mark
 
-# What may quote a provider or a file, and is cut and cleared of secrets.
+# Fields that may quote a provider or a file; they are truncated and cleared of secrets.
 _QUOTING = ("reason", "hint")
 _LONGEST = 300
-# So many characters in common with what was sent are no coincidence, nor is a whole line that is not very short.
-_QUOTE, _WORDS = 24, 8
-# Of an error's message, where a repetition is looked for.
-_LOOKED_AT = 2000
 
 
 def say(
@@ -30,15 +25,15 @@ def say(
 ) -> None:
     """Log an event.
 
-    Every record has the attribute `event` and one for each field; those that are None are left out.
+    Every record has the attribute `event` and one for each field; fields that are None are left out.
 
     Args:
-        log: The logger of the module that tells.
+        log: The logger of the calling module.
         level: Such as `logging.WARNING`.
-        event: Its name, which stays the same; docs/observability.md lists them.
-        space: The name of a space: it is told by its mark.
-        error: What went wrong: it is told by the name of its class.
-        trace: The error whose traceback is told, True for the one at hand.
+        event: Its name, which never changes; docs/observability.md lists them.
+        space: The name of a space: it is logged as its mark.
+        error: What went wrong: it is logged as the name of its class.
+        trace: The error whose traceback is logged, True for the current one.
         fields: Numbers and names, never what was said.
 
     Example:
@@ -68,25 +63,3 @@ def _cleared(text: str) -> str:
 
     line = " ".join(mask(text).split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
-
-
-def without_quotes(error: BaseException, sent: Iterable[str], longest: int) -> str:
-    """An error in words: its class alone where its message repeats what was sent, as some servers' do.
-
-    Args:
-        error: Of a provider's client.
-        sent: The texts that the provider was given.
-        longest: Most characters of the message.
-    """
-    said, name = str(error)[:_LOOKED_AT], type(error).__name__
-    if any(_repeats(said, text) for text in sent):
-        return f"{name}: its message repeats what was sent, and is left out"
-    return f"{name}: {said[:longest]}"
-
-
-def _repeats(said: str, text: str) -> bool:
-    windows = (said[start : start + _QUOTE] for start in range(len(said) - _QUOTE + 1))
-    lines = (line.strip() for line in text.splitlines())
-    return any(window in text for window in windows) or any(
-        _WORDS <= len(line) < _QUOTE and line in said for line in lines
-    )

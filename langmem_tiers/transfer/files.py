@@ -1,16 +1,124 @@
-"""Opening files to import, plain or gzipped, and cutting them into lines; no format is known here."""
+"""Reading files, JSON and exports of other programs piece by piece, whatever their size."""
 
 from __future__ import annotations
 
 import gzip
+import json
+import re
+import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader, RawIOBase, TextIOWrapper
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, NoReturn, TextIO, cast
 
 from langmem_tiers.errors import UnreadableFile
-from langmem_tiers.transfer.json_text import Malformed
+from langmem_tiers.transfer.records import LineProblem
+
+_CHUNK = 1 << 20
+_LARGEST_ELEMENT = 1 << 28
+
+
+class Malformed(ValueError):
+    """Why one entry of a file can not be used; readers turn it into a `LineProblem`."""
+
+
+def parse(text: str) -> object:
+    """The value of one JSON text.
+
+    Raises:
+        Malformed: it is no JSON, holds NaN or Infinity, or is nested too deeply.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise Malformed(f"not JSON: {_told(error)} at column {error.colno}") from error
+    except RecursionError as error:
+        raise Malformed("not usable JSON: nested too deeply") from error
+    except Malformed:
+        raise
+    except ValueError as error:  # an integer of thousands of digits
+        raise Malformed(f"not usable JSON: {error}") from error
+
+
+def list_elements(text: TextIO) -> Iterator[object]:
+    """The elements of a JSON list, one at a time, so that a file of gigabytes is never held whole.
+
+    Raises:
+        Malformed: the text is no JSON list.
+    """
+    window = _Window(text)
+    window.take("[")
+    if window.peek() == "]":
+        return
+    while True:
+        yield window.value()
+        if window.take(",]") == "]":
+            return
+
+
+class _Window:
+    """The part of the text that is held: grows until the next element is whole, then moves on."""
+
+    def __init__(self, text: TextIO) -> None:
+        self._text = text
+        self._held = ""
+        self._at = 0
+        self._passed = 0
+        self._decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+
+    def peek(self) -> str:
+        """The next character that is not white space; empty at the end."""
+        while True:
+            while self._at < len(self._held):
+                if not self._held[self._at].isspace():
+                    return self._held[self._at]
+                self._at += 1
+            if not self._grow():
+                return ""
+
+    def take(self, allowed: str) -> str:
+        """Step over the next character, which must be one of `allowed`."""
+        found = self.peek()
+        if not found or found not in allowed:
+            self._fail(f"expected {' or '.join(allowed)}, found {found or 'the end'}")
+        self._at += 1
+        return found
+
+    def value(self) -> object:
+        """Step over the next JSON value."""
+        self.peek()
+        while True:
+            try:
+                value, self._at = self._decoder.raw_decode(self._held, self._at)
+            except json.JSONDecodeError as error:
+                # Cut off in the middle, perhaps: only the end of the text can tell.
+                if len(self._held) - self._at > _LARGEST_ELEMENT or not self._grow():
+                    self._fail(_told(error))
+            except RecursionError:
+                self._fail("nested too deeply")
+            else:
+                return value
+
+    def _grow(self) -> bool:
+        chunk = self._text.read(max(_CHUNK, len(self._held) - self._at))
+        self._passed += self._at
+        self._held, self._at = self._held[self._at :] + chunk, 0
+        return bool(chunk)
+
+    def _fail(self, reason: str) -> NoReturn:
+        raise Malformed(f"{reason} at character {self._passed + self._at + 1}")
+
+
+def _told(error: json.JSONDecodeError) -> str:
+    """What is wrong, without the "at" that some messages end with."""
+    return error.msg.removesuffix(" at").removesuffix(" starting")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise Malformed(f"not JSON: {name} is no number")
+
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -87,3 +195,172 @@ def _opened(path: Path) -> IO[bytes]:
     with path.open("rb") as stream:
         zipped = stream.read(2) == _GZIP_MAGIC
     return cast("IO[bytes]", gzip.open(path)) if zipped else path.open("rb")
+
+
+_LINE_BYTES = 1 << 28
+
+
+def entries(path: Path, expected: str) -> Iterator[tuple[int, object | LineProblem]]:
+    """Each entry with its position (or line) from 1; a JSONL line that can not be parsed is a problem.
+
+    Raises:
+        UnreadableFile: the file can not be read, or is neither.
+    """
+    start = head(path, expected).lstrip()[:1]
+    if start not in ("[", "{"):
+        raise unreadable(path, expected, "it begins with neither a JSON list nor a JSON object")
+    with reading(path, expected) as stream:
+        yield from list_entries(path, expected, stream) if start == "[" else _of_lines(stream)
+
+
+def list_entries(path: Path, expected: str, stream: IO[bytes]) -> Iterator[tuple[int, object]]:
+    """Each element of a JSON list with its position from 1.
+
+    Raises:
+        UnreadableFile: it is none; what came before is given, and counted in the way out.
+    """
+    position = 0
+    try:
+        with TextIOWrapper(stream, encoding="utf-8-sig") as text:
+            for position, element in enumerate(list_elements(text), 1):
+                yield position, element
+    except (Malformed, UnicodeDecodeError) as error:
+        before = f"Repair the file: {position} entries before were read, and importing them again stores nothing twice."
+        way_out = before if position else None
+        raise unreadable(path, expected, str(error), way_out=way_out) from error
+
+
+def _of_lines(stream: IO[bytes]) -> Iterator[tuple[int, object | LineProblem]]:
+    for number, line in lines(stream, _LINE_BYTES):
+        if line is not None and not line.strip():
+            continue
+        try:
+            yield number, parse(decoded(line, _LINE_BYTES))
+        except Malformed as error:
+            yield number, LineProblem(line=number, reason=str(error), unit="line")
+
+
+ZIP_MAGIC = b"PK\x03\x04"
+# JSON shrinks to a tenth, seldom to a thirtieth; what shrinks to less than this was made to fill a disk.
+_MOST_SHRUNK = 200
+_SMALL = 64 << 20
+_LARGEST = 8 << 30
+_MOST_MEMBERS = 200_000
+_WHOLE = 256 << 20
+
+
+class Export:
+    """The JSON files of an export, named by their path in it. To be closed: use it as a context manager.
+
+    Raises:
+        UnreadableFile: it is missing, not permitted or a damaged zip file.
+    """
+
+    def __init__(self, path: Path, expected: str) -> None:
+        self.path = path
+        self._expected = expected
+        try:
+            self._zip = _zip_of(path, expected) if is_zip(path) else None
+            self.members = tuple(sorted(self._names()))
+        except OSError as error:
+            raise unreadable(path, expected, error.strerror or str(error)) from error
+
+    def __enter__(self) -> Export:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._zip is not None:
+            self._zip.close()
+
+    def named(self, pattern: re.Pattern[str]) -> tuple[str, ...]:
+        """The members whose path ends like this, from the beginning of a name."""
+        return tuple(name for name in self.members if pattern.search(f"/{name}"))
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[BufferedReader[RawIOBase]]:
+        """The bytes of a member.
+
+        Raises:
+            UnreadableFile: it is damaged, encrypted, or would fill the disk.
+        """
+        try:
+            with self._opened(name) as stream, BufferedReader(cast("RawIOBase", stream)) as buffered:
+                yield buffered
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError) as error:
+            raise unreadable(self.path, self._expected, f"{name}: {error}") from error
+
+    def entries(self, name: str) -> Iterator[tuple[int, object]]:
+        """The elements of a member that is a JSON list, one at a time; the one value of another.
+
+        Raises:
+            UnreadableFile: it is no JSON.
+        """
+        with self.open(name) as stream:
+            if stream.peek(64)[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"[":
+                yield from list_entries(self.path, self._expected, stream)
+            else:
+                yield 1, self._whole(stream)
+
+    def _whole(self, stream: IO[bytes]) -> object:
+        held = stream.read(_WHOLE + 1)
+        if len(held) > _WHOLE:
+            raise unreadable(self.path, self._expected, f"it is no list, and larger than {_WHOLE:,} bytes")
+        try:
+            return parse(held.decode("utf-8-sig"))
+        except (Malformed, UnicodeDecodeError) as error:
+            raise unreadable(self.path, self._expected, str(error)) from error
+
+    def _names(self) -> Iterator[str]:
+        if self._zip is not None:
+            yield from (info.filename for info in self._zip.infolist() if not info.is_dir())
+        elif self.path.is_dir():
+            yield from (str(each.relative_to(self.path).as_posix()) for each in json_files(self.path))
+        else:
+            yield self.path.name
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[IO[bytes]]:
+        if self._zip is None:
+            with reading(self.path / name if self.path.is_dir() else self.path, self._expected) as stream:
+                yield stream
+        else:
+            with self._zip.open(self._harmless(self._zip.getinfo(name))) as packed:
+                yield packed
+
+    def _harmless(self, member: zipfile.ZipInfo) -> zipfile.ZipInfo:
+        """A member that does not grow beyond what JSON does; more than it says is never unpacked."""
+        grows = member.file_size > max(_SMALL, _MOST_SHRUNK * member.compress_size)
+        if member.file_size > _LARGEST or grows:
+            reason = f"{member.filename} would unpack to {member.file_size:,} bytes from {member.compress_size:,}"
+            raise unreadable(self.path, self._expected, reason, way_out="Unpack it yourself, if you trust it.")
+        return member
+
+
+def is_zip(path: Path) -> bool:
+    """Whether a file begins like a zip file."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return stream.read(4) == ZIP_MAGIC
+
+
+def json_files(folder: Path) -> Iterator[Path]:
+    """The JSON files below a folder, in the order of their paths; hidden folders and links are not followed."""
+    for each in sorted(folder.iterdir()):
+        if each.name.startswith(".") or each.is_symlink():
+            continue
+        if each.is_dir():
+            yield from json_files(each)
+        elif each.suffix.lower() == ".json":
+            yield each
+
+
+def _zip_of(path: Path, expected: str) -> zipfile.ZipFile:
+    try:
+        opened = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, OSError) as error:
+        raise unreadable(path, expected, str(error)) from error
+    if len(opened.infolist()) > _MOST_MEMBERS:
+        opened.close()
+        raise unreadable(path, expected, f"it holds more than {_MOST_MEMBERS:,} files")
+    return opened

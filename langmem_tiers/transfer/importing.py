@@ -1,17 +1,18 @@
-"""Replaying conversations that were read from a file, session by session, as if they were held now with their dates.
-
-`import_conversations` hands them to whatever tracks them, such as the node of a graph; `import_records` stores all that
-a file holds in a memory, and `survey` counts what it would store.
-"""
+"""Importing records into the spaces they belong to, once."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from uuid import UUID
 
-from langmem_tiers.errors import InvalidSpace
+from langmem_tiers import arguments
+from langmem_tiers.errors import InvalidSpace, MissingUser, UnreadableFile
+from langmem_tiers.naming import user_space
+from langmem_tiers.transfer.formats import FORMATS, Format, guess_format, read_records
 from langmem_tiers.transfer.records import (
     Entry,
     ImportedDocument,
@@ -22,12 +23,64 @@ from langmem_tiers.transfer.records import (
     LineProblem,
     Record,
 )
-from langmem_tiers.transfer.spaces import Keepable, SpaceOf
 from langmem_tiers.transfer.storing import Kept, Looking, Storing
 from langmem_tiers.types import RejectedTurn, TrackReport
 
 if TYPE_CHECKING:
     from langchain_core.messages import AnyMessage
+
+
+Keepable = ImportedSession | ImportedFact | ImportedDocument
+SpaceOf = Callable[[Keepable], str]
+"""Names the space of a record; raises InvalidSpace for one that belongs nowhere."""
+
+# Sets of conversations that are nobody's: a space for each.
+OWN_SPACES = frozenset({"locomo", "longmemeval"})
+# Formats that say whose each of their records is.
+NAME_USERS = frozenset({"langmem", "langgraph", "mem0", "claude"})
+_NO_USER = "It names no user, and none was given."
+
+
+class Spaces:
+    """Names the space of each record, and remembers which were named.
+
+    Args:
+        format: what the records were read from.
+        user: whose they all are; None for the users that they name themselves.
+        own_spaces: a space for each conversation of a set, such as `locomo/conv-1`; by default where no user is given.
+
+    Raises:
+        MissingUser: no user was given, and the format names none.
+    """
+
+    def __init__(self, format: str, user: str | int | UUID | None, *, own_spaces: bool | None = None) -> None:
+        self._format = format
+        self._own = format in OWN_SPACES and (user is None if own_spaces is None else own_spaces)
+        self._only = None if user is None or self._own else user_space(user)
+        if user is None and not self._own and format not in NAME_USERS:
+            raise MissingUser(
+                f"A file of {format} does not say whose memory it is.",
+                way_out="Name a user: langmem-tiers --user ID import …, or import_file(…, user=ID).",
+            )
+        self.used: dict[str, None] = {}
+
+    def __call__(self, record: Keepable) -> str:
+        """The name of the space.
+
+        Raises:
+            InvalidSpace: the record names nobody, or somebody who can not be named so.
+        """
+        name = self._only or self._named(record)
+        self.used[name] = None
+        return name
+
+    def _named(self, record: Keepable) -> str:
+        if self._own and isinstance(record, ImportedSession):
+            return f"{self._format}/{record.conversation}"
+        if record.user is None:
+            raise InvalidSpace(_NO_USER)
+        return user_space(record.user)
+
 
 # Facts and documents that are not stored for a reason that is nobody's fault.
 _NOT_KEPT = {"deleted": "{kind} that were deleted here", "expired": "{kind} that hold no longer"}
@@ -269,3 +322,31 @@ class _Tally:
 
 def _shown(name: str) -> str:
     return name.replace("\0", "/")[:120]
+
+
+def import_file(
+    storing: Storing, path: str | Path, *, format: Format | None, user: str | int | UUID | None, dry_run: bool
+) -> ImportReport:
+    """What `Memory.import_file` does."""
+    chosen = None if format is None else cast("Format", arguments.one_of(format, "format", FORMATS))
+    only_counted = arguments.flag(dry_run, "dry_run")
+    file = arguments.path(path, "path")
+    kind = format_of(file, chosen)
+    space, source = Spaces(kind, user), read_records(file, kind)
+    if only_counted:
+        return survey(source, space=space, looking=Looking(storing.settings, storing.clock, storing))
+    return import_records(source, storing=storing, space=space)
+
+
+def format_of(path: Path, chosen: Format | None) -> Format:
+    """The format that was chosen, else the one that a file looks like.
+
+    Raises:
+        UnreadableFile: it looks like none of them.
+    """
+    kind = chosen or guess_format(path)
+    if kind is None:
+        raise UnreadableFile(
+            f"{path} looks like none of the known formats.", way_out=f"Say which it is: --format {', '.join(FORMATS)}."
+        )
+    return kind

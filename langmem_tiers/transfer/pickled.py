@@ -10,7 +10,7 @@ import pickletools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from langmem_tiers.transfer.json_text import Malformed
+from langmem_tiers.transfer.files import Malformed
 
 _MOST_OPERATIONS = 200_000
 _PLAIN = {

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from langmem_tiers.clock import Clock
 from langmem_tiers.errors import IdentityFull, MemoryTiersError, StorageError, TextChanged
+from langmem_tiers.knowledge import document_text
+from langmem_tiers.knowledge.documents import Documents
+from langmem_tiers.knowledge.identity import Identity
 from langmem_tiers.storage import documents
 from langmem_tiers.storage.folder import has_space
-from langmem_tiers.transfer import naming
+from langmem_tiers.transfer.readers import values
 from langmem_tiers.transfer.readers.values import digest
 from langmem_tiers.transfer.records import ImportedDocument, ImportedFact, ImportedMessage, ImportedSession
 from langmem_tiers.types import TrackReport, Turn
+from langmem_tiers.writing.tracking import Conversation, track
 
 if TYPE_CHECKING:
-    from langmem_tiers.knowledge.imported import Foreign
-    from langmem_tiers.memory import Memory
+    from langmem_tiers.context import SpaceContext
+    from langmem_tiers.knowledge.import_entry import ImportedEntry
     from langmem_tiers.settings import Settings
 
 Became = Literal["stored", "known", "refused", "deleted", "expired", "unknown"]
@@ -39,8 +44,10 @@ class Kept:
 class Storing:
     """Stores records in the spaces of a memory. Everything has a stable name: storing it again changes nothing."""
 
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
+    def __init__(self, context: Callable[[str], SpaceContext], settings: Settings, clock: Clock) -> None:
+        self._context = context
+        self.settings = settings
+        self.clock = clock
 
     def session(self, session: ImportedSession, space: str) -> TrackReport:
         """Keep what was said, verbatim, with its dates.
@@ -49,7 +56,7 @@ class Storing:
             StorageError: nothing of this session was stored.
         """
         turns = [_turn(message) for message in session.messages if message.content.strip()]
-        return self._memory.space(space).track(turns, session=session.session, project=session.project)
+        return track(self._context(space), turns, Conversation(session=session.session, project=session.project))
 
     def fact(self, fact: ImportedFact, space: str) -> Kept:
         """Keep a fact as an entry, or as a document where it is too long for one.
@@ -57,9 +64,9 @@ class Storing:
         Raises:
             StorageError: it was not stored.
         """
-        if _is_over(fact, self._memory.clock()):
+        if _is_over(fact, self.clock()):
             return Kept(became="expired", as_document=False)
-        if is_long(fact, self._memory.settings):
+        if is_long(fact, self.settings):
             return self.document(_as_document(fact), space)
         try:
             return Kept(became=self._entry(fact, space), as_document=False)
@@ -74,17 +81,17 @@ class Storing:
         Raises:
             StorageError: it was not stored.
         """
-        held, most = self._memory.space(space), self._memory.settings.text.max_characters
+        held, most = Documents(self._context(space)), self.settings.text.max_characters
         if len(document.text) > most:
             reason = f"{document.path} has {len(document.text):,} characters; the limit is {most:,}."
             return Kept(became="refused", as_document=True, reason=reason)
         text = self._masked(document.text)
         try:
-            became: Became = "known" if held.documents.read(document.path) else "stored"
+            became: Became = "known" if held.read(document.path) else "stored"
             if became == "stored" and self.deleted(document, space):
                 became = "deleted"
             if became == "stored":
-                held.documents.write(document.path, text, version=0, origin="import")
+                held.write(document.path, text, version=0, origin="import")
         except StorageError:
             raise
         except MemoryTiersError as error:
@@ -95,45 +102,44 @@ class Storing:
 
     def knows(self, space: str) -> bool:
         """Whether there is anything in a space yet."""
-        return has_space(self._memory.path, space)
+        return has_space(self._context(space).folder, space)
 
     def deleted(self, record: ImportedFact | ImportedDocument, space: str) -> bool:
         """Whether a fact or a document was deleted here, and is not here again."""
-        from langmem_tiers.documents import making
-        from langmem_tiers.knowledge.imported import was_deleted
+        from langmem_tiers.knowledge.import_entry import was_deleted
 
         if isinstance(record, ImportedFact):
-            return was_deleted(self._memory.space(space), self._foreign(record))
-        with self._memory.use(space) as store, store.reading() as connection:
-            path = making.path(record.path, self._memory.settings)
+            return was_deleted(self._context(space), self._foreign(record))
+        with self._context(space).open() as store, store.reading() as connection:
+            path = document_text.path(record.path, self.settings)
             return documents.was_deleted(connection, store.key, path)
 
     def _introduce(self, text: str, space: str) -> None:
         """Let a text be the identity of a space that never had one, if there is room for it."""
         try:
-            self._memory.space(space).identity.write(text, version=0, origin="import")
+            Identity(self._context(space)).write(text, version=0, origin="import")
         except (TextChanged, IdentityFull):
             return  # it stands in the document
 
     def _entry(self, fact: ImportedFact, space: str) -> Became:
-        from langmem_tiers.knowledge.imported import take_in
+        from langmem_tiers.knowledge.import_entry import import_entry
 
-        became = take_in(self._memory.space(space), self._foreign(fact))
+        became = import_entry(self._context(space), self._foreign(fact))
         return became if became in ("known", "deleted") else "stored"
 
-    def _foreign(self, fact: ImportedFact) -> Foreign:
-        from langmem_tiers.knowledge.imported import Foreign
+    def _foreign(self, fact: ImportedFact) -> ImportedEntry:
+        from langmem_tiers.knowledge.import_entry import ImportedEntry
 
         about = {"imported_from": fact.source, **fact.metadata}
         told = self._masked(fact.category or "")
-        category = naming.category(told)
+        category = values.category(told)
         # A category in a script that categories can not be in is still something to find the entry by.
         tags = fact.tags if category or not told else (told, *fact.tags)
-        return Foreign(
+        return ImportedEntry(
             key=f"{fact.source}\0{fact.fact_id}",
             content=self._masked(fact.content),
             category=category,
-            tags=naming.tags(tuple(self._masked(tag) for tag in tags)),
+            tags=values.tags(tuple(self._masked(tag) for tag in tags)),
             metadata=self._about(about),
             created_at=fact.created_at,
             updated_at=fact.updated_at,
@@ -144,12 +150,12 @@ class Storing:
         """The text, its secrets masked also where they are refused: nobody is here to say it again without them."""
         from langmem_tiers.trust import secrets
 
-        return text if self._memory.settings.privacy.derived == "keep" else secrets.mask(text)
+        return text if self.settings.privacy.derived == "keep" else secrets.mask(text)
 
     def _about(self, about: dict[str, Any]) -> dict[str, Any]:
-        from langmem_tiers.trust import values
+        from langmem_tiers.trust import secrets
 
-        masked = about if self._memory.settings.privacy.derived == "keep" else values.mask(about)
+        masked = about if self.settings.privacy.derived == "keep" else secrets.mask_values(about)
         return masked if len(str(masked)) <= _LONGEST_METADATA else {"imported_from": about["imported_from"]}
 
 
@@ -195,7 +201,7 @@ def _is_over(fact: ImportedFact, now: datetime) -> bool:
 
 
 def _as_document(fact: ImportedFact) -> ImportedDocument:
-    path = naming.document_path(fact.source, "long", digest(fact.fact_id))
+    path = values.document_path(fact.source, "long", digest(fact.fact_id))
     return ImportedDocument(path=path, text=fact.content)
 
 

@@ -1,1 +1,1 @@
-"""Trust: secrets stay out, instructions in stored text are known for what they are, and origins never rise."""
+"""Trust: secrets stay out, instructions in stored text are recognised, and derived data is never trusted more."""

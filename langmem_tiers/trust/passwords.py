@@ -1,12 +1,13 @@
-"""Passwords, and keys without a form of their own: told by the words before them, and by what is no password."""
+"""Passwords, and keys without a format: recognised by the words before them, unless they are clearly something else."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
-from langmem_tiers.trust import remarks
-from langmem_tiers.trust.rules import Rule
+from langmem_tiers.language.word_lists import listed
+from langmem_tiers.language.words import FUNCTION_WORDS, STOPWORDS
+from langmem_tiers.trust.secret_patterns import Rule
 
 _QUOTE = "[\"'`“”„‘’«»]"
 _WIFI = r"(?:wi-?fi|wlan|wpa2?|network)[ -](?:key|pass)"
@@ -44,12 +45,12 @@ _WAS_CHANGED = (
     rf"{_NAMES}{_FOR}(?:\s(?:is|was|were|got|has|have|had|will|be|been|being|just|now|recently)){{0,3}}\s{_CHANGES}"
     rf"(?:\s(?!to\s)[\w'’]{{1,20}}){{0,3}}\s{_TO}"
 )
-# What is said behind the name at a distance: "I forgot my password. It's …", "the password - …".
+# A value at a distance from the name: "I forgot my password. It's …", "the password - …".
 _BEHIND = (
     rf"(?!pass\s){_NAMES}(?:(?:{_FOR}|(?:\s[\w'’]{{1,20}}){{0,4}}?)(?:[,.;?!]?\s{{1,3}}(?:[-–—]\s)?(?:and\s|so\s|but\s|now\s)?{_IT_IS}"
     r"|\s[-–—|]\s)|[ \t]{1,3})"
 )
-# What is said before the name: "I use … as my password".
+# A value before the name: "I use … as my password".
 _BEFORE = (
     rf"(?<!\S){_QUOTE}?(?P<bare>[^\s\"'`“”()\[\]{{}}<>]{{5,100}}){_QUOTE}?\s(?:as|is|was)\s(?:my|our|the|your|a)\s"
     rf"(?:(?!pass)[\w-]{{1,20}}\s){{0,2}}(?!pass\b){_NAMES}"
@@ -70,7 +71,7 @@ _LINE_ABOVE = rf"{_NAMES}[ \t]*\r?\n\s{{0,3}}(?:[-*•]\s)?"
 _SHORT = (
     rf"(?:\A|(?<=\n))[ \t]*(?:[\w-]{{2,20}}[ \t]){{0,3}}(?<![a-z])pwd?[ \t]{{1,3}}(?P<bare>[^\W\d_]{{3,40}}){_ALONE}"
 )
-# A quoted value may hold blanks; another ends at what ends one in code, in addresses and in connection strings.
+# A quoted value may contain blanks; others end like values in code, in addresses and in connection strings.
 _QUOTED = (
     r"(?P<quote>[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\n\\]|\\.){1,1000})(?P=quote)"
     r"|[“”„‘’«»](?P<set_off>[^“”„‘’«»\n]{1,1000})[“”„‘’«»]"
@@ -95,43 +96,67 @@ _LETTER, _NO_LETTER = re.compile(r"[^\W\d_]"), re.compile(r"[\d!@#$%^*_+=?~-]")
 _PATH = ("/", "~", "-", "|", ".", "$", "\\")
 _SHORTEST = 5
 
+# What may follow the word password without being one: code, placeholders, and remarks on passwords.
+_TEMPLATE = re.compile(r"[$%#]?[{(<]|\$(?:[A-Z_]+|\w*pass\w*)$|%\w+%|\[secret:|(?P<sign>[*•.xX_-])(?P=sign)*$")
+_CODE = re.compile(r"[\w.]+\(|[\w.]+\.(?:get|environ|env|getenv|password|passwd|pass|pwd|value)\b")
+_MORE_CODE = ("[", "{", "(")
+_COUNT = r"(?:char|letter|digit|sign|word|symbol|attempt|line|minute|hour|day|week|month|year|time)"
+_COUNTED = re.compile(rf"\s{_COUNT}")
+_COUNTS = re.compile(rf"{_COUNT}(?:acter)?s?")
+_CLAUSE_ENDS = re.compile(
+    r"\s*(?:$|[\n.,;!?)\]}&\"'“”]|(?:and|but|for|btw|since|because|until|please|thanks|user|username|host|login)\b"
+    r"|\w{1,20}\s?[:=])"
+)
+_PERCENT = re.compile(r"\d+%")
+_PLAIN = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+){0,2}")
+_OF_SOMEBODY = re.compile(r"[^\W\d_]+['’]s")
+_PREDICATE = re.compile(r"(?>\w*?[aeiouy])\w*(?:ed|ing)")
+_QUALITY = re.compile(r"[\w-]+(?:able|ible|ly|less|ful|ous|sensitive)")
+# Other combinations of letters and digits: methods, products, versions, lengths and list numbers.
+_TERM = re.compile(
+    r"(?:sha|md|aes|rsa|utf|base|argon|pbkdf|oauth|tls|ssl|http|ntlm|v|version|field|step|part|level|type|page|line)"
+    r"[-_ ]?\d[\w.-]*|\d+(?:password|fa|x|h|s|k|st|nd|rd|th|char\w*|-\w+)?|\d+-\d+\w*"
+)
+_REMARKS = FUNCTION_WORDS | listed("passwords", "remarks")
+_ABOUT = STOPWORDS | listed("passwords", "about")
+
 
 def _is_password(value: str, match: re.Match[str]) -> bool:
-    """No code, no placeholder and no remark: a plain word without quotes counts only where it ends its clause."""
+    """Not code, a placeholder or a remark: a plain unquoted word only counts if it ends its clause."""
     if match.lastgroup != "bare":
-        return not remarks.is_stand_in(value)
-    return not remarks.is_remark(value, match.string[match.end() : match.end() + 30])
+        return not _is_stand_in(value)
+    return not _is_remark(value, match.string[match.end() : match.end() + 30])
 
 
 def _is_no_word(value: str, match: re.Match[str]) -> bool:
-    return not remarks.is_plain(value) and _is_password(value, match)
+    return not _is_plain(value) and _is_password(value, match)
 
 
 def _looks_made(value: str, match: re.Match[str]) -> bool:
-    """Letters with digits or signs among them, as only passwords have them."""
+    """Letters mixed with digits or signs, as only in passwords."""
     told = value.strip("*_~`:!?")
     made = bool(_LETTER.search(told) and _NO_LETTER.search(told)) and len(told) >= _SHORTEST
-    return made and not (remarks.is_term(told) or told.startswith(_PATH)) and _is_no_word(told, match)
+    return made and not (_is_term(told) or told.startswith(_PATH)) and _is_no_word(told, match)
 
 
 def _is_alone(value: str, match: re.Match[str]) -> bool:
-    """The only word of its line, and no name of a field or of a thing to do."""
-    return not remarks.is_topic(value.rstrip(".!?")) and _is_password(value, match)
+    """The only word of its line, and not something people mention together with passwords."""
+    return not _is_topic(value.rstrip(".!?")) and _is_password(value, match)
 
 
 def _is_phrase(value: str, match: re.Match[str]) -> bool:
-    """Words that say nothing of a password; behind one that is itself a password, the clause goes on."""
+    """Words that say nothing about a password; after one that is itself a password, the clause goes on."""
     first = value.split(" ", 1)[0]
-    return (remarks.is_plain(first) or first.isdigit()) and not remarks.is_sentence(value)
+    return (_is_plain(first) or first.isdigit()) and not _is_sentence(value)
 
 
 def _is_long_phrase(value: str, match: re.Match[str]) -> bool:
-    """Behind "to", two words are what it was done for."""
+    """After "to", two words are a purpose rather than a password."""
     return value.count(" ") > 1 and _is_phrase(value, match)
 
 
 def _in_address(value: str, match: re.Match[str]) -> bool:
-    return not remarks.is_template(value)
+    return not _is_template(value)
 
 
 def _is_key(value: str, match: re.Match[str]) -> bool:
@@ -140,7 +165,61 @@ def _is_key(value: str, match: re.Match[str]) -> bool:
     return drawn and not _DATE.match(value) and not match.string.startswith("://", match.end())
 
 
-def _told(
+def _is_plain(value: str) -> bool:
+    """Whether it is a word, or several joined by hyphens."""
+    return _PLAIN.fullmatch(value) is not None
+
+
+def _is_remark(value: str, after: str) -> bool:
+    """Whether it is code, a placeholder or a remark, not a password; a plain word is unless it ends its clause."""
+    if _is_stand_in(value) or _CODE.match(value) or after.startswith(_MORE_CODE) or _COUNTED.match(after):
+        return True
+    if _OF_SOMEBODY.fullmatch(value) and after[:1] == " ":  # "Anna's birthday"
+        return True
+    if not _is_plain(value):
+        return _PERCENT.fullmatch(value) is not None
+    return _CLAUSE_ENDS.match(after) is None or _says_what_it_is(value.lower())
+
+
+def _is_stand_in(value: str) -> bool:
+    """Whether it is a placeholder, or a word that describes a password."""
+    return value.lower() in _REMARKS or _is_template(value)
+
+
+def _is_template(value: str) -> bool:
+    """Whether it is a template variable, or masked."""
+    return _TEMPLATE.match(value) is not None
+
+
+def _is_topic(value: str) -> bool:
+    """Whether it is something mentioned together with passwords, such as their manager."""
+    return value.lower() in _ABOUT or value.lower() in _REMARKS or _says_what_it_is(value.lower())
+
+
+def _is_term(value: str) -> bool:
+    """Whether it is a method, a product or a length, in spite of its digits."""
+    return _TERM.fullmatch(value.lower()) is not None
+
+
+def _is_sentence(value: str) -> bool:
+    """Whether several words describe a password, rather than being one."""
+    told = value.lower().split()
+    if any(map(_OF_SOMEBODY.fullmatch, told)):
+        return True
+    if _says_what_it_is(told[0]) or any(word in FUNCTION_WORDS or _COUNTS.fullmatch(word) for word in told):
+        return True
+    return _is_template(value) or 2 * sum(map(_says_something, told)) >= len(told)
+
+
+def _says_something(word: str) -> bool:
+    return word in _REMARKS or _says_what_it_is(word)
+
+
+def _says_what_it_is(word: str) -> bool:
+    return (_PREDICATE.fullmatch(word) or _QUALITY.fullmatch(word)) is not None
+
+
+def _rule(
     kind: str,
     pattern: str,
     hints: tuple[str, ...],
@@ -150,26 +229,26 @@ def _told(
 
 
 PASSWORDS = (
-    _told("password", _BEFORE_HOST, ("://",), _in_address),
-    _told("password", _AFTER_USER, ("curl",), _in_address),
-    _told("password", f"{_NAMES}(?:{_FOR}{_ASSIGNS}|{_IS}|{_OPTION}){_VALUE}", _NAME_HINTS),
-    _told("password", f"{_NAMES}(?:{_FOR}{_ASSIGNS}|{_IS}){_PHRASE}", _NAME_HINTS, _is_phrase),
-    _told("password", f"(?:{_CHANGED}|{_WAS_CHANGED}){_VALUE}", _NAME_HINTS),
-    _told("password", f"(?:{_CHANGED}|{_WAS_CHANGED}){_PHRASE}", _NAME_HINTS, _is_long_phrase),
-    _told("password", _BEHIND + _VALUE, _NAME_HINTS, _looks_made),
-    _told("password", _SECOND + _BARE, ("words", "codes", "phrases"), _looks_made),
-    _told(
+    _rule("password", _BEFORE_HOST, ("://",), _in_address),
+    _rule("password", _AFTER_USER, ("curl",), _in_address),
+    _rule("password", f"{_NAMES}(?:{_FOR}{_ASSIGNS}|{_IS}|{_OPTION}){_VALUE}", _NAME_HINTS),
+    _rule("password", f"{_NAMES}(?:{_FOR}{_ASSIGNS}|{_IS}){_PHRASE}", _NAME_HINTS, _is_phrase),
+    _rule("password", f"(?:{_CHANGED}|{_WAS_CHANGED}){_VALUE}", _NAME_HINTS),
+    _rule("password", f"(?:{_CHANGED}|{_WAS_CHANGED}){_PHRASE}", _NAME_HINTS, _is_long_phrase),
+    _rule("password", _BEHIND + _VALUE, _NAME_HINTS, _looks_made),
+    _rule("password", _SECOND + _BARE, ("words", "codes", "phrases"), _looks_made),
+    _rule(
         "password",
         _CREDENTIALS + _BARE,
         ("credential", "creds", "log in", "log-in", "login", "logged", "logging"),
         _looks_made,
     ),
-    _told("password", _BEFORE, _NAME_HINTS, _looks_made),
-    _told("password", _LINE_ABOVE + _BARE + _ALONE, _NAME_HINTS, _looks_made),
-    _told("password", _HEADING + _BARE + _ALONE, _NAME_HINTS, _is_alone),
-    _told("password", _HEADING + _PHRASE + _ALONE, _NAME_HINTS, _is_phrase),
-    _told("password", _SHORT, ("pw",), _is_alone),
-    _told("password", _NAMED_USER + _VALUE, ("user", "login"), _is_no_word),
-    _told("api key", f"{_KEY_NAMES}(?:{_FOR}{_ASSIGNS}|{_IS}){_KEY_VALUE}", _KEY_HINTS, _is_key),
-    _told("api key", rf"{_KEY_NAMES}[ \t]{{1,3}}{_LONG_KEY_VALUE}", _KEY_HINTS, _is_key),
+    _rule("password", _BEFORE, _NAME_HINTS, _looks_made),
+    _rule("password", _LINE_ABOVE + _BARE + _ALONE, _NAME_HINTS, _looks_made),
+    _rule("password", _HEADING + _BARE + _ALONE, _NAME_HINTS, _is_alone),
+    _rule("password", _HEADING + _PHRASE + _ALONE, _NAME_HINTS, _is_phrase),
+    _rule("password", _SHORT, ("pw",), _is_alone),
+    _rule("password", _NAMED_USER + _VALUE, ("user", "login"), _is_no_word),
+    _rule("api key", f"{_KEY_NAMES}(?:{_FOR}{_ASSIGNS}|{_IS}){_KEY_VALUE}", _KEY_HINTS, _is_key),
+    _rule("api key", rf"{_KEY_NAMES}[ \t]{{1,3}}{_LONG_KEY_VALUE}", _KEY_HINTS, _is_key),
 )

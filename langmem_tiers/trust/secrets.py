@@ -1,24 +1,23 @@
-"""Secrets in a text: keys, tokens, passwords and card numbers, found by what is known of each kind.
+"""Secrets in a text: keys, tokens, passwords and card numbers, found by rules for each kind.
 
-There is no measure of entropy among the rules: hashes, ids and long words look as random as keys do, and stay.
+No rule measures entropy: hashes, ids and long words look as random as keys do, and stay.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from langmem_tiers.trust.cards import CARDS
-from langmem_tiers.trust.codes import CODES
 from langmem_tiers.trust.passwords import PASSWORDS
-from langmem_tiers.trust.rules import Rule
-from langmem_tiers.trust.tokens import TOKENS
+from langmem_tiers.trust.secret_patterns import CARDS, CODES, TOKENS, Rule
 
-# Where two rules see the same secret, the one named first names it.
+# If two rules match the same secret, the first one names it.
 _RULES = (*TOKENS, *PASSWORDS, *CODES, *CARDS)
 
 
 def _by_hint(*, folded: bool) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Each hint with the places of its rules: most texts have none, and are done with after looking for them."""
+    """Each hint with the indexes of its rules: most texts contain no hint, and need no further search."""
     hints = dict.fromkeys(hint for rule in _RULES if rule.folded is folded for hint in rule.hints)
     return tuple(
         (hint, tuple(place for place, rule in enumerate(_RULES) if _hinted(rule, hint, folded))) for hint in hints
@@ -34,7 +33,7 @@ _HINTS, _FOLDED_HINTS = _by_hint(folded=False), _by_hint(folded=True)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Secret:
-    """Where a secret stands in a text, and what it is, such as `aws key` or `password`."""
+    """The position of a secret in a text, and its kind, such as `aws key` or `password`."""
 
     start: int
     stop: int
@@ -42,13 +41,13 @@ class Secret:
 
 
 def find(text: str) -> tuple[Secret, ...]:
-    """The secrets in a text, in order; none overlaps another.
+    """The secrets in a text, in order, without overlaps.
 
     Example:
         >>> find("the password is hunter2")
         (Secret(start=16, stop=23, kind='password'),)
     """
-    # İ alone becomes two characters in small letters: places in both texts must be the same.
+    # İ is the only character that becomes two in lower case: positions in both texts must be the same.
     folded = text.replace("İ", "i").lower()
     hinted = [place for hint, places in _HINTS if hint in text for place in places]
     hinted += [place for hint, places in _FOLDED_HINTS if hint in folded for place in places]
@@ -59,11 +58,11 @@ def find(text: str) -> tuple[Secret, ...]:
         for place in set(hinted)
         for start, stop in _RULES[place].spans(text, folded)
     ]
-    return _apart(sorted(found))
+    return _merged(sorted(found))
 
 
 def mask(text: str) -> str:
-    """The text with `[secret: KIND]` in place of each secret; masking again changes nothing.
+    """`text` with `[secret: KIND]` in place of each secret; masking again changes nothing.
 
     Example:
         >>> mask("the password is hunter2, as ever")
@@ -79,8 +78,28 @@ def mask(text: str) -> str:
     return "".join([*parts, text[done:]])
 
 
-def _apart(found: list[tuple[int, int, int, str]]) -> tuple[Secret, ...]:
-    """Secrets that overlap as one, of the kind that begins first."""
+def find_in_values(values: Mapping[str, Any]) -> tuple[Secret, ...]:
+    """The secrets in names and values, such as those of a JSON object, at any depth: names tell what values are.
+
+    Example:
+        >>> [found.kind for found in find_in_values({"wifi": {"password": "swordfish"}})]
+        ['password']
+    """
+    return tuple(_found(values, ""))
+
+
+def mask_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with `[secret: KIND]` in place of each secret.
+
+    Example:
+        >>> mask_values({"pin": 4821, "floor": 3})
+        {'pin': '[secret: pin]', 'floor': 3}
+    """
+    return {mask(name): _masked(value, name) for name, value in values.items()}
+
+
+def _merged(found: list[tuple[int, int, int, str]]) -> tuple[Secret, ...]:
+    """Overlapping secrets merged into one, of the kind that begins first."""
     apart: list[Secret] = []
     for start, _, stop, kind in found:
         if apart and start < apart[-1].stop:
@@ -88,3 +107,40 @@ def _apart(found: list[tuple[int, int, int, str]]) -> tuple[Secret, ...]:
             start, stop, kind = last.start, max(last.stop, stop), last.kind  # noqa: PLW2901
         apart.append(Secret(start=start, stop=stop, kind=kind))
     return tuple(apart)
+
+
+def _found(value: Any, name: str) -> Iterable[Secret]:
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from find(key)
+            yield from _found(each, key)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _found(each, name)
+    else:
+        yield from _in_plain(value, name)
+
+
+def _masked(value: Any, name: str) -> Any:
+    if isinstance(value, Mapping):
+        return mask_values(value)
+    if isinstance(value, list):
+        return [_masked(each, name) for each in value]
+    found = _in_plain(value, name)
+    if not found:
+        return value
+    shown = mask(str(value))
+    return f"[secret: {found[0].kind}]" if shown == str(value) else shown
+
+
+def _in_plain(value: Any, name: str) -> tuple[Secret, ...]:
+    """Secrets inside a value, or the value itself because of its name."""
+    if value is None or isinstance(value, bool):
+        return ()
+    held = find(str(value))
+    if held:
+        return held
+    for shown in (f'{name}: "{value}"', f"{name}: {value}"):
+        if found := tuple(each for each in find(shown) if each.start > len(name)):
+            return found
+    return ()

@@ -1,30 +1,44 @@
-"""Taint: which turns are no statements of the user, by where they come from and how they are built."""
+"""Taint: which turns are not statements of the user, judged by their origin and structure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from langmem_tiers.errors import InvalidInput
-from langmem_tiers.recall.rendering import CLOSING, OPENING
-from langmem_tiers.types import Origin
+from langmem_tiers.fencing import CLOSING, OPENING
+from langmem_tiers.types import Origin, Role
 
-if TYPE_CHECKING:
-    from langmem_tiers.writing.proposals import Said
-
-# The most trusted first. What a tool brings in was written by whoever wrote the page or the mail it read.
+"""The fence around a recalled block, each on a line of its own."""
+# The most trusted first. What a tool brings in was written by the author of the page or the mail it read.
 _BY_TRUST: tuple[Origin, ...] = ("user", "import", "assistant", "dream", "system", "tool")
 _SAID_BY_USERS = frozenset({"user", "import"})
-# An item as recall/rendering.py writes it: whoever holds one on a line of its own did not write it.
+# An item of a block: someone with one on a line of its own has not typed it.
 _ITEM = re.compile(r"^[ \t]*- \[§W-\d{3,18}/R-\d{2,18}/D-\d{3,18}\] \d{4}-\d\d-\d\d \S", re.MULTILINE)
 
 
-def tainted(said: Said) -> str | None:
-    """Why a turn must not be mined as a statement of the user; None where it may.
+class SaidTurn(Protocol):
+    """A turn: who said it, its origin, and its text."""
 
-    Only turns of users count, said in a conversation or imported from one. A turn that a recalled block was pasted
-    into is none: by the block's fence on lines of its own or by its items, not by what is said in it.
+    @property
+    def role(self) -> Role:
+        """Who said it."""
+
+    @property
+    def origin(self) -> Origin:
+        """Where it comes from."""
+
+    @property
+    def content(self) -> str:
+        """Its text."""
+
+
+def tainted(said: SaidTurn) -> str | None:
+    """Why a turn must not be mined as a statement of the user; None if it may.
+
+    Only users' turns count, said in a conversation or imported from one. A turn that a recalled block was pasted
+    into does not, as recognised by the block's fence on lines of its own or by its items, not by their content.
     """
     if said.role != "user":
         return f"said by the {said.role}"
@@ -34,7 +48,7 @@ def tainted(said: Said) -> str | None:
 
 
 def holds_block(text: str) -> bool:
-    """Does a text hold a recalled block, or items of one?"""
+    """Whether a text contains a recalled block, or items of one."""
     if OPENING in text:
         lines = [line.strip() for line in text.splitlines()]
         if OPENING in lines and CLOSING in lines[lines.index(OPENING) :]:
@@ -43,10 +57,10 @@ def holds_block(text: str) -> bool:
 
 
 def derived_trust(origins: Iterable[Origin]) -> Origin:
-    """The origin of what is derived from records of these origins: that of the least trusted of them.
+    """The origin of data derived from records of these origins: the least trusted of them.
 
     Raises:
-        InvalidInput: there are none: what rests on nothing is no memory.
+        InvalidInput: there are none: a memory needs evidence.
 
     Example:
         >>> derived_trust(["user", "assistant"])

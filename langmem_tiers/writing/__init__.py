@@ -1,1 +1,1 @@
-"""."""
+"""Writing memories: tracking turns, mining them, enriching saved entries, and flushing before compaction."""

@@ -1,7 +1,7 @@
-"""Flushing: before a history is compacted, the facts in it are saved, within a ration of calls and seconds.
+"""Flushing: saves the facts in a history before it is compacted, within a budget of calls and seconds.
 
-What is said is tracked, what is not mined yet is mined now, and what came of it is appended to the note of the day.
-A turn that the model could not be asked about in time is read by rule now, and by the model later in the background.
+New turns are tracked, unmined ones are mined now, and the results are appended to the daily note. Turns the model
+could not be asked about in time are mined by rule now, and by the model later in the background.
 """
 
 from __future__ import annotations
@@ -16,36 +16,32 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from langmem_tiers.clock import to_millis
-from langmem_tiers.documents import making
 from langmem_tiers.errors import InvalidText
-from langmem_tiers.knowledge import intake
-from langmem_tiers.knowledge.types import Authority, Entry, Landed
-from langmem_tiers.llm.ration import RationedAsker
-from langmem_tiers.storage import activities, documents, drawers, entries, flushed, mined, rooms
+from langmem_tiers.knowledge import document_text
+from langmem_tiers.knowledge.neighbours import embed_with
+from langmem_tiers.knowledge.transcript import one_line
+from langmem_tiers.models.asker import RationedAsker
+from langmem_tiers.records import Entry, MiningReport
+from langmem_tiers.storage import activities, documents, drawers, entries, progress, rooms
 from langmem_tiers.storage.errors_border import translated
-from langmem_tiers.storage.flushed import Flushed
+from langmem_tiers.storage.progress import Flushed
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.trust import secrets
 from langmem_tiers.trust.taint import derived_trust
 from langmem_tiers.types import Drawer, Origin, TrackReport, Turn
-from langmem_tiers.writing.mining import looking
-from langmem_tiers.writing.mining.miner import Miner
-from langmem_tiers.writing.mining.prompt import one_line
-from langmem_tiers.writing.mining.types import MiningReport, Window
-from langmem_tiers.writing.mining.vectors import embed_with
+from langmem_tiers.writing.mining import Miner
+from langmem_tiers.writing.tracking import Conversation, track
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from langmem_tiers.documents.types import Document
-    from langmem_tiers.knowledge.nearby import Embed
-    from langmem_tiers.memory import Memory
+    from langmem_tiers.context import SpaceContext
+    from langmem_tiers.knowledge.neighbours import Embed
+    from langmem_tiers.records import Document, MiningPath
     from langmem_tiers.settings import FlushSettings, Settings
-    from langmem_tiers.space import Space
     from langmem_tiers.storage.embedding_cache import Vectors
     from langmem_tiers.storage.rooms import Room
-    from langmem_tiers.storage.store import SpaceStore
-    from langmem_tiers.writing.proposals import MiningPath
+    from langmem_tiers.store import SpaceStore
 
 log = logging.getLogger(__name__)
 
@@ -56,12 +52,11 @@ _BUSY = "another flush of this space is under way"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FlushReport:
-    """What a flush did.
+    """The result of a flush.
 
-    `turns` counts those stored since the conversation was last flushed, `noted` are the ids of the entries that were
-    appended to `document`. `mined` says what was found by whom, and what was refused and why. `skipped` says why
-    nothing was done but to store the turns; `reason` why the rules did it where there is a model, or why there is no
-    note.
+    `turns` counts those stored since the conversation was last flushed, `noted` are the ids of the entries appended
+    to `document`. `mined` reports what was found, by which path, and what was refused. `skipped` says why turns were
+    only stored; `reason` why the rules were used although there is a model, or why there is no note.
     """
 
     tracked: TrackReport
@@ -74,24 +69,24 @@ class FlushReport:
 
     @property
     def path(self) -> MiningPath | None:
-        """Whether a model had a part in it or the rules alone; None where there was nothing to mine."""
+        """Whether a model took part, or the rules alone; None if there was nothing to mine."""
         paths = {report.path for report in self.mined}
         return "model" if "model" in paths else next(iter(paths), None)
 
     @property
     def calls(self) -> int:
-        """The calls of the model that it took."""
+        """The number of model calls."""
         return sum(report.calls for report in self.mined)
 
 
 def due(settings: FlushSettings, *, messages: int, tokens: Callable[[], int], context_window: int | None) -> bool:
-    """Whether a history is about to be compacted: by its messages, or by its share of the context window.
+    """Whether a history is about to be compacted, judged by its messages or its share of the context window.
 
     Args:
         settings: The limits.
-        messages: How many there are.
-        tokens: Counts all that they hold; called only where it matters.
-        context_window: The tokens that the model takes; None if that is not known.
+        messages: The number of messages.
+        tokens: Counts their tokens; called only if needed.
+        context_window: The model's maximum number of tokens, None if unknown.
     """
     if messages > settings.messages:
         return True
@@ -99,32 +94,32 @@ def due(settings: FlushSettings, *, messages: int, tokens: Callable[[], int], co
 
 
 def flush(
-    space: Space,
+    context: SpaceContext,
     turns: Sequence[Turn],
     *,
     session: str | None = None,
     project: str | None = None,
     agent: str | None = None,
 ) -> FlushReport:
-    """Save what a conversation holds; doing it again saves what is new.
+    """Save the content of a conversation; repeating it saves what is new.
 
-    Where another flush of the space is under way, in this process or another, the turns are stored and nothing else.
+    If the space is already being flushed, by this process or another, turns are stored and nothing else.
 
     Raises:
-        StorageError: what was acknowledged stays; flushing again goes on from there.
+        StorageError: acknowledged data is kept; flushing again continues from there.
     """
-    tracked = space.track(turns, session=session, project=project, agent=agent, history=True)
-    memory = space.memory
-    with memory.use(space.name) as store, _lock(store) as ours:
-        report = _Flush.of(memory, store, tracked).run() if ours else FlushReport(tracked=tracked, skipped=_BUSY)
+    conversation = Conversation(session=session, project=project, agent=agent, history=True)
+    tracked = track(context, turns, conversation)
+    with context.open() as store, _lock(store) as ours:
+        report = _Flush.of(context, store, tracked).run() if ours else FlushReport(tracked=tracked, skipped=_BUSY)
     if report.turns or report.noted:
-        memory.wake(space.name)
+        context.wake()
     return report
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Flush:
-    """One flush of one conversation, while nobody else flushes in its space."""
+    """One flush of one conversation, while no one else flushes its space."""
 
     store: SpaceStore
     settings: Settings
@@ -132,58 +127,40 @@ class _Flush:
     tracked: TrackReport
 
     @classmethod
-    def of(cls, memory: Memory, store: SpaceStore, tracked: TrackReport) -> _Flush:
-        asker, settings = memory.asker(store), memory.settings
+    def of(cls, context: SpaceContext, store: SpaceStore, tracked: TrackReport) -> _Flush:
+        asker, settings = context.asker(store), context.settings
         calls, seconds = settings.flush.steps, settings.flush.timeout_seconds
         rationed = None if asker is None else RationedAsker(asker, calls=calls, seconds=seconds)
-        embed = _while_time(embed_with(memory.embedder_of(store.name)), seconds)
-        miner = Miner(store=store, settings=settings, clock=memory.clock, asker=rationed, embed=embed)
+        embed = _while_time(embed_with(context.embedder), seconds)
+        miner = Miner(context=context, store=store, asker=rationed, embed=embed)
         return cls(store=store, settings=settings, miner=miner, tracked=tracked)
 
     def run(self) -> FlushReport:
         with self.store.reading() as connection:
             room = rooms.of_session(connection, self.store.key, self.tracked.session)
-            before = Flushed() if room is None else flushed.read(connection, self.store.key, room.number)
+            before = Flushed() if room is None else progress.flushed_upto(connection, self.store.key, room.number)
         if room is None:
             return FlushReport(tracked=self.tracked)
         return self._noted(room, before, tuple(self._mined(before)))
 
     def _mined(self, before: Flushed) -> Iterator[MiningReport]:
-        """What is not mined yet is mined; where this was flushed before, turns that fill no window are glanced at."""
+        """Mine what was not mined yet; after an earlier flush, turns that fill no window are only mined by rule."""
         with self.store.reading() as connection:
-            waiting = mined.waiting(connection, self.store.key, self.tracked.session)
+            waiting = progress.unmined(connection, self.store.key, self.tracked.session)
         for window in (window for room in waiting for window in self.miner.windows(room)):
-            # A history may stay as long as it is for some turns: not each of them is worth a call of its own.
+            # A history may stay as long as this for some turns, and not every turn is worth a model call.
             growing = before.place > 0 and len(window.turns) < self.settings.mining.window_turns
             if not growing:
                 report = self.miner.mine(window)
             else:
-                report = self._glance(window) if window.last_place > before.place else None
+                report = self.miner.glance(window) if window.last_place > before.place else None
             if report is not None:
                 yield report
 
-    def _glance(self, window: Window) -> MiningReport | None:
-        """Take in what the rules find, and leave the turns to be mined when there are more of them, or a pause."""
-        if not window.told:
-            return None
-        now = self.miner.clock()
-        found = looking.by_rule(window, self.settings, now)
-        landed = intake.take_in(
-            self.store,
-            found.proposals,
-            authority=Authority.SYSTEM,
-            origin=derived_trust(turn.origin for turn in window.told),
-            settings=self.settings,
-            now=now,
-            session=window.session,
-            embed=self.miner.embed,
-        )
-        return _glanced(window, landed)
-
     def _noted(self, room: Room, before: Flushed, mined_now: tuple[MiningReport, ...]) -> FlushReport:
-        """Append what is known of the conversation to the note of the day, and note how far it is flushed.
+        """Append the conversation's new entries to the daily note, and record how far it is flushed.
 
-        One transaction: a flush that is killed is done again, and one that is done appends nothing twice.
+        One transaction: a killed flush is repeated, and a completed one appends nothing twice.
         """
         with self.store.reading() as connection:
             nothing_new = room.drawers == before.place and not self._untold(connection, room, before)
@@ -191,7 +168,7 @@ class _Flush:
             return FlushReport(tracked=self.tracked, mined=mined_now)
         with self.store.writing() as connection:
             note = self._append(connection, self._untold(connection, room, before))
-            # Read again: what was said since the mining began may have been mined as well.
+            # Read again: turns stored since mining began may have been mined as well.
             last = (rooms.of_session(connection, self.store.key, room.session) or room).drawers
             report = FlushReport(
                 tracked=self.tracked,
@@ -202,23 +179,23 @@ class _Flush:
                 reason=note.reason or next((each.reason for each in mined_now if each.reason), ""),
             )
             newest = entries.newest(connection, self.store.key)
-            flushed.put(connection, self.store.key, room.number, Flushed(last, newest))
-            at, body = to_millis(self.miner.clock()), _body(report, before.place + 1, last)
+            progress.note_flushed(connection, self.store.key, room.number, Flushed(last, newest))
+            at, body = to_millis(self.miner.context.clock()), _body(report, before.place + 1, last)
             activities.append(connection, self.store.key, ACTIVITY, body, at=at, session=room.session)
         return report
 
     def _untold(self, connection: Connection, room: Room, before: Flushed) -> list[tuple[Entry, Drawer]]:
-        """The active entries that no note tells of yet, each with the first turn it rests on, in order of these."""
-        resting = flushed.unnoted(connection, self.store.key, room.number, before)
+        """Active entries not in any note yet, with the first turn each rests on, in the order of these turns."""
+        resting = progress.unnoted(connection, self.store.key, room.number, before)
         found = entries.by_numbers(connection, self.store.key, resting)
         said = drawers.read(connection, self.store.key, set(resting.values()))
         pairs = ((found[number], said[drawer]) for number, drawer in resting.items() if number in found)
-        # A line of a note can not carry the flag that an entry carries.
+        # A line in a note cannot carry the flags of an entry.
         return [(entry, drawer) for entry, drawer in pairs if entry.active and not entry.flags]
 
     def _append(self, connection: Connection, told: Sequence[tuple[Entry, Drawer]]) -> _Note:
-        """Put a line for each entry into the note of the day, but for those that say what it says already."""
-        now = self.miner.clock()
+        """Append a line for each entry to the daily note, unless the note already has it."""
+        now = self.miner.context.clock()
         path = f"memory/{now:%Y-%m-%d}.md"
         held = documents.read(connection, self.store.key, path)
         lines = {entry.id: _line(entry, drawer, self.settings) for entry, drawer in told}
@@ -229,7 +206,7 @@ class _Flush:
         origin = derived_trust(origins if held is None else [*origins, held.origin])
         try:
             text = "\n".join(line for _, line in new)
-            made = making.with_more(path, held, text, origin, self.settings)
+            made = document_text.with_more(path, held, text, origin, self.settings)
         except InvalidText as error:
             say(log, logging.WARNING, "flush_without_note", document=path, error=error, reason=error.message)
             return _Note(reason=error.message)
@@ -239,7 +216,7 @@ class _Flush:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Note:
-    """What went into the note of the day, or the reason why it can not take anything."""
+    """What was appended to the daily note, or why nothing could be."""
 
     path: str | None = None
     entries: tuple[str, ...] = ()
@@ -248,7 +225,7 @@ class _Note:
 
 @contextmanager
 def _lock(store: SpaceStore) -> Iterator[bool]:
-    """Whether this is the only flush of the space, as long as the block lasts; given back also by a crash."""
+    """Hold the flush lock of the space during the block; False if another flush holds it. A crash releases it."""
     lock = FileLock(store.folder / _LOCK)
     with translated(store.folder):
         try:
@@ -264,7 +241,7 @@ def _lock(store: SpaceStore) -> Iterator[bool]:
 
 
 def _while_time(embed: Embed, seconds: float) -> Embed:
-    """Vectors for so long; then wordings are compared by words."""
+    """Embed until the time is up; after that, wordings are compared by words."""
     until = monotonic() + seconds
 
     def in_time(texts: list[str]) -> Vectors | None:
@@ -274,31 +251,18 @@ def _while_time(embed: Embed, seconds: float) -> Embed:
 
 
 def _line(entry: Entry, drawer: Drawer, settings: Settings) -> str:
-    """When it was said, what it is, and where that stands."""
+    """An entry's line in the daily note: date, text and pointer."""
     line = f"- {drawer.said_at:%Y-%m-%d}: {one_line(entry.content)} [{drawer.pointer}]"
     return line if settings.privacy.derived == "keep" else secrets.mask(line)
 
 
 def _says(held: Document, line: str) -> bool:
-    """Whether a note has this line, be it from another conversation."""
+    """Whether a note already has this line, from any conversation."""
     return line.rpartition(" [")[0] in held.content
 
 
-def _glanced(window: Window, landed: Landed) -> MiningReport:
-    return MiningReport(
-        session=window.session,
-        first_place=window.first_place,
-        last_place=window.last_place,
-        path="rule",
-        kept=tuple(entry.id for entry in landed.kept),
-        merged=tuple(entry.id for entry in landed.merged),
-        known=tuple(entry.id for entry in landed.known),
-        corrected=landed.corrected,
-    )
-
-
 def _body(report: FlushReport, first_place: int, last_place: int) -> dict[str, Any]:
-    """The report as an activity keeps it. Entries by id only: their texts would outlive them here."""
+    """The activity record of the report. Entries by id only: their texts would outlive them here."""
     return {
         "places": [first_place, last_place],
         "noted": list(report.noted),

@@ -16,11 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from langmem_tiers.bench.mine.choosing import mine_questions
-    from langmem_tiers.bench.mine.comparing import Comparison, compare
-    from langmem_tiers.bench.mine.files import read_questions, write_questions
-    from langmem_tiers.bench.mine.measuring import Measured, Place, Row, measure
-    from langmem_tiers.bench.mine.opening import existing_space, open_space
-    from langmem_tiers.bench.mine.questions import MinedQuestion, QuestionSet
+    from langmem_tiers.bench.mine.measuring import (
+        Comparison,
+        Measured,
+        Place,
+        Row,
+        compare,
+        existing_space,
+        measure,
+        open_space,
+    )
+    from langmem_tiers.bench.mine.questions import MinedQuestion, QuestionSet, read_questions, write_questions
 
 __all__ = [
     "Comparison",
@@ -39,19 +45,19 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Comparison": "comparing",
+    "Comparison": "measuring",
     "Measured": "measuring",
     "MinedQuestion": "questions",
     "Place": "measuring",
     "QuestionSet": "questions",
     "Row": "measuring",
-    "compare": "comparing",
-    "existing_space": "opening",
+    "compare": "measuring",
+    "existing_space": "measuring",
     "measure": "measuring",
     "mine_questions": "choosing",
-    "open_space": "opening",
-    "read_questions": "files",
-    "write_questions": "files",
+    "open_space": "measuring",
+    "read_questions": "questions",
+    "write_questions": "questions",
 }
 
 

@@ -1,22 +1,78 @@
-"""Asking a space its questions through the real recall path, and scoring where their messages come."""
+"""Where recall finds the answering messages, under one choice of settings or two."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from math import comb, inf
+from pathlib import Path
 from statistics import fmean
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from langmem_tiers.bench.mine.questions import LEAST, Kind, MinedQuestion
 from langmem_tiers.bench.scoring import Spread, reciprocal_rank, spread
 from langmem_tiers.content import content_hash
-from langmem_tiers.errors import InvalidInput
+from langmem_tiers.errors import InvalidInput, NotAMemoryFolder
+from langmem_tiers.naming import folder_name
 
 if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+
+    from langmem_tiers.memory import Memory
+    from langmem_tiers.models.embedder import Embedder
+    from langmem_tiers.settings import Settings
     from langmem_tiers.space import Space
     from langmem_tiers.types import Drawer
+
+
+_NAMED = 10
+
+
+def existing_space(memory: Memory, name: str) -> Space:
+    """The space of a name that is in the memory already.
+
+    Raises:
+        InvalidInput: there is none.
+    """
+    space = memory.space(name)
+    if not (memory.path / "spaces" / folder_name(name)).is_dir():
+        raise InvalidInput(f"There is no space {name!r} in the memory in {memory.path}.", way_out=_those_of(memory))
+    return space
+
+
+@contextmanager
+def open_space(
+    path: str | Path,
+    name: str,
+    *,
+    settings: Settings | None = None,
+    embedder: Embeddings | Embedder | Literal["minilm"] | None = "minilm",
+) -> Iterator[Space]:
+    """A space of a memory that is there already, opened for looking only: nothing is embedded meanwhile.
+
+    Raises:
+        NotAMemoryFolder: there is no memory in the folder.
+        InvalidInput: there is no such space in it.
+    """
+    from langmem_tiers.memory import Memory
+
+    folder = Path(path).expanduser()
+    if not folder.is_dir() or not any(folder.iterdir()):
+        raise NotAMemoryFolder(f"There is no memory at {folder.absolute()}.", way_out="Name the folder of one.")
+    with Memory.open(folder, settings=settings, embedder=embedder, background=False) as memory:
+        yield existing_space(memory, name)
+
+
+def _those_of(memory: Memory) -> str:
+    names = memory.spaces()
+    if not names:
+        return "It has no spaces yet."
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return f"It has: {', '.join(names[:_NAMED])}{more}."
+
 
 Progress = Callable[[int, int], None]
 
@@ -202,3 +258,59 @@ def _of_another_space(space: str, asked: int, wanted: int) -> InvalidInput:
         f"Of {wanted} questions only {asked} are about messages in {space}; at least {LEAST} are needed.",
         way_out="Name the space that they were made from, or make new ones.",
     )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Comparison:
+    """What a change did: ids of the questions whose message came further to the front or to the back.
+
+    `differences` are those of the means by name, after less before. `chance` is how likely so unequal a split is
+    when the change does nothing (two-sided sign test): above 0.05 there is nothing to conclude.
+    """
+
+    better: tuple[str, ...]
+    worse: tuple[str, ...]
+    same: int
+    differences: Mapping[str, float]
+    chance: float
+
+
+def compare(before: Measured, after: Measured) -> Comparison:
+    """The difference that other settings, or another version, make on the same questions.
+
+    Raises:
+        InvalidInput: the two were not asked the same.
+    """
+    first, second = (
+        {place.question_id: place.rank or inf for place in measured.places} for measured in (before, after)
+    )
+    if first.keys() != second.keys():
+        raise InvalidInput(
+            "These are measurements of different questions.", way_out="Measure one question set under both settings."
+        )
+    better = tuple(name for name, rank in second.items() if rank < first[name])
+    worse = tuple(name for name, rank in second.items() if rank > first[name])
+    return Comparison(
+        better=better,
+        worse=worse,
+        same=len(first) - len(better) - len(worse),
+        differences=_differences(before.overall, after.overall),
+        chance=sign_test(len(better), len(worse)),
+    )
+
+
+def sign_test(better: int, worse: int) -> float:
+    """How likely chance alone splits so many changes at least as unequally.
+
+    Example:
+        >>> sign_test(5, 5), round(sign_test(9, 1), 3)
+        (1.0, 0.021)
+    """
+    changed, fewer = better + worse, min(better, worse)
+    tail = sum(comb(changed, count) for count in range(fewer + 1))
+    return min(1.0, float(2 * tail / 2**changed))
+
+
+def _differences(before: Row, after: Row) -> dict[str, float]:
+    means = [field.name for field in fields(Row) if field.name not in {"kind", "questions"}]
+    return {name: getattr(after, name) - getattr(before, name) for name in means}

@@ -14,15 +14,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from langmem_tiers.bench.asking import Plan, stored
-from langmem_tiers.bench.log import AnswerLog, read_lines
-from langmem_tiers.bench.pipeline.instances import Cases
+from langmem_tiers.bench.asking import Plan, in_processes, stored
+from langmem_tiers.bench.datasets import Case, Question
+from langmem_tiers.bench.pipeline.ingest import Cases
 from langmem_tiers.bench.pipeline.runs import BenchRun
-from langmem_tiers.bench.pools import in_processes
-from langmem_tiers.bench.questions import Case, Question
 from langmem_tiers.bench.retrieval import embedder_of
-from langmem_tiers.recall.rendering import escape
-from langmem_tiers.recall.tokens import estimate
+from langmem_tiers.bench.scoring import AnswerLog, read_lines
+from langmem_tiers.fencing import escape
+from langmem_tiers.models.tokens import estimate
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.types import Drawer, Recalled
 

@@ -1,22 +1,22 @@
-"""Pictures of the graph: SVG and HTML by themselves, PNG with matplotlib."""
+"""Pictures of the graph: SVG and HTML without dependencies, PNG with matplotlib."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from uuid import uuid4
 
+from langmem_tiers.errors import InvalidInput, StorageError
+from langmem_tiers.knowledge_graph.pictures.canvas import Picture
 from langmem_tiers.knowledge_graph.types import Subgraph, Timeline
 from langmem_tiers.knowledge_graph.wording import left_out
 
-if TYPE_CHECKING:
-    from langmem_tiers.knowledge_graph.pictures.shapes import Picture
-
 __all__ = ["draw", "draw_timeline"]
 
-# Beyond so many entities and values a layout takes minutes, and nobody reads it.
+# Beyond this many entities and values the layout takes minutes, and no one can read it.
 _MOST_DRAWN = 200
 
 
@@ -28,28 +28,27 @@ def draw(
     title: str | None = None,
     captions: Sequence[str] = (),
 ) -> Path:
-    """Draw what `neighbours` or `subgraph` gave into a file: .svg, .png (with matplotlib), or .html, a page of its own.
+    """Draw the result of `neighbours` or `subgraph` to a file: .svg, .png (with matplotlib), or standalone .html.
 
-    The same picture comes of the same subgraph.
+    The same subgraph always gives the same picture.
 
     Args:
-        subgraph: What to draw; 2 to 80 entities are read well. Of more than 200 the nearest ones are drawn, and the
+        subgraph: What to draw; 2 to 80 entities are readable. Of more than 200 only the nearest are drawn, and the
             picture says so; the table of a page has all relations.
-        path: Where to; a file that is there is written over.
-        at: The moment that tells what holds from what has ended; now by default.
-        title: Above the picture; by default what the question began with.
-        captions: Lines below it, before those that say what was cut.
+        path: The file to write; an existing one is overwritten.
+        at: The moment that separates what holds from what has ended; now by default.
+        title: Shown above the picture; by default the entity the query started from.
+        captions: Lines below it, before the notes on what was cut.
 
     Raises:
-        InvalidInput: the name ends in something else.
-        MissingExtra: a PNG without matplotlib.
-        StorageError: the file can not be written.
+        InvalidInput: the file has another suffix.
+        MissingExtra: a PNG was requested without matplotlib.
+        StorageError: the file cannot be written.
     """
     from langmem_tiers.knowledge_graph.pictures.network import network
-    from langmem_tiers.knowledge_graph.pictures.page import page
-    from langmem_tiers.knowledge_graph.pictures.saving import kind_of, now, save
+    from langmem_tiers.knowledge_graph.pictures.svg import page
 
-    file, moment = Path(path), at or now()
+    file, moment = Path(path), at or datetime.now(UTC)
     kind = kind_of(file, ("svg", "png", "html"))
     drawn = _drawable(subgraph)
     said = (*captions, *filter(None, [left_out(drawn.cut)]))
@@ -66,19 +65,52 @@ def draw_timeline(
     title: str | None = None,
     captions: Sequence[str] = (),
 ) -> Path:
-    """Draw the timeline of an entity into a file, .svg or .png: a bar for each relation; otherwise as `draw`."""
-    from langmem_tiers.knowledge_graph.pictures.bars import bars
-    from langmem_tiers.knowledge_graph.pictures.saving import kind_of, now, save
+    """Draw the timeline of an entity to a file, .svg or .png: one bar per relation; otherwise like `draw`."""
+    from langmem_tiers.knowledge_graph.pictures.timeline_chart import bars
 
-    file, moment = Path(path), at or now()
+    file, moment = Path(path), at or datetime.now(UTC)
     kind = kind_of(file, ("svg", "png"))
     said = (*captions, *filter(None, [left_out(timeline.cut)]))
     picture = bars(timeline, title=title or timeline.entity.name, at=moment, captions=said)
     return save(file, _drawn(picture, kind))
 
 
+def kind_of(path: Path, kinds: Sequence[str]) -> str:
+    """The file format that a name's suffix selects.
+
+    Raises:
+        InvalidInput: it selects none.
+    """
+    suffix = path.suffix.lower().removeprefix(".")
+    if suffix not in kinds:
+        known = ", ".join(f".{each}" for each in kinds)
+        raise InvalidInput(f"{path.name!a} names no kind of file that can be written.", way_out=f"End it in {known}.")
+    return suffix
+
+
+def save(path: Path, data: bytes) -> Path:
+    """Write a file completely, or leave the existing one as it is.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    half = path.with_name(f".{path.name[:60]}.{uuid4().hex[:8]}")
+    try:
+        half.write_bytes(data)
+        half.replace(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StorageError(
+            f"{path} can not be written: {reason}.", way_out="Name a file in a folder of yours."
+        ) from error
+    finally:
+        with suppress(OSError):
+            half.unlink(missing_ok=True)
+    return path
+
+
 def _drawable(subgraph: Subgraph) -> Subgraph:
-    """As much of a part of the graph as can be laid out: its nearest entities, and the relations between them."""
+    """The part of a subgraph that can be laid out: the nearest entities and the relations between them."""
     if len(subgraph.entities) + sum(each.object is None for each in subgraph.relations) <= _MOST_DRAWN:
         return subgraph
     nearest = sorted(subgraph.entities, key=lambda each: subgraph.distance.get(each.id, 0))[:_MOST_DRAWN]

@@ -1,4 +1,4 @@
-"""A part of the graph as a picture: entities as boxes coloured by type, relations as arrows with their time."""
+"""A subgraph as a picture: entities as boxes coloured by type, relations as arrows with their time."""
 
 from __future__ import annotations
 
@@ -7,20 +7,31 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from langmem_tiers.knowledge_graph.pictures.frame import Drawing, Key, framed
-from langmem_tiers.knowledge_graph.pictures.lettering import width, wrapped
-from langmem_tiers.knowledge_graph.pictures.palette import colours
-from langmem_tiers.knowledge_graph.pictures.placing import Join, Size, place
-from langmem_tiers.knowledge_graph.pictures.shapes import Box, Group, Line, Picture, Point, Words
-from langmem_tiers.knowledge_graph.types import BUILT_IN_TYPES, Entity, Relation, Subgraph
+from langmem_tiers.knowledge_graph.pictures.canvas import (
+    Box,
+    Drawing,
+    Group,
+    Key,
+    Line,
+    Picture,
+    Point,
+    Words,
+    colours,
+    framed,
+    width,
+    wrapped,
+)
+from langmem_tiers.knowledge_graph.pictures.layout import Join, Size, place
+from langmem_tiers.knowledge_graph.types import Subgraph
 from langmem_tiers.knowledge_graph.wording import Standing, predicate_words, relation_words, standing, standing_words
+from langmem_tiers.records import BUILT_IN_TYPES, Entity, Relation
 
 _NAME, _LABEL = 13.0, 11.0
 _WIDEST_NAME, _WIDEST_LABEL = 170.0, 150.0
-# Relations between the same two that are written out on their line.
+# How many relations between the same two are written on their line.
 _LISTED = 4
 _STEPS = 48
-# Lines that begin at one box without being too close, and by how much each further one lengthens them all.
+# How many lines a box can have without crowding, and how much each further one lengthens them all.
 _UNCROWDED, _CROWD = 3, 7.0
 
 _LINES: dict[str, Key] = {
@@ -34,7 +45,7 @@ _LINES: dict[str, Key] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Piece:
-    """Something that takes room: the lines of its text, and its size."""
+    """An item that takes space: its lines of text, and its size."""
 
     lines: tuple[str, ...]
     size: Size
@@ -42,7 +53,7 @@ class _Piece:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Link:
-    """Relations between the same two with the same standing: one arrow."""
+    """Relations between the same two ends with the same status, drawn as one arrow."""
 
     start: int
     end: int
@@ -51,7 +62,7 @@ class _Link:
 
 
 def network(subgraph: Subgraph, *, title: str, at: datetime, captions: Sequence[str] = ()) -> Picture:
-    """The entities and relations of a part of the graph; what has ended by `at` is dashed and grey."""
+    """The entities and relations of a subgraph; what ended before `at` is dashed and grey."""
     parts = _Parts.of(subgraph, at)
     groups = [*_arrows(parts), *_labels(parts, at), *_entities(parts, subgraph), *_values(parts)]
     sides = [
@@ -76,7 +87,7 @@ class _Parts:
 
     @classmethod
     def of(cls, subgraph: Subgraph, at: datetime) -> _Parts:
-        """All of it, placed."""
+        """The laid-out parts."""
         entities = subgraph.entities
         values = tuple(relation for relation in subgraph.relations if relation.object is None)
         links = tuple(_links(subgraph.relations, entities, values, at))
@@ -148,7 +159,7 @@ def _label_piece(link: _Link, at: datetime) -> _Piece:
 
 
 def _label_lines(link: _Link, at: datetime) -> Iterator[tuple[str, bool]]:
-    """The lines on an arrow, and whether each is a predicate."""
+    """The label lines of an arrow, and whether each is a predicate."""
     for relation in link.relations[:_LISTED]:
         yield from ((line, True) for line in wrapped(predicate_words(relation), _LABEL, _WIDEST_LABEL, 2))
         if when := standing_words(relation, at):
@@ -169,7 +180,7 @@ def _arrows(parts: _Parts) -> Iterator[Group]:
 
 
 def _curve(start: Point, through: Point, end: Point) -> list[Point]:
-    """A quadratic curve from one point to another by way of a third."""
+    """A quadratic curve between two points through a third."""
     pull_x = 2 * through[0] - (start[0] + end[0]) / 2
     pull_y = 2 * through[1] - (start[1] + end[1]) / 2
     return [
@@ -193,7 +204,7 @@ def _within(point: Point, centre: Point, size: Size) -> bool:
 
 
 def _edge(outer: Point, inner: Point, centre: Point, size: Size) -> Point:
-    """Where the way from one point to another enters a box."""
+    """Where a line from one point to another enters a box."""
     low, high = 0.0, 1.0
     for _ in range(12):
         middle = (low + high) / 2
@@ -252,7 +263,7 @@ def _names(piece: _Piece, centre: Point, size: float, around: float, *, bold: bo
 
 
 def _base(y: float, high: float, line: int, size: float, around: float) -> float:
-    """The base line of a line of text in a box with its centre at y."""
+    """The baseline of a line of text in a box with its centre at y."""
     return y - high / 2 + around / 2 + (line + 0.8) * size * 1.3
 
 

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import io
+import logging
+import unicodedata
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 from langmem_tiers.errors import MissingExtra
-from langmem_tiers.knowledge_graph.pictures.fonts import Lettering, unremarked
-from langmem_tiers.knowledge_graph.pictures.palette import LIGHT
-from langmem_tiers.knowledge_graph.pictures.shapes import Box, Line, Picture, Shape, Words
-from langmem_tiers.knowledge_graph.pictures.svg import arrow_head
+from langmem_tiers.knowledge_graph.pictures.canvas import LIGHT, Box, Line, Picture, Shape, Words, arrow_head
 
-# Pixels to an inch of the picture's own, and how many times finer the file is.
+# The picture's own pixels per inch, and how many times finer the file is.
 _INCH = 100.0
 _FINER = 2.0
-# Pixels on a side: beyond it, the file is less fine.
+# Maximum pixels per side; larger pictures are written at a lower resolution.
 _MOST = 10_000.0
+_FIRST = "DejaVu Sans"
+# Tried first: they cover most scripts and render well at small sizes.
+_LIKELY = ("Noto Sans", "Arial Unicode", "Segoe UI", "Hiragino", "Microsoft YaHei", "Malgun", "PingFang", "Nirmala")
+_MISSING = "\u00b7"
+# Comes with matplotlib, and has a box glyph for every character.
+_OF_BOXES = "Last Resort High-Efficiency"
 _POINTS = 72 / _INCH
 _DASHES = {"": "solid", "dashed": (0, (5, 3.5)), "dotted": (0, (1, 3))}
 
 
 def png(picture: Picture) -> bytes:
-    """The bytes of the file; the same ones for the same picture.
+    """The bytes of the file; deterministic.
 
     Raises:
         MissingExtra: matplotlib is not installed.
@@ -113,3 +122,76 @@ def _draw_words(axes: Any, words: Words, lettering: Lettering, depth: int) -> No
         parse_math=False,
         zorder=depth,
     )
+
+
+# Fonts.
+
+
+class Lettering:
+    """Fonts that together cover as many characters of some texts as this machine can draw."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        wanted = {ord(each) for text in texts for each in text}
+        self._drawable = set(_characters_of(_FIRST)) & wanted
+        self.families = [_FIRST]
+        for family in self._others(wanted):
+            more = _characters_of(family) & (wanted - self._drawable)
+            if more:
+                self.families.append(family)
+                self._drawable |= more
+
+    def _others(self, wanted: set[int]) -> Iterator[str]:
+        """Further fonts, as long as characters are missing."""
+        for family in _families():
+            if wanted <= self._drawable:
+                return
+            yield family
+
+    def drawable(self, text: str) -> str:
+        """`text` with a dot for each run of characters that no font has, instead of empty boxes."""
+        kept: list[str] = []
+        for each in text:
+            if ord(each) in self._drawable:
+                kept.append(each)
+            elif unicodedata.category(each) not in {"Cf", "Mn", "Me"} and kept[-1:] != [_MISSING]:
+                kept.append(_MISSING)
+        return "".join(kept)
+
+
+@lru_cache(maxsize=1)
+def _families() -> tuple[str, ...]:
+    """The names of the installed fonts, the likely ones first."""
+    from matplotlib import font_manager
+
+    names = sorted({font.name for font in font_manager.fontManager.ttflist} - {_FIRST, _OF_BOXES})
+    likely = [name for prefix in _LIKELY for name in names if name.startswith(prefix)]
+    return tuple(dict.fromkeys([*likely, *names]))
+
+
+@lru_cache(maxsize=1024)
+def _characters_of(family: str) -> frozenset[int]:
+    """The code points of a font; empty if matplotlib cannot draw it, as with colour emoji."""
+    from matplotlib import font_manager
+
+    path = next(font.fname for font in font_manager.fontManager.ttflist if font.name == family)
+    try:
+        return frozenset(font_manager.get_font(path).get_charmap())
+    except (OSError, RuntimeError):  # deleted, or in a format that matplotlib cannot read
+        return frozenset()
+
+
+@contextmanager
+def unremarked() -> Iterator[None]:
+    """Silence matplotlib's warnings about substituted fonts."""
+    log = logging.getLogger("matplotlib.font_manager")
+
+    def nothing(_: logging.LogRecord) -> bool:
+        return False
+
+    log.addFilter(nothing)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+            yield
+    finally:
+        log.removeFilter(nothing)

@@ -11,12 +11,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from langmem_tiers.transfer import checks
-from langmem_tiers.transfer.exports import Export
-from langmem_tiers.transfer.files import unreadable
-from langmem_tiers.transfer.json_text import Malformed
-from langmem_tiers.transfer.pieces import Names, pieces
-from langmem_tiers.transfer.records import ImportedMessage, LeftBehind, LineProblem, Record
+from langmem_tiers.transfer.files import Export, Malformed, unreadable
+from langmem_tiers.transfer.readers import values
+from langmem_tiers.transfer.records import ImportedMessage, LeftBehind, LineProblem, Names, Record, pieces
 
 EXPECTED = "the data export of ChatGPT"
 CONVERSATIONS = re.compile(r"/conversations(-\d+)?\.json$")
@@ -37,16 +34,16 @@ def read_chatgpt(path: Path) -> Iterator[Record]:
         for name in members:
             for position, held in export.entries(name):
                 try:
-                    yield from _conversation(position, checks.mapping(held, "the conversation"))
+                    yield from _conversation(position, values.mapping(held, "the conversation"))
                 except Malformed as error:
                     yield LineProblem(line=position, reason=str(error))
 
 
 def _conversation(position: int, held: Mapping[str, object]) -> Iterator[Record]:
-    session = checks.some_text(held, "conversation_id", "id")
+    session = values.some_text(held, "conversation_id", "id")
     if session is None:
         raise Malformed("'conversation_id' is missing")
-    mapping = checks.mapping(held.get("mapping"), "'mapping'")
+    mapping = values.mapping(held.get("mapping"), "'mapping'")
     branch = _branch(mapping, held.get("current_node"))
     yield from pieces(_messages(position, session, branch, _moment(held.get("create_time"))))
 
@@ -62,7 +59,7 @@ def _branch(mapping: Mapping[str, object], current: object) -> list[Mapping[str,
     while isinstance(node, str) and node in mapping:
         if node in branch:
             raise Malformed("its messages go round in a ring")
-        branch[node] = checks.mapping(mapping[node], "a node of 'mapping'")
+        branch[node] = values.mapping(mapping[node], "a node of 'mapping'")
         node = branch[node].get("parent")
     return [*branch.values()][::-1]
 
@@ -85,7 +82,7 @@ def _order(message: object) -> float:
 def _moment(told: object) -> datetime | None:
     """A time, or None for one that can not be read: the messages around it tell it well enough."""
     try:
-        return checks.when(told, "create_time")
+        return values.when(told, "create_time")
     except Malformed:
         return None
 
@@ -99,7 +96,7 @@ def _messages(
         if message is None:
             continue
         try:
-            held = checks.mapping(message, "the message")
+            held = values.mapping(message, "the message")
             at = _moment(held.get("create_time")) or at
             yield _message(session, held, at, names)
         except Malformed as error:
@@ -109,22 +106,22 @@ def _messages(
 def _message(
     session: str, held: Mapping[str, object], at: datetime | None, names: Names
 ) -> ImportedMessage | LeftBehind:
-    author = checks.mapping(held.get("author"), "'author'")
+    author = values.mapping(held.get("author"), "'author'")
     if author.get("role") not in ("user", "assistant") or held.get("recipient", "all") != "all":
         return LeftBehind(what="messages of tools and the system, and calls to tools")
     if _is_hidden(held):
         return LeftBehind(what="hidden messages")
-    content = checks.mapping(held.get("content"), "'content'")
+    content = values.mapping(held.get("content"), "'content'")
     said = _said(content) if content.get("content_type") in _SPOKEN else ""
     if not said:
         return LeftBehind(what="thoughts, images and empty messages")
     message = ImportedMessage(
         session=session,
-        role=checks.role(author),
+        role=values.role(author),
         content=said,
         at=at,
         speaker=None,
-        message_id=checks.some_text(held, "id") or "",
+        message_id=values.some_text(held, "id") or "",
     )
     return message if message.message_id else names.named(message)
 
@@ -140,7 +137,7 @@ def _said(content: Mapping[str, object]) -> str:
     parts = content.get("parts")
     texts = [_part(each) for each in parts] if isinstance(parts, list) else [content.get("text")]
     found = [text for text in texts if isinstance(text, str) and text.strip()]
-    return checks.text({"parts": "\n".join(found)}, "parts") if found else ""
+    return values.text({"parts": "\n".join(found)}, "parts") if found else ""
 
 
 def _part(part: object) -> object:

@@ -11,14 +11,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from langmem_tiers.errors import UnreadableFile
-from langmem_tiers.transfer import checks
-from langmem_tiers.transfer.exports import Export
-from langmem_tiers.transfer.files import unreadable
-from langmem_tiers.transfer.json_text import Malformed
-from langmem_tiers.transfer.naming import Paths
-from langmem_tiers.transfer.pieces import Names, pieces
-from langmem_tiers.transfer.readers.values import digest
-from langmem_tiers.transfer.records import ImportedDocument, ImportedMessage, LeftBehind, LineProblem, Record
+from langmem_tiers.transfer.files import Export, Malformed, unreadable
+from langmem_tiers.transfer.readers import values
+from langmem_tiers.transfer.readers.values import Paths, digest
+from langmem_tiers.transfer.records import (
+    ImportedDocument,
+    ImportedMessage,
+    LeftBehind,
+    LineProblem,
+    Names,
+    Record,
+    pieces,
+)
 
 EXPECTED = "the data export of Claude"
 CONVERSATIONS = re.compile(r"/conversations(-\d+)?\.json$")
@@ -51,7 +55,7 @@ def read_claude(path: Path) -> Iterator[Record]:
 
 def _element(position: int, held: object, paths: Paths) -> Iterator[Record]:
     try:
-        element = checks.mapping(held, "the entry")
+        element = values.mapping(held, "the entry")
         if "chat_messages" in element:
             yield from _conversation(position, element)
         elif "conversations_memory" in element or "project_memories" in element:
@@ -65,8 +69,8 @@ def _element(position: int, held: object, paths: Paths) -> Iterator[Record]:
 
 
 def _conversation(position: int, held: Mapping[str, object]) -> Iterator[Record]:
-    session = checks.text(held, "uuid")
-    messages = checks.sequence(held["chat_messages"], "'chat_messages'")
+    session = values.text(held, "uuid")
+    messages = values.sequence(held["chat_messages"], "'chat_messages'")
     names = Names()
     said = (_message(position, session, held, place, each, names) for place, each in enumerate(messages, 1))
     yield from pieces(said, user=_account(held.get("account")))
@@ -84,20 +88,20 @@ def _message(
     position: int, session: str, conversation: Mapping[str, object], place: int, held: object, names: Names
 ) -> ImportedMessage | LineProblem | LeftBehind:
     try:
-        message = checks.mapping(held, "the message")
-        role = _ROLES.get(checks.text(message, "sender"))
+        message = values.mapping(held, "the message")
+        role = _ROLES.get(values.text(message, "sender"))
         said = _said(message)
         if role is None or said is None:
             return LeftBehind(what="messages of tools and the system, and empty ones")
-        times = checks.Times()
+        times = values.Times()
         at = times.of(message.get("created_at"), "created_at")
         read = ImportedMessage(
             session=session,
-            role=checks.role({"role": role}),
+            role=values.role({"role": role}),
             content=said,
             at=at or times.of(conversation.get("created_at"), "created_at"),
             speaker=None,
-            message_id=checks.some_text(message, "uuid") or "",
+            message_id=values.some_text(message, "uuid") or "",
             unreadable_times=times.unreadable,
         )
         return read if read.message_id else names.named(read)
@@ -109,13 +113,13 @@ def _said(message: Mapping[str, object]) -> str | None:
     """The text blocks of a message; older exports have a text alone."""
     blocks = message.get("content")
     parts = [each for each in blocks if isinstance(each, dict)] if isinstance(blocks, list) else []
-    texts = [text for each in parts if each.get("type") == "text" and (text := checks.some_text(each, "text"))]
-    return "\n\n".join(texts) if texts else None if parts else checks.some_text(message, "text")
+    texts = [text for each in parts if each.get("type") == "text" and (text := values.some_text(each, "text"))]
+    return "\n\n".join(texts) if texts else None if parts else values.some_text(message, "text")
 
 
 def _memories(held: Mapping[str, object], paths: Paths) -> Iterator[Record]:
-    user = checks.some_text(held, "account_uuid")
-    remembered = checks.some_text(held, "conversations_memory")
+    user = values.some_text(held, "account_uuid")
+    remembered = values.some_text(held, "conversations_memory")
     if remembered:
         yield ImportedDocument(path=paths.path("memory"), text=remembered, user=user)
     projects = held.get("project_memories")
@@ -126,19 +130,19 @@ def _memories(held: Mapping[str, object], paths: Paths) -> Iterator[Record]:
 
 
 def _project(position: int, held: Mapping[str, object], paths: Paths) -> Iterator[Record]:
-    user, folder = _account(held.get("creator")), _short(checks.text(held, "uuid"))
-    name = checks.some_text(held, "name") or folder
-    told = checks.some_text(held, "prompt_template")
-    about = checks.some_text(held, "description")
+    user, folder = _account(held.get("creator")), _short(values.text(held, "uuid"))
+    name = values.some_text(held, "name") or folder
+    told = values.some_text(held, "prompt_template")
+    about = values.some_text(held, "description")
     if about or told:
         text = "\n\n".join(part for part in (f"# {name}", about, told) if part)
         yield ImportedDocument(path=paths.path("projects", folder, "project"), text=text, user=user)
     docs = held.get("docs")
     for place, doc in enumerate(docs if isinstance(docs, list) else (), 1):
         try:
-            file = checks.mapping(doc, "the file")
-            path = paths.path("projects", folder, "files", checks.text(file, "filename"))
-            yield ImportedDocument(path=path, text=checks.text(file, "content"), user=user)
+            file = values.mapping(doc, "the file")
+            path = paths.path("projects", folder, "files", values.text(file, "filename"))
+            yield ImportedDocument(path=path, text=values.text(file, "content"), user=user)
         except Malformed as error:
             yield LineProblem(line=position, reason=f"{name}, file {place}: {error}")
 
@@ -148,4 +152,4 @@ def _short(uuid: str) -> str:
 
 
 def _account(held: object) -> str | None:
-    return checks.some_text(held, "uuid") if isinstance(held, dict) else None
+    return values.some_text(held, "uuid") if isinstance(held, dict) else None

@@ -12,13 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from langmem_tiers.transfer import checks
-from langmem_tiers.transfer.entries import entries
-from langmem_tiers.transfer.files import unreadable
-from langmem_tiers.transfer.json_text import Malformed, parse
+from langmem_tiers.transfer.databases import bounded, is_sqlite, rows, tables
+from langmem_tiers.transfer.files import Malformed, entries, parse, unreadable
+from langmem_tiers.transfer.readers import values
 from langmem_tiers.transfer.readers.values import metadata
 from langmem_tiers.transfer.records import ImportedFact, LineProblem, Record
-from langmem_tiers.transfer.sqlite_files import bounded, is_sqlite, rows, tables
 
 EXPECTED = "a LangGraph store: the file of a SqliteStore, or its items as JSON or JSONL"
 TABLE = "store"
@@ -57,7 +55,7 @@ def read_store(path: Path) -> Iterator[Record]:
             yield held
             continue
         try:
-            yield _fact(held if isinstance(held, _Item) else _item(checks.mapping(held, "the item")))
+            yield _fact(held if isinstance(held, _Item) else _item(values.mapping(held, "the item")))
         except Malformed as error:
             yield LineProblem(line=position, reason=str(error))
 
@@ -87,7 +85,7 @@ def _row_item(prefix: object, key: object, value: object, *times: object) -> _It
     return _Item(
         namespace=tuple(str(prefix).split(".")),
         key=str(key),
-        value=checks.mapping(parse(text), "'value'"),
+        value=values.mapping(parse(text), "'value'"),
         created_at=times[0],
         updated_at=times[1],
         expires_at=times[2],
@@ -97,31 +95,31 @@ def _row_item(prefix: object, key: object, value: object, *times: object) -> _It
 def _item(held: Mapping[str, object]) -> _Item:
     return _Item(
         namespace=_namespace(held.get("namespace")),
-        key=checks.text(held, "key"),
-        value=checks.mapping(held.get("value"), "'value'"),
+        key=values.text(held, "key"),
+        value=values.mapping(held.get("value"), "'value'"),
         created_at=held.get("created_at"),
         updated_at=held.get("updated_at"),
     )
 
 
 def _namespace(told: object) -> tuple[str, ...]:
-    parts = told.split(".") if isinstance(told, str) else checks.sequence(told, "'namespace'")
-    labels = [checks.user(part, "namespace") for part in parts]
+    parts = told.split(".") if isinstance(told, str) else values.sequence(told, "'namespace'")
+    labels = [values.user(part, "namespace") for part in parts]
     if None in labels:
         raise Malformed("'namespace' has a part that is neither text nor a whole number")
     return tuple(label for label in labels if label is not None)
 
 
 def _fact(item: _Item) -> ImportedFact:
-    times = checks.Times()
+    times = values.Times()
     rest = {name: value for name, value in item.value.items() if name not in (*_TEXTS, "kind")}
     return ImportedFact(
         source="langgraph",
         fact_id="\0".join((*item.namespace, item.key)),
         content=_content(item.value),
         user=next((part for part in item.namespace if part.lower() not in _KINDS), None),
-        category=checks.some_text(item.value, "category"),
-        tags=checks.texts(item.value.get("tags")),
+        category=values.some_text(item.value, "category"),
+        tags=values.texts(item.value.get("tags")),
         created_at=times.of(item.created_at, "created_at"),
         updated_at=times.of(item.updated_at, "updated_at"),
         expires_at=times.of(item.expires_at, "expires_at"),
@@ -134,8 +132,8 @@ def _content(value: Mapping[str, object]) -> str:
     """What an item says: its text, or its fields in words, such as those of a profile."""
     kind, inner = value.get("kind"), value.get("content")
     if isinstance(inner, dict):
-        return checks.text(inner, "content") if set(inner) == {"content"} else _in_words(kind, inner)
-    return checks.some_text(value, *_TEXTS) or _in_words(kind, value)
+        return values.text(inner, "content") if set(inner) == {"content"} else _in_words(kind, inner)
+    return values.some_text(value, *_TEXTS) or _in_words(kind, value)
 
 
 def _in_words(kind: object, fields: Mapping[str, object]) -> str:
@@ -143,7 +141,7 @@ def _in_words(kind: object, fields: Mapping[str, object]) -> str:
     if not told or fields.keys() <= {"kind"}:
         raise Malformed("'value' says nothing")
     named = f"{kind} – " if isinstance(kind, str) and kind else ""
-    return checks.text({"value": named + "; ".join(told)}, "value")
+    return values.text({"value": named + "; ".join(told)}, "value")
 
 
 def _wording(value: object) -> str:

@@ -11,20 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from langmem_tiers.transfer import checks
-from langmem_tiers.transfer.exports import Export
-from langmem_tiers.transfer.files import unreadable
-from langmem_tiers.transfer.json_text import Malformed, parse
-from langmem_tiers.transfer.naming import Paths
-from langmem_tiers.transfer.pieces import Names, pieces
-from langmem_tiers.transfer.readers.values import digest, metadata
+from langmem_tiers.transfer.files import Export, Malformed, parse, unreadable
+from langmem_tiers.transfer.readers import values
+from langmem_tiers.transfer.readers.values import Paths, digest, metadata
 from langmem_tiers.transfer.records import (
     ImportedDocument,
     ImportedFact,
     ImportedMessage,
     LeftBehind,
     LineProblem,
+    Names,
     Record,
+    pieces,
 )
 
 EXPECTED = "a Letta agent file"
@@ -64,7 +62,7 @@ def _file(position: int, held: Mapping[str, object], paths: Paths) -> Iterator[R
     blocks = {str(each.get("id")): each for each in _objects(held.get("blocks"))}
     agents = _objects(held.get("agents")) if "agents" in held else [held]
     for agent in agents:
-        own = [blocks[each] for each in checks.texts(agent.get("block_ids")) if each in blocks]
+        own = [blocks[each] for each in values.texts(agent.get("block_ids")) if each in blocks]
         yield from _agent(position, agent, own, paths)
     for owner in (*agents, held) if "agents" in held else agents:
         passages = [each for name in _PASSAGES for each in _objects(owner.get(name))]
@@ -74,7 +72,7 @@ def _file(position: int, held: Mapping[str, object], paths: Paths) -> Iterator[R
 def _agent(
     position: int, agent: Mapping[str, object], blocks: Sequence[Mapping[str, object]], paths: Paths
 ) -> Iterator[Record]:
-    name = checks.some_text(agent, "name", "id") or "agent"
+    name = values.some_text(agent, "name", "id") or "agent"
     for block in (*blocks, *_objects(agent.get("core_memory")), *_objects(agent.get("memory_blocks"))):
         yield from _block(position, name, block, paths)
     names = Names()
@@ -84,8 +82,8 @@ def _agent(
 
 def _block(position: int, agent: str, block: Mapping[str, object], paths: Paths) -> Iterator[Record]:
     try:
-        text = checks.some_text(block, "value")
-        label = checks.some_text(block, "label") or "block"
+        text = values.some_text(block, "value")
+        label = values.some_text(block, "label") or "block"
     except Malformed as error:
         yield LineProblem(line=position, reason=f"{agent}, a memory block: {error}")
         return
@@ -95,13 +93,13 @@ def _block(position: int, agent: str, block: Mapping[str, object], paths: Paths)
 
 def _passage(position: int, held: Mapping[str, object]) -> Record:
     try:
-        text = checks.text(held, "text")
-        own, times = held.get("metadata", held.get("metadata_")), checks.Times()
+        text = values.text(held, "text")
+        own, times = held.get("metadata", held.get("metadata_")), values.Times()
         return ImportedFact(
             source="letta",
-            fact_id=checks.some_text(held, "id") or digest(text),
+            fact_id=values.some_text(held, "id") or digest(text),
             content=text,
-            tags=checks.texts(held.get("tags")),
+            tags=values.texts(held.get("tags")),
             created_at=times.of(held.get("created_at"), "created_at"),
             updated_at=times.of(held.get("updated_at"), "updated_at"),
             metadata={**metadata(own if isinstance(own, dict) else {}), **metadata(held, *_OWN)},
@@ -121,11 +119,11 @@ def _message(
         said = _sent(held) if role == "assistant" else _asked(_content(held))
         if not said:
             return LeftBehind(what="events, tool calls and inner monologue")
-        times = checks.Times()
+        times = values.Times()
         message = ImportedMessage(
             session=f"letta {agent}",
-            role=checks.role(held),
-            content=checks.text({"content": said}, "content"),
+            role=values.role(held),
+            content=values.text({"content": said}, "content"),
             at=times.of(held.get("created_at"), "created_at"),
             speaker=None,
             message_id="",
@@ -155,7 +153,7 @@ def _asked(content: str) -> str | None:
         return content.strip()
     if not isinstance(packed, dict) or "type" not in packed:
         return content.strip()
-    return checks.some_text(packed, "message") if packed["type"] == "user_message" else None
+    return values.some_text(packed, "message") if packed["type"] == "user_message" else None
 
 
 def _sent(held: Mapping[str, object]) -> str | None:
@@ -171,7 +169,7 @@ def _reply(function: object) -> str | None:
         return None
     told = function.get("arguments")
     arguments = parse(told) if isinstance(told, str) else told
-    return checks.some_text(arguments, "message") if isinstance(arguments, dict) else None
+    return values.some_text(arguments, "message") if isinstance(arguments, dict) else None
 
 
 def _objects(value: object) -> list[Mapping[str, object]]:

@@ -11,17 +11,12 @@ from itertools import groupby
 from pathlib import Path
 from urllib.parse import unquote
 
-from langmem_tiers.transfer import checks
-from langmem_tiers.transfer.chroma_rows import collection_rows, collections
-from langmem_tiers.transfer.entries import entries
-from langmem_tiers.transfer.exports import Export
-from langmem_tiers.transfer.files import head, unreadable
-from langmem_tiers.transfer.json_text import Malformed
+from langmem_tiers.transfer.databases import bounded, collection_rows, collections, is_sqlite, rows, tables
+from langmem_tiers.transfer.files import Export, Malformed, entries, head, unreadable
 from langmem_tiers.transfer.pickled import attributes
-from langmem_tiers.transfer.pieces import pieces
+from langmem_tiers.transfer.readers import values
 from langmem_tiers.transfer.readers.values import metadata
-from langmem_tiers.transfer.records import ImportedFact, ImportedMessage, LeftBehind, LineProblem, Record
-from langmem_tiers.transfer.sqlite_files import bounded, is_sqlite, rows, tables
+from langmem_tiers.transfer.records import ImportedFact, ImportedMessage, LeftBehind, LineProblem, Record, pieces
 
 EXPECTED = "mem0: the JSON of get_all, history.db, or a Chroma or Qdrant folder"
 HISTORY = "history.db"
@@ -117,7 +112,7 @@ def _point(held: object) -> tuple[str, Mapping[str, object]]:
     if not isinstance(held, bytes):
         raise Malformed("it is no point, or longer than 16 MB")
     point = attributes(held)
-    return str(point.get("id")), checks.mapping(point.get("payload"), "the payload")
+    return str(point.get("id")), values.mapping(point.get("payload"), "the payload")
 
 
 def _payload(position: int, collection: str, memory_id: str, payload: Mapping[str, object]) -> Record:
@@ -128,7 +123,7 @@ def _payload(position: int, collection: str, memory_id: str, payload: Mapping[st
 
 def _told(position: int, held: object, what: str) -> Record:
     try:
-        return _fact(checks.mapping(held, what))
+        return _fact(values.mapping(held, what))
     except Malformed as error:
         return LineProblem(line=position, reason=str(error))
 
@@ -136,13 +131,13 @@ def _told(position: int, held: object, what: str) -> Record:
 def _fact(held: Mapping[str, object]) -> ImportedFact:
     own = held.get("metadata")
     about = {**metadata(own if isinstance(own, dict) else {}), **metadata(held, *_OWN)}
-    categories, times = checks.texts(held.get("categories")), checks.Times()
+    categories, times = values.texts(held.get("categories")), values.Times()
     return ImportedFact(
         source="mem0",
-        fact_id=checks.text(held, "id"),
-        content=checks.some_text(held, "memory", "data") or checks.text(held, "memory"),
-        user=checks.user(held.get("user_id"), "user_id"),
-        category=next(iter(categories), None) or checks.some_text(about, "category"),
+        fact_id=values.text(held, "id"),
+        content=values.some_text(held, "memory", "data") or values.text(held, "memory"),
+        user=values.user(held.get("user_id"), "user_id"),
+        category=next(iter(categories), None) or values.some_text(about, "category"),
         tags=categories,
         created_at=times.of(held.get("created_at"), "created_at"),
         updated_at=times.of(held.get("updated_at"), "updated_at"),
@@ -183,15 +178,15 @@ def _message(
     if role not in ("user", "assistant"):
         return LeftBehind(what="messages of tools and the system")
     held = {"role": role, "content": content, "scope": scope, "id": message_id}
-    times = checks.Times()
+    times = values.Times()
     try:
         return ImportedMessage(
-            session=f"mem0 {checks.text(held, 'scope')}",
-            role=checks.role(held),
-            content=checks.text(held, "content"),
+            session=f"mem0 {values.text(held, 'scope')}",
+            role=values.role(held),
+            content=values.text(held, "content"),
             at=times.of(at, "created_at"),
             speaker=None,
-            message_id=checks.text(held, "id"),
+            message_id=values.text(held, "id"),
             unreadable_times=times.unreadable,
         )
     except Malformed as error:

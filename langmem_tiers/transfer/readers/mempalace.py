@@ -11,13 +11,11 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
-from langmem_tiers.transfer import checks
-from langmem_tiers.transfer.chroma_rows import ChromaRow, collection_rows, collections
-from langmem_tiers.transfer.files import unreadable
-from langmem_tiers.transfer.json_text import Malformed
-from langmem_tiers.transfer.pieces import pieces
+from langmem_tiers.transfer.databases import ChromaRow, collection_rows, collections
+from langmem_tiers.transfer.files import Malformed, unreadable
+from langmem_tiers.transfer.readers import values
 from langmem_tiers.transfer.readers.values import digest
-from langmem_tiers.transfer.records import ImportedMessage, ImportedRole, LeftBehind, LineProblem, Record
+from langmem_tiers.transfer.records import ImportedMessage, ImportedRole, LeftBehind, LineProblem, Record, pieces
 
 EXPECTED = "a palace folder of MemPalace in Chroma"
 CLOSETS = "mempalace_closets"
@@ -58,8 +56,8 @@ def _said(position: int, row: ChromaRow) -> Iterator[ImportedMessage | LineProbl
 
 
 def _messages(row: ChromaRow) -> Iterator[ImportedMessage]:
-    text = checks.text({"document": row.document}, "document")
-    times = checks.Times()
+    text = values.text({"document": row.document}, "document")
+    times = values.Times()
     at = next((found for name in _DATES if (found := times.of(row.metadata.get(name), name))), None)
     for place, (role, said) in enumerate(_parts(row, text)):
         yield ImportedMessage(

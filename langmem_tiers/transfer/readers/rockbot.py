@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-from langmem_tiers.transfer import checks
-from langmem_tiers.transfer.exports import json_files
-from langmem_tiers.transfer.files import unreadable
-from langmem_tiers.transfer.json_text import Malformed, parse
+from langmem_tiers.transfer.files import Malformed, json_files, parse, unreadable
+from langmem_tiers.transfer.readers import values
 from langmem_tiers.transfer.readers.values import metadata
 from langmem_tiers.transfer.records import ImportedFact, LeftBehind, LineProblem, Record
 
@@ -55,7 +53,7 @@ def _entry(file: Path) -> Mapping[str, object]:
             held = stream.read(_LARGEST + 1)
         if len(held) > _LARGEST:
             raise Malformed(f"the file is longer than {_LARGEST:,} bytes")
-        parsed = checks.mapping(parse(held.decode("utf-8-sig")), "the file")
+        parsed = values.mapping(parse(held.decode("utf-8-sig")), "the file")
     except (OSError, UnicodeDecodeError) as error:
         raise Malformed(f"the file can not be read: {error}") from error
     return {str(name).lower(): value for name, value in parsed.items()}
@@ -67,13 +65,13 @@ def _record(place: PurePosixPath, entry: Mapping[str, object]) -> Record:
     told = {**{str(name).lower(): value for name, value in about.items()}, **entry}
     if any(told.get(name) for name in _SUPERSEDED):
         return LeftBehind(what="superseded and archived entries")
-    folder, times = str(place.parent), checks.Times()
+    folder, times = str(place.parent), values.Times()
     return ImportedFact(
         source="rockbot",
-        fact_id=checks.optional_text(entry, "id") or place.stem,
-        content=checks.text(entry, "content"),
-        category=checks.some_text(entry, "category") or (None if folder == "." else folder),
-        tags=checks.texts(entry.get("tags")),
+        fact_id=values.optional_text(entry, "id") or place.stem,
+        content=values.text(entry, "content"),
+        category=values.some_text(entry, "category") or (None if folder == "." else folder),
+        tags=values.texts(entry.get("tags")),
         created_at=times.of(entry.get("createdat"), "createdAt"),
         updated_at=times.of(entry.get("updatedat"), "updatedAt"),
         metadata={**metadata(about), **metadata(entry, *_OWN)},

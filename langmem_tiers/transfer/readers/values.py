@@ -1,11 +1,209 @@
-"""What several readers take out of foreign records alike; no format is known here."""
+"""Checking values of foreign files, and names and paths made of them."""
 
 from __future__ import annotations
 
 import hashlib
+import re
+import unicodedata
+from collections import Counter
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
-from langmem_tiers.transfer.naming import is_text
+from langmem_tiers.transfer.files import Malformed
+from langmem_tiers.transfer.records import ImportedRole
+
+# Numbers of seconds below this are seconds, those above are in a smaller unit.
+_LATEST = 1e11
+_UNITS = (1, 1_000, 1_000_000)
+_NUMERIC = re.compile(r"-?\d{9,}(\.\d+)?|-?\d+\.\d+")
+_LONE = re.compile("[\ud800-\udfff]")
+_ROLES: Mapping[str, ImportedRole] = {"user": "user", "assistant": "assistant"}
+
+
+def mapping(value: object, what: str) -> Mapping[str, object]:
+    """`value`, which must be a JSON object."""
+    if not isinstance(value, dict):
+        raise Malformed(f"{what} is {_kind(value)}, expected an object")
+    return value
+
+
+def sequence(value: object, what: str) -> list[object]:
+    """`value`, which must be a JSON list."""
+    if not isinstance(value, list):
+        raise Malformed(f"{what} is {_kind(value)}, expected a list")
+    return value
+
+
+def text(entry: Mapping[str, object], name: str) -> str:
+    """The text under `name`, which must be there, not blank, and without NUL; lone surrogates are replaced."""
+    if name not in entry:
+        raise Malformed(f"'{name}' is missing")
+    value = entry[name]
+    if not isinstance(value, str):
+        raise Malformed(f"'{name}' is {_kind(value)}, expected text")
+    if not value.strip():
+        raise Malformed(f"'{name}' is empty")
+    return _storable(value, name)
+
+
+def optional_text(entry: Mapping[str, object], name: str) -> str | None:
+    """The text under `name`; None where it is missing or null."""
+    return None if entry.get(name) is None else text(entry, name)
+
+
+def user(value: object, name: str) -> str | None:
+    """Whose something is: a text or a whole number, as it is; None where nobody is named."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value.strip():
+        return None
+    # Repaired, the ids of two users could become one.
+    if _LONE.search(value) or "\0" in value:
+        raise Malformed(f"'{name}' holds a lone surrogate or a NUL character")
+    return value
+
+
+def role(entry: Mapping[str, object]) -> ImportedRole:
+    """The role of a message: user or assistant, the two whose words are a conversation."""
+    told = text(entry, "role")
+    if told not in _ROLES:
+        raise Malformed(f"'role' is {told[:40]!r}, expected user or assistant")
+    return _ROLES[told]
+
+
+def iso_time(value: str, name: str) -> datetime:
+    """An ISO 8601 time in UTC; one without a zone is taken as UTC."""
+    try:
+        moment = datetime.fromisoformat(value)
+        return as_utc(moment)
+    except (ValueError, OverflowError) as error:
+        raise Malformed(f"'{name}' is no ISO 8601 time: {value[:40]!r}") from error
+
+
+def when(value: object, name: str) -> datetime | None:
+    """The moment that another program wrote in one of the usual ways; None for nothing.
+
+    ISO 8601, or a number of seconds, milliseconds or microseconds since 1970. Without a zone it is taken as UTC.
+    """
+    if value is None or value == "":
+        return None
+    if isinstance(value, str) and not _NUMERIC.fullmatch(value.strip()):
+        return iso_time(value.strip(), name)
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise Malformed(f"'{name}' is {_kind(value)}, expected a time")
+    try:
+        number = float(value)
+        # Seconds until the year 5138, milliseconds until then, else microseconds.
+        return datetime.fromtimestamp(next(number / unit for unit in _UNITS if abs(number / unit) < _LATEST), UTC)
+    except (ValueError, OverflowError, OSError, StopIteration) as error:
+        raise Malformed(f"'{name}' is no time: {str(value)[:40]!r}") from error
+
+
+class Times:
+    """The times of one record: those that can not be read are left out and counted."""
+
+    def __init__(self) -> None:
+        self.unreadable = 0
+
+    def of(self, value: object, name: str) -> datetime | None:
+        """The moment, as `when` reads it; None where it can not be read."""
+        try:
+            return when(value, name)
+        except Malformed:
+            self.unreadable += 1
+            return None
+
+
+def some_text(entry: Mapping[str, object], *names: str) -> str | None:
+    """The first text under one of these names that is not blank; None where there is none that can be stored."""
+    for name in names:
+        value = entry.get(name)
+        if isinstance(value, str) and value.strip():
+            return _storable(value, name)
+    return None
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """The texts of a list that are not blank; none for anything else."""
+    return tuple(each for each in value if isinstance(each, str) and each.strip()) if isinstance(value, list) else ()
+
+
+def as_utc(moment: datetime) -> datetime:
+    """`moment` in UTC: dates without a zone in imported files are UTC, so that every reader agrees on them."""
+    return moment.replace(tzinfo=UTC) if moment.utcoffset() is None else moment.astimezone(UTC)
+
+
+def _storable(value: str, name: str) -> str:
+    if "\0" in value:
+        raise Malformed(f"'{name}' holds a NUL character")
+    return _LONE.sub("\N{REPLACEMENT CHARACTER}", value)
+
+
+_KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
+
+
+def _kind(value: object) -> str:
+    return _KINDS.get(type(value), "null")
+
+
+FOLDER = "imported"
+"""Where imported documents stand."""
+
+_SIGNS = re.compile(r"[^\w.-]+")
+_CATEGORY = re.compile(r"[^a-z0-9_-]+")
+_LONGEST = 64
+_DEEPEST = 8
+_MOST_TAGS = 20
+
+
+def document_path(source: str, *names: str) -> str:
+    """The path of a Markdown document, such as `imported/letta/support/persona.md`; no name can leave the folder."""
+    parts = [_file_name(name) for name in names]
+    path = "/".join((FOLDER, source, *(part for part in parts if part)))
+    return path if path.endswith(".md") else f"{path}.md"
+
+
+class Paths:
+    """Paths of the documents of one file, no two of them the same: a name that was taken is numbered."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._taken: Counter[str] = Counter()
+
+    def path(self, *names: str) -> str:
+        """The path of the next document of these names."""
+        path = document_path(self._source, *names)
+        self._taken[path.casefold()] += 1
+        number = self._taken[path.casefold()]
+        return path if number == 1 else f"{path.removesuffix('.md')}~{number}.md"
+
+
+def category(told: str | None) -> str | None:
+    """A category as entries have it, `work/habits`; None where nothing is left of it."""
+    folded = unicodedata.normalize("NFKD", told or "").encode("ascii", "ignore").decode().lower()
+    parts = [_CATEGORY.sub("-", part).strip("-")[:_LONGEST] for part in folded.split("/")]
+    return "/".join([part for part in parts if part][:_DEEPEST]) or None
+
+
+def tags(told: tuple[str, ...]) -> tuple[str, ...]:
+    """The first tags that entries can have."""
+    fitting = dict.fromkeys(" ".join(tag.split()).lower() for tag in told if is_text(tag))
+    return tuple([tag for tag in fitting if 0 < len(tag) <= _LONGEST][:_MOST_TAGS])
+
+
+def _file_name(name: str) -> str:
+    composed = unicodedata.normalize("NFC", name if is_text(name) else name.encode("ascii", "replace").decode())
+    return _SIGNS.sub("-", composed).strip(".-_")[:_LONGEST].strip(".-_")
+
+
+def is_text(name: str) -> bool:
+    """Whether a text can be stored: it holds no lone surrogate."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
 
 _LONGEST_TEXT = 1000
 _MOST_TEXTS = 50

@@ -1,0 +1,261 @@
+"""Serving over standard input and output, or over HTTP on this machine to whoever has the token."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import signal
+import socket
+import sys
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
+from hmac import compare_digest
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from langmem_tiers.errors import InvalidInput
+from langmem_tiers.telemetry.logs import say
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+
+Serve = Callable[[], Awaitable[None]]
+WhenTerminated = Callable[["asyncio.Task[Any]"], object]
+
+
+def run(serve: Serve, *, when_terminated: WhenTerminated = asyncio.Task.cancel) -> None:
+    """Serve to the end; Ctrl-C and a request to terminate end it too, and whoever called goes on to close things."""
+    with suppress(KeyboardInterrupt, asyncio.CancelledError):
+        asyncio.run(_until_terminated(serve, when_terminated))
+
+
+async def _until_terminated(serve: Serve, when_terminated: WhenTerminated) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    # Windows has no such handlers, nor has a thread other than the first: there, being terminated ends all at once.
+    with suppress(NotImplementedError, ValueError, RuntimeError):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, when_terminated, task)
+    await serve()
+
+
+_CHUNK = 65_536
+
+logger = logging.getLogger(__name__)
+
+
+def run_stdio(server: Server[Any]) -> None:
+    """Serve until standard input is closed or a signal ends it.
+
+    Nothing but the protocol reaches standard output: what else is printed there meanwhile goes to standard error.
+    """
+    run(lambda: _serve_stdio(server))
+
+
+async def _serve_stdio(server: Server[Any]) -> None:
+    from mcp.server.stdio import stdio_server
+
+    given: Any = _Lines(sys.stdin.fileno())
+    async with stdio_server(stdin=given) as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+class _Lines:
+    """The lines of a file, as they come.
+
+    A read that waits for a client can not be called off, and who waits for its thread hangs on Ctrl-C until the next
+    line. So the thread is one that nobody waits for, and it reads past Python's own stream, whose lock would stop the
+    interpreter from ending.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        threading.Thread(target=self._read, args=(number,), name="mcp-stdin", daemon=True).start()
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        while (line := await self._lines.get()) is not None:
+            if line.strip():
+                _log_unreadable(line)
+                yield line
+
+    def _read(self, number: int) -> None:
+        rest = b""
+        with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            while chunk := _chunk(number):
+                *whole, rest = (rest + chunk).split(b"\n")
+                for line in whole:
+                    self._put(line.decode("utf-8", "replace"))
+            self._put(rest.decode("utf-8", "replace"))
+            self._put(None)
+
+    def _put(self, line: str | None) -> None:
+        self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
+
+
+def _log_unreadable(line: str) -> None:
+    """Say so where a line is no message: the server leaves it unanswered, as it has no id to answer to."""
+    from mcp.types import jsonrpc_message_adapter
+
+    try:
+        jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError as error:
+        say(logger, logging.WARNING, "mcp_line_unreadable", characters=len(line), error=error)
+
+
+def _chunk(number: int) -> bytes:
+    """The next bytes; none where the file can not be read, which ends it just as well."""
+    try:
+        return os.read(number, _CHUNK)
+    except OSError:
+        return b""
+
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
+Headers = Iterable[tuple[bytes, bytes]]
+
+_HTTP_PORT = 80
+
+
+class _Refusal(NamedTuple):
+    status: int
+    text: bytes
+
+
+_WRONG_HOST = _Refusal(421, b"Not for this host.")
+_WRONG_ORIGIN = _Refusal(403, b"Not from this origin.")
+_WRONG_TOKEN = _Refusal(401, b"The token is missing or wrong.")
+
+
+class Guard:
+    """An ASGI application that hands on only what was sent to this address, from no foreign page, with the token."""
+
+    def __init__(self, application: Application, *, port: int, token: str) -> None:
+        self._application = application
+        self._token = token.encode()
+        hosts = [f"{name}:{port}" for name in ("127.0.0.1", "localhost")]
+        if port == _HTTP_PORT:  # clients leave this one out
+            hosts += ["127.0.0.1", "localhost"]
+        self._hosts = frozenset(host.encode() for host in hosts)
+        self._origins = frozenset(f"http://{host}".encode() for host in hosts)
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Refuse a request, or hand it on."""
+        refusal = None if scope["type"] == "lifespan" else self._refusal(scope["headers"])
+        if refusal is None:
+            await self._application(_with_plain_host(scope), receive, send)
+        else:
+            await _refuse(send, refusal)
+
+    def _refusal(self, headers: Headers) -> _Refusal | None:
+        given = list(headers)
+        host, origins = _values(given, b"host"), _values(given, b"origin")
+        if len(host) != 1 or host[0].lower() not in self._hosts:
+            return _WRONG_HOST
+        if not self._origins.issuperset(origins):
+            return _WRONG_ORIGIN
+        return None if self._has_token(_values(given, b"authorization")) else _WRONG_TOKEN
+
+    def _has_token(self, given: list[bytes]) -> bool:
+        if len(given) != 1:
+            return False
+        scheme, _, token = given[0].partition(b" ")
+        return scheme.lower() == b"bearer" and compare_digest(token.strip(), self._token)
+
+
+def _values(headers: Headers, name: bytes) -> list[bytes]:
+    return [value for each, value in headers if each.lower() == name]
+
+
+def _with_plain_host(scope: Message) -> Message:
+    """The request with its host in small letters: names of hosts have no case, and the application compares them."""
+    if "headers" not in scope:
+        return scope
+    plain = [(name, value.lower() if name.lower() == b"host" else value) for name, value in scope["headers"]]
+    return {**scope, "headers": plain}
+
+
+async def _refuse(send: Send, refusal: _Refusal) -> None:
+    headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(refusal.text)).encode())]
+    if refusal is _WRONG_TOKEN:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": refusal.text})
+
+
+MCP_TOKEN_VARIABLE = "LANGMEM_TIERS_MCP_TOKEN"
+
+_LOOPBACK = "127.0.0.1"
+_TOKEN = re.compile(r"[!-~]{16,}")
+# Streams that clients hold open would keep the server from ending for ever.
+_SECONDS_TO_LEAVE = 2
+
+
+def run_http(server: Server[Any], *, port: int, token: str, listening: Callable[[str], None]) -> None:
+    """Serve on 127.0.0.1 until a signal ends it.
+
+    Args:
+        server: what `mcp_server` made.
+        port: where to listen; 0 takes one that is free.
+        token: what clients have to send as `Authorization: Bearer …`: 16 or more visible ASCII characters.
+        listening: is called with the address once clients can connect.
+
+    Raises:
+        InvalidInput: the token is too short, or the port can not be had.
+    """
+    require_token(token)
+    with _bound(port) as bound:
+        number = bound.getsockname()[1]
+        guard = Guard(cast("Application", server.streamable_http_app()), port=number, token=token)
+        _serve_http(guard, bound, lambda: listening(f"http://{_LOOPBACK}:{number}/mcp"))
+
+
+def require_token(token: str) -> None:
+    """Nothing, where a token is hard to guess and can stand in a header.
+
+    Raises:
+        InvalidInput: it is or can not.
+    """
+    if not _TOKEN.fullmatch(token):
+        raise InvalidInput(
+            "The token is too short, or has characters that no header can hold.",
+            way_out="Give 16 or more visible ASCII characters, or none to have one made.",
+        )
+
+
+def _serve_http(guard: Guard, bound: socket.socket, listening: Callable[[], None]) -> None:
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        """One that says when it has started."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            listening()
+
+    config = uvicorn.Config(
+        cast("Any", guard),
+        log_config=None,  # uvicorn's own logs requests to standard output
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        ws="none",
+        timeout_graceful_shutdown=_SECONDS_TO_LEAVE,
+    )
+    # uvicorn sees signals itself, closes its connections, and raises them again: then there is nothing left to do.
+    run(lambda: Server(config).serve(sockets=[bound]), when_terminated=lambda _: None)
+
+
+def _bound(port: int) -> socket.socket:
+    try:
+        return socket.create_server((_LOOPBACK, port))
+    except OSError as error:
+        raise InvalidInput(
+            f"Port {port} of {_LOOPBACK} can not be had: {error.strerror or error}.",
+            way_out="Name another one, or 0 for any that is free.",
+        ) from error

@@ -1,0 +1,123 @@
+"""All background jobs of a space: those that follow its log, and those that derive memories or run by the clock.
+
+A new kind of work is one class with the methods of `Job`, and one line in `jobs_of`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from sqlalchemy import Connection
+
+from langmem_tiers.background.dreaming import DreamJob
+from langmem_tiers.background.embedding import EmbedderAway, EmbedJob
+from langmem_tiers.background.expiry import ExpireEntries, ExpireEpisodes, ExpireItems, PruneDreams
+from langmem_tiers.background.filing import FileJob
+from langmem_tiers.background.graphing import GraphJob
+from langmem_tiers.background.mining import ArchiveJob, EnrichJob, MineJob
+from langmem_tiers.background.projecting import ProjectJob
+from langmem_tiers.background.worker import Outcome
+from langmem_tiers.clock import to_millis
+from langmem_tiers.context import SpaceContext
+from langmem_tiers.models.guarded_embedder import GuardedEmbedder
+from langmem_tiers.store import SpaceStore
+
+Stop = Callable[[], bool]
+
+
+class Job(Protocol):
+    """Background work on one space: durable, since it is derived from the records, and safe to repeat."""
+
+    @property
+    def name(self) -> str:
+        """Its name, one word."""
+
+    def due(self, connection: Connection) -> int | None:
+        """When it is due by the clock, in UTC milliseconds, possibly in the past; None if never as things stand.
+
+        A job that follows the log is never due by the clock: it runs whenever the space is visited.
+        """
+
+    def step(self, stop: Stop) -> bool:
+        """Do part of the pending work, and return whether anything was done. `stop` is checked between parts.
+
+        Raises:
+            EmbedderAway: the embedder it needs is unavailable.
+            StorageError: the rest is done later.
+        """
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """The jobs of one space, in their order.
+
+    Those that follow the log update the search indexes, before and after each round of the others: these may call a
+    model, so they come after everything that a recall waits for.
+    """
+
+    context: SpaceContext
+    following: tuple[Job, ...]
+    deriving: tuple[Job, ...]
+
+    def run(self, stop: Stop) -> Outcome:
+        """Do all that the log or the clock asks for; `stop` is checked between steps."""
+        outcome = self._follow(stop)
+        while outcome is not Outcome.STOPPED and self.derive(stop):
+            # Derived memories are indexed like everything else.
+            outcome = Outcome.STOPPED if stop() else self._follow(stop)
+        return outcome
+
+    def derive(self, stop: Stop) -> bool:
+        """One round of the deriving jobs; returns whether anything was done."""
+        worked = False
+        for job in self.deriving:
+            if stop():
+                break
+            worked = job.step(stop) or worked
+        return worked
+
+    def seconds_to_next(self, store: SpaceStore) -> float | None:
+        """Seconds until something is due, 0 if it is now; None if never as things stand.
+
+        Never longer than `prune_hours`, since machines sleep, and clocks are set.
+        """
+        with store.reading() as connection:
+            moments = [job.due(connection) for job in (*self.following, *self.deriving)]
+        due = [moment for moment in moments if moment is not None]
+        latest = self.context.settings.dream.prune_hours * 3600
+        return min(max(0.0, (min(due) - to_millis(self.context.clock())) / 1000), latest) if due else None
+
+    def _follow(self, stop: Stop) -> Outcome:
+        outcome = Outcome.DONE
+        for job in self.following:
+            try:
+                while job.step(stop):
+                    if stop():
+                        return Outcome.STOPPED
+            except EmbedderAway:
+                outcome = Outcome.WAITING
+        return outcome
+
+
+def jobs_of(context: SpaceContext, store: SpaceStore) -> Jobs:
+    """The jobs of an open space."""
+    following: list[Job] = [FileJob(store.database, context.clock)]
+    if isinstance(context.embedder, GuardedEmbedder):
+        batch = context.settings.storage.embed_batch
+        following.append(EmbedJob(database=store.database, embedder=context.embedder, clock=context.clock, batch=batch))
+    if store.chroma is not None:
+        following.append(ProjectJob(store.chroma))
+    kinds: list[Callable[[SpaceContext, SpaceStore], Job]] = [
+        ExpireEntries,
+        ExpireEpisodes,
+        ExpireItems,
+        PruneDreams,
+        EnrichJob,
+        MineJob,
+        ArchiveJob,
+        *([GraphJob] if context.settings.graph.enabled else []),
+        DreamJob,
+    ]
+    return Jobs(context, tuple(following), tuple(kind(context, store) for kind in kinds))

@@ -1,0 +1,403 @@
+"""Haystacks grown by sessions of the same file that are evidence for no question."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from filelock import FileLock
+
+from langmem_tiers.bench.asking import Plan, ask, finish, through_track_node, verbatim
+from langmem_tiers.bench.datasets import Case, answering, session_names
+from langmem_tiers.bench.scoring import Answer, Session
+from langmem_tiers.errors import InvalidInput
+from langmem_tiers.settings import Settings
+from langmem_tiers.transfer import import_conversations
+from langmem_tiers.transfer.files import Malformed
+from langmem_tiers.transfer.formats import LongMemEvalQuestion, haystack, read_questions, require_format
+from langmem_tiers.transfer.readers import values
+from langmem_tiers.transfer.records import ImportedMessage, ImportedSession, LineProblem
+from langmem_tiers.version import __version__
+
+if TYPE_CHECKING:
+    from langmem_tiers.models.embedder import Embedder
+    from langmem_tiers.space import Space
+
+
+_GIVES_AWAY = "answer_"
+# Where a session stands in the file: question id, position of the question, place in its haystack.
+_Where = tuple[str, int, int]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PoolSession:
+    """A session of the pool: its place there, its name in the file, and how it is stored, which does not tell."""
+
+    place: int
+    name: str
+    session: ImportedSession
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Survey:
+    """The pool of a file: names in order, and where in the file each is read. `longest` is that of the haystacks."""
+
+    order: tuple[str, ...]
+    where: Mapping[str, _Where]
+    longest: int
+
+
+def survey(data: Path, seed: int) -> Survey:
+    """The pool of a file, in an order that comes from names and seed alone.
+
+    Raises:
+        UnreadableFile: the file can not be read.
+    """
+    where: dict[str, _Where] = {}
+    evidence: set[str] = set()
+    longest = 0
+    for entry, names, answers in _named(data):
+        evidence |= answers
+        longest = max(longest, len(names))
+        for session in _sessions(entry):
+            name = names[int(session.session)]
+            here = (entry.question_id, entry.position, int(session.session))
+            where[name] = min(where.get(name, here), here)
+    pool = {name for name in where if name not in evidence and not name.startswith(_GIVES_AWAY)}
+    order = sorted(pool, key=lambda name: (_drawn(name, seed), name))
+    return Survey(order=tuple(order), where={name: where[name] for name in order}, longest=longest)
+
+
+def read_pool(data: Path, found: Survey, most: int) -> Iterator[PoolSession]:
+    """The first `most` sessions of the pool, as they come in the file."""
+    wanted = {found.where[name]: (place, name) for place, name in enumerate(found.order[:most])}
+    for entry, _, _ in _named(data):
+        for session in _sessions(entry):
+            here = (entry.question_id, entry.position, int(session.session))
+            if here in wanted:
+                place, name = wanted[here]
+                yield PoolSession(place=place, name=name, session=_renamed(session, other_session(place)))
+
+
+def other_session(place: int) -> str:
+    """The name that a session of the pool is stored and logged under."""
+    return f"other:{place}"
+
+
+def _drawn(name: str, seed: int) -> bytes:
+    # A hash and no generator: it is the same on every machine and in every version, whatever else is in the file.
+    return hashlib.sha256(f"{seed}:{name}".encode()).digest()
+
+
+def _named(data: Path) -> Iterator[tuple[LongMemEvalQuestion, tuple[str, ...], set[str]]]:
+    """The questions that say which session is which, with names and evidence; the run reports the others."""
+    for entry in read_questions(data):
+        if isinstance(entry, LineProblem):
+            continue
+        try:
+            names = session_names(entry)
+            told = values.sequence(entry.raw.get("answer_session_ids"), "'answer_session_ids'")
+        except Malformed:
+            continue
+        yield entry, names, {str(name) for name in told} | {names[index] for index, _ in answering(entry)}
+
+
+def _sessions(entry: LongMemEvalQuestion) -> Iterator[ImportedSession]:
+    return (session for session in haystack(entry) if isinstance(session, ImportedSession))
+
+
+def _renamed(session: ImportedSession, name: str) -> ImportedSession:
+    messages = tuple(_message_of(message, name) for message in session.messages)
+    return ImportedSession(session=name, messages=messages)
+
+
+def _message_of(message: ImportedMessage, session: str) -> ImportedMessage:
+    place = message.message_id.rpartition(":")[2]
+    return replace(message, session=session, message_id=f"{session}:{place}")
+
+
+_SCHEMA = """
+CREATE TABLE sessions (
+    place    INTEGER PRIMARY KEY,
+    name     TEXT NOT NULL UNIQUE,  -- the file's own: to tell what a haystack has already, never copied to a memory
+    messages TEXT NOT NULL          -- JSON: message id, role, content, time
+)
+"""
+_VARIABLES = 500  # of one statement
+
+
+class Pool:
+    """The sessions written by `write_pool`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def sessions(self, start: int, stop: int | None = None) -> Iterator[ImportedSession]:
+        """The sessions of the places from `start` on, up to and without `stop`."""
+        query = "SELECT place, messages FROM sessions WHERE place >= ? AND (? IS NULL OR place < ?) ORDER BY place"
+        with closing(sqlite3.connect(self._path)) as connection:
+            for place, messages in connection.execute(query, (start, stop, stop)):
+                yield _session(other_session(place), messages)
+
+    def places(self, names: Collection[str]) -> dict[str, int]:
+        """The places of the sessions that the file calls so; those that are not in the pool are left out."""
+        wanted = list(dict.fromkeys(names))
+        found: dict[str, int] = {}
+        with closing(sqlite3.connect(self._path)) as connection:
+            for start in range(0, len(wanted), _VARIABLES):
+                some = wanted[start : start + _VARIABLES]
+                query = f"SELECT name, place FROM sessions WHERE name IN ({','.join('?' * len(some))})"
+                found.update(connection.execute(query, some))
+        return found
+
+
+def write_pool(path: Path, sessions: Iterable[PoolSession]) -> Pool:
+    """Write a new pool, in whatever order its sessions come."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(_SCHEMA)
+        rows = ((entry.place, entry.name, _written(entry.session)) for entry in sessions)
+        connection.executemany("INSERT INTO sessions VALUES (?, ?, ?)", rows)
+    return Pool(path)
+
+
+def _written(session: ImportedSession) -> str:
+    return json.dumps([(m.message_id, m.role, m.content, m.at and m.at.isoformat()) for m in session.messages])
+
+
+def _session(name: str, written: str) -> ImportedSession:
+    messages = tuple(
+        ImportedMessage(
+            session=name,
+            role=role,
+            content=content,
+            at=at and datetime.fromisoformat(at),
+            speaker=None,
+            message_id=message_id,
+        )
+        for message_id, role, content, at in json.loads(written)
+    )
+    return ImportedSession(session=name, messages=messages)
+
+
+# Copies go on with the space of the base, so it has one name for all questions.
+SPACE = "longmemeval/grown"
+_MEMORY, _POOL, _DESCRIPTION = "memory", "pool.db", "base.json"
+# Sessions between two flushes: filed and projected in portions, as it is while people talk.
+_PORTION = 32
+# What does not change what is stored: one base serves all values of these.
+_ASIDE: Mapping[str, bool | set[str]] = {
+    "recall": True,
+    "window": True,
+    "storage": {"exact_below", "synchronous", "busy_timeout", "open_spaces", "receipts_kept"},
+}
+
+Told = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Growth:
+    """What to grow haystacks by: `others` more sessions of the file `data`, drawn by `seed`."""
+
+    data: Path
+    others: int
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Base:
+    """A base that is whole. `others` is how many sessions were asked for, `pool` how many the file has for it."""
+
+    folder: Path
+    others: int
+    pool: int
+
+    @property
+    def memory(self) -> Path:
+        """The memory folder. Open copies of it only."""
+        return self.folder / _MEMORY
+
+    @property
+    def sessions(self) -> Pool:
+        """The sessions in the memory, and as many after them as a haystack may need in place of its own."""
+        return Pool(self.folder / _POOL)
+
+
+def base_for(
+    growth: Growth,
+    *,
+    work: Path,
+    settings: Settings,
+    embedder: Embedder | None,
+    on_progress: Told | None = None,
+) -> Base:
+    """The base of a growth from the folder `work`, built if it is not there.
+
+    While it is built, `on_progress` is told the number of sessions stored and that to come to.
+
+    Raises:
+        InvalidInput: fewer than one session is asked for, or the file has none to add.
+        UnreadableFile: the file can not be read.
+        StorageError: a session could not be stored whole.
+    """
+    if growth.others < 1:
+        raise InvalidInput(f"A haystack can not be grown by {growth.others} sessions.", way_out="Say 1 or more.")
+    require_format(growth.data, "longmemeval")
+    made_from = _made_from(growth, settings, None if embedder is None else embedder.name)
+    folder = work / "grown" / hashlib.sha256(made_from.encode()).hexdigest()[:16]
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(f"{folder.name}.lock")):
+        if not (folder / _DESCRIPTION).exists():
+            building = folder.with_name(f"{folder.name}.building")
+            shutil.rmtree(building, ignore_errors=True)
+            pool = _write_pool(building, growth)
+            _fill(building, min(growth.others, pool), settings, embedder, on_progress or _nobody)
+            (building / _DESCRIPTION).write_text(json.dumps({"pool": pool, **json.loads(made_from)}, indent=2) + "\n")
+            building.rename(folder)
+    pool = json.loads((folder / _DESCRIPTION).read_text())["pool"]
+    return Base(folder=folder, others=growth.others, pool=pool)
+
+
+def hasty(settings: Settings) -> Settings:
+    """The same settings, without waiting for the disk: what a power loss takes from a base or a copy is made anew."""
+    hasty = settings.storage.model_copy(update={"synchronous": "NORMAL"})
+    return verbatim(settings.model_copy(update={"storage": hasty}))
+
+
+def _made_from(growth: Growth, settings: Settings, model: str | None) -> str:
+    """Everything that a base depends on, as JSON."""
+    with growth.data.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    told = {
+        "version": __version__,
+        "data": {"name": growth.data.name, "bytes": growth.data.stat().st_size, "sha256": digest},
+        "others": growth.others,
+        "seed": growth.seed,
+        "model": model,
+        "settings": settings.model_dump(mode="json", exclude=_ASIDE),
+    }
+    return json.dumps(told, sort_keys=True)
+
+
+def _write_pool(building: Path, growth: Growth) -> int:
+    """Put the sessions that are needed of the pool on disk; how many it has."""
+    found = survey(growth.data, growth.seed)
+    if not found.order:
+        raise InvalidInput(
+            f"{growth.data} has no sessions to grow haystacks by.",
+            way_out="Name a file with 'haystack_session_ids', and sessions that are evidence for no question.",
+        )
+    building.mkdir()
+    # A haystack replaces what it has itself: that many more are needed at most.
+    write_pool(building / _POOL, read_pool(growth.data, found, growth.others + found.longest))
+    return len(found.order)
+
+
+def _fill(building: Path, total: int, settings: Settings, embedder: Embedder | None, told: Told) -> None:
+    from langmem_tiers.memory import Memory
+
+    waiting = Pool(building / _POOL).sessions(0, total)
+    done = rejected = 0
+    told(done, total)
+    choices = hasty(settings)
+    with Memory.open(building / _MEMORY, embedder=embedder, settings=choices, background=False) as memory:
+        track, space = through_track_node(memory), memory.space(SPACE)
+        while portion := list(islice(waiting, _PORTION)):
+            report = import_conversations(portion, track=track, space=SPACE)
+            space.flush()
+            done, rejected = done + len(portion), rejected + len(report.rejected)
+            told(done, total)
+        finish(space, rejected)
+
+
+def _nobody(_done: int, _total: int) -> None:
+    """Progress that nobody looks at."""
+
+
+# Asked before the clock runs. The first recall of a large memory that was just opened reads all its vectors, the second
+# opens Chroma's index: an agent's memory has both behind it.
+_WARMING = "Which subjects were talked about?"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Grown:
+    """How a haystack and a base come together.
+
+    `shared` has the base's sessions that are the haystack's own, with their places there; `added` are the sessions to
+    store in the copy; `others` counts those that are not the haystack's own when that is done.
+    """
+
+    shared: Mapping[str, str]
+    added: tuple[ImportedSession, ...]
+    others: int
+
+    def number(self, session: str) -> Session:
+        """What the log calls a stored session: an own one by its place in the haystack, another by its name."""
+        own = self.shared.get(session, session)
+        return int(own) if own.isdecimal() else own
+
+    def turn(self, session: str, message_id: str | None) -> str | None:
+        """What the log calls a stored message; none of another session is ever called like an own one."""
+        own = self.shared.get(session)
+        return message_id if own is None or message_id is None else f"{own}:{message_id.rpartition(':')[2]}"
+
+
+def grown(case: Case, base: Base) -> Grown:
+    """How the haystack of a case comes together with a base."""
+    places = base.sessions.places(case.names)
+    shared: dict[str, str] = {}
+    for index, name in enumerate(case.names):
+        if name in places and places[name] < base.others:
+            # Where a haystack has a session twice, the base stands for the first of the two.
+            shared.setdefault(other_session(places[name]), str(index))
+    own = {other_session(place) for place in places.values()}
+    more = (session for session in base.sessions.sessions(base.others) if session.session not in own)
+    instead = tuple(islice(more, len(shared)))
+    missing = tuple(session for session in case.sessions if session.session not in shared.values())
+    others = min(base.others, base.pool) - len(shared) + len(instead)
+    return Grown(shared=shared, added=(*instead, *missing), others=others)
+
+
+def ask_grown(case: Case, plan: Plan, base: Base, embedder: Embedder | None) -> Iterator[Answer]:
+    """The answers to the questions of a case over its haystack and as many others as the base was made for.
+
+    Raises:
+        StorageError: a session could not be stored whole.
+    """
+    from langmem_tiers.memory import Memory
+
+    together = grown(case, base)
+    with (
+        _copied(base, plan.work) as folder,
+        Memory.open(folder, embedder=embedder, settings=hasty(plan.settings), background=False) as memory,
+    ):
+        report = import_conversations(together.added, track=through_track_node(memory), space=SPACE)
+        space = memory.space(SPACE)
+        finish(space, len(report.rejected))
+        for _ in range(2):
+            space.recall(_WARMING, fallback=False, keep_receipt=False)
+        for question in case.questions:
+            answer = ask(space, question, {}, together.number)
+            turns = tuple(_turn(space, number, together) for number in answer.drawers)
+            yield replace(answer, turns=turns, others=together.others)
+
+
+@contextmanager
+def _copied(base: Base, work: Path) -> Iterator[Path]:
+    """A copy of the base's memory that goes when the case is done."""
+    with TemporaryDirectory(prefix="memory-", dir=work) as folder:
+        yield shutil.copytree(base.memory, Path(folder) / "memory")
+
+
+def _turn(space: Space, number: int, together: Grown) -> str | None:
+    drawer = space.drawer(number)
+    return None if drawer is None else together.turn(drawer.session, drawer.message_id)

@@ -1,0 +1,221 @@
+"""`langmem-tiers import`: bring in conversations and memories from files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from langmem_tiers.cli.target import JsonFlag, Target, target_of
+from langmem_tiers.cli.terminal import print_error, print_json, print_text, progress, shortened
+from langmem_tiers.errors import NotAMemoryFolder
+
+if TYPE_CHECKING:
+    from langmem_tiers.memory import Memory
+    from langmem_tiers.transfer import ImportReport, Record
+    from langmem_tiers.transfer.importing import Progress, Spaces
+
+
+_SHOWN_PROBLEMS = 20
+
+
+def print_report(report: ImportReport, spaces: Collection[str], *, dry_run: bool, json: bool) -> None:
+    """The counts, and what was skipped, refused or left behind; as JSON for scripts."""
+    if json:
+        print_json({"spaces": [*spaces], "dry_run": dry_run, **_as_fields(report)})
+        return
+    print_text(
+        f"{_read(report)} into {_where(spaces)}: {'nothing was written.' if dry_run else _counts_stored(report)}"
+    )
+    if report.left_behind:
+        left = ", ".join(f"{count:,} {what}" for what, count in report.left_behind.items())
+        print_text(f"Left behind: {left}.")
+    _print_some([f"{one.unit} {one.line}: {one.reason}" for one in report.problems], "skipped")
+    _print_some([f"{one.turn.message_id}: {one.error}" for one in report.rejected], "refused")
+    _print_some([f"{one.what}: {one.reason}" for one in report.refused], "refused")
+
+
+def _read(report: ImportReport) -> str:
+    parts = [f"{report.messages:,} messages of {report.sessions:,} sessions"] if report.messages else []
+    parts += [f"{report.entries:,} entries"] if report.entries else []
+    parts += [f"{report.documents:,} documents"] if report.documents else []
+    return ", ".join(parts) or "Nothing"
+
+
+def _counts_stored(report: ImportReport) -> str:
+    stored = report.stored + report.entries_stored + report.documents_stored
+    known = report.known + report.entries_known + report.documents_known
+    refused = len(report.rejected) + len(report.refused)
+    return f"{stored:,} stored, {known:,} known before, {refused:,} refused."
+
+
+def _where(spaces: Collection[str]) -> str:
+    return next(iter(spaces)) if len(spaces) == 1 else f"{len(spaces)} spaces"
+
+
+def _as_fields(report: ImportReport) -> dict[str, object]:
+    return {
+        "sessions": report.sessions,
+        "messages": report.messages,
+        "stored": report.stored,
+        "known": report.known,
+        "entries": {"read": report.entries, "stored": report.entries_stored, "known": report.entries_known},
+        "documents": {"read": report.documents, "stored": report.documents_stored, "known": report.documents_known},
+        "rejected": [{"message_id": one.turn.message_id, "error": str(one.error)} for one in report.rejected],
+        "refused": [asdict(one) for one in report.refused],
+        "left_behind": dict(report.left_behind),
+        "problems": report.problems,
+    }
+
+
+def _print_some(lines: list[str], what: str) -> None:
+    if lines:
+        print_error(f"{len(lines):,} {what}:")
+    for line in lines[:_SHOWN_PROBLEMS]:
+        print_error(shortened(line, 300))
+    if len(lines) > _SHOWN_PROBLEMS:
+        print_error(f"… and {len(lines) - _SHOWN_PROBLEMS:,} more (--json names all).")
+
+
+_LOOK_SECONDS = 0.5
+
+
+class FormatChoice(StrEnum):
+    """What `--format` can be."""
+
+    locomo = "locomo"
+    longmemeval = "longmemeval"
+    jsonl = "jsonl"
+    langmem = "langmem"
+    langgraph = "langgraph"
+    mem0 = "mem0"
+    mempalace = "mempalace"
+    rockbot = "rockbot"
+    letta = "letta"
+    claude = "claude"
+    chatgpt = "chatgpt"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("import")(import_file)
+
+
+def import_file(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="PATH", help="The file, zip file or folder.")],
+    *,
+    format: Annotated[
+        FormatChoice | None, typer.Option("--format", help="What it is. Default: what it looks like.")
+    ] = None,
+    space_per_conversation: Annotated[
+        bool, typer.Option("--space-per-conversation", help="LoCoMo: a space for each conversation, locomo/ID.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what there is, and write nothing.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Import conversations and memories, with their dates.
+
+    From LangGraph stores (langmem), mem0, MemPalace, RockBot and Letta; from the exports of Claude and ChatGPT; from
+    JSONL of {session, role, content, at, speaker?, id?}; from LoCoMo and LongMemEval. It goes into the space of --user,
+    or of the users that the file names. LongMemEval goes into a space for each question, longmemeval/ID, and so does
+    LoCoMo when no user is named. Dates without a zone are taken as UTC. What can not be read is skipped, counted and
+    named. Importing it again stores nothing twice.
+    """
+    from langmem_tiers.transfer import read_records
+    from langmem_tiers.transfer.importing import Spaces, format_of
+
+    target = target_of(context, json=json)
+    kind = format_of(file, None if format is None else format.value)
+    own_spaces = space_per_conversation or kind == "longmemeval" or None
+    source, spaces = read_records(file, kind), Spaces(kind, _user(target), own_spaces=own_spaces)
+    report = _counted(source, spaces, target) if dry_run else _stored(source, spaces, target)
+    print_report(report, spaces.used, dry_run=dry_run, json=target.json)
+    if report.problems and not report.read:
+        raise typer.Exit(1)
+
+
+def _user(target: Target) -> str | None:
+    """The user named, if there is one; an empty id is an error, and not nobody."""
+    if target.user is not None:
+        target.space_name()
+    return target.user
+
+
+def _counted(source: Iterator[Record], spaces: Spaces, target: Target) -> ImportReport:
+    from langmem_tiers.clock import utc_now
+    from langmem_tiers.settings import Settings
+    from langmem_tiers.transfer import survey
+    from langmem_tiers.transfer.storing import Looking, Storing
+
+    with ExitStack() as opened:
+        try:
+            memory = opened.enter_context(target.existing_memory())
+            storing = Storing(memory.context, memory.settings, memory.clock)
+        except NotAMemoryFolder:  # what was never there deleted nothing
+            storing = None
+        return survey(source, space=spaces, looking=Looking(Settings(), utc_now, storing))
+
+
+def _stored(source: Iterator[Record], spaces: Spaces, target: Target) -> ImportReport:
+    with target.memory() as memory:
+        report = _import(memory, source, spaces, target)
+        _wait_for_vectors(memory, spaces.used, target)
+    return report
+
+
+def _import(memory: Memory, source: Iterator[Record], spaces: Spaces, target: Target) -> ImportReport:
+    from langmem_tiers.transfer import import_records
+    from langmem_tiers.transfer.importing import Progress
+    from langmem_tiers.transfer.storing import Storing
+
+    storing, so_far = Storing(memory.context, memory.settings, memory.clock), Progress(0, 0, 0)
+
+    def note(reached: Progress) -> None:
+        nonlocal so_far
+        so_far = reached
+        advance(reached.read, None)
+
+    with progress("Read", shown=not target.json) as advance:
+        try:
+            return import_records(source, storing=storing, space=spaces, on_progress=note)
+        except KeyboardInterrupt:
+            # At least: it may have come between the commit of some and their report.
+            print_error(f"Stopped: at least {_held(so_far)} are stored. Import it again, and it goes on from there.")
+            raise
+
+
+def _held(so_far: Progress) -> str:
+    messages = f"{so_far.messages:,} messages"
+    return f"{messages} and {so_far.others:,} entries and documents" if so_far.others else messages
+
+
+def _wait_for_vectors(memory: Memory, spaces: Iterable[str], target: Target) -> None:
+    """Until the background work is done; stopped half-way, the next opening goes on with it, and Ctrl-C says so."""
+    handles = [memory.space(name) for name in spaces]
+
+    def pending() -> int:
+        return sum(space.stats().pending for space in handles)
+
+    total = pending()
+    with progress("Vectors", shown=not target.json) as advance:
+        try:
+            while not _settled(memory):
+                advance(total - pending(), total)
+        except KeyboardInterrupt:
+            print_error("Stopped: all messages are stored; missing vectors are made when the memory is open again.")
+            raise
+    if left := pending():
+        print_error(f"{left:,} messages wait for the embedding model; until then they are found by their words.")
+
+
+def _settled(memory: Memory) -> bool:
+    """Look for half a second whether the background work is done, or can not go on now."""
+    asked_at = monotonic()
+    return memory.flush(timeout=_LOOK_SECONDS) or monotonic() - asked_at < _LOOK_SECONDS

@@ -1,1 +1,0 @@
-"""Documents: notes as in an agent's folder. Markdown is searched, other files are kept."""

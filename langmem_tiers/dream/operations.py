@@ -1,0 +1,386 @@
+"""How each accepted proposal is applied, within the single transaction of a dream.
+
+Nothing that has changed since the dream read it is overwritten: what cannot be done raises `Refused`.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from itertools import chain
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+
+from langmem_tiers.clock import to_millis
+from langmem_tiers.dream import anti_patterns, preferences
+from langmem_tiers.dream.gather import open_window, relation_seen
+from langmem_tiers.dream.retirement import orphaned
+from langmem_tiers.dream.types import (
+    AntiPattern,
+    Cited,
+    CloseWindows,
+    EntrySeen,
+    EpisodeSeen,
+    InferredPreference,
+    Material,
+    MergeEntities,
+    MergeEntries,
+    RefineEntry,
+    RetireEntry,
+    Synthesis,
+    WithdrawRelation,
+)
+from langmem_tiers.errors import InvalidInput
+from langmem_tiers.knowledge import document_text, tombstones, validation
+from langmem_tiers.knowledge.entries import EntryWriter
+from langmem_tiers.knowledge_graph import merging, timeline_rows
+from langmem_tiers.knowledge_graph import relations as graph_relations
+from langmem_tiers.knowledge_graph.duplicates import against
+from langmem_tiers.knowledge_graph.entities import require_known
+from langmem_tiers.knowledge_graph.transaction import GraphTransaction
+from langmem_tiers.language import predicates
+from langmem_tiers.language.paraphrase import same_fact
+from langmem_tiers.language.words import occurs
+from langmem_tiers.records import Authority, Entry, Evidence
+from langmem_tiers.settings import Settings
+from langmem_tiers.storage import documents, drawers, entities, entries, orphans
+from langmem_tiers.storage import episodes as episode_rows
+from langmem_tiers.storage.entries import Filters, NewEntry
+from langmem_tiers.trust.taint import derived_trust
+
+CONSOLIDATED = "consolidated"
+"""Why an entry that a dream retired is inactive."""
+PREFERENCE_TAG = "inferred"
+ANTI_PATTERN_TAG = "anti-pattern"
+
+_FINAL = frozenset({"corrected", "updated", "removed"})
+_FOLDER = "_system/dreaming"
+_LONGEST_WHY = 200
+_T = TypeVar("_T")
+_Metadata = Mapping[str, Any]
+
+
+class Refused(Exception):
+    """A proposal cannot be applied any more; the text is the reason."""
+
+
+class Work:
+    """The changes of one dream within one transaction; `own` are the entries it has changed itself."""
+
+    def __init__(
+        self, connection: Connection, space: str, material: Material, settings: Settings, now: datetime
+    ) -> None:
+        self.connection = connection
+        self.space = space
+        self.settings = settings
+        self.now = now
+        self.ledger = EntryWriter(connection, space, to_millis(now))
+        self.seen: Mapping[str, EntrySeen] = {entry.id: entry for entry in material.entries}
+        self.episodes: Mapping[str, EpisodeSeen] = {episode.id: episode for episode in material.episodes}
+        self.own: set[str] = set()
+
+    @property
+    def graph(self) -> GraphTransaction:
+        """A new one for each proposal: it remembers what it logged, which may be rolled back with the proposal."""
+        return GraphTransaction(self.connection, self.space, self.ledger.now, self.settings)
+
+    def untouched(self, entry_id: str) -> Entry:
+        """An entry, provided it is unchanged since the dream read it."""
+        seen, entry = self.seen.get(entry_id), self.ledger.read(entry_id)
+        if seen is None:
+            raise Refused(f"entry {entry_id[:40]} was not looked at")
+        if entry is None:
+            raise Refused(f"entry {entry_id} was deleted meanwhile")
+        if entry_id in self.own:
+            raise Refused(f"entry {entry_id} was changed by this dream already")
+        # Undoing another dream resets versions, so the same version may have another content by now.
+        if (entry.version, entry.content) != (seen.version, seen.content) or not entry.active:
+            raise Refused(f"entry {entry_id} has changed since the dream looked at it")
+        if entry.pinned or entry.authority is Authority.CORRECTION:
+            raise Refused(f"entry {entry_id} is {'pinned' if entry.pinned else 'a correction by the user'}")
+        return entry
+
+    def retire(self, entry: Entry, successor: str | None) -> None:
+        """Retire an entry."""
+        self.ledger.retire(entry, CONSOLIDATED, successor)
+        self.own.add(entry.id)
+
+    def require_new(self, new: NewEntry, besides: Collection[str] = ()) -> None:
+        """Raise Refused for what an entry already says, and for what someone deleted or retired."""
+        twin = self.ledger.known(new.content, project=new.project, agent=new.agent).twin
+        if twin is not None and twin.id in besides:
+            return
+        if twin is not None and twin.active:
+            raise Refused(f"entry {twin.id} says so already")
+        key = tombstones.key(new.content)
+        if tombstones.is_buried(self.ledger, new.content):
+            raise Refused("it was deleted")
+        if key in self._put_aside:
+            raise Refused(f"it was put aside before: {self._put_aside[key]}")
+
+    @cached_property
+    def _put_aside(self) -> Mapping[bytes, str]:
+        """Why entries that a dream must not bring back were retired, by the key of their content."""
+        found = entries.put_aside(self.connection, self.space, _FINAL)
+        return {tombstones.key(content): reason for reason, content in found}
+
+
+# Entries.
+
+
+def _merge(work: Work, proposal: MergeEntries) -> None:
+    """Replace several entries by one with the evidence of all."""
+    sources = [work.untouched(each) for each in dict.fromkeys(proposal.sources)]
+    new = _merged_entry(proposal, sources, work.settings)
+    work.require_new(new, besides={source.id for source in sources})
+    holder = work.ledger.add(new, ())
+    holder = entries.change(work.connection, work.space, holder, _history(sources))
+    work.own.add(holder.id)
+    for source in sources:
+        brought = [Evidence(drawer=each.drawer, quote=each.quote) for each in source.evidence]
+        holder = work.ledger.join(holder, brought, via=source)
+        work.retire(source, holder.id)
+
+
+def _merged_entry(proposal: MergeEntries, sources: Sequence[Entry], settings: Settings) -> NewEntry:
+    """The entry that replaces its sources: as trusted as the least trusted of them, valid as long as any of them.
+
+    Raises:
+        InvalidInput: its words, category or tags cannot be stored, or the sources concern different projects or
+            agents: what is known for one is not known for another.
+    """
+    if len(sources) < 2:
+        raise InvalidInput("A merge of fewer than two entries is none.")
+    content = validation.content(proposal.content, settings)
+    tags = proposal.tags or _union(source.tags for source in sources)
+    ends = [source.expires_at for source in sources]
+    return NewEntry(
+        id=validation.new_id(),
+        content=content,
+        category=validation.category(proposal.category or sources[0].category, settings),
+        tags=validation.tags(list(tags), settings),
+        origin=derived_trust(["dream", *(source.origin for source in sources)]),
+        path=proposal.path,
+        authority=Authority(min(source.authority for source in sources)),
+        flags=tuple(_union([validation.flags(content), *(source.flags for source in sources)])),
+        project=_common("project", {source.project for source in sources}),
+        agent=_common("agent", {source.agent for source in sources}),
+        metadata=dict(ChainMap(*(dict(source.metadata) for source in sources))),
+        expires_at=None if None in ends else max(to_millis(end) for end in ends if end is not None),
+    )
+
+
+def _history(sources: Sequence[Entry]) -> dict[str, Any]:
+    """The merged entry's age and recall count, as columns of its row."""
+    recalled = [source.last_recalled_at for source in sources if source.last_recalled_at is not None]
+    return {
+        "created_at": to_millis(min(source.created_at for source in sources)),
+        "recall_count": sum(source.recall_count for source in sources),
+        "last_recalled_at": to_millis(max(recalled)) if recalled else None,
+    }
+
+
+def _union(named: Iterable[Iterable[str]]) -> list[str]:
+    return list(dict.fromkeys(chain.from_iterable(named)))
+
+
+def _common(what: str, found: set[_T]) -> _T:
+    if len(found) > 1:
+        raise InvalidInput(f"The entries are not of one {what}.")
+    return found.pop()
+
+
+def _retire(work: Work, proposal: RetireEntry) -> None:
+    """Retire an entry, in favour of its successor if it has one."""
+    entry = work.ledger.read(proposal.id)
+    if entry is not None and proposal.id in work.own and entry.reason == CONSOLIDATED:
+        return  # a merge has already retired it
+    entry = work.untouched(proposal.id)
+    work.retire(entry, None if proposal.successor is None else _holder(work, proposal.successor, entry).id)
+
+
+def _holder(work: Work, successor: str, entry: Entry) -> Entry:
+    """The active entry a successor has become: this dream may have merged it."""
+    holder = work.ledger.read(successor)
+    while holder is not None and holder.id in work.own and not holder.active:
+        holder = work.ledger.read(holder.successor or "")
+    if holder is None or not holder.active or holder.id == entry.id:
+        raise Refused(f"entry {successor[:40]} does not hold, and can take the place of nothing")
+    return holder
+
+
+def _refine(work: Work, proposal: RefineEntry) -> None:
+    """Refile an entry."""
+    entry = work.untouched(proposal.id)
+    values: dict[str, Any] = {}
+    if proposal.category is not None:
+        values["category"] = validation.category(proposal.category, work.settings)
+    if proposal.tags is not None:
+        values["tags"] = validation.tags(proposal.tags, work.settings)
+    if all(getattr(entry, name) == value for name, value in values.items()):
+        raise Refused(f"entry {entry.id} is so already")
+    work.ledger.change(entry, **values)
+    work.own.add(entry.id)
+
+
+# Learned entries.
+
+
+def _avoid(work: Work, proposal: AntiPattern) -> None:
+    """Store an anti-pattern, or count that its mistake came back."""
+    category = validation.category(f"anti-patterns/{proposal.domain}", work.settings)
+
+    def metadata(held: _Metadata | None, news: Sequence[Cited]) -> dict[str, Any]:
+        return {} if held is None else anti_patterns.came_back(held, len(news))
+
+    _learn(work, proposal, category, (ANTI_PATTERN_TAG,), metadata)
+
+
+def _prefer(work: Work, proposal: InferredPreference) -> None:
+    """Store a preference, or raise the confidence of a known one."""
+    category = validation.category(proposal.category, work.settings)
+
+    def metadata(held: _Metadata | None, news: Sequence[Cited]) -> dict[str, Any]:
+        return preferences.metadata(proposal.model_copy(update={"evidence": tuple(news)}), held)
+
+    _learn(work, proposal, category, (PREFERENCE_TAG, *proposal.tags), metadata)
+
+
+def _learn(
+    work: Work,
+    proposal: AntiPattern | InferredPreference,
+    category: str,
+    tags: Sequence[str],
+    metadata: Callable[[_Metadata | None, Sequence[Cited]], dict[str, Any]],
+) -> None:
+    """Store a finding, or add its evidence to the entry that already says it."""
+    evidence = _cited(work, proposal.evidence)
+    content = validation.content(proposal.content, work.settings)
+    active = entries.find(work.connection, work.space, Filters(status="active", category=category), -1)
+    known = next((each for each in active if same_fact(content, each.content, None).same), None)
+    if known is not None:
+        news = [each for each in proposal.evidence if each.drawer not in {one.drawer for one in known.evidence}]
+        _strengthen(work, known, evidence, metadata(known.metadata, news) if news else None)
+        return
+    new = NewEntry(
+        id=validation.new_id(),
+        content=content,
+        category=category,
+        tags=validation.tags(tags, work.settings),
+        origin="dream",
+        path=proposal.path,
+        authority=Authority.SYSTEM,
+        flags=validation.flags(content),
+        metadata=metadata(None, proposal.evidence),
+    )
+    work.require_new(new)
+    work.own.add(work.ledger.add(new, evidence).id)
+
+
+def _strengthen(work: Work, known: Entry, evidence: Sequence[Evidence], metadata: _Metadata | None) -> None:
+    """Add evidence to an entry, which renews its date unless a user or agent is its author."""
+    if metadata is None:
+        raise Refused(f"entry {known.id} says so already")
+    if known.authority is Authority.SYSTEM and not known.pinned:
+        known = work.ledger.change(known, metadata=metadata)
+        work.own.add(known.id)
+    work.ledger.join(known, evidence)
+
+
+def _cited(work: Work, cited: Sequence[Cited]) -> list[Evidence]:
+    found = drawers.read(work.connection, work.space, {each.drawer for each in cited})
+    if not cited:
+        raise Refused("it rests on nothing")
+    for each in cited:
+        drawer = found.get(each.drawer)
+        if drawer is None or drawer.status != "active":
+            raise Refused(f"drawer {each.drawer} does not stand")
+        if not occurs(each.quote, drawer.content):
+            raise Refused(f"drawer {each.drawer} does not hold {each.quote[:80]!r}")
+    return [Evidence(drawer=each.drawer, quote=each.quote) for each in cited]
+
+
+# Episodes and the graph.
+
+
+def _synthesize(work: Work, proposal: Synthesis) -> None:
+    """Write the document of the day, or append to it, and mark the episodes as promoted."""
+    wanted = list(dict.fromkeys(proposal.episodes))
+    held = episode_rows.by_ids(work.connection, work.space, wanted)
+    for each in wanted:
+        seen = work.episodes.get(each)
+        if seen is None:
+            raise Refused(f"episode {each[:40]} was not looked at")
+        if each not in held or held[each].summary != seen.summary:
+            raise Refused(f"episode {each} has changed since the dream looked at it")
+        if held[each].promoted_at is not None:
+            raise Refused(f"episode {each} is in another synthesis already")
+    path = document_text.path(f"{_FOLDER}/{work.now:%Y%m%d}-consolidated.md", work.settings)
+    text = validation.text(proposal.text, "document", work.settings)
+    there = documents.read(work.connection, work.space, path)
+    new = document_text.with_more(path, there, text, "dream", work.settings)
+    documents.put(work.connection, work.space, new, work.ledger.now)
+    episode_rows.promote(work.connection, work.space, [held[each] for each in wanted], work.ledger.now)
+
+
+def _merge_entities(work: Work, proposal: MergeEntities) -> None:
+    """Merge two entities, unless they were marked as different or something contradicts it."""
+    graph = work.graph
+    one, other = require_known(graph, proposal.source), require_known(graph, proposal.target)
+    if merging.kept_apart_marks(graph, one.number, other.number):
+        raise Refused(f"{one.name!r} and {other.name!r} were said to be two")
+    if max(one.authority, other.authority) > Authority.SYSTEM:
+        raise Refused(f"somebody else stands behind {one.name!r} or {other.name!r}")
+    rows = [next(entities.rows(work.connection, work.space, each.number, each.number)) for each in (one, other)]
+    conflict = against(graph, *rows)
+    if conflict is not None:
+        raise Refused(conflict.reason)
+    reason = " ".join(proposal.why.split())[:_LONGEST_WHY] or "found in a dream"
+    merging.merge_entities(graph, one, other, reason=reason, path=proposal.path)
+
+
+def _withdraw_relation(work: Work, proposal: WithdrawRelation) -> None:
+    """Withdraw a relation without evidence."""
+    graph = work.graph
+    row = graph.row(proposal.id)
+    if not row.believed:
+        raise Refused(f"relation {row.id} is not believed any more")
+    found = orphans.of_numbers(work.connection, work.space, [row.number])
+    if not found:
+        raise Refused(f"somebody stands behind relation {row.id}")
+    seen = relation_seen(found[0])
+    if seen.standing and orphaned(seen, work.now, work.settings.dream.mention_days) is None:
+        raise Refused(f"relation {row.id} rests on messages that stand")
+    graph_relations.withdraw_relation(graph, row.number, by=Authority.SYSTEM)
+
+
+def _close_windows(work: Work, proposal: CloseWindows) -> None:
+    """End each of an entity's relations by a predicate where the next one begins."""
+    graph = work.graph
+    entity = require_known(graph, proposal.subject)
+    seen = open_window(graph, entity.number, proposal.predicate)
+    if not predicates.single_valued(proposal.predicate, work.settings.graph) or not seen.closing:
+        raise Refused(f"nothing of {entity.name!r} stands open any more")
+    if seen.authority > Authority.SYSTEM:
+        raise Refused(f"somebody stands behind what would be closed of {entity.name!r}")
+    timeline_rows.resolve_groups(graph, [(entity.number, proposal.predicate)])
+
+
+OPERATIONS: Mapping[str, Callable[[Work, Any], None]] = MappingProxyType(
+    {
+        "merge": _merge,
+        "retire": _retire,
+        "refine": _refine,
+        "anti_pattern": _avoid,
+        "preference": _prefer,
+        "synthesis": _synthesize,
+        "merge_entities": _merge_entities,
+        "withdraw_relation": _withdraw_relation,
+        "close_windows": _close_windows,
+    }
+)
+"""How each kind of proposal is carried out, in the order of the kinds: what others depend on first."""

@@ -1,0 +1,227 @@
+"""What a dream asks a model: questions, the drivers that answer them, and fields that parse replies leniently.
+
+A step is a generator that yields questions and receives answers, so that it is written once and tested without a model.
+All questions of a dream are booked under `memory_dream`, in a session of their own that carries the dream's budget.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+
+from langmem_tiers.models.asker import ModelAsker
+from langmem_tiers.models.calls import Answer, Prompt
+
+SOURCE = "memory_dream"
+Given = TypeVar("Given")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """A question for a model; `timeout` and `output_tokens` override the settings."""
+
+    schema: type[BaseModel]
+    prompt: Prompt
+    source: str = SOURCE
+    timeout: float | None = None
+    output_tokens: int | None = None
+
+
+Step = Generator[Question, Answer[Any], Given]
+"""A step of a dream on its way to what it gives."""
+
+NO_MODEL: Answer[Any] = Answer(failure="resting", reason="there is no model")
+"""The answer where nobody can be asked."""
+
+
+class Stopped(Exception):
+    """The memory is being closed: a dream ends here, and nothing of it is kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patience:
+    """How much longer a dream may ask questions, and whether it must stop at once.
+
+    `seconds` limits the whole dream (None: no limit); `spent` is the time taken by its earlier steps.
+    """
+
+    seconds: float | None = None
+    spent: float = 0.0
+    stop: Callable[[], bool] = lambda: False
+    began: float = field(default_factory=monotonic)
+
+    @property
+    def took(self) -> float:
+        """Seconds that the dream has taken so far."""
+        return self.spent + monotonic() - self.began
+
+    def longest(self, asker: ModelAsker, timeout: float | None) -> float | None:
+        """Seconds that one question may take, None for the setting; 0 or less if no time is left."""
+        return timeout if self.seconds is None else min(asker.longest(timeout), self.seconds - self.took)
+
+    def require(self) -> None:
+        """Check that the dream may go on.
+
+        Raises:
+            Stopped: it must end.
+        """
+        if self.stop():
+            raise Stopped
+
+
+@dataclass(frozen=True, kw_only=True)
+class DreamAsker:
+    """Answers the questions of one dream with the memory's model, or says why there is no answer.
+
+    `answered` is called after each answer, in the thread of the step: with a slow model it signals that the dream
+    is alive.
+    """
+
+    asker: ModelAsker | None
+    session: str
+    answered: Callable[[], None]
+    patience: Patience = field(default_factory=Patience)
+
+    def ask(self, question: Question) -> Answer[Any]:
+        """The answer to a question; its `value` is None if there is none.
+
+        Raises:
+            Stopped: the dream must end.
+        """
+        options = self._options(question)
+        if self.asker is None or options is None:
+            return self._unasked()
+        answer = self.asker.ask(question.schema, question.prompt, **options)
+        self.patience.require()
+        return answer
+
+    async def aask(self, question: Question) -> Answer[Any]:
+        """Like `ask`, without blocking the event loop."""
+        options = self._options(question)
+        if self.asker is None or options is None:
+            return self._unasked()
+        answer = await self.asker.aask(question.schema, question.prompt, **options)
+        self.patience.require()
+        return answer
+
+    def _options(self, question: Question) -> dict[str, Any] | None:
+        """The options for asking a question; None if there is no model or no time left."""
+        self.patience.require()
+        timeout = None if self.asker is None else self.patience.longest(self.asker, question.timeout)
+        if timeout is not None and timeout <= 0:
+            return None
+        return {
+            "source": question.source,
+            "session": self.session,
+            "timeout": timeout,
+            "output_tokens": question.output_tokens,
+            "stop": self.patience.stop,
+        }
+
+    def _unasked(self) -> Answer[Any]:
+        """The answer when no model was asked."""
+        if self.asker is None:
+            return NO_MODEL
+        return Answer(failure="timeout", reason=f"the dream has had its {self.patience.seconds:g} s")
+
+
+def run(step: Step[Given], asker: DreamAsker) -> Given:
+    """Run a step to its result, answering its questions in order."""
+    moved = _moved(step, None, asker)
+    while isinstance(moved, Question):
+        moved = _moved(step, asker.ask(moved), asker)
+    return moved.given
+
+
+async def arun(step: Step[Given], asker: DreamAsker) -> Given:
+    """Like `run`, without blocking the event loop: between its questions, a step works in a thread."""
+    moved = await asyncio.to_thread(_moved, step, None, asker)
+    while isinstance(moved, Question):
+        moved = await asyncio.to_thread(_moved, step, await asker.aask(moved), asker)
+    return moved.given
+
+
+@dataclass(frozen=True)
+class _Done(Generic[Given]):
+    given: Given
+
+
+def _moved(step: Step[Given], answer: Answer[Any] | None, asker: DreamAsker) -> Question | _Done[Given]:
+    """The next question of a step, or its result: StopIteration cannot be raised across threads."""
+    try:
+        if answer is None:
+            return next(step)
+        if answer is not NO_MODEL:
+            asker.answered()
+        return step.send(answer)
+    except StopIteration as done:
+        return _Done(done.value)
+
+
+# Replies: small models write numbers as text, and single items without a list.
+
+MOST = 200
+"""Of a list that is longer, the rest is not looked at."""
+
+_NUMBER = re.compile(
+    r"[\s\[(#]*+(?:line|turn|pair|signal|correction|summary|episode|number|no\.?)?[\s\[(#:]*+0*(\d{1,6})(?:\.0)?[\s\]).:]*",
+    re.IGNORECASE | re.ASCII,
+)
+Listed = TypeVar("Listed")
+
+
+def _text(given: Any) -> str:
+    """A text on one line, in characters that a database can store; empty for anything else."""
+    if isinstance(given, bool) or not isinstance(given, str | int | float):
+        return ""
+    return " ".join(str(given).encode("utf-8", "replace").decode().split())
+
+
+def _number(given: Any) -> int:
+    """The number in 3, "[3]" or "line 3"; 0, which matches nothing, if there is none."""
+    found = _NUMBER.fullmatch(_text(given))
+    return int(found[1]) if found else 0
+
+
+def _several(given: Any) -> list[Any]:
+    listed = given if isinstance(given, list) else [given]
+    return [each for each in listed[:MOST] if each is not None and each != ""]
+
+
+def _numbers(given: Any) -> list[int]:
+    return list(dict.fromkeys(filter(None, map(_number, _several(given)))))
+
+
+def _objects(given: Any) -> list[Any]:
+    return [each for each in _several(given) if isinstance(each, dict)]
+
+
+def _yes(given: Any) -> bool:
+    return given is True or _text(given).casefold() in {"true", "yes", "1"}
+
+
+def _bare(schema: dict[str, Any]) -> None:
+    """A schema without the titles that pydantic generates: it is sent with each question."""
+    for part in schema.get("properties", {}).values():
+        part.pop("title", None)
+
+
+class Reply(BaseModel):
+    """An object of which a model may leave parts out."""
+
+    model_config = ConfigDict(json_schema_extra=_bare)
+
+
+Words = Annotated[str, BeforeValidator(_text)]
+Number = Annotated[int, BeforeValidator(_number)]
+Numbers = Annotated[
+    list[int], BeforeValidator(_numbers), WithJsonSchema({"type": "array", "items": {"type": "integer"}})
+]
+Yes = Annotated[bool, BeforeValidator(_yes)]
+Objects = Annotated[list[Listed], BeforeValidator(_objects)]

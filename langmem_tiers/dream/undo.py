@@ -1,0 +1,234 @@
+"""Undoes a dream, and redoes it: its rows are restored exactly as they were.
+
+That is refused, with the records concerned, if a later change touched one of them or builds on one. Recall counters do
+not count as changes: they are kept, all else is restored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from langmem_tiers import arguments
+from langmem_tiers.clock import to_millis
+from langmem_tiers.context import SpaceContext
+from langmem_tiers.dream.diff import name_of
+from langmem_tiers.dream.types import DreamReport, Kept
+from langmem_tiers.errors import DreamConflict, InvalidInput, UnknownDream
+from langmem_tiers.knowledge_graph import timeline_rows
+from langmem_tiers.knowledge_graph.transaction import GraphTransaction
+from langmem_tiers.settings import Settings
+from langmem_tiers.storage import change_log, changesets, dreams, keyword, notes
+from langmem_tiers.storage.changesets import BOOKKEEPING, ChangedRecord
+from langmem_tiers.storage.keyword import WordsRow
+
+_MOST_NAMED = 20
+_GONE = "some of its words were deleted for good"
+_WHY_NOT: Mapping[Kept, str] = {
+    "pruned": "it is older than `Settings.dream.undo_days`",
+    "forgotten": _GONE,
+    "kept": _GONE,  # by an earlier version, which did not record it
+}
+_WAY_OUT = "`langmem-tiers dreams` tells what became of each."
+
+
+def latest(context: SpaceContext, *, limit: int) -> tuple[DreamReport, ...]:
+    """The reports of the last dreams of a space, newest first."""
+    most = arguments.whole(limit, "limit", least=1)
+    with context.open() as store, store.reading() as connection:
+        return tuple(DreamReport.model_validate(row.report) for row in dreams.latest(connection, store.key, most))
+
+
+def undo(context: SpaceContext, dream_id: str) -> DreamReport:
+    """Revert what a dream changed, in one transaction; returns its updated report.
+
+    Raises:
+        UnknownDream: there is no dream with this id.
+        InvalidInput: it was already undone, or changed nothing.
+        DreamConflict: later changes touched the same records; nothing was put back.
+    """
+    return _reverse(context, dream_id, undone=True)
+
+
+def redo(context: SpaceContext, dream_id: str) -> DreamReport:
+    """Apply an undone dream again, in one transaction; returns its updated report.
+
+    Raises:
+        UnknownDream: there is no dream with this id.
+        InvalidInput: it is not undone.
+        DreamConflict: later changes touched the same records; nothing was changed.
+    """
+    return _reverse(context, dream_id, undone=False)
+
+
+def _reverse(context: SpaceContext, dream_id: str, *, undone: bool) -> DreamReport:
+    named, now = arguments.text(dream_id, "dream_id").strip().lower(), context.clock()
+    with context.open() as store, store.writing() as connection:
+        row = dreams.one(connection, store.key, named)
+        if row is None:
+            raise UnknownDream(f"There is no dream {named[:40]!a}.")
+        report = DreamReport.model_validate(row.report)
+        _require_status(report, undone=undone)
+        records = _kept(report, changesets.of_dream(connection, store.key, row.number))
+        wanted = [record.reversed for record in records] if undone else records
+        _Restoring(connection, store.key, now, context.settings).restore(wanted, report.id)
+        values = {"status": "undone", "undone_at": now} if undone else {"status": "applied", "undone_at": None}
+        report = report.model_copy(update=values)
+        dreams.change(connection, store.key, row.number, report.model_dump(mode="json"))
+        kind: change_log.Kind = "dream.undone" if undone else "dream.applied"
+        change_log.append(connection, store.key, kind, row.number, at=to_millis(now))
+    context.wake()
+    return report
+
+
+def _require_status(report: DreamReport, *, undone: bool) -> None:
+    """Refuse to undo a dream that is not applied, and to redo one that is not undone."""
+    if undone and report.status == "undone":
+        raise InvalidInput(f"Dream {report.id} was undone already.", way_out="Do it again with redo.")
+    if undone and report.status != "applied":
+        raise InvalidInput(f"Dream {report.id} changed nothing ({report.status}).", way_out=_WAY_OUT)
+    if not undone and report.status != "undone":
+        raise InvalidInput(f"Dream {report.id} was not undone ({report.status}).", way_out=_WAY_OUT)
+
+
+def _kept(report: DreamReport, records: Sequence[ChangedRecord]) -> Sequence[ChangedRecord]:
+    if not records:
+        raise DreamConflict(
+            f"What dream {report.id} changed is not kept any more: {_WHY_NOT[report.changes]}.",
+            way_out="Change the entries by hand.",
+        )
+    return records
+
+
+class _Restoring:
+    """Restores rows within one transaction."""
+
+    def __init__(self, connection: Connection, space: str, now: datetime, settings: Settings) -> None:
+        self._connection = connection
+        self._space = space
+        self._at = to_millis(now)
+        self._settings = settings
+
+    def restore(self, records: Sequence[ChangedRecord], dream_id: str) -> None:
+        """Set each row to its `after`, provided it is its `before` now.
+
+        Raises:
+            DreamConflict: some rows are not, or others build on them.
+        """
+        held = [changesets.current(self._connection, self._space, record) for record in records]
+        differ = [record for record, now in zip(records, held, strict=True) if not _same(record, record.before, now)]
+        names = (name_of(self._connection, self._space, record) for record in differ)
+        named = dict.fromkeys([*names, *self._built_upon(records)])
+        if named:
+            raise _conflict(dream_id, list(named))
+        roots = self._roots(records)
+        for record, now in sorted(zip(records, held, strict=True), key=lambda each: _rank(each[0])):
+            values = None if record.after is None else _with_counters(record, now)
+            changesets.restore(self._connection, self._space, record, values, there=now is not None)
+        self._keep_words_in_step(records)
+        self._log(records, roots)
+
+    def _built_upon(self, records: Sequence[ChangedRecord]) -> Iterator[str]:
+        """Later additions to entries that would go: further evidence, and entries retired in their favour."""
+        going = {r.key["number"]: r.before["id"] for r in records if r.table == "entries" and _goes(r) and r.before}
+        if not going:
+            return
+        known = {(r.key["entry"], r.key["drawer"], r.key["via"]) for r in records if r.table == "entry_evidence"}
+        for entry, drawer, via in changesets.evidence_of(self._connection, self._space, going):
+            if (entry, drawer, via) not in known:
+                yield f"entry {going.get(entry) or going[via]}"
+        ours = {r.key["number"] for r in records if r.table == "entries"}
+        behind = changesets.giving_way_to(self._connection, self._space, going.values())
+        yield from (f"entry {entry_id}" for number, entry_id in behind if number not in ours)
+
+    def _keep_words_in_step(self, records: Sequence[ChangedRecord]) -> None:
+        """Update the keyword index over notes, and drop vectors of texts that are no longer used."""
+        changed = [record for record in records if record.table == "notes"]
+        keyword.notes.remove(self._connection, [r.key["number"] for r in changed if r.before is not None])
+        keyword.notes.add(self._connection, [_words(r.key["number"], r.after) for r in changed if r.after is not None])
+        notes.forget_vectors(self._connection, self._space, _dropped_texts(records))
+
+    def _roots(self, records: Sequence[ChangedRecord]) -> set[int]:
+        """The canonical entities that these records' entities belong or belonged to."""
+        merged = [record for record in records if record.table == "entities"]
+        ends = ({*(row["merged_into"] for row in (r.before, r.after) if row), r.key["number"]} for r in merged)
+        return {number for each in ends for number in each if number is not None}
+
+    def _log(self, records: Sequence[ChangedRecord], roots: set[int]) -> None:
+        """Record the changes in the log."""
+        self._append("entry.changed", _numbers(records, {"entries": "number", "entry_evidence": "entry"}))
+        self._append("episode.changed", _numbers(records, {"episodes": "number"}))
+        for first, last in notes.ranges((each, each) for each in _numbers(records, {"notes": "number"})):
+            change_log.append(self._connection, self._space, "notes.changed", first, until=last, at=self._at)
+        for _ in (record for record in records if record.table == "documents"):
+            position = change_log.head(self._connection, self._space) + 1
+            change_log.append(self._connection, self._space, "document.changed", position, at=self._at)
+        self._log_graph(records, roots)
+
+    def _append(self, kind: change_log.Kind, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            change_log.append(self._connection, self._space, kind, number, at=self._at)
+
+    def _log_graph(self, records: Sequence[ChangedRecord], roots: set[int]) -> None:
+        with GraphTransaction(self._connection, self._space, self._at, self._settings) as graph:
+            graph.log_relations(*_numbers(records, _OF_RELATIONS))
+            named = {*_numbers(records, _OF_ENTITIES), *roots}
+            graph.log_entities(*{number for each in named for number in graph.members(each)}, *named)
+            for number in sorted(roots):
+                timeline_rows.resolve_entity(graph, number)  # some later relations may belong to the other entity now
+
+
+_OF_RELATIONS = {"relations": "number", "relation_versions": "relation", "relation_evidence": "relation"}
+_OF_ENTITIES = {"entities": "number", "entity_aliases": "entity", "entity_evidence": "entity"}
+
+
+def _same(record: ChangedRecord, wanted: Mapping[str, Any] | None, held: Mapping[str, Any] | None) -> bool:
+    """Whether a row is as it should be, apart from recall counters."""
+    if wanted is None or held is None:
+        return wanted is held
+    counted = BOOKKEEPING.get(record.table, frozenset())
+    return all(held[name] == value for name, value in wanted.items() if name not in counted)
+
+
+def _with_counters(record: ChangedRecord, held: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The row to restore, with its current recall counters."""
+    values = dict(record.after or {})
+    if held is not None and record.before is not None:
+        counted = BOOKKEEPING.get(record.table, frozenset())
+        values |= {name: held[name] for name in counted if held[name] != record.before[name]}
+    return values
+
+
+def _dropped_texts(records: Sequence[ChangedRecord]) -> list[bytes]:
+    """The hashes of texts that nothing uses any more; an inactive entry still uses its own."""
+    rows = [(record.table, record.before) for record in records if _goes(record) and record.before is not None]
+    gone = {row["id"] for table, row in rows if table == "entries"}
+    dropped = (row for table, row in rows if table == "notes" and (row["kind"] != "entry" or row["ref"] in gone))
+    return [bytes.fromhex(row["text_hash"]) for row in dropped]
+
+
+def _goes(record: ChangedRecord) -> bool:
+    return record.after is None
+
+
+def _rank(record: ChangedRecord) -> int:
+    """Sort deletions first, to make room for the other rows."""
+    return 0 if record.after is None else 1 if record.before is not None else 2
+
+
+def _words(number: int, row: Mapping[str, Any]) -> WordsRow:
+    return WordsRow(number=number, text=row["text"], tags=row["tags"], category=row["category"])
+
+
+def _numbers(records: Sequence[ChangedRecord], columns: Mapping[str, str]) -> list[int]:
+    """The numbers of the records that rows of these tables belong to."""
+    return sorted({record.key[columns[record.table]] for record in records if record.table in columns})
+
+
+def _conflict(dream_id: str, named: Sequence[str]) -> DreamConflict:
+    shown = ", ".join(named[:_MOST_NAMED])
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return DreamConflict(f"Later changes touched what dream {dream_id} changed: {shown}{more}.", records=tuple(named))

@@ -1,0 +1,146 @@
+"""Decides what happens to a new entry, and who may change an existing one. Pure functions.
+
+Every new entry is decided in the same way, whether it was saved, mined, imported, or made by enriching: a known
+statement is confirmed, an inactive one reactivated, and another wording merged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from langmem_tiers.errors import AuthorityTooLow
+from langmem_tiers.knowledge.types import Outcome
+from langmem_tiers.language.paraphrase import same_fact
+from langmem_tiers.language.words import meaningful_words, stem
+from langmem_tiers.records import Authority, Entry
+from langmem_tiers.storage.entries import NewEntry
+from langmem_tiers.types import Drawer, Origin
+
+_OF_ORIGIN: dict[Origin, Authority] = {"user": Authority.USER, "assistant": Authority.AGENT}
+# An agent's statement counts as the user's own words if these contain this share of its content words, and all numbers.
+_SUPPORT = 0.5
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_BEHIND = {
+    Authority.SYSTEM: "the memory itself",
+    Authority.AGENT: "the agent",
+    Authority.USER: "the user",
+    Authority.CORRECTION: "a correction by the user",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Near:
+    """An active entry that may say the same, with the cosine similarity if both vectors are known."""
+
+    entry: Entry
+    similarity: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Known:
+    """What is already known about the statement of a new entry.
+
+    `twin` says exactly the same, and `holder` is the active entry it was merged into, or itself; None if inactive.
+    `near` may say the same, most similar first.
+    """
+
+    twin: Entry | None = None
+    holder: Entry | None = None
+    near: tuple[Near, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Decision:
+    """What happens to a new entry: `there` is the existing entry concerned, `twin` the one that says exactly the same.
+
+    Of two wordings to merge, the new one either `gives_way` or replaces the other.
+    """
+
+    outcome: Outcome
+    there: Entry | None = None
+    twin: Entry | None = None
+    gives_way: bool = False
+
+
+def decide(new: NewEntry, known: Known, *, least: float, wrong: Collection[str] = ()) -> Decision:
+    """Decide what happens to a new entry.
+
+    Args:
+        new: The entry.
+        known: The existing entries that may say the same.
+        least: Minimum similarity, if known, for a reordered sentence to count as the same.
+        wrong: Ids of entries that it corrects: they are not other wordings of the corrected statement.
+    """
+    twin, holder = known.twin, known.holder
+    if twin is not None and holder is not None and holder.id not in wrong:
+        return Decision(outcome="known", there=holder, twin=twin)
+    if twin is not None:
+        return Decision(outcome="known" if twin.active else "reactivated", there=twin, twin=twin)
+    for each in known.near:
+        there = each.entry
+        if there.id in wrong or not concerns(there, project=new.project, agent=new.agent):
+            continue
+        if same_fact(new.content, there.content, each.similarity, least=least).same:
+            # The one of higher authority is kept, then the longer, then the earlier one.
+            gives_way = (new.authority, len(new.content)) <= (there.authority, len(there.content))
+            if there.pinned == new.pinned or there.pinned is gives_way:
+                return Decision(outcome="merged", there=there, gives_way=gives_way)
+    return Decision(outcome="saved")
+
+
+def concerns(entry: Entry, *, project: str | None, agent: str | None) -> bool:
+    """Whether an entry belongs to this project and agent, or one side names none."""
+    return all(None in pair or pair[0] == pair[1] for pair in ((entry.project, project), (entry.agent, agent)))
+
+
+def exact(found: Iterable[Entry], content: str, *, project: str | None, agent: str | None) -> Entry | None:
+    """The entry that says exactly this: preferably an active one, otherwise the one retired last.
+
+    What is known for one project or agent is not known for another.
+    """
+    here = (each for each in found if each.content == content and concerns(each, project=project, agent=agent))
+    return max(here, key=lambda entry: (entry.active, entry.updated_at, entry.number), default=None)
+
+
+def authority_of_call(origin: Origin, content: str | None, evidence: Sequence[Drawer], *, corrects: bool) -> Authority:
+    """The authority of a call. An agent that cites words of the user which say the same has the user's authority."""
+    said_by_user = [drawer.content for drawer in evidence if is_users(drawer)]
+    plain = _OF_ORIGIN.get(origin, Authority.SYSTEM)
+    if plain is Authority.AGENT and content is not None and said_by_user and _supports(said_by_user, content):
+        plain = Authority.USER
+    return Authority.CORRECTION if corrects and plain is Authority.USER else plain
+
+
+def is_users(drawer: Drawer) -> bool:
+    """Whether a drawer holds words of the user and has not been edited."""
+    return drawer.origin in {"user", "import"} and drawer.role == "user" and drawer.status == "active"
+
+
+def require(entry: Entry, authority: Authority) -> None:
+    """Check that a write of this authority may change an entry's content or status.
+
+    Raises:
+        AuthorityTooLow: it may not.
+    """
+    if reason := forbidden(entry, authority):
+        raise AuthorityTooLow(f"Entry {entry.id} can not be changed: {reason}.")
+
+
+def forbidden(entry: Entry, authority: Authority) -> str | None:
+    """Why a write of this authority may not change an entry, or None."""
+    if authority < entry.authority:
+        return f"{_BEHIND[entry.authority]} stands behind it, and only {_BEHIND[authority]} behind this"
+    if entry.pinned and authority is Authority.SYSTEM:
+        return "it is pinned"
+    return None
+
+
+def _supports(texts: Iterable[str], content: str) -> bool:
+    """Whether texts support an entry: they contain at least half of its words, and every number."""
+    said = " ".join(texts)
+    held = {stem(word) for word in meaningful_words(said)}
+    wanted = {stem(word) for word in meaningful_words(content)} - {"user"}
+    numbers = set(_NUMBER.findall(content)) <= set(_NUMBER.findall(said))
+    return numbers and len(wanted & held) >= _SUPPORT * len(wanted)

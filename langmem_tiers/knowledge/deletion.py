@@ -1,0 +1,174 @@
+"""Deletes an entry for good, and removes it from everything derived from messages.
+
+That covers session summaries, dreams based on them, lines of flushes, dream reports, and golden questions. What
+someone wrote deliberately stays as written: notes, the identity, and the archived result of a task.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Set
+from dataclasses import replace
+from functools import cache
+
+from langmem_tiers.clock import from_millis
+from langmem_tiers.knowledge import decide, document_text, lifecycle, tombstones
+from langmem_tiers.knowledge.entries import EntryWriter
+from langmem_tiers.knowledge.episode_writer import searched_texts
+from langmem_tiers.knowledge.tombstones import Unsaid, meaning
+from langmem_tiers.knowledge.types import Deleted
+from langmem_tiers.knowledge_graph.deletion import retract_evidence
+from langmem_tiers.knowledge_graph.transaction import GraphTransaction
+from langmem_tiers.language.sentences import passages, without
+from langmem_tiers.language.summaries import abstract
+from langmem_tiers.language.words import words
+from langmem_tiers.records import Activity, Authority, Document, Entry, Episode
+from langmem_tiers.settings import Settings
+from langmem_tiers.storage import documents, dreams, entries, episodes, golden, receipts
+
+# Inactive for one of these reasons, an entry is another wording of its successor.
+_OTHER_WORDINGS = ("merged", "consolidated", "updated", "enriched")
+# Where the activity of an enrichment names the entries with its facts.
+_MADE = ("kept", "merged", "known")
+_HEAD = 2  # letters
+_DAY = re.compile(r"memory/\d{4}-\d\d-\d\d\.md")
+_DREAMT = re.compile(r"_system/dreaming/.*\.md")
+_LINE = re.compile(r"- \d{4}-\d\d-\d\d: (?P<told>.*) \[§[^\[\]\n]+\]\s*")
+
+
+def delete(writer: EntryWriter, entry_id: str, *, by: Authority, settings: Settings) -> Deleted:
+    """Delete an entry, its other wordings, and repetitions in derived memories, leaving tombstones.
+
+    Raises:
+        AuthorityTooLow: the memory may not delete what a user or agent stated.
+    """
+    at = from_millis(writer.now)
+    entry = writer.read(entry_id)
+    if entry is None:
+        return Deleted(id=entry_id, existed=False, at=at)
+    if by is Authority.SYSTEM:
+        decide.require(entry, by)
+    gone = _with_other_wordings(writer, entry)
+    ids = [each.id for each in gone]
+    said = tombstones.unsaid(writer, gone)
+    stones = tombstones.bury(writer, gone, said)
+    _clear(writer, said, settings)
+    receipts.forget(writer.connection, writer.space, ids)
+    dreams.forget(writer.connection, writer.space, ids)
+    for each in (each for one in ids for each in entries.succeeded_by(writer.connection, writer.space, one)):
+        if each.id not in ids:
+            writer.change(each, successor=None)
+    removed = writer.remove(gone)
+    with_it = tuple(each for each in ids if each != entry.id)
+    counts = {"evidence": removed.evidence, "vectors": removed.vectors, "tombstones": stones}
+    return Deleted(id=entry.id, existed=True, at=at, with_it=with_it, **counts)
+
+
+def _with_other_wordings(writer: EntryWriter, entry: Entry) -> list[Entry]:
+    """An entry with its earlier and merged wordings, and the entries it was split from."""
+    found = {entry.id: entry}
+    waiting = [entry]
+    while waiting:
+        behind = entries.succeeded_by(writer.connection, writer.space, waiting.pop().id)
+        news = [each for each in behind if each.reason in _OTHER_WORDINGS and each.id not in found]
+        found |= {each.id: each for each in news}
+        waiting += news
+    formers = {each.id: each for each in _enriched_to(writer, found.keys())}
+    return list((found | formers).values())
+
+
+def _enriched_to(writer: EntryWriter, gone: Set[str]) -> list[Entry]:
+    """The entries that one of these was enriched from: they still hold its words."""
+    made = (each for each in lifecycle.enrichments(writer) if gone & _named(each))
+    formers = (writer.read(each.body.get("former")) for each in made)
+    return [former for former in formers if former is not None and former.reason == "enriched"]
+
+
+def _named(enrichment: Activity) -> set[str]:
+    """The ids of the entries with the facts of an enriched one."""
+    return {str(each) for name in _MADE for each in enrichment.body.get(name, ())}
+
+
+def _clear(writer: EntryWriter, said: Unsaid, settings: Settings) -> None:
+    """Remove deleted content from the graph, episodes, daily notes, dreams and golden questions."""
+    with GraphTransaction(writer.connection, writer.space, writer.now, settings) as graph:
+        retract_evidence(graph, said.passages)
+    for episode in episodes.of_sessions(writer.connection, writer.space):
+        _clear_episode(writer, episode, said, settings)
+    for path in filter(_DAY.fullmatch, documents.paths(writer.connection, writer.space)):
+        _clear_note(writer, path, said, settings)
+    for path in filter(_DREAMT.fullmatch, documents.paths(writer.connection, writer.space)):
+        _clear_synthesis(writer, path, said, settings)
+    left = _left(said)
+    dreams.unsay(writer.connection, writer.space, left)
+    golden.unsay(writer.connection, writer.space, left)
+
+
+def _left(said: Unsaid) -> Callable[[str], str]:
+    """A function that removes deleted content from a text; fast for texts without any of the words."""
+    wanted = [_heads(each.telling) for each in said.meanings]
+    passages_of = [_heads(meaning(each).telling) for held in said.passages.values() for each in held]
+
+    @cache
+    def left(text: str) -> str:
+        here = _heads(words(text))
+        may = any(each <= here for each in wanted) or any(len(each & here) > 1 for each in passages_of)
+        return without(text, said.holds) if may else text
+
+    return left
+
+
+def _heads(found: Iterable[str]) -> frozenset[str]:
+    """The first letters of words, which their stems share."""
+    return frozenset(word[:_HEAD] for word in found)
+
+
+def _clear_episode(writer: EntryWriter, episode: Episode, said: Unsaid, settings: Settings) -> None:
+    summary, gist = without(episode.summary, said.holds), without(episode.abstract, said.holds)
+    if (summary, gist) == (episode.summary, episode.abstract):
+        return
+    receipts.forget(writer.connection, writer.space, [episode.id], kind="episode")
+    dreams.forget(writer.connection, writer.space, [episode.id])
+    if not summary.strip():
+        episodes.remove(writer.connection, writer.space, [episode], writer.now)
+        return
+    gist = gist or abstract("\n".join(passages(summary)), settings.episodes.abstract_characters)
+    left = replace(episode, summary=summary, abstract=gist or summary[: settings.episodes.abstract_characters])
+    left = replace(left, topics=tuple(topic for topic in episode.topics if _stays(topic, summary, said)))
+    texts = searched_texts(left.summary, left.abstract, left.topics, left.task, settings.text.chunk_characters)
+    episodes.rewrite(writer.connection, writer.space, left, texts, writer.now)
+
+
+def _stays(topic: str, summary: str, said: Unsaid) -> bool:
+    """Whether a topic may stay: it is not about the deleted content, or the remaining summary still mentions it."""
+    telling = meaning(topic).telling
+    gone = frozenset[str]().union(*(each.telling for each in said.meanings))
+    return not telling & gone or telling <= meaning(summary).telling
+
+
+def _clear_note(writer: EntryWriter, path: str, said: Unsaid, settings: Settings) -> None:
+    held = documents.read(writer.connection, writer.space, path)
+    if held is None or held.encoding != "utf-8":
+        return
+    lines = held.content.splitlines(keepends=True)
+    left = [line for line in lines if not ((known := _LINE.fullmatch(line)) and said.holds(known["told"]))]
+    _rewrite(writer, held, "".join(left), settings)
+
+
+def _clear_synthesis(writer: EntryWriter, path: str, said: Unsaid, settings: Settings) -> None:
+    held = documents.read(writer.connection, writer.space, path)
+    if held is not None and held.encoding == "utf-8":
+        _rewrite(writer, held, without(held.content, said.holds), settings)
+
+
+def _rewrite(writer: EntryWriter, held: Document, left: str, settings: Settings) -> None:
+    if left == held.content:
+        return
+    receipts.forget(writer.connection, writer.space, [held.path], kind="document")
+    dreams.forget(writer.connection, writer.space, [held.path])
+    if not left.strip():
+        documents.drop(writer.connection, writer.space, held.path, writer.now)
+        return
+    documents.put(
+        writer.connection, writer.space, document_text.of_text(held.path, left, held.origin, settings), writer.now
+    )

@@ -1,0 +1,202 @@
+"""Writing entries: every change goes to the records, the log and the searched text, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from langmem_tiers.content import content_hash
+from langmem_tiers.errors import UnknownEntry
+from langmem_tiers.knowledge.decide import Known, decide, exact
+from langmem_tiers.knowledge.neighbours import Neighbours
+from langmem_tiers.knowledge.types import Outcome
+from langmem_tiers.records import Entry, Evidence
+from langmem_tiers.storage import change_log, entries, notes
+from langmem_tiers.storage.entries import NewEntry
+from langmem_tiers.storage.notes import NoteText
+
+GAVE_WAY = frozenset({"merged", "consolidated"})
+"""Reasons of inactive entries whose fact lives on in their successor; a dream may also retire one without any."""
+# What of an entry is searched: where none of it changes, the index stays as it is.
+_SEARCHED = frozenset({"content", "tags", "category", "status"})
+
+
+class Stored(NamedTuple):
+    """The entry that holds now, how it came about, and the id of the other one where two were merged."""
+
+    entry: Entry
+    outcome: Outcome
+    merged: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Removed:
+    """How much evidence and how many vectors were deleted with some entries."""
+
+    evidence: int
+    vectors: int
+
+
+class EntryWriter:
+    """The entries of a space within one transaction, at one moment."""
+
+    def __init__(self, connection: Connection, space: str, now: int) -> None:
+        self.connection = connection
+        self.space = space
+        self.now = now
+
+    def read(self, entry_id: str | None) -> Entry | None:
+        """The entry with this id as this transaction sees it, None if there is none."""
+        return entries.one(self.connection, self.space, entry_id) if entry_id else None
+
+    def existing(self, entry_id: str) -> Entry:
+        """The entry of an id.
+
+        Raises:
+            UnknownEntry: there is none.
+        """
+        entry = self.read(entry_id)
+        if entry is None:
+            raise UnknownEntry(f"There is no entry {entry_id[:40]!r}.")
+        return entry
+
+    def known(
+        self, content: str, *, project: str | None, agent: str | None, neighbours: Neighbours | None = None
+    ) -> Known:
+        """The entries that a new one with this content has to be reconciled with, including those written just now."""
+        near = neighbours or Neighbours()
+        found = entries.near(self.connection, self.space, content, near.ids(content), since=near.position)
+        twin = exact(found, content, project=project, agent=agent)
+        likely = near.ranked(content, [each for each in found if each.active])
+        return Known(twin=twin, holder=None if twin is None else self.holder(twin), near=likely)
+
+    def holder(self, entry: Entry) -> Entry | None:
+        """The active entry that holds what this one says: itself, or what it was merged into; None without one."""
+        seen: set[str] = set()
+        here: Entry | None = entry
+        while here is not None and not here.active:
+            if here.reason not in GAVE_WAY or here.id in seen:
+                return None
+            seen.add(here.id)
+            here = self.read(here.successor)
+        return here
+
+    def place(
+        self,
+        new: NewEntry,
+        evidence: Sequence[Evidence],
+        known: Known,
+        *,
+        least: float,
+        wrong: Collection[str] = (),
+    ) -> Stored:
+        """Decide what becomes of a new entry, and write that: stored, confirmed, reactivated or merged."""
+        decision = decide(new, known, least=least, wrong=wrong)
+        there = decision.there
+        if there is None:
+            return Stored(self.add(new, evidence), decision.outcome)
+        if decision.outcome == "known":
+            return Stored(self._confirm(there, decision.twin or there, new, evidence), decision.outcome)
+        if decision.outcome == "reactivated":
+            return Stored(self._renew(there, new, evidence), decision.outcome)
+        if decision.gives_way:
+            kept, gone = there, self.add(_merged_into(there, new), evidence)
+        else:
+            kept = self.add(new, evidence)
+            gone = self.retire(there, "merged", kept.id)
+        return Stored(self.join(kept, evidence_of(gone), via=gone), decision.outcome, merged=gone.id)
+
+    def add(self, new: NewEntry, evidence: Iterable[Evidence] = ()) -> Entry:
+        """Store an entry and its evidence."""
+        note = _note(new) if new.status == "active" else None
+        entry = entries.put(self.connection, self.space, new, self.now, note)
+        if entries.add_evidence(self.connection, self.space, entry.number, evidence):
+            entry = entries.with_evidence(self.connection, self.space, entry)
+        return entry
+
+    def change(self, entry: Entry, **values: Any) -> Entry:
+        """Set fields of an entry; its version goes up."""
+        counted = {"version": entry.version + 1, "updated_at": self.now}
+        changed = entries.change(self.connection, self.space, entry, values | counted)
+        self._log(changed)
+        if values.keys() & _SEARCHED:
+            self._index(changed)
+        return changed
+
+    def retire(self, entry: Entry, reason: str, successor: str | None) -> Entry:
+        """Make an entry inactive; search no longer finds it."""
+        return self.change(entry, status="inactive", reason=reason, successor=successor)
+
+    def revive(self, entry: Entry, **values: Any) -> Entry:
+        """Make an inactive entry active again."""
+        return self.change(entry, status="active", reason=None, successor=None, **values)
+
+    def join(self, entry: Entry, evidence: Iterable[Evidence], *, via: Entry | None = None) -> Entry:
+        """Add evidence to an entry; its version and date stay as they are."""
+        number = None if via is None else via.number
+        if not entries.add_evidence(self.connection, self.space, entry.number, evidence, via=number):
+            return entry
+        return self._resting(entry)
+
+    def take_back(self, entry: Entry, *, via: Entry) -> Entry:
+        """Take away the evidence that another entry brought."""
+        entries.take_evidence_back(self.connection, self.space, entry.number, via=via.number)
+        return self._resting(entry)
+
+    def remove(self, gone: Sequence[Entry]) -> Removed:
+        """Delete entries with their evidence, index entries and the vectors that nothing else needs."""
+        for entry in gone:
+            notes.drop(self.connection, self.space, "entry", entry.id, self.now)
+        evidence = entries.remove(self.connection, self.space, [entry.number for entry in gone])
+        vectors = notes.forget_vectors(self.connection, self.space, [content_hash(entry.content) for entry in gone])
+        for entry in gone:
+            self._log(entry)
+        return Removed(evidence=evidence, vectors=vectors)
+
+    def _confirm(self, holder: Entry, twin: Entry, new: NewEntry, evidence: Sequence[Evidence]) -> Entry:
+        """Add evidence and authority to an entry that was said again; `twin` says the same and was merged into it."""
+        merged = twin.id != holder.id
+        if merged:
+            twin = self.join(twin, evidence)
+        holder = self.join(holder, evidence, via=twin if merged else None)
+        raised, pinned = max(holder.authority, new.authority), holder.pinned or new.pinned
+        if (raised, pinned) == (holder.authority, holder.pinned):
+            return holder
+        return self.change(holder, authority=raised, pinned=pinned)
+
+    def _renew(self, entry: Entry, new: NewEntry, evidence: Sequence[Evidence]) -> Entry:
+        """Reactivate an entry, with category, tags and so on as they are given now."""
+        values = {
+            name: getattr(new, name) for name in ("category", "tags", "flags", "pinned", "metadata", "expires_at")
+        }
+        return self.join(self.revive(entry, authority=max(entry.authority, new.authority), **values), evidence)
+
+    def _resting(self, entry: Entry) -> Entry:
+        self._log(entry)
+        return entries.with_evidence(self.connection, self.space, entry)
+
+    def _index(self, entry: Entry) -> None:
+        """Bring the search index in line with the entry."""
+        texts = [_note(entry)] if entry.active else []
+        gone = notes.put(self.connection, self.space, "entry", entry.id, texts, self.now)
+        if entry.active:  # the text of an inactive entry is still there
+            notes.forget_vectors(self.connection, self.space, gone)
+
+    def _log(self, entry: Entry) -> None:
+        change_log.append(self.connection, self.space, "entry.changed", entry.number, at=self.now)
+
+
+def evidence_of(entry: Entry) -> list[Evidence]:
+    """The evidence of an entry, to be added to another one."""
+    return [Evidence(drawer=each.drawer, quote=each.quote) for each in entry.evidence]
+
+
+def _note(entry: Entry | NewEntry) -> NoteText:
+    return NoteText(text=entry.content, tags=" ".join(entry.tags), category=entry.category)
+
+
+def _merged_into(there: Entry, new: NewEntry) -> NewEntry:
+    return replace(new, status="inactive", reason="merged", successor=there.id)

@@ -1,0 +1,176 @@
+"""Writes episodes: each part of a session is archived once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from langmem_tiers.clock import to_millis
+from langmem_tiers.knowledge import summaries, tombstones
+from langmem_tiers.knowledge.summaries import Draft
+from langmem_tiers.knowledge.transcript import may_be_shown
+from langmem_tiers.knowledge.validation import new_id
+from langmem_tiers.listeners import notify
+from langmem_tiers.models.chunking import split
+from langmem_tiers.records import Activity, Episode, Said
+from langmem_tiers.storage import activities, episodes, progress
+from langmem_tiers.storage.episodes import Ended, NewEpisode
+from langmem_tiers.storage.notes import NoteText
+from langmem_tiers.store import SpaceStore
+
+if TYPE_CHECKING:
+    from langmem_tiers.context import SpaceContext
+
+ACTIVITY = "memory_archived"
+_DAY = 86_400_000
+
+
+class _Written(NamedTuple):
+    """A stored episode, and the activity to report after the commit."""
+
+    episode: Episode
+    activity: Activity
+
+
+@dataclass(frozen=True)
+class EpisodeWriter:
+    """Writes the episodes of one space."""
+
+    context: SpaceContext
+    store: SpaceStore
+
+    def archive(self, room: Ended) -> Episode | None:
+        """Summarise what was said in a room since it was last archived; None if there is nothing to summarise.
+
+        Raises:
+            StorageError: it is archived later.
+        """
+        said = self._said(room)
+        draft = summaries.draft(said, room.session, self.context.asker(self.store), self.context.settings)
+        with self.store.writing() as connection:
+            if not episodes.archived_to(connection, self.store.key, room, room.drawers) or draft is None:
+                return None
+            draft = self._cleared(connection, draft)
+            if draft is None:
+                return None
+            count = episodes.next_count(connection, self.store.key, room.session, task=False)
+            written = self._written(connection, draft, room.session, count, said)
+        return self._told(written)
+
+    def keep_summary(self, session: str, summary: str, compaction: int | None) -> Episode | None:
+        """Archive an existing summary; returns the session's current episode with it, or None if that was deleted.
+
+        Raises:
+            StorageError: it is not archived.
+        """
+        with self.store.writing() as connection:
+            key = self.store.key
+            draft = self._cleared(connection, summaries.given(summary, self.context.settings))
+            count = compaction
+            if count is None:
+                count = episodes.next_count(connection, key, session, task=False)
+            known = episodes.of_session(connection, key, session, count)
+            if known or episodes.buried(connection, key, session, count):
+                return next(iter(known), None)
+            room = next(iter(episodes.unarchived(connection, key, session)), None)
+            said = [] if room is None else self._of_room(connection, room)
+            if room is not None:
+                episodes.archived_to(connection, key, room, room.drawers)
+            if draft is None:
+                return None
+            written = self._written(connection, draft, session, count, said)
+        return self._told(written)
+
+    def keep_task(self, task: str, text: str, session: str) -> Episode:
+        """Archive the result of a task; returns the existing episode if it was archived before.
+
+        Raises:
+            StorageError: it is not archived.
+        """
+        task = summaries.unsecret(task, self.context.settings)
+        draft = summaries.given(text, self.context.settings)
+        with self.store.writing() as connection:
+            of_session = episodes.of_session(connection, self.store.key, session)
+            known = (each for each in of_session if each.task == task and each.summary == draft.summary)
+            if (same := next(known, None)) is not None:
+                return same
+            count = episodes.next_count(connection, self.store.key, session, task=True)
+            written = self._written(connection, draft, session, count, (), task=task)
+        return self._told(written)
+
+    def _said(self, room: Ended) -> list[Said]:
+        with self.store.reading() as connection:
+            return self._of_room(connection, room)
+
+    def _of_room(self, connection: Connection, room: Ended) -> list[Said]:
+        """What users and assistants said in a room since it was last archived, without deleted content."""
+        standing = progress.standing(connection, self.store.key, room.room, after=room.archived, upto=room.drawers)
+        turns = [turn for turn in standing if may_be_shown(turn)]
+        left = tombstones.cleared(connection, self.store.key, [(turn.drawer, turn.content) for turn in turns])
+        shown = (replace(turn, content=text) for turn, text in zip(turns, left, strict=True))
+        return [turn for turn in shown if turn.content.strip()]
+
+    def _cleared(self, connection: Connection, draft: Draft) -> Draft | None:
+        """A draft without deleted content, even if deleted meanwhile; None if nothing is left."""
+        told = [(None, draft.summary), (None, draft.abstract)]
+        summary, abstract = tombstones.cleared(connection, self.store.key, told)
+        if not summary.strip():
+            return None
+        return replace(draft, summary=summary, abstract=abstract or summaries.abstract(summary, self.context.settings))
+
+    def _written(
+        self,
+        connection: Connection,
+        draft: Draft,
+        session: str,
+        count: int,
+        said: Sequence[Said],
+        *,
+        task: str | None = None,
+    ) -> _Written:
+        at, limit = to_millis(self.context.clock()), self.context.settings.text.chunk_characters
+        days = self.context.settings.episodes.ttl_days
+        new = NewEpisode(
+            id=new_id(),
+            session=session,
+            compaction=count,
+            task=task,
+            summary=draft.summary,
+            abstract=draft.abstract,
+            topics=draft.topics,
+            path=draft.path,
+            first_drawer=said[0].drawer if said else None,
+            last_drawer=said[-1].drawer if said else None,
+            expires_at=None if days is None else at + round(days * _DAY),
+        )
+        episode = episodes.put(
+            connection, self.store.key, new, searched_texts(new.summary, new.abstract, new.topics, new.task, limit), at
+        )
+        body, about = _body(episode, draft), session or None
+        return _Written(episode, activities.append(connection, self.store.key, ACTIVITY, body, at=at, session=about))
+
+    def _told(self, written: _Written) -> Episode:
+        notify(self.context.listeners, written.activity)
+        return written.episode
+
+
+def _body(episode: Episode, draft: Draft) -> dict[str, Any]:
+    return {
+        "episode": episode.id,
+        "task": episode.task,
+        "path": episode.path,
+        "reason": draft.reason,
+        "calls": draft.calls,
+        "tokens": draft.tokens,
+    }
+
+
+def searched_texts(summary: str, abstract: str, topics: Sequence[str], task: str | None, limit: int) -> list[NoteText]:
+    """The searchable texts of an episode: its abstract, and its summary in pieces of at most `limit` characters."""
+    pieces = [summary[start:stop].strip() for start, stop in split(summary, limit)]
+    known = any(abstract.rstrip("…") in piece for piece in pieces)
+    tags = " ".join((*topics, *((task,) if task else ())))
+    return [NoteText(text=text, tags=tags) for text in (*(() if known else (abstract,)), *pieces)]

@@ -1,0 +1,224 @@
+"""The archive of a space: writing, finding, keeping and deleting episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from langmem_tiers import arguments
+from langmem_tiers.clock import to_millis
+from langmem_tiers.errors import InvalidInput
+from langmem_tiers.knowledge.episode_writer import EpisodeWriter
+from langmem_tiers.knowledge.search import terms
+from langmem_tiers.knowledge.types import EpisodeFound
+from langmem_tiers.records import Episode
+from langmem_tiers.storage import dreams, episodes
+from langmem_tiers.storage.change_log import moment
+from langmem_tiers.twins import twin
+
+if TYPE_CHECKING:
+    from langmem_tiers.context import SpaceContext
+
+# How many notes are searched before filtering, so that filters leave some.
+_MOST = 1000
+_DECIMALS = 4
+_LONGEST_SUMMARY = 20_000
+
+
+class Episodes:
+    """What happened in earlier sessions: a summary of each, with topics and a one-sentence abstract.
+
+    Sessions are archived in the background when they end. Episodes expire (`Settings.episodes.ttl_days`) unless they
+    are kept. Every method has an asynchronous twin: `awrite`, `asearch` and so on.
+
+    Example:
+        >>> archive = memory.user("alice").archive
+        >>> fixed = archive.archive_task("login", "The login failed on old cookies; they are cleared now.")
+        >>> [found.episode.task for found in archive.search("How did we fix the login?")]
+        ['login']
+    """
+
+    def __init__(self, context: SpaceContext) -> None:
+        self._context = context
+
+    def __repr__(self) -> str:
+        return f"Episodes({self._context.name!r})"
+
+    def write(self, session: str, *, summary: str | None = None, compaction: int | None = None) -> Episode | None:
+        """Archive what was said in a session since it was last archived; None if there is nothing to archive.
+
+        Args:
+            session: The conversation.
+            summary: An existing one, such as that of a compaction; without it, the model writes one within
+                `Settings.episodes`, or it is extracted from what was said.
+            compaction: How many summaries the session had before. The same session and count are archived only once,
+                even if deleted since; None counts on.
+
+        Raises:
+            InvalidInput: the summary is blank or longer than 20,000 characters.
+        """
+        _require_name(session, "session")
+        count = arguments.optional_whole(compaction, "compaction", least=0)
+        with self._writer() as writer:
+            if summary is not None:
+                return writer.keep_summary(session, _text(summary, "summary"), count)
+            store = writer.store
+            with store.reading() as connection:
+                known = [] if count is None else episodes.of_session(connection, store.key, session, count)
+                rooms = episodes.unarchived(connection, store.key, session)
+            if known or not rooms:
+                return next(iter(known), None)
+            return writer.archive(rooms[0])
+
+    def archive_task(self, task: str, text: str, *, session: str | None = None) -> Episode:
+        """Archive the result of a task; the same text for the same task only once.
+
+        Raises:
+            InvalidInput: the name or the text is blank, or the text longer than 20,000 characters.
+        """
+        _require_name(task, "task")
+        said_in = arguments.optional_text(session, "session") or ""
+        with self._writer() as writer:
+            return writer.keep_task(task, _text(text, "text"), said_in)
+
+    def get(self, episode_id: str) -> Episode | None:
+        """The episode with this id, or None."""
+        wanted = arguments.text(episode_id, "episode_id")
+        with self._context.open() as store, store.reading() as connection:
+            return episodes.by_ids(connection, store.key, [wanted]).get(wanted)
+
+    def search(
+        self, query: str, *, limit: int = 5, since: datetime | None = None, until: datetime | None = None
+    ) -> tuple[EpisodeFound, ...]:
+        """The episodes that match a query by words and meaning, best first; without one, the latest.
+
+        Args:
+            query: The search text.
+            limit: Maximum number of episodes.
+            since: Leave out episodes that ended before.
+            until: Leave out episodes that began later.
+
+        Raises:
+            NaiveDatetime: a time has no zone.
+            InvalidInput: the limit is below 1, or the query is not a string.
+        """
+        asked, most = arguments.any_text(query, "query"), arguments.whole(limit, "limit", least=1)
+        if not asked.strip():
+            return tuple(EpisodeFound(episode=each) for each in self.recent(most, since=since, until=until))
+        at, first, last = self._now(), _millis(since, "since"), _millis(until, "until")
+        vector = self._context.embedder.query(asked)[0]
+        with self._context.open() as store, store.reading() as connection:
+            now = moment(connection, store.key)
+            hits = store.notes.search(now, terms(asked), vector, _MOST, kinds={"episode"})
+            best = {hit.ref: hit for hit in reversed(hits)}  # the best of several pieces
+            held = episodes.holding(connection, store.key, best.keys(), at=at, since=first, until=last)
+        ranked = sorted(held.values(), key=lambda each: (-best[each.id].score, -each.number))[:most]
+        return tuple(
+            EpisodeFound(
+                episode=each,
+                score=round(best[each.id].score, _DECIMALS),
+                channels=_channels(best[each.id].keyword, best[each.id].vector),
+            )
+            for each in ranked
+        )
+
+    def recent(
+        self, limit: int = 5, *, since: datetime | None = None, until: datetime | None = None
+    ) -> tuple[Episode, ...]:
+        """The latest episodes, newest first.
+
+        Raises:
+            NaiveDatetime: a time has no zone.
+            InvalidInput: the limit is below 1.
+        """
+        most = arguments.whole(limit, "limit", least=1)
+        at, first, last = self._now(), _millis(since, "since"), _millis(until, "until")
+        with self._context.open() as store, store.reading() as connection:
+            return tuple(episodes.latest(connection, store.key, most, at=at, since=first, until=last))
+
+    def of_session(self, session: str) -> tuple[Episode, ...]:
+        """The episodes of a session, in the order they were archived."""
+        wanted = arguments.text(session, "session")
+        with self._context.open() as store, store.reading() as connection:
+            return tuple(episodes.of_session(connection, store.key, wanted))
+
+    def keep(self, episode_id: str) -> Episode | None:
+        """Keep an episode from expiring; the episode, or None if it does not exist."""
+        wanted = arguments.text(episode_id, "episode_id")
+        with self._context.open() as store, store.writing() as connection:
+            known = episodes.by_ids(connection, store.key, [wanted]).get(wanted)
+            if known is not None and known.expires_at is not None:
+                episodes.keep(connection, store.key, known.number)
+            return episodes.by_ids(connection, store.key, [wanted]).get(wanted)
+
+    def delete(self, episode_id: str) -> bool:
+        """Delete an episode and its index entries, so that it is not written again; returns whether it existed.
+
+        What was said stays in the drawers.
+        """
+        unwanted = arguments.text(episode_id, "episode_id")
+        with self._context.open() as store, store.writing() as connection:
+            gone = list(episodes.by_ids(connection, store.key, [unwanted]).values())
+            for each in gone:
+                episodes.bury(connection, store.key, each, self._now())
+            episodes.remove(connection, store.key, gone, self._now())
+            dreams.forget(connection, store.key, [each.id for each in gone])
+        return bool(gone)
+
+    def prune(self) -> int:
+        """Delete expired episodes and return their number. The background does so as well."""
+        with self._context.open() as store, store.writing() as connection:
+            gone = episodes.expired(connection, store.key, self._now())
+            episodes.remove(connection, store.key, gone, self._now())
+        return len(gone)
+
+    def count_recalled(self, ids: Collection[str]) -> None:
+        """Count episodes as shown to a model."""
+        shown = arguments.texts(ids, "ids")
+        with self._context.open() as store, store.writing(durable=False) as connection:
+            episodes.count_recalled(connection, store.key, shown, self._now())
+
+    awrite = twin(write)
+    aarchive_task = twin(archive_task)
+    aget = twin(get)
+    asearch = twin(search)
+    arecent = twin(recent)
+    aof_session = twin(of_session)
+    akeep = twin(keep)
+    adelete = twin(delete)
+    aprune = twin(prune)
+    acount_recalled = twin(count_recalled)
+
+    @contextmanager
+    def _writer(self) -> Iterator[EpisodeWriter]:
+        """The writer of episodes; the background then embeds what is new."""
+        with self._context.open() as store:
+            yield EpisodeWriter(self._context, store)
+        self._context.wake()
+
+    def _now(self) -> int:
+        return to_millis(self._context.clock())
+
+
+def _millis(given: datetime | None, name: str) -> int | None:
+    return None if given is None else to_millis(arguments.moment(given, name))
+
+
+def _channels(keyword: float | None, vector: float | None) -> dict[str, float]:
+    known = {"keyword": keyword, "vector": vector}
+    return {name: round(share, _DECIMALS) for name, share in known.items() if share is not None}
+
+
+def _require_name(name: str, what: str) -> None:
+    if not arguments.text(name, what).strip():
+        raise InvalidInput(f"The name of the {what} is blank.", way_out=f"Name the {what}.")
+
+
+def _text(given: str, what: str) -> str:
+    if not arguments.text(given, what).strip():
+        raise InvalidInput(f"The {what} is blank.", way_out="Say in a few sentences what was done.")
+    if len(given) > _LONGEST_SUMMARY:
+        raise InvalidInput(f"The {what} has {len(given):,} characters.", way_out="Keep it under 20,000 characters.")
+    return given

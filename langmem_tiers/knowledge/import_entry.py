@@ -1,0 +1,113 @@
+"""Imports entries from another memory: under new ids, with their dates, once, and never over local knowledge."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from langmem_tiers.clock import to_millis
+from langmem_tiers.knowledge import tombstones, validation
+from langmem_tiers.knowledge.entries import EntryWriter
+from langmem_tiers.knowledge.neighbours import find_neighbours
+from langmem_tiers.records import Authority, Entry
+from langmem_tiers.storage import entries
+from langmem_tiers.storage.entries import NewEntry
+
+if TYPE_CHECKING:
+    from langmem_tiers.context import SpaceContext
+
+Became = Literal["saved", "merged", "known", "deleted"]
+"""What became of a fact: a new entry, another wording of one, nothing new, or one that was deleted here."""
+
+_ID_CHARACTERS = 12
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImportedEntry:
+    """An entry of another memory. The same `key` and words always stand for the same entry."""
+
+    key: str
+    content: str
+    category: str | None
+    tags: tuple[str, ...]
+    metadata: Mapping[str, Any]
+    created_at: datetime | None
+    updated_at: datetime | None
+    expires_at: datetime | None
+
+
+def import_entry(context: SpaceContext, imported: ImportedEntry) -> Became:
+    """Store an entry of another memory, unless it was imported before, is known in these words, or was deleted here.
+
+    It has no author in this memory: whatever the user or an agent says about it later wins.
+
+    Raises:
+        InvalidText, TextTooLong, SecretRefused, InvalidCategory, InvalidInput: it cannot be stored.
+    """
+    new = _new(context, imported)
+    least = context.settings.knowledge.merge_similarity
+    with context.open() as store:
+        with store.reading() as connection:
+            if _is_known(EntryWriter(connection, store.key, to_millis(context.clock())), new):
+                return "known"
+        neighbours = find_neighbours(store, [new.content])
+        with store.writing() as connection:
+            writer = EntryWriter(connection, store.key, to_millis(context.clock()))
+            if _is_known(writer, new):
+                return "known"
+            if tombstones.is_buried(writer, new.content):
+                return "deleted"
+            known = writer.known(new.content, project=None, agent=None, neighbours=neighbours)
+            became: Became = "merged" if writer.place(new, (), known, least=least).outcome == "merged" else "saved"
+            _date(writer, writer.existing(new.id), imported)
+    context.wake()
+    return became
+
+
+def was_deleted(context: SpaceContext, imported: ImportedEntry) -> bool:
+    """Whether `import_entry` would skip it because it was deleted here.
+
+    Raises:
+        InvalidText, TextTooLong, SecretRefused, InvalidCategory, InvalidInput: it cannot be stored.
+    """
+    new = _new(context, imported)
+    with context.open() as store, store.reading() as connection:
+        writer = EntryWriter(connection, store.key, to_millis(context.clock()))
+        return not _is_known(writer, new) and tombstones.is_buried(writer, new.content)
+
+
+def _new(context: SpaceContext, imported: ImportedEntry) -> NewEntry:
+    settings = context.settings
+    content = validation.content(imported.content, settings)
+    named = "\0".join((imported.key, imported.content))
+    return NewEntry(
+        id=hashlib.sha256(named.encode()).hexdigest()[:_ID_CHARACTERS],
+        content=content,
+        category=validation.category(imported.category, settings),
+        tags=validation.tags(imported.tags, settings),
+        origin="import",
+        path="rule",
+        authority=Authority.SYSTEM,
+        flags=validation.flags(content),
+        metadata=validation.metadata(imported.metadata, settings),
+        expires_at=validation.moment(imported.expires_at, "expires_at"),
+    )
+
+
+def _is_known(writer: EntryWriter, new: NewEntry) -> bool:
+    """Whether it was imported before, or an entry says exactly the same, active or not."""
+    return writer.read(new.id) is not None or writer.known(new.content, project=None, agent=None).twin is not None
+
+
+def _date(writer: EntryWriter, stored: Entry, imported: ImportedEntry) -> None:
+    """Give a newly stored entry its original dates."""
+    created = imported.created_at or imported.updated_at
+    if created is None:
+        return
+    changed = max(created, imported.updated_at or created)
+    # Dates in the future are clipped.
+    times = {"created_at": min(to_millis(created), writer.now), "updated_at": min(to_millis(changed), writer.now)}
+    entries.change(writer.connection, writer.space, stored, times)

@@ -1,0 +1,83 @@
+"""Finds entries that may say the same as a new one, before a write transaction begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
+from langmem_tiers.knowledge.decide import Near
+from langmem_tiers.knowledge.search import terms
+from langmem_tiers.models.guarded_embedder import GuardedEmbedder, NoEmbedder
+from langmem_tiers.records import Entry
+from langmem_tiers.storage.change_log import moment
+from langmem_tiers.storage.embedding_cache import Vectors
+from langmem_tiers.store import SpaceStore
+
+Embed = Callable[[list[str]], "Vectors | None"]
+"""Gives unit vectors of texts in rows, or None while there is no embedder to ask."""
+
+# Entries looked at for each new one.
+_MOST = 20
+# Beyond every position of the log.
+_NONE_BEHIND = 2**62
+
+
+@dataclass(frozen=True, kw_only=True)
+class Neighbours:
+    """The entries found near some texts. Those changed behind `position` in the log are read when writing."""
+
+    position: int = _NONE_BEHIND
+    found: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    vectors: Mapping[str, Vectors] = field(default_factory=dict)
+
+    def ids(self, content: str) -> frozenset[str]:
+        """The entries that were found near a text."""
+        return frozenset(self.found.get(content, ()))
+
+    def ranked(self, content: str, held: Iterable[Entry]) -> tuple[Near, ...]:
+        """Entries with their similarity to a text, the most similar first."""
+        near = [Near(entry=each, similarity=self._similarity(content, each)) for each in held]
+        return tuple(sorted(near, key=lambda each: -(each.similarity or 0)))
+
+    def _similarity(self, content: str, entry: Entry) -> float | None:
+        known = self.found.get(content, {}).get(entry.id)
+        if known is not None:
+            return known
+        here, there = self.vectors.get(content), self.vectors.get(entry.content)
+        return None if here is None or there is None else float(np.dot(here, there))
+
+
+def by_words(_texts: list[str]) -> None:
+    """No vectors: a save on the reply path waits for no model, and the words decide in any case."""
+
+
+def embed_with(embedder: GuardedEmbedder | NoEmbedder | None) -> Embed:
+    """An `Embed` for this embedder that gives None while it is unavailable."""
+
+    def embed(texts: list[str]) -> Vectors | None:
+        if not isinstance(embedder, GuardedEmbedder) or embedder.resting or not embedder.inner.available():
+            return None
+        try:
+            return embedder.prompt.embed_documents(texts)
+        except (EmbeddingUnavailable, InvalidVector) as error:
+            embedder.failed(error)
+            return None
+
+    return embed
+
+
+def find_neighbours(store: SpaceStore, texts: Sequence[str], embed: Embed = by_words) -> Neighbours:
+    """The entries near each of some texts; `embed` is called once, with no transaction open."""
+    distinct = list(dict.fromkeys(texts))
+    rows = embed(distinct) if distinct else None
+    vectors = {} if rows is None else dict(zip(distinct, rows, strict=True))
+    with store.reading() as connection:
+        now = moment(connection, store.key)
+        found = {}
+        for text in distinct:
+            hits = store.notes.search(now, terms(text), vectors.get(text), _MOST, kinds={"entry"})
+            found[text] = {hit.ref: hit.vector for hit in hits}
+        return Neighbours(position=now.head, found=found, vectors=vectors)

@@ -1,0 +1,94 @@
+"""Search for entries by words and meaning, within filters."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+
+from langmem_tiers.knowledge.types import CategoryCount, EntryFound
+from langmem_tiers.language.words import STOPWORDS, searchable, stem, words
+from langmem_tiers.records import Entry
+from langmem_tiers.storage import entries
+from langmem_tiers.storage.change_log import moment
+from langmem_tiers.storage.embedding_cache import Vectors
+from langmem_tiers.storage.entries import Filters
+from langmem_tiers.storage.note_index import NoteHit
+from langmem_tiers.store import SpaceStore
+
+# How many notes are searched before filtering, so that filters leave some.
+_MOST = 1000
+_DECIMALS = 4
+
+
+def find(store: SpaceStore, query: str, vector: Vectors | None, filters: Filters, most: int) -> list[EntryFound]:
+    """The entries that match a query, best first; without a query, the latest changed first."""
+    if not query.strip():
+        with store.reading() as connection:
+            return [EntryFound(entry=entry) for entry in entries.find(connection, store.key, filters, most)]
+    if filters.status == "active":
+        return _searched(store, query, vector, filters, most)
+    return _read_through(store, query, filters, most)
+
+
+def tree(counts: Mapping[str, int]) -> tuple[CategoryCount, ...]:
+    """The tree of categories with their counts, sorted by name."""
+    below: defaultdict[str, set[str]] = defaultdict(set)
+    for path in counts:
+        parts = path.split("/")
+        for depth in range(len(parts)):
+            below["/".join(parts[:depth])].add("/".join(parts[: depth + 1]))
+    return _branches("", below, counts)
+
+
+def terms(text: str) -> tuple[str, ...]:
+    """The words of a text to search for, without function words if there are others."""
+    found = dict.fromkeys(words(searchable(text)))
+    telling = tuple(word for word in found if word not in STOPWORDS)
+    return telling or tuple(found)
+
+
+def _searched(store: SpaceStore, query: str, vector: Vectors | None, filters: Filters, most: int) -> list[EntryFound]:
+    """Search active entries in the index."""
+    with store.reading() as connection:
+        now = moment(connection, store.key)
+        hits = {hit.ref: hit for hit in store.notes.search(now, terms(query), vector, _MOST, kinds={"entry"})}
+        left = entries.ids(connection, store.key, replace(filters, ids=list(hits)))
+        best = [hit for ref, hit in hits.items() if ref in left][:most]
+        found = entries.by_ids(connection, store.key, [hit.ref for hit in best])
+    return [
+        EntryFound(entry=found[hit.ref], score=round(hit.score, _DECIMALS), channels=_channels(hit)) for hit in best
+    ]
+
+
+def _channels(hit: NoteHit) -> dict[str, float]:
+    shares = {"keyword": hit.keyword, "vector": hit.vector}
+    return {name: round(share, _DECIMALS) for name, share in shares.items() if share is not None}
+
+
+def _read_through(store: SpaceStore, query: str, filters: Filters, most: int) -> list[EntryFound]:
+    """Search entries that may be inactive, which are not indexed, by the share of the query's words they contain."""
+    wanted = {stem(term) for term in terms(query)}
+    with store.reading() as connection:
+        left = entries.find(connection, store.key, filters, -1)
+    scored = [(entry, len(wanted & _stems(entry)) / len(wanted)) for entry in left] if wanted else []
+    best = sorted((each for each in scored if each[1]), key=lambda each: -each[1])[:most]
+    return [
+        EntryFound(entry=entry, score=round(share, _DECIMALS), channels={"keyword": round(share, _DECIMALS)})
+        for entry, share in best
+    ]
+
+
+def _stems(entry: Entry) -> set[str]:
+    return {stem(word) for word in words(" ".join((entry.content, *entry.tags, entry.category)))}
+
+
+def _branches(path: str, below: Mapping[str, set[str]], counts: Mapping[str, int]) -> tuple[CategoryCount, ...]:
+    made = []
+    for child in sorted(below.get(path, ())):
+        children = _branches(child, below, counts)
+        own = counts.get(child, 0)
+        total = own + sum(each.total for each in children)
+        name = child.rpartition("/")[2]
+        made.append(CategoryCount(path=child, name=name, entries=own, total=total, children=children))
+    return tuple(made)

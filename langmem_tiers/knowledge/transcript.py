@@ -1,0 +1,58 @@
+"""A conversation as shown to a model: which turns may be shown, each on its own line, and parsing of replies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from langmem_tiers.records import Said
+from langmem_tiers.trust.taint import holds_block, tainted
+
+_LONGEST_TURN = 1200  # characters of a turn that are shown: people write shorter turns, and paste longer ones
+
+
+def _storable(text: str) -> str:
+    """The text without lone surrogates, which models produce by escaping and no database accepts."""
+    return text.encode("utf-8", "replace").decode()
+
+
+Words = Annotated[str, AfterValidator(_storable)]
+"""A text in a model's reply."""
+
+
+def may_be_shown(turn: Said) -> bool:
+    """Whether it is a statement of the user, or a reply of the assistant that gives context for one."""
+    if turn.role == "assistant":
+        return turn.origin in {"assistant", "import"} and not holds_block(turn.content)
+    return tainted(turn) is None
+
+
+def transcript(turns: Sequence[Said], *, mark: str = "", longest: int = _LONGEST_TURN) -> Iterator[str]:
+    """One line per turn, with at most this many characters of it, and one for each new day."""
+    day = ""
+    for number, turn in enumerate(turns, 1):
+        if (said_on := f"{turn.said_at:%A, %Y-%m-%d}") != day:
+            day = said_on
+            yield f"Said on {day}:"
+        yield f"{mark.format(number=number)}{_speaker(turn)}: {_shown(turn.content, longest)}"
+
+
+def one_line(text: str) -> str:
+    """The text with single blanks and no line breaks."""
+    return " ".join(text.split())
+
+
+def _speaker(turn: Said) -> str:
+    return f"{turn.role} ({one_line(turn.speaker)[:40]})" if turn.speaker else turn.role
+
+
+def _shown(content: str, longest: int) -> str:
+    """A turn on one line, so that no part of it looks like another; long ones keep their beginning and end."""
+    looked_at = 4 * longest
+    line = one_line(content[:looked_at])
+    if len(content) <= looked_at and len(line) <= longest:
+        return line
+    head = 3 * longest // 4
+    return f"{line[:head]} […] {one_line(content[-looked_at:])[head - longest :]}"

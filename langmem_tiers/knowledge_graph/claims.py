@@ -1,0 +1,155 @@
+"""Turns proposals into claims, whether found by a rule or worded by a model. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from langmem_tiers.errors import InvalidRelation
+from langmem_tiers.knowledge_graph import grounds
+from langmem_tiers.knowledge_graph.naming import is_self
+from langmem_tiers.language import kinship, predicates, validity
+from langmem_tiers.language.claims import ME, Claim, claim_of
+from langmem_tiers.language.slugs import name_key
+from langmem_tiers.language.word_lists import word_set
+from langmem_tiers.storage.progress import ProposalRow
+
+_TYPES = {
+    "thing": "item",
+    "object": "item",
+    "product": "item",
+    "company": "organisation",
+    "organization": "organisation",
+}
+_TYPES |= {"city": "place", "country": "place", "location": "place", "pet": "pet", "animal": "pet"}
+_OVER = re.compile(
+    r"(?:is |are |has |have )?(?:no longer|not any ?more|stopped|formerly|previously|used to)\s+", re.IGNORECASE
+)
+_LEFT = re.compile(
+    r"(?:has |have )?(?:left|quit|resigned from|was (?:fired|laid off) from|retired from)", re.IGNORECASE
+)
+_NOT = re.compile(r"\b(?:not|never|no|nor|neither|cannot)\b|n['’]t\b", re.IGNORECASE)
+_OF_THE_USER = re.compile(r"^(?:the )?user['’]s (?=[a-z-]+$)", re.IGNORECASE)
+# Predicates that lead to a literal value, not to an entity.
+_VALUES = word_set(
+    """
+    works_as is_a born_on died_on has_age has_birthday has_height has_weight has_size has_colour has_battery
+    has_capacity has_range has_price has_version has_status has_email has_phone has_timezone has_salary has_budget
+    has_deadline has_score has_nickname has_nationality studies plays practises speaks has_goal named
+    """
+)
+# Predicates of persons and places: the type of their object, unless stated.
+_LEADS_TO = {"lives_in": "place", "born_in": "place", "works_at": "organisation", "studies_at": "organisation"}
+_LEADS_TO |= {"located_in": "place", "visited": "place", "from": "place", "married_to": "person", "dates": "person"}
+
+
+def types(rows: Sequence[ProposalRow]) -> dict[str, str]:
+    """The entity types in proposals by slug, one each: what a relation implies wins over the stated type."""
+    named = ((row.body.get("name"), row.body.get("type")) for row in rows if row.kind == "entity")
+    said: defaultdict[str, list[str]] = defaultdict(list)
+    for name, kind in named:
+        if isinstance(name, str) and isinstance(kind, str):
+            said[name_key(name)].append(type_of(kind))
+    fitting = _fitting(rows)
+    return {name: _one_of(kinds, fitting.get(name, set())) for name, kinds in said.items()}
+
+
+def _fitting(rows: Sequence[ProposalRow]) -> dict[str, set[str]]:
+    """The entity types that predicates imply for their objects, by slug."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for claim in (claim_of(row.body) for row in rows if row.kind == "relation"):
+        with suppress(InvalidRelation):
+            found[name_key(claim.object)].add(_LEADS_TO.get(predicates.normalise(claim.predicate), ""))
+    return found
+
+
+def _one_of(kinds: Sequence[str], fitting: Collection[str]) -> str:
+    known = [kind for kind in kinds if kind != "other"] or kinds
+    return next((kind for kind in known if kind in fitting), known[0])
+
+
+def type_of(said: str) -> str:
+    """The entity type that a model's word stands for."""
+    plain = name_key(said)[:40]
+    return _TYPES.get(plain, plain if re.fullmatch(r"\w+(?:[ -]\w+)*", plain) else "other")
+
+
+def read(row: ProposalRow, said_at: datetime, known: Mapping[str, str], turn: str = "") -> Claim:
+    """The claim in a proposal, with words such as "last May" turned into dates; `turn` is its source.
+
+    A model's proposal is only accepted if its quote states something, and only with dates that the quote or turn
+    supports.
+
+    Raises:
+        ValueError: there is nothing in it to keep; the message says why.
+    """
+    claim = claim_of(row.body)
+    if not (claim.subject.strip() and claim.predicate.strip()):
+        raise ValueError("a part of it is missing")
+    if row.path == "rule":
+        return claim
+    if not grounds.is_stated(row.quote, turn):
+        raise ValueError("its quote is a question, a supposition or a joke")
+    dated = _dated(_plain(_ended(claim)), row.body, said_at)
+    return _typed(_borne_out(dated, f"{row.quote}\n{turn}", said_at), known)
+
+
+def _ended(claim: Claim) -> Claim:
+    """A claim of something past, marked as ended; None if the claim denies something."""
+    over = _OVER.match(claim.predicate)
+    if over:
+        base = claim.predicate[over.end() :]
+        return replace(claim, predicate=base, ended="said") if base else claim
+    if _LEFT.fullmatch(claim.predicate.strip()):
+        return replace(claim, predicate="works at", ended="known")
+    if _NOT.search(claim.predicate):
+        raise ValueError("it says what is not so")
+    return claim
+
+
+def _plain(claim: Claim) -> Claim:
+    """Kinship as a relation to the relative, and "the user" replaced by the speaker."""
+    subject, target = (ME if is_self(each) else _OF_THE_USER.sub("my ", each) for each in (claim.subject, claim.object))
+    kin = kinship.read(claim.predicate)
+    if kin is None:
+        return replace(claim, subject=subject, object=target)
+    ends = (target, subject) if kin.turned else (subject, target)
+    return replace(
+        claim,
+        subject=ends[0],
+        object=ends[1],
+        predicate=f"has {kin.word}",
+        subject_type="person",
+        object_type="person",
+    )
+
+
+def _dated(claim: Claim, body: Mapping[str, Any], said_at: datetime) -> Claim:
+    since, until = (body.get(name) for name in ("since", "until"))
+    start = validity.resolve(since, said_at) if isinstance(since, str) else ""
+    end = validity.resolve(until, said_at) if isinstance(until, str) else ""
+    return replace(claim, since=start, until=end)
+
+
+def _borne_out(claim: Claim, text: str, said_at: datetime) -> Claim:
+    """A claim without unsupported dates; it then gets the date of the turn."""
+    since, until = (
+        date if date and grounds.borne_out(date, text, said_at) else "" for date in (claim.since, claim.until)
+    )
+    return replace(claim, since=since, until=until)
+
+
+def _typed(claim: Claim, known: Mapping[str, str]) -> Claim:
+    predicate = predicates.normalise(claim.predicate)
+    if claim.object and (predicate in _VALUES or claim.object[0].isdigit()) and name_key(claim.object) not in known:
+        claim = replace(claim, value=claim.object, object="", object_type="")
+    return replace(
+        claim,
+        subject_type="person" if claim.subject == ME else known.get(name_key(claim.subject)) or claim.subject_type,
+        object_type=known.get(name_key(claim.object)) or claim.object_type or _LEADS_TO.get(predicate, ""),
+    )

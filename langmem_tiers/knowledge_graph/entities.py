@@ -1,0 +1,285 @@
+"""Entities: find by id, name or alias, create, extend, and delete."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langmem_tiers.clock import from_millis, to_millis
+from langmem_tiers.errors import AmbiguousEntity, InvalidInput, UnknownEntity
+from langmem_tiers.knowledge import validation
+from langmem_tiers.knowledge_graph import naming
+from langmem_tiers.knowledge_graph.ambiguity import describe_ambiguity
+from langmem_tiers.knowledge_graph.tombstones import unbury_entities
+from langmem_tiers.knowledge_graph.transaction import GraphTransaction
+from langmem_tiers.language.slugs import name_key
+from langmem_tiers.records import BUILT_IN_TYPES, Authority, Entity, Evidence, GraphPath
+from langmem_tiers.storage import entities, graph_pairs
+from langmem_tiers.storage.entities import NewEntity
+from langmem_tiers.types import Origin
+
+# A person and a place with the same name differ; what a model calls an item now and a topic later is the same. A type
+# known only to the caller could be anything.
+_APART = frozenset({"person", "place"})
+_TOLD_APART = frozenset({*BUILT_IN_TYPES, "pet", "animal"}) - {"other"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Named:
+    """An entity as a caller names it, with what to add; `seen` in milliseconds, None for now.
+
+    Aliases, metadata and evidence are added to an existing entity.
+    """
+
+    name: str
+    type: str = "other"
+    aliases: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] | None = None
+    evidence: tuple[Evidence, ...] = ()
+    origin: Origin = "user"
+    path: GraphPath = "user"
+    authority: Authority = Authority.USER
+    seen: int | None = None
+
+
+def upsert_entity(graph: GraphTransaction, named: Named) -> Entity:
+    """The entity with this name, id or alias, created if there is none; without its evidence.
+
+    If it was merged into another one, it is still returned itself, so that its relations move back when the merge is
+    undone; `standing` gives the other one.
+
+    Raises:
+        InvalidText, TextTooLong, SecretRefused, InvalidInput: the name, an alias, the type or the metadata is invalid.
+        UnknownEntity: no entity has this id.
+        AmbiguousEntity: several entities have this name.
+    """
+    return upsert_entities(graph, [named])[0]
+
+
+def upsert_entities(graph: GraphTransaction, several: Sequence[Named], *, unbury: bool = True) -> list[Entity]:
+    """Like `upsert_entity`, for several names looked up at once; without `unbury`, tombstones are left alone."""
+    numbers = entities.numbers_of_slugs(*graph.at, {_slug(each.name) for each in several})
+    found: list[Entity] = []
+    for each in several:
+        slug = _slug(each.name)
+        one, fresh = _upsert(graph, each, numbers[slug])
+        found.append(one)
+        if fresh:
+            numbers[slug].append(one.number)
+    spoken_of = [each for each in several if each.authority >= Authority.AGENT]
+    if unbury and spoken_of:
+        unbury_entities(graph, (name for each in spoken_of for name in (each.name, *each.aliases)))
+    return found
+
+
+def add_distinct_entity(graph: GraphTransaction, named: Named) -> Entity:
+    """Create an entity whose name others may have; it is kept apart from them.
+
+    Raises:
+        InvalidText, TextTooLong, SecretRefused, InvalidInput: the name, an alias, the type or the metadata is invalid.
+    """
+    if naming.is_self(named.name) or naming.is_id(named.name):
+        raise InvalidInput(f"There is only one {named.name[:40]!a}.", way_out="Give a name that two may have.")
+    others = entities.numbers_of_slug(*graph.at, name_key(named.name))
+    aliases = _aliases(graph, named, named.name)
+    number = insert_entity(graph, named, naming.check_type(named.type)).number
+    for other in others:
+        graph_pairs.put(*graph.at, number, other, "apart", 0, "said to be another one", graph.now)
+    _add(graph, number, named.name, aliases, named.evidence)
+    return entities.by_numbers(*graph.at, [number])[number]
+
+
+def insert_entity(graph: GraphTransaction, named: Named, of_type: str) -> Entity:
+    """Store a new entity without aliases and evidence."""
+    is_user = naming.is_self(named.name)
+    kept = graph.settings.privacy.derived == "keep"
+    name = naming.USER if is_user else naming.require_no_pronoun(naming.check(named.name, secrets=kept))
+    new = NewEntity(
+        id=new_id(),
+        name=name,
+        type="person" if is_user else of_type,
+        origin=named.origin,
+        path=named.path,
+        authority=named.authority,
+        seen=graph.now if named.seen is None else named.seen,
+        metadata=validation.metadata(named.metadata, graph.settings),
+    )
+    number = entities.put(*graph.at, new, graph.now)
+    graph.log_entities(number)
+    seen, now = from_millis(new.seen), from_millis(graph.now)
+    return Entity(
+        number=number,
+        id=new.id,
+        name=new.name,
+        type=new.type,
+        origin=new.origin,
+        path=new.path,
+        authority=new.authority,
+        metadata=new.metadata,
+        first_seen=seen,
+        last_seen=seen,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def find_entity(graph: GraphTransaction, which: str, *, type: str | None = None, whole: bool = True) -> Entity | None:
+    """The canonical entity for an id, name or alias, or None.
+
+    With `whole`, it includes evidence, and the names and evidence of the entities merged into it.
+
+    Raises:
+        AmbiguousEntity: several have this name.
+    """
+    numbers = [] if naming.is_id(which) else entities.numbers_of_slug(*graph.at, _slug(which))
+    try:
+        named = _named(graph, which, naming.check_type(type or "other"), numbers)
+    except UnknownEntity:
+        return None
+    if named is None:
+        return None
+    if not whole:
+        return standing(graph, named)
+    number = graph.canonical(named.number)
+    return with_merged(graph, entities.by_numbers(*graph.at, [number], evidence=True).values(), evidence=True)[0]
+
+
+def require_known(graph: GraphTransaction, which: str) -> Entity:
+    """Like `find_entity`, but raises if there is none.
+
+    Raises:
+        UnknownEntity: there is none.
+        AmbiguousEntity: several have this name.
+    """
+    found = find_entity(graph, which)
+    if found is None:
+        raise UnknownEntity(f"There is no entity {which[:80]!a}.")
+    return found
+
+
+def standing(graph: GraphTransaction, entity: Entity) -> Entity:
+    """The canonical entity for one that may have been merged."""
+    number = graph.canonical(entity.number)
+    return entity if number == entity.number else entities.by_numbers(*graph.at, [number])[number]
+
+
+def with_merged(graph: GraphTransaction, found: Iterable[Entity], *, evidence: bool = False) -> list[Entity]:
+    """Canonical entities with the names, and with `evidence` the drawers, of all entities merged into them."""
+    own = list(found)
+    behind = {each.number: [one for one in graph.members(each.number) if one != each.number] for each in own}
+    wanted = {number for numbers in behind.values() for number in numbers}
+    parts = entities.by_numbers(*graph.at, wanted, evidence=evidence) if wanted else {}
+    return [_joined(each, [parts[number] for number in behind[each.number]]) for each in own]
+
+
+def new_id() -> str:
+    """A random id for an entity or a relation: 12 hexadecimal characters."""
+    return secrets.token_hex(6)
+
+
+def _slug(name: str) -> str:
+    return naming.USER if naming.is_self(name) else name_key(name)
+
+
+def _upsert(graph: GraphTransaction, named: Named, numbers: Sequence[int]) -> tuple[Entity, bool]:
+    """The named entity, updated with what was given, and whether it is new."""
+    of_type = naming.check_type(named.type)
+    found = _named(graph, named.name, of_type, numbers)
+    aliases = _aliases(graph, named, named.name if found is None else found.name)
+    own = insert_entity(graph, named, of_type) if found is None else _updated(graph, found, named, of_type)
+    if _add(graph, own.number, own.name, aliases, named.evidence):
+        graph.log_entities(own.number)
+    return entities.by_numbers(*graph.at, [own.number])[own.number] if aliases else own, found is None
+
+
+def _updated(graph: GraphTransaction, known: Entity, named: Named, of_type: str) -> Entity:
+    """An entity with the given type, authority, metadata and time, where these change anything."""
+    own = validation.metadata(named.metadata, graph.settings) if named.metadata else {}
+    seen = from_millis(graph.now if named.seen is None else named.seen)
+    updated = replace(
+        known,
+        type=of_type if known.type == "other" else known.type,
+        authority=max(known.authority, named.authority),
+        metadata=validation.metadata({**known.metadata, **own}, graph.settings) if own else known.metadata,
+        first_seen=min(known.first_seen, seen),
+        last_seen=max(known.last_seen, seen),
+        updated_at=from_millis(graph.now),
+    )
+    if replace(updated, updated_at=known.updated_at) == known:
+        return known
+    stored = {
+        "type": updated.type,
+        "authority": int(updated.authority),
+        "metadata": entities.stored_metadata(updated.metadata),
+        "first_seen": to_millis(updated.first_seen),
+        "last_seen": to_millis(updated.last_seen),
+        "updated_at": graph.now,
+    }
+    entities.change(*graph.at, known.number, stored)
+    graph.log_entities(known.number)
+    return updated
+
+
+def _aliases(graph: GraphTransaction, named: Named, own: str) -> list[str]:
+    kept = graph.settings.privacy.derived == "keep"
+    return [naming.check_alias(alias, own, secrets=kept) for alias in named.aliases]
+
+
+def _add(graph: GraphTransaction, number: int, own: str, aliases: Sequence[str], evidence: Sequence[Evidence]) -> bool:
+    """Add names and evidence; returns whether any of them is new."""
+    others = [alias for alias in naming.names(own, aliases) if not naming.is_self(alias)] if aliases else []
+    added = entities.add_aliases(*graph.at, number, others, graph.now)
+    return added + entities.add_evidence(*graph.at, number, evidence) > 0
+
+
+def _named(graph: GraphTransaction, name: str, of_type: str, numbers: Sequence[int]) -> Entity | None:
+    """The entity with this name, among those with its slug; merged ones included."""
+    if naming.is_id(name):
+        found = entities.by_id(*graph.at, name)
+        if found is None:
+            raise UnknownEntity(f"There is no entity {name}.")
+        return found
+    if not numbers:
+        return None
+    ends = {number: graph.canonical(number) for number in numbers}
+    known = entities.by_numbers(*graph.at, {*numbers, *ends.values()})
+    fitting = _fitting([known[number] for number in sorted(set(ends.values()))], of_type)
+    if len(fitting) > 1:
+        raise AmbiguousEntity(
+            f"{len(fitting)} entities are called {name[:80]!a}: {describe_ambiguity(graph, fitting)}.",
+            ids=tuple(each.id for each in fitting),
+        )
+    if not fitting:
+        return None
+    these = [number for number in numbers if ends[number] == fitting[0].number]
+    slug = _slug(name)
+    # Its own name ranks before an alias, a canonical entity before a merged one.
+    best = min(these, key=lambda number: (number != ends[number], name_key(known[number].name) != slug, number))
+    return known[best]
+
+
+def _fitting(found: Sequence[Entity], of_type: str) -> Sequence[Entity]:
+    """The candidates that may be of a type; exact matches if there are any."""
+    possible = [each for each in found if not _apart(each.type, of_type)]
+    exact = [each for each in possible if of_type == each.type != "other"]
+    return exact or possible
+
+
+def _apart(one: str, other: str) -> bool:
+    return one != other and {one, other} <= _TOLD_APART and bool({one, other} & _APART)
+
+
+def _joined(own: Entity, parts: Sequence[Entity]) -> Entity:
+    if not parts:
+        return own
+    every = (own, *parts)
+    rests = {each.drawer: each for one in reversed(every) for each in one.evidence}
+    return replace(
+        own,
+        aliases=naming.names(own.name, (*own.aliases, *(name for one in parts for name in (one.name, *one.aliases)))),
+        first_seen=min(one.first_seen for one in every),
+        last_seen=max(one.last_seen for one in every),
+        evidence=tuple(rests[drawer] for drawer in sorted(rests)),
+    )

@@ -1,0 +1,166 @@
+"""Walks through a view: neighbourhoods, and paths between two entities. Bounded, and reporting what was cut."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import pairwise
+
+from langmem_tiers.knowledge_graph.view import Asked, GraphView
+
+# How many entities are expanded from either end of a path.
+_LOOKED_AT = 1_000
+# How many partial paths are tried.
+_TRIED = 20_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """The bounds of a walk: steps, relations per entity, and relations in all.
+
+    `first` replaces `fan_out` for the starting entities.
+    """
+
+    depth: int
+    fan_out: int
+    results: int
+    first: int
+
+
+@dataclass(kw_only=True)
+class Walked:
+    """The relations found, nearest first, each entity's distance, and descriptions of what was left out."""
+
+    relations: dict[int, None] = field(default_factory=dict)
+    distance: dict[int, int] = field(default_factory=dict)
+    cut: list[str] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class Ways:
+    """The paths between two entities, shortest first, each as its relations, and what was left out."""
+
+    ways: list[list[int]] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
+
+
+def walk_around(view: GraphView, starts: Sequence[int], asked: Asked, limits: Limits) -> Walked:
+    """Walk around some entities, step by step."""
+    walked = Walked(distance=dict.fromkeys(starts, 0))
+    frontier = list(starts)
+    for step in range(1, limits.depth + 1):
+        reached: list[int] = []
+        for place, node in enumerate(frontier):
+            if len(walked.relations) >= limits.results:
+                walked.cut.append(_not_followed(view, frontier[place:], reached))
+                return walked
+            reached += _follow(view, node, asked, limits, step, walked)
+        frontier = reached
+    return walked
+
+
+def _follow(view: GraphView, node: int, asked: Asked, limits: Limits, step: int, walked: Walked) -> list[int]:
+    """Add the relations of an entity, those to entities first."""
+    numbers, total = view.edges(node, asked, limits.first if step == 1 else limits.fan_out)
+    reached: list[int] = []
+    taken = 0
+    for number in numbers:
+        if number not in walked.relations:
+            if len(walked.relations) >= limits.results:
+                break
+            walked.relations[number] = None
+        taken += 1
+        other = view.other(view.relations[number], node)
+        if isinstance(other, int) and other not in walked.distance:
+            walked.distance[other] = step
+            reached.append(other)
+    if taken < total:
+        walked.cut.append(cut_words(view, node, taken, total))
+    return reached
+
+
+def _not_followed(view: GraphView, left: Sequence[int], reached: Sequence[int]) -> str:
+    names = [view.entities[node].name for node in (*left, *reached)]
+    listed = ", ".join(names[:3])
+    return f"what is around {listed}" if len(names) <= 3 else f"what is around {listed} and {len(names) - 3:,} more"
+
+
+def cut_words(view: GraphView, node: int, shown: int, total: int) -> str:
+    """The note that not all relations of an entity are shown.
+
+    Example: "25 of 1,204 relations of Berlin".
+    """
+    return f"{shown:,} of {total:,} relations of {view.entities[node].name}"
+
+
+def walk_between(view: GraphView, start: int, end: int, asked: Asked, limits: Limits) -> Ways:
+    """The shortest paths between two entities, searched from both ends; none visits an entity twice."""
+    found = Ways()
+    hops: defaultdict[int, dict[int, int]] = defaultdict(dict)
+    _explore(view, start, asked, limits, (limits.depth + 1) // 2, hops, found)
+    _explore(view, end, asked, limits, limits.depth // 2, hops, found)
+    for way in _shortest(hops, start, end, limits, found):
+        found.ways.append([hops[one][other] for one, other in pairwise(way)])
+    found.cut = list(dict.fromkeys(found.cut))
+    return found
+
+
+def _explore(
+    view: GraphView, start: int, asked: Asked, limits: Limits, depth: int, hops: dict[int, dict[int, int]], found: Ways
+) -> None:
+    """Record which relations link entities, up to a number of steps away."""
+    frontier, seen = [start], {start}
+    for _ in range(depth):
+        reached: list[int] = []
+        for node in frontier:
+            numbers, total = view.edges(node, asked, limits.fan_out)
+            if len(numbers) < total:
+                found.cut.append(cut_words(view, node, len(numbers), total))
+            for number in numbers:
+                other = view.other(view.relations[number], node)
+                if isinstance(other, int):
+                    hops[node].setdefault(other, number)
+                    hops[other].setdefault(node, number)
+                    if other not in seen:
+                        seen.add(other)
+                        reached.append(other)
+        frontier = reached[: max(0, _LOOKED_AT - len(seen) + len(reached))]
+        if len(frontier) < len(reached):
+            found.cut.append(f"{len(reached) - len(frontier):,} entities around {view.entities[start].name}")
+
+
+def _shortest(
+    hops: Mapping[int, Mapping[int, int]], start: int, end: int, limits: Limits, found: Ways
+) -> list[tuple[int, ...]]:
+    """The shortest paths over the recorded links, as the entities passed."""
+    left = _distances(hops, end)
+    shortest: list[tuple[int, ...]] = []
+    heap: list[tuple[int, int, tuple[int, ...]]] = [(left[start], 0, (start,))] if start in left else []
+    tried = 0
+    while heap:
+        _, _, way = heappop(heap)
+        if way[-1] == end:
+            if len(shortest) == limits.results:
+                found.cut.append(f"more than {limits.results:,} ways")
+                break
+            shortest.append(way)
+            continue
+        for other in hops[way[-1]]:
+            if other not in way and len(way) + left.get(other, limits.depth) <= limits.depth:
+                tried += 1
+                heappush(heap, (len(way) + left[other], tried, (*way, other)))
+        if tried > _TRIED:
+            found.cut.append(f"ways beyond the first {_TRIED:,} that were tried")
+            break
+    return shortest
+
+
+def _distances(hops: Mapping[int, Mapping[int, int]], end: int) -> dict[int, int]:
+    left, frontier = {end: 0}, [end]
+    while frontier:
+        reached = [other for node in frontier for other in hops.get(node, ()) if other not in left]
+        left.update((other, left[frontier[0]] + 1) for other in reached)
+        frontier = list(dict.fromkeys(reached))
+    return left

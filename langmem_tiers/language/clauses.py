@@ -1,0 +1,164 @@
+"""Clauses of a sentence, without interjections, calls and reasons; and patterns for the subject of a clause."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from langmem_tiers.language import speech_acts
+from langmem_tiers.language.names import CALENDAR, FIRST_NAMES
+from langmem_tiers.language.numbers import cardinals
+from langmem_tiers.language.verbs import ADVERBS
+from langmem_tiers.language.words import PLEASANTRIES
+
+_OPENERS = (
+    "by the way|btw|oh|well|also|so|and|but|anyway|actually|honestly|seriously|basically|plus|besides|anyways|fyi"
+    "|for the record|just so you know|you know|to be honest|tbh|in fact|as for me|personally|luckily|sadly"
+    "|unfortunately|fortunately|thankfully|funny enough|guess what|speaking of which|one more thing|another thing"
+    "|not gonna lie|ngl|man|dude|gosh|for sure|of course|no worries|same here|me too|totally|definitely|absolutely"
+    "|exactly|agreed|i agree|no|nope|not really|thank you(?: so much)?|thanks(?: so much| a lot| a bunch| a ton)?"
+    "|please|remember|listen|look|good news|bad news|since we last (?:spoke|talked|chatted)|lately|in general"
+    "|as (?:i|you) (?:said|know)|i mean|like i said|hi|hey|hello|yeah|yep|yes|ok|okay|sure|wow|true|right"
+)
+_OPENER = re.compile(
+    rf"(?:[^\w\s\"'“‘(\[#@$€£]+\s*|(?:{_OPENERS})\b(?:[,!.:…]+|\s+-|\s–)\s*|(?:oh|well|also|and|but|so|plus|btw"
+    r"|actually|yeah)\b,?\s+(?=i\b|my\b|we\b|our\b|i'))",
+    re.IGNORECASE,
+)
+_CALL = re.compile(r"(?:(?P<word>[A-Za-z]+) )?(?P<name>[A-Z][a-z]+)(?:,|!)\s*(?=\S)")
+_TIME = (
+    r"(?:[Ll]ast|[Nn]ext|[Tt]his|[Yy]esterday|[Tt]oday|[Tt]omorrow|[Tt]onight|[Ii]n (?:19|20)?\d\d|[Ii]n [A-Z]"
+    r"|[Oo]n [A-Z]|[Ee]very|[Aa] (?:few|couple)|\w+ (?:days?|weeks?|months?|years?) ago|[Tt]he other|[Rr]ecently"
+    "|[Bb]ack in|[Aa]s an? [a-z]+|[Gg]rowing up|[Aa]fter [a-z]+|[Ww]hen (?:I|we) (?:was|were)|[Ii]n my"
+    r"|[Ss]ince (?:last|\d|[A-HJ-Z]))"
+)
+OPENING_TIME = rf"(?:{_TIME}(?: [\w']+){{0,4}}?,? )?"
+_ONLY_A_TIME = re.compile(rf"{_TIME}(?: (?!(?:I|we|my|our|was|were|is|has)\b)[\w']+){{0,4}}")
+_SUBJECT = r"(?:I\b|i\b|I'|i'm\b|my\b|we\b|we'|our\b)"
+_GAP = r"\s{1,8}"
+_SPLIT = re.compile(
+    rf"(?<!\d){_GAP}[-–—]{{1,8}}{_GAP}|(?<=[a-z])-{_GAP}(?!and\b|or\b|to\b)|\s{{0,8}}[—;]\s*|\s{{0,8}}\((?=\w)"
+    rf"|\)\s*|,?{_GAP}(?:but|because|'cause|'?cuz|coz|though|although|however)\s+|,{_GAP}(?=(?:so|plus|then|since"
+    f"|as|which|where|who|while) )|,?{_GAP}and{_GAP}(?=(?:need|want|was|were|am|would|wanted|wondered|wondering"
+    rf"|could|will|don't know)\b)|,{_GAP}(?={_SUBJECT}|nice to |pleased to )|{_GAP}so{_GAP}(?={_SUBJECT})"
+    rf"|{_GAP}(?=(?:and|then) (?:now |then |also |soon |just )?(?:{_SUBJECT}|[Ii]t\b|he\b|she\b|they\b|they're))"
+    rf"|,{_GAP}(?=(?:it|it's|they|that|this|the|he|she|had|was|were|loved)\b)"
+)
+_JOINER = re.compile(
+    r"^(?:(?:and|so|plus|then|now|also|yeah|but)\b,?\s+)+(?=i\b|i'|my\b|we\b|we'|our\b)", re.IGNORECASE
+)
+_TAIL = re.compile(
+    "(?:,? (?:you know|tbh|though|too|as well|for sure|by the way|btw|haha|lol|honestly|right|actually|please"
+    "|thanks|thank you|man|dude)){1,8}$",
+    re.IGNORECASE,
+)
+_TAIL_CALL = re.compile(r", ([A-Z][a-z]+)$")
+_AND_SPEAKER = re.compile(rf"and (?!it\b)(?:{_SUBJECT})")
+# A clause that stands on its own is no list of people: "my name is Bob | and I live in Ulm".
+_SAYS = re.compile(r"(?:\b(?:is|are|was|were|has|had|isn't|wasn't)|'s) ")
+_LONGEST = 240
+_LONGEST_SENTENCE = 1000  # characters; a longer one is no sentence
+
+
+_ELIDED = re.compile(
+    r"(?:(?:just|recently|finally) ){0,2}(?:got|lost|started|signed|bought|adopted|joined|moved|finished|went|won|quit"
+    r"|graduated|took|visited|met|made|booked|attended)\b(?=.*\b(?:my|our|yesterday|last|ago|today|this)\b)",
+    re.IGNORECASE,
+)
+
+
+def clauses(sentence: str) -> Iterator[tuple[str, str]]:
+    """The clauses that may speak for the speaker, each with the words before it in the sentence."""
+    if len(sentence) > _LONGEST_SENTENCE:
+        return
+    for start, stop in _parts(sentence):
+        before = sentence[:start]
+        if speech_acts.is_reported(before):
+            return
+        clause = trimmed(sentence[start:stop])
+        if clause and len(clause) <= _LONGEST:
+            yield clause, before
+
+
+def with_subject(clause: str) -> str:
+    """The clause with its omitted "I" restored, as in "Just got back from Oslo yesterday"."""
+    return f"I {clause[0].lower()}{clause[1:]}" if _ELIDED.match(clause) else clause
+
+
+def trimmed(clause: str) -> str:
+    """The clause without its opening ("By the way, Anna,") and its closing ("you know!")."""
+    shown = _without_calls(" ".join(clause.split()))
+    shown = _JOINER.sub("", shown)
+    shown = re.sub(r"[^\w\"')%€$£°+”’]+$", "", shown)
+    shown = _TAIL.sub("", shown)
+    called = _TAIL_CALL.search(shown)
+    if called and not _is_place(called[1], shown[: called.start()]) and called[1].casefold() not in CALENDAR:
+        shown = shown[: called.start()]
+    return shown.strip()
+
+
+def _is_place(name: str, before: str) -> bool:
+    """Whether a name after a comma continues an address or a list: "in Paris, France"."""
+    return name.casefold() not in FIRST_NAMES and re.search(r"[A-Z][a-z]+$", before) is not None
+
+
+def _parts(sentence: str) -> Iterator[tuple[int, int]]:
+    """The spans between the joints; "my wife and I" is not split."""
+    start = 0
+    for joint in _SPLIT.finditer(sentence):
+        if _goes_on(sentence[start : joint.start()], sentence[joint.end() :]):
+            continue
+        yield start, joint.start()
+        start = joint.end()
+    yield start, len(sentence)
+
+
+def _goes_on(before: str, after: str) -> bool:
+    """Whether the joint lies within one clause: "my wife | and I went", "last Friday, | I went"."""
+    if _AND_SPEAKER.match(after):
+        last = before.rpartition(", ")[2]
+        people = re.fullmatch(r"\W*(?:[Mm]y|[Oo]ur|[A-Z]\w+)(?: [\w-]+){0,3}", last)
+        return people is not None and not _SAYS.search(last)
+    return _ONLY_A_TIME.fullmatch(trimmed(before)) is not None
+
+
+def _without_calls(text: str) -> str:
+    while True:
+        opener = _OPENER.match(text)
+        call = None if opener else _call(text)
+        if not opener and not call:
+            return text
+        text = text[(opener or call).end() :]  # type: ignore[union-attr]  # one of them is there
+
+
+def _call(text: str) -> re.Match[str] | None:
+    """Someone called by name, as in 'Anna, …' and 'Thanks Anna! …'; 'Yesterday, …' is no call."""
+    match = _CALL.match(text)
+    if match is None or match["name"].casefold() in CALENDAR:
+        return None
+    return match if not match["word"] or match["word"].casefold() in PLEASANTRIES else None
+
+
+# Atomic: "really" is both listed and an adverb in -ly, so several of them could otherwise match in two ways each.
+SOME_ADVERBS = rf"(?: (?>(?:{'|'.join(sorted(ADVERBS))}|[a-z]{{3,20}}ly)\b)){{0,6}}"
+
+
+COUNTED = rf"(?:an?|another|{cardinals(1, 10)}|no|twin|some|\d+|several|many)"
+
+
+NAMED = r"[A-Z][\w'-]+"
+
+
+I_DO = rf"I{SOME_ADVERBS}"
+
+
+I_AM = rf"(?:I'm|I am|I was|I've been|I have been){SOME_ADVERBS}"
+
+
+WE_OR_I = rf"(?:I|[Ww]e)(?:'ve|'d| have| had)?{SOME_ADVERBS}"
+
+
+MY = "(?:[Mm]y|[Oo]ur)"
+
+
+IS = r"(?:'s(?= (?:an?|the|not|in|on|at|due|called|named|from|my|\$?\d|[A-Z]))| is| are| was| were| will be| has been)"

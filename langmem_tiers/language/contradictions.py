@@ -1,0 +1,317 @@
+"""When statements contradict each other: they give different values to what has one at a time, such as a home.
+
+Two statements that give such an attribute different values cannot both be true. A sentence is only read this way if
+its form is unambiguous: "likes" and "has been to" have many values, and what has a red car may be fast as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from langmem_tiers.language.calendar import MONTH_NAMES, WEEKDAY_NAMES, WEEKDAYS
+from langmem_tiers.language.names import KIN
+from langmem_tiers.language.numbers import cardinals
+from langmem_tiers.language.synonyms import NUMBERS
+from langmem_tiers.language.word_lists import word_set
+from langmem_tiers.language.words import STOPWORDS, meaningful_words, stem
+
+Kind = Literal["day", "date", "number", "name", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """An attribute of someone or something, and its value; `clue` occurs in every sentence with the same slot."""
+
+    subject: str
+    attribute: str
+    value: frozenset[str]
+    kind: Kind
+    clue: str
+
+
+_SUBJECT = r"(?P<subject>The user(?: and others)?(?:'s [\w '-]+?)?|[A-Z][\w-]+(?: and others)?(?:'s [\w '-]+?)?)"
+_NOW = r"(?: currently| now| actually| still)?"
+# Attributes expressed as a possession: "The user's birthday is …".
+_NOUNS = (
+    r"(?:(?:first |last |middle |full |maiden )?name|surname|nickname|birthday|age|e-?mail(?: address)?|phone number"
+    r"|(?:home )?address|zip code|postcode|job(?: title)?|profession|occupation|major|hometown|native language"
+    r"|mother tongue|nationality|height|weight|shoe size|blood type|time ?zone|username|employer|anniversary|salary"
+    r"|budget|rent|deadline|pronouns|fav(?:ou?rite|e) [\w-]+(?: [\w-]+)?)"
+)
+_MEASURED_NOUN = r"(?:The|[\w-]+(?: and others)?'s|The user's) (?:[\w'-]+ ){0,3}[\w'-]+"
+_COUNT = rf"an?|{cardinals(1, 12)}|no|\d+"
+_VERBS = {
+    "live": r"(?:lives?|is living|are living|resides?|is based|are based) in",
+    "employer": r"(?:works?|is working|are working) (?:at|for)",
+    "profession": r"(?:works?|is working) as",
+    "origin": r"(?:is|comes?|are) from",
+    "birthplace": r"was born in",
+    "called": r"(?:wants to be called|goes by)",
+    "drives": r"drives? an?",
+    "weight": r"weighs?",
+    "studies": r"(?:studies|is studying)(?! (?:at|in|with|for)\b)",
+    "studies at": r"(?:studies|is studying) (?:at|in)",
+    "runs on": r"(?:runs on|is hosted (?:on|at|in)|is written in|is built (?:with|on|in))",
+    "named": r"is (?:called|named)",
+}
+_CLUES = {"live": " in ", "employer": "work", "profession": "work"}
+_BY_VERB = tuple(
+    (attribute, re.compile(rf"^{_SUBJECT}{_NOW} (?P<said>{verb}) (?P<value>.+)$")) for attribute, verb in _VERBS.items()
+)
+_OF_NOUN = re.compile(rf"^(?P<subject>The user|[A-Z][\w' -]*?)'s (?P<said>{_NOUNS}) (?:is|are) (?P<value>.+)$")
+_OF_FAVOURITE = re.compile(
+    r"^(?P<value>.+?) (?:is|are) (?P<subject>the user|[A-Z][\w-]+)'s (?P<said>fav(?:ou?rite|e) [\w-]+(?: [\w-]+)?)$"
+)
+# For any other noun, only measurements have a single value: "The call is on Friday", "The flight leaves at 14:00".
+_OF_MEASURED = re.compile(
+    rf"^(?P<subject>{_MEASURED_NOUN}) (?P<said>is|are|costs?|starts?|begins?|ends?|leaves?|departs?|arrives?|opens?"
+    r"|closes?|expires?)(?: due)?(?: on| at| in| by)? (?P<value>.+)$"
+)
+_OF_AGE = re.compile(rf"^{_SUBJECT} (?P<said>is|turned) (?P<value>\d{{1,3}})(?: years old)?$")
+_OF_COUNT = re.compile(rf"^{_SUBJECT} (?P<said>has|have|owns) (?P<value>{_COUNT}) (?P<what>[a-z-]+(?: [a-z-]+)?)$")
+_OF_STATE = re.compile(rf"^{_SUBJECT} (?P<said>is|are) (?:an? )?(?P<value>[a-z-]+)$")
+_OF_PREFERENCE = re.compile(
+    rf"^{_SUBJECT} (?P<said>prefers?) (?P<value>.+?)(?: (?:to|over|rather than|instead of) (?P<less>.+))?$"
+)
+# People have one of each at a time.
+_STATES = (
+    word_set("vegan vegetarian pescatarian omnivore"),
+    word_set("single married divorced widowed engaged"),
+    word_set("left-handed right-handed ambidextrous lefty"),
+    word_set("unemployed employed self-employed retired"),
+)
+# What is preferred over others of its kind.
+_ALTERNATIVES = (
+    word_set("tea coffee water juice cola milk beer wine cocoa"),
+    word_set("dog dogs cat cats"),
+    word_set("train trains plane planes bus buses car cars bike bikes flying driving cycling walking"),
+    word_set("morning mornings afternoon afternoons evening evenings night nights"),
+    word_set("summer winter spring autumn fall"),
+    word_set("metric imperial celsius fahrenheit"),
+    word_set("email emails phone call calls text texts"),
+    word_set("light dark"),
+    word_set("aisle window"),
+    frozenset(WEEKDAYS),
+)
+# What may follow the value and merely adds detail.
+_TAIL = re.compile(
+    r",? (?:with|as|in|on|at|since|for|near|because|from|until|by|now|again|these days|any ?more|instead)\b.*$"
+)
+_DATES = re.compile(r" \((?:about )?[\d, -]+\)$")
+_SEVERAL = re.compile(r"\b(?:and|or|but|also|both|sometimes|used to|not|never|no longer|who|which|where)\b|[,;]|n't\b")
+_OTHERS = re.compile(r"^(.+?) and others$")
+_MONTHS, _WEEKDAYS = f"(?:{MONTH_NAMES})", f"(?:{WEEKDAY_NAMES})"
+_MONTH = re.compile(rf"\b{_MONTHS}\b")
+_WEEKDAY = re.compile(rf"\b{_WEEKDAYS}\b", re.IGNORECASE)
+# Nothing but a day, a date, a time or an amount.
+_MEASURED = re.compile(
+    rf"(?i:(?:next |this )?{_WEEKDAYS}|\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTHS}(?: \d{{4}})?"
+    rf"|{_MONTHS} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|[$€£]?\d[\d.,:]*(?: ?[a-z%€$£]+)?(?: (?:a|per) [a-z]+)?)"
+)
+_ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b")
+_TOKEN = re.compile(r"(?<![\w'$€£%.:-])[\w'$€£%.:-]*\w")
+_SMALL = word_set("the a an of on at in by my")
+_PAST = word_set("was were had did been")
+_DENIED = re.compile(r"\b(?:no longer|not|never|used to)\b|n't\b")
+# For a value to be wrong: the share of the words around it that the right statement must have too.
+_SAME_ATTRIBUTE = 0.5
+# For a whole statement to be wrong: the share of its words that the entry must contain.
+_SAME_STATEMENT = 0.75
+# Most entries are about the user.
+_OF_ALL = frozenset({"user"})
+_KIN = frozenset(map(stem, KIN))
+_NAME = re.compile(r"\b(?!The\b)[A-Z][\w-]+")
+
+
+def differ(right: str, other: str) -> bool:
+    """Whether two sentences give one attribute different values.
+
+    Example:
+        >>> differ("The user lives in Braga.", "The user lives in Oslo with the user's cat.")
+        True
+        >>> differ("The user likes tea.", "The user likes coffee.")
+        False
+    """
+    here, there = slot(right), slot(other)
+    if here is None or there is None or (here.subject, here.attribute) != (there.subject, there.attribute):
+        return False
+    if here.kind in {"name", "other"}:
+        return here.kind == there.kind and not here.value & there.value
+    return here.kind == there.kind and not (here.value <= there.value or there.value <= here.value)
+
+
+def slot(sentence: str) -> Slot | None:
+    """The attribute that a sentence gives a value to, None if that is unclear.
+
+    A sentence that says more than one thing has none: replacing it would lose the rest.
+    """
+    told = _DATES.sub("", sentence.strip().rstrip(".!"))
+    if _SEVERAL.search(told.replace(" and others", "")):
+        return None
+    return next(_readings(told), None)
+
+
+def is_denied(denial: str, statement: str, other: str) -> bool:
+    """Whether another sentence states what a denial denies.
+
+    Args:
+        denial: What holds now ("The user no longer works at Bosch.").
+        statement: What it denies ("The user works at Bosch").
+        other: The sentence that may state it ("The user works at Bosch as an engineer.").
+
+    """
+    if not _DENIED.search(denial) or _DENIED.search(other) or _is_over(other, statement):
+        return False
+    wanted, held = _stems(statement), _stems(_DATES.sub("", other.strip().rstrip(".!")))
+    rest = other[_place_behind(other, len(wanted)) :]
+    return bool(wanted) and held[: len(wanted)] == wanted and not _SEVERAL.search(rest)
+
+
+def is_wrong(right: str, wrong: str, other: str) -> bool:
+    """Whether another sentence has a wrong value for what a right statement says, about the same thing.
+
+    Args:
+        right: The statement that holds ("The user lives in Oslo.").
+        wrong: The value or statement that does not, as it was said ("Bergen").
+        other: The sentence in question ("The user lives in Bergen.").
+
+    """
+    if is_denied(right, wrong, other):
+        return True
+    fits = _holds_wrong_value(_informative_stems(right), _informative_stems(wrong), _informative_stems(other))
+    return fits and not _of_somebody_else(right, other)
+
+
+def _readings(told: str) -> Iterator[Slot]:
+    for read in (_by_age, _by_count, _by_state, _by_preference, _by_noun, _by_verb, _by_measure):
+        found = read(told)
+        if found is not None:
+            yield found
+
+
+def _by_age(told: str) -> Slot | None:
+    match = _OF_AGE.match(told)
+    return _slot(match, "age", match["value"], clue=f"{match['subject']} ", kind="number") if match else None
+
+
+def _by_count(told: str) -> Slot | None:
+    match = _OF_COUNT.match(told)
+    if match is None or match["what"].split()[-1] in STOPWORDS:
+        return None
+    what = " ".join(map(stem, match["what"].split()))
+    return _slot(match, f"has {what}", _number(match["value"]), clue=what, kind="number")
+
+
+def _by_state(told: str) -> Slot | None:
+    match = _OF_STATE.match(told)
+    group = next((states for states in _STATES if match and match["value"] in states), None)
+    return _slot(match, f"is {min(group)}", match["value"], clue=f"{match['subject']} ") if match and group else None
+
+
+def _by_preference(told: str) -> Slot | None:
+    """Preferences are of one kind if the preferred things are."""
+    match = _OF_PREFERENCE.match(told)
+    if match is None:
+        return None
+    value = _TAIL.sub("", match["value"]).casefold().split()
+    group = next((each for each in _ALTERNATIVES if value and value[0] in each), None)
+    if group is None or (len(value) > 1 and value[-1] in STOPWORDS):
+        return None
+    attribute = f"prefers {' '.join((min(group), *value[1:]))}"
+    return _slot(match, attribute, value[0], clue="prefer", kind="other")
+
+
+def _by_noun(told: str) -> Slot | None:
+    match = _OF_NOUN.match(told) or _OF_FAVOURITE.match(told)
+    if match is None:
+        return None
+    attribute = re.sub(r"\bfav(?:ou?rite|e)\b", "favourite", match["said"])
+    kind: Kind | None = "other" if attribute.startswith("favourite") else None
+    return _slot(match, attribute, match["value"], clue=match["said"].split()[-1], kind=kind)
+
+
+def _by_verb(told: str) -> Slot | None:
+    for attribute, pattern in _BY_VERB:
+        match = pattern.match(told)
+        if match and not re.match(r"(?:it|this|that|these|there|here)\b", match["value"]):
+            return _slot(match, attribute, match["value"], clue=_CLUES.get(attribute, match["said"].split()[0]))
+    return None
+
+
+def _by_measure(told: str) -> Slot | None:
+    match = _OF_MEASURED.match(told)
+    if match is None:
+        return None
+    value, kind = match["value"], _kind(match["value"])
+    if not _MEASURED.fullmatch(value) or (kind != "number" and match["subject"] in {"The user", "The user and others"}):
+        return None
+    unit = re.sub(r"[\d.,:$€£]+", "", value).strip() if kind == "number" else kind
+    return _slot(match, f"{match['said']} {unit}", value, clue=f"{match['subject']} ", kind=kind)
+
+
+def _slot(match: re.Match[str], attribute: str, value: str, *, clue: str, kind: Kind | None = None) -> Slot | None:
+    told = value if kind else _TAIL.sub("", f" {value}").strip() or value
+    words = {_ORDINAL.sub("", _number(word)) for word in _TOKEN.findall(told.casefold())} - _SMALL
+    if not words:
+        return None
+    subject = _OTHERS.sub(r"\1", match["subject"]).casefold()
+    return Slot(subject, attribute, frozenset(words), kind or _kind(told), clue)
+
+
+def _kind(value: str) -> Kind:
+    """The kind of a value: only values of one kind are compared."""
+    if _WEEKDAY.search(value):
+        return "day"
+    if _MONTH.search(value.casefold()):
+        return "date"
+    if re.search(r"\d", value) or value.casefold() in NUMBERS:
+        return "number"
+    return "name" if re.search(r"(?:^| )[A-Z]", value) else "other"
+
+
+def _number(word: str) -> str:
+    folded = word.casefold()
+    return {"a": "1", "an": "1", "no": "0"}.get(folded) or NUMBERS.get(folded, folded)
+
+
+def _is_over(other: str, statement: str) -> bool:
+    """Whether another sentence puts in the past what a statement puts in the present: that is not denied."""
+    now = set(statement.casefold().split())
+    then = [word for word in other.casefold().rstrip(".").split() if word not in now]
+    return any(word in _PAST or (word.endswith("ed") and stem(word) in _stems(statement)) for word in then)
+
+
+def _stems(text: str) -> list[str]:
+    return [stem(word) for word in meaningful_words(text)]
+
+
+def _place_behind(text: str, count: int) -> int:
+    """The position after the first so many meaningful words of a text."""
+    place = 0
+    for word in meaningful_words(text)[:count]:
+        found = text.casefold().find(word, place)
+        place = found + len(word) if found >= 0 else place
+    return place
+
+
+def _holds_wrong_value(right: set[str], wrong: set[str], held: set[str]) -> bool:
+    value = wrong - right  # the words that are wrong
+    if not value & held or len(value & held) < _SAME_STATEMENT * len(value):
+        return False
+    frame = held - value
+    states_whole = len(wrong) > len(value) and len(wrong & held) >= _SAME_STATEMENT * len(wrong)
+    return states_whole or len(frame & right) >= _SAME_ATTRIBUTE * len(frame)
+
+
+def _of_somebody_else(right: str, held: str) -> bool:
+    """Whether one of two statements is about the user's sister, say, and the other about the user or someone else."""
+    kin = [_informative_stems(text) & _KIN for text in (right, held)]
+    names = [set(_NAME.findall(text)) for text in (right, held)]
+    return kin[0] != kin[1] and not names[0] & names[1]
+
+
+def _informative_stems(text: str) -> set[str]:
+    return {*_stems(text)} - _OF_ALL

@@ -1,0 +1,518 @@
+"""Corrections and denials: what the user says is wrong or no longer true, and what is true instead.
+
+A bare value ("It's Friday, not Thursday") is combined with the earlier statement that contains the wrong value, if
+that can be restated with the right one in its place.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from langmem_tiers.language import kinship, speech_acts, verbs
+from langmem_tiers.language.calendar import MONTH_NAMES, WEEKDAY_NAMES
+from langmem_tiers.language.claims import ANY_OTHER
+from langmem_tiers.language.clauses import clauses
+from langmem_tiers.language.names import FIRST_NAMES, names
+from langmem_tiers.language.rewriting import Subject
+from langmem_tiers.language.turns import Reading, Statement
+from langmem_tiers.language.word_lists import word_set
+from langmem_tiers.language.words import meaningful_words, stem
+
+_BEFORE_A_VALUE = re.compile(
+    r"^(?:in fact )?(?:it's|it is|it was|that's|that is|they're|he's|she's|he is|she is|i meant(?: to say)?)? ?"
+    r"(?:(?:called|named|spelled|spelt|on|in|at|a|an|the) )*",
+    re.IGNORECASE,
+)
+_FIRST_PERSON = re.compile(r"\b(?:I|me|my|mine|we|us|our)\b")
+_TO_THE_SPEAKER = (
+    (re.compile(r"\b[Yy]our\b"), "my"),
+    (re.compile(r"\b[Yy]ou(?:'re| are)\b"), "I am"),
+    (re.compile(r"\b[Yy]ou\b(?!')"), "I"),
+)
+_LONGEST_VALUE = 4  # words
+
+
+def bare_value(said: str) -> str:
+    """The value in words such as "it's on Friday"."""
+    return _BEFORE_A_VALUE.sub("", said)
+
+
+def holds_value(statement: Statement, wrong: str) -> bool:
+    """Whether a statement contains a value."""
+    return _as_whole_word(wrong).search(statement.sentence.text) is not None
+
+
+def say_again(statement: Statement, wrong: str, right: str, *, said: str) -> str | None:
+    """Restate a sentence with the right value, in the speaker's words; None if that is unsafe or would lose something.
+
+    Args:
+        statement: What was said before, by the speaker or to the speaker.
+        wrong: The wrong value in it.
+        right: The right one ("Friday", "it's on Friday").
+        said: Everything that was said to correct it.
+
+    """
+    new, own = bare_value(right), _as_own(statement)
+    if own is None or not 0 < len(new.split()) <= _LONGEST_VALUE or _says_more(said, new, statement):
+        return None
+    clause = _only_clause(own, _as_whole_word(wrong)) or ""
+    again = _as_whole_word(wrong).sub(lambda _: new, clause)
+    return again if again and speech_acts.standing_alone(again) == again else None
+
+
+def _says_more(said: str, new: str, statement: Statement) -> bool:
+    return bool(stems(said) - stems(new) - stems(statement.sentence.text))
+
+
+def stems(text: str) -> set[str]:
+    """The stems of the words that carry meaning."""
+    return {stem(word) for word in meaningful_words(text)}
+
+
+def _as_own(statement: Statement) -> str | None:
+    """A statement in the speaker's first person; None if it is someone else's, or states nothing."""
+    text = statement.sentence.text
+    if not speech_acts.is_stated(text):
+        return None
+    if statement.mine:
+        return text
+    if _FIRST_PERSON.search(text):
+        return None
+    for pattern, form in _TO_THE_SPEAKER:
+        text = pattern.sub(form, text)
+    return text
+
+
+def _only_clause(text: str, wrong: re.Pattern[str]) -> str | None:
+    """The clause that contains a value, if it occurs only once in the text."""
+    if len(wrong.findall(text)) != 1:
+        return None
+    return next((clause for clause, _ in clauses(text) if wrong.search(clause)), None)
+
+
+def _as_whole_word(wrong: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w$€£]){re.escape(bare_value(wrong))}(?!\w)", re.IGNORECASE)
+
+
+_START = r"^(?:(?:sorry|oh|hmm|wait|well|um|ah|hey|hi|ok(?:ay)?|but)[,.!]* )*"
+_OPENING = re.compile(
+    _START + r"(?:(?:no|nope|nah)\b[,.!:;-]+ ?|actually[,:]? |correction[:,] ?"
+    r"|(?:that's|that is|this is|it's)(?: just| still)? (?:wrong"
+    r"|incorrect|not (?:right|correct|true))[,.:;!-]+ ?"
+    r"|i meant(?: to say)? |i mean,? |scratch that[,:;.-]* ?|let me correct (?:that"
+    r"|myself|you)[,:;.-]* ?|(?:you're|you are) wrong[,:;.-]+ ?|not quite[,:;.-]+ ?)+",
+    re.IGNORECASE,
+)
+# Words that may introduce a statement set against another one; alone, they are no more than an apology.
+_APOLOGY = re.compile(r"^(?:oh,? |ah,? |oops,? |hmm,? )?(?:sorry|my mistake|my bad|oops)[,.:;!-]+ ?", re.IGNORECASE)
+_AFTERTHOUGHT = re.compile(r",? (?:actually|sorry)[.!]*$", re.IGNORECASE)
+_MORE = re.compile(
+    r"\b(?:also|too|as well|another|besides|in addition|both|sometimes|used to|part[- ]time|on (?:the )?(?:side"
+    r"|weekends|\w+days))\b",
+    re.IGNORECASE,
+)
+# The speaker means their own words.
+_SLIP = re.compile(r"\b(?:i meant|i mean|scratch that|correct myself)\b", re.IGNORECASE)
+_STRONG = re.compile(
+    r"\b(?:wrong|incorrect|not right|not correct|not true|correction|i meant|scratch that|let me correct)\b",
+    re.IGNORECASE,
+)
+_NOT_BEHIND = re.compile(
+    r"^(?P<right>.+?)(?:,| -| –|;)? (?:and )?(?:not|instead of|rather than) (?P<wrong>(?:in "
+    r"|on |at |a |an |the |my )?[\w€$£%.'-]+(?: [\w€$£%.'-]+){0,4})$"
+)
+_NOT_BEFORE = re.compile(
+    r"^(?P<head>(?:it|my [\w ]{2,30}?|the [\w ]{2,30}?)(?:'s| is| was)|i|i'm|i am)(?: do| am| don't)?(?: not|n't"
+    r"|'s not|'m not|(?<=don't)) (?:[a-z]+ (?:in|at|for|on) )?(?P<wrong>[\w€$£%.'-]{1,40}(?:"
+    r" [\w€$£%.'-]{1,40}){0,3}?)(?: anymore)?(?:,|;| -| –| but|\.){1,4} (?:but )?(?P<right>.+)$",
+    re.IGNORECASE,
+)
+_VALUES = (
+    re.compile(rf"\b(?:{WEEKDAY_NAMES})\b", re.IGNORECASE),
+    re.compile(rf"\b(?:{MONTH_NAMES})\b", re.IGNORECASE),
+    re.compile(r"[$€£]?\b\d[\d.,:]*(?<![.,:])\b"),
+)
+_IT_IS = re.compile(r"^(?:it's|it is|it was|that's|they're|he's|she's|in fact it's)\b", re.IGNORECASE)
+_MOOD = re.compile(
+    r"\b(?:fine|ok|okay|good|great|cool|nice|all right|alright|glad|happy|thanks?|worries|problem|way|idea)\b",
+    re.IGNORECASE,
+)
+_MEASURABLE = re.compile(r"\d|\b[A-Z][a-z]+|day\b")
+_NO_VALUE = word_set("so really very too that sure just only because even yet going to")
+_LONGEST = 200
+_AUXILIARY = re.compile(
+    r"\b(?:is|are|was|were|am|do|does|did|can|could|should|would|will|have|has|had|that|it)$", re.IGNORECASE
+)
+# A statement about oneself; what one owns, and any other thing, needs a verb to be one.
+_OWN = re.compile(
+    r"^(?:(?:i|i'm|i've|we|we're|we've)\b|(?:my|our|the) .*?(?:'s| (?:is|are|was|were|has|have|had|will|lives?|works?"
+    r"|costs?|starts?|begins?|ends?|leaves?|departs?|arrives?|opens?|closes?|expires?|likes?|prefers?|goes|runs?"
+    r"|moved|uses?|needs?)) )",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Correction:
+    """What is right; what is wrong, as it was said; and whether the right part makes sense alone.
+
+    `of` is the statement with the wrong value, `again` the same with the right one, as the speaker would say it.
+    """
+
+    right: str
+    wrong: str
+    alone: bool
+    of: Statement | None = None
+    again: str | None = None
+
+    @property
+    def stands(self) -> bool:
+        """Whether the right part can be stored as a statement."""
+        return self.alone or self.again is not None
+
+    @property
+    def lender(self) -> Statement | None:
+        """The speaker's own statement that is restated."""
+        return self.of if self.again and self.of and self.of.mine else None
+
+
+def read_correction(sentence: str, earlier: Iterable[Statement]) -> Correction | None:
+    """The correction that a sentence makes, of something it names or something said before; None if there is none."""
+    opening = _OPENING.match(sentence)
+    rest = without_stop(sentence[opening.end() :] if opening else sentence)
+    if len(rest) > _LONGEST or not rest:
+        return None
+    if opening is None:
+        return _of_itself(rest, earlier)
+    there = [*earlier]
+    with_wrong = _with_wrong(rest)
+    return _placed(with_wrong, there) if with_wrong else _of_said(rest, there, opening.group())
+
+
+def without_stop(text: str) -> str:
+    """The text without trailing blanks and punctuation."""
+    return text.rstrip(string.whitespace + ".!…")
+
+
+def split_correction(sentence: str) -> Correction | None:
+    """What a sentence says is right and what is wrong, even without a word that signals a correction.
+
+    Example:
+        >>> split_correction("I live in Turin, not Rome.").wrong
+        'Rome'
+    """
+    return _with_wrong(without_stop(sentence))
+
+
+def quoted_correction(sentence: str, corrected: Correction, subject: Subject) -> str:
+    """The correction in the user's words, with the statement it is about."""
+    words = sentence.rstrip(".!").rstrip()
+    if corrected.of and not corrected.of.mine:
+        return f'{subject.opening} corrected "{corrected.of.sentence.text}": "{words}."'
+    return f'{subject.opening} said: "{words}."'
+
+
+def correcting_statement(sentence: str, before: str | None) -> str | None:
+    """What a sentence asserts in contradiction of something it does not name; None if it need not contradict anything.
+
+    Example:
+        >>> correcting_statement("No, I have three cats.", None)
+        'I have three cats.'
+    """
+    opening, closing = _opening(sentence), _AFTERTHOUGHT.search(sentence)
+    if _MORE.search(sentence) or not (opening or closing or _only_opens(before or "")):
+        return None
+    return sentence[opening.end() if opening else 0 : closing.start() if closing else len(sentence)]
+
+
+def _opening(sentence: str) -> re.Match[str] | None:
+    return _OPENING.match(sentence) or _APOLOGY.match(sentence)
+
+
+def _only_opens(sentence: str) -> bool:
+    """Whether a sentence only says that something is wrong: "No.", "That's wrong!"."""
+    opening = _opening(f"{sentence.rstrip()} ")
+    return opening is not None and opening.end() >= len(sentence.rstrip())
+
+
+def _of_itself(rest: str, earlier: Iterable[Statement]) -> Correction | None:
+    """'It's not 30, it's 45', 'I don't live in Oslo anymore, I live in Bergen', without a "no" before it.
+
+    'It's 45, not 30' counts if an earlier statement says 30.
+    """
+    if _is_measured(_NOT_BEFORE.match(rest)):
+        found = _with_wrong(rest)
+        return found and _placed(found, earlier)
+    if _IT_IS.match(rest) and _is_measured(_NOT_BEHIND.match(rest)):
+        found = _with_wrong(rest)
+        placed = found and _placed(found, earlier)
+        return placed if placed and placed.again else None
+    return None
+
+
+def _is_measured(match: re.Match[str] | None) -> bool:
+    """Whether the right and the wrong part can be names, numbers or days."""
+    return match is not None and all(_MEASURABLE.search(match[each]) for each in ("right", "wrong"))
+
+
+def _with_wrong(rest: str) -> Correction | None:
+    """'It's Friday, not Thursday', 'it's not Thursday, it's Friday'."""
+    match = _NOT_BEHIND.match(rest) or _NOT_BEFORE.match(rest)
+    if match is None or not _is_value(match["wrong"]) or _AUXILIARY.search(match["right"]):
+        return None
+    right = match["right"]
+    return Correction(right=right, wrong=match["wrong"], alone=_OWN.match(right) is not None)
+
+
+def _is_value(wrong: str) -> bool:
+    return not _MOOD.search(wrong) and wrong.split(maxsplit=1)[0].casefold() not in _NO_VALUE
+
+
+def _of_said(rest: str, earlier: Sequence[Statement], opening: str) -> Correction | None:
+    """'No, it's on Friday', after a statement with another day."""
+    alone = _OWN.match(rest) is not None
+    strong = _STRONG.search(opening) is not None
+    if _MOOD.search(rest) or not (strong or alone or _IT_IS.match(rest)):
+        return None
+    tried = (_against(rest, each, alone=alone, strong=strong) for each in _possible_targets(earlier, opening))
+    return next(filter(None, tried), None)
+
+
+def _against(rest: str, statement: Statement, *, alone: bool, strong: bool) -> Correction | None:
+    """The correction of a statement to which it gives another value of the same kind."""
+    values = _other_values(rest, statement.sentence.text)
+    if values is None or (alone and not strong and not _same_frame(rest, values[0], statement)):
+        return None
+    said_again = None if alone else say_again(statement, *values, said=rest)
+    return Correction(right=rest, wrong=values[0], alone=alone, of=statement, again=said_again)
+
+
+def _possible_targets(earlier: Sequence[Statement], opening: str) -> Iterator[Statement]:
+    """The statements that a correction without the wrong value may be about; after a slip, the speaker's own first."""
+    if _SLIP.search(opening):
+        yield from (each for each in earlier if each.mine)
+    yield from (each for place, each in enumerate(earlier) if each.ago == 1 or (each.ago == 0 and place == 0))
+
+
+def _same_frame(right: str, wrong: str, statement: Statement) -> bool:
+    """Whether a statement is about something, and about nothing that the right one leaves out."""
+    frame = stems(statement.sentence.text) - stems(wrong)
+    return bool(frame) and frame <= stems(right)
+
+
+def _placed(found: Correction, earlier: Iterable[Statement]) -> Correction:
+    """The correction with the nearest statement that contains the wrong value, if the right part needs one."""
+    there = () if found.alone else (each for each in earlier if holds_value(each, found.wrong))
+    tried = ((each, say_again(each, found.wrong, found.right, said=found.right)) for each in there)
+    of, said_again = next((each for each in tried if each[1]), (None, None))
+    return replace(found, of=of, again=said_again)
+
+
+def _other_values(right: str, statement: str) -> tuple[str, str] | None:
+    """The value in a statement that the right one replaces, of the same kind, and the right one."""
+    for pattern in _VALUES:
+        new, old = pattern.findall(right), pattern.findall(statement)
+        if len(set(new)) == 1 and len(set(old)) == 1 and new[0].casefold() != old[0].casefold():
+            return old[0], new[0]
+    return _other_names(right, statement)
+
+
+def _other_names(right: str, statement: str) -> tuple[str, str] | None:
+    new = {name.text for name in names(f"x {right}")}
+    old = {name.text for name in names(statement) if not name.opens or name.folded in FIRST_NAMES}
+    if len(new) == 1 and len(old) == 1 and new != old and not statement.endswith("?"):
+        return old.pop(), new.pop()
+    return None
+
+
+_WHO = r"(?P<who>I|[Ww]e|(?:[Mm]y|[Oo]ur) [\w-]+(?: [A-Z][\w-]+)?)"
+_BE = r"(?P<be>'m|'re|'s| am| are| is)"
+_ANY_MORE = r",? (?:any ?more|any longer)$"
+_OVER = (
+    re.compile(rf"^{_WHO}{_BE} no longer (?P<what>.+)$"),
+    re.compile(rf"^{_WHO} no longer (?P<verb>[a-z]++)(?P<what>.*)$"),
+    re.compile(rf"^{_WHO}{_BE}(?: not|n't) (?P<what>.+?){_ANY_MORE}"),
+    re.compile(rf"^{_WHO} (?:don't|doesn't|do not|does not) (?P<verb>[a-z]++)(?P<what>.*?){_ANY_MORE}"),
+)
+# Contradicting what was said, without saying that something ended.
+_NOT_SO = (
+    re.compile(rf"^{_WHO}{_BE}(?: not|n't) (?P<what>.+)$"),
+    re.compile(rf"^{_WHO} (?:don't|doesn't|do not|does not) (?P<verb>[a-z]++)(?P<what>.*)$"),
+)
+_BEING = {"'m": "am", "'re": "are", "'s": "is"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Denial:
+    """What was true, and what is true now, both in the speaker's words."""
+
+    held: str
+    now: str
+
+
+def read_denial(clause: str, *, against: bool = False) -> Denial | None:
+    """The denial in a clause; None if there is none.
+
+    Args:
+        clause: What is said.
+        against: Whether it contradicts something: then a plain "not" denies as well.
+
+    Example:
+        >>> read_denial("I don't live in Oslo any more")
+        Denial(held='I live in Oslo', now='I no longer live in Oslo')
+
+    """
+    for pattern in _OVER:
+        if match := pattern.match(clause):
+            return _denial(match)
+    plain = next(filter(None, (pattern.match(clause) for pattern in _NOT_SO)), None) if against else None
+    return Denial(held=_held(plain), now=clause) if plain else None
+
+
+def _denial(match: re.Match[str]) -> Denial:
+    who, held = match["who"], _held(match)
+    said = held[len(who) + 1 :]
+    if "be" in match.groupdict():
+        being, _, said = said.partition(" ")
+        return Denial(held=held, now=f"{who} {being} no longer {said}")
+    return Denial(held=held, now=f"{who} no longer {said}")
+
+
+def _held(match: re.Match[str]) -> str:
+    """The clause without its negation."""
+    if "be" in match.groupdict():
+        being = match["be"].strip()
+        return f"{match['who']} {_BEING.get(being, being)} {match['what']}"
+    return f"{match['who']} {_conjugated(match)}{match['what']}"
+
+
+def _conjugated(match: re.Match[str]) -> str:
+    """The verb inflected as it would be without "doesn't"; an unknown verb is left as it is."""
+    verb = match["verb"]
+    of_others = match["who"][:2] not in {"I", "we", "We"}
+    return (verbs.third_person(verb) if of_others and "no longer" not in match.group() else None) or verb
+
+
+# What became something else was right before.
+_CHANGED = re.compile(
+    r"\b(?:any ?more|any longer|no longer|now|nowadays|these days|just|recently|finally|since|until|ago|last|yesterday"
+    r"|today|used to|mov(?:ed|ing)|relocated|start(?:ed|ing)|began|joined|left|quit|became|switched|new"
+    r"|bought|got|sold|ordered|chose|picked|took|went|visited|met|married|adopted|graduated)\b",
+    re.IGNORECASE,
+)
+# Phrases that call what was said before wrong, alone or before the right version.
+_ALL_WRONG = re.compile(
+    "(?:(?:oh|oops|sorry|wait|hm+|lol|haha|ah|well|ok|okay)[,.!]* )*(?:correction|i (?:was (?:wrong|mistaken)"
+    "|misspoke|made a (?:mistake|typo))|that (?:was|is) (?:wrong|incorrect|not (?:true|right|correct)|a (?:mistake"
+    "|typo))|that's (?:wrong|incorrect|not (?:true|right|correct)|a (?:mistake|typo))|(?:my|a) mistake"
+    "|forget (?:that|it|what i (?:just )?said)|scratch that|strike that)(?:[,:;.!]+ ?| [-–—]+ |$)",
+    re.IGNORECASE,
+)
+_LAUGHED_NO = re.compile(r"(?:lol|haha+|hehe|lmao|oops)[,.!]* no[,.!]* (?=I\b|I'|[Mm]y\b|[Ww]e\b)", re.IGNORECASE)
+_NEVER = re.compile(
+    r"(?P<who>I|[Ww]e|(?:[Mm]y|[Oo]ur) [\w -]{2,40}?|[^\W\d_a-z][\w'-]*(?: [^\W\d_a-z][\w'-]*)?) (?:(?:(?:have"
+    "|has) )?never|(?P<did>did not|didn't)(?: actually| really)?) (?P<verb>lived|worked|studied|moved|owned|live"
+    r"|work|study|move|own)(?P<what> (?:(?:in|at|for|to|an?) )?(?:the )?[^\W\d_a-z][\w&.' -]*?)(?P<after> after"
+    r" all)?(?:[.!]{0,8}$|, (?:that|it) (?:was|is)\b.*$|, (?:never|not ever)[.!]{0,8}$)"
+)
+_NOT_MOVING = re.compile(
+    r"(?P<who>I|[Ww]e|(?:[Mm]y|[Oo]ur) [\w -]{2,40}?|[^\W\d_a-z][\w'-]*)(?:'m|'re|'s| am| are| is)(?: not|n't) moving"
+    r"(?P<what> (?:back )?to (?:the )?[^\W\d_a-z][\w&.' -]*?) (?:after all|any ?more)[.!]{0,8}$"
+)
+_NOT_TRUE = re.compile(
+    r"(?:no, )?it(?:'s| is) (?:not (?:true|right|correct|the case)|wrong|false) that (?P<held>.+?)(?<![.!])[.!]*$",
+    re.IGNORECASE,
+)
+_PRESENT = {"live": "lives", "work": "works", "study": "studies", "own": "owns"}
+_BARE = {"lived": "live", "worked": "work", "studied": "study", "owned": "own", "moved": "move"}
+_DATE = re.compile(r"\d{2,}|\b(?:before|after(?! all)|until|till|since|when|while|long|yet|full[- ]time)\b")
+_IN_FRONT = re.compile(r"^(?:in|on|at|an?|the|to) (?=[A-Z\d])")
+_NAME_OR_NUMBER = re.compile(r"[^\W_a-z]")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Righting:
+    """What is right, as a sentence of its own, and the wrong value if any; or what never was true."""
+
+    right: str = ""
+    wrong: str = ""
+    never: str = ""
+
+
+def read_righting(reading: Reading, text: str) -> Righting | None:
+    """What a sentence corrects; after a change, only what is true now; None if it corrects nothing."""
+    if never := _never(text):
+        return Righting(never=never)
+    if right := _against_before(reading, text):
+        return Righting(right=right, wrong=ANY_OTHER)
+    if _CHANGED.search(text):
+        both = _right_not_wrong(text)
+        return Righting(right=both.right) if both else None
+    return _naming_the_wrong(reading, text) or _right_not_wrong(text) or _against_all(reading, text)
+
+
+def unlaughed(text: str) -> str:
+    """'lol no I live in Kiel' as 'No, I live in Kiel': the laughter is about what was said before."""
+    laughed = _LAUGHED_NO.match(text)
+    return f"No, {text[laughed.end() :]}" if laughed else text
+
+
+def _never(text: str) -> str:
+    """What a sentence says was never true, stated positively: 'Nils lives in Oslo'."""
+    if said := _NOT_TRUE.match(text):
+        return said["held"]
+    if moving := _NOT_MOVING.match(text):
+        return f"{moving['who']} moved{moving['what']}"
+    never = _NEVER.match(text)
+    if never is None or _DATE.search(never["what"]):
+        return ""
+    verb = _BARE.get(never["verb"], never["verb"])
+    if verb == "move":
+        return f"{never['who']} moved{never['what']}"
+    # "I didn't live in Oslo" may be about another time.
+    others = never["who"].lower() not in {"i", "we"}
+    return "" if never["did"] else f"{never['who']} {_PRESENT[verb] if others else verb}{never['what']}"
+
+
+def _against_before(reading: Reading, text: str) -> str:
+    """The right statement after words that reject what was said before, in the same sentence or the one before."""
+    if opening := _ALL_WRONG.match(text):
+        right = text[opening.end() :]
+    else:
+        before = _ALL_WRONG.fullmatch(reading.before.text.strip()) if reading.before else None
+        right = text if before else ""
+    return "" if _CHANGED.search(right) or split_correction(right) else right
+
+
+def _naming_the_wrong(reading: Reading, text: str) -> Righting | None:
+    """'Correction: I live in Turin, not Rome', 'I don't live in Rome, I live in Turin'."""
+    found = read_correction(text, reading.earlier())
+    if found is None or not found.stands:
+        return None
+    return Righting(right=found.again or found.right, wrong=_bare(found.wrong))
+
+
+def _right_not_wrong(text: str) -> Righting | None:
+    """'I live in Turin, not Rome', 'Nils is my cousin, not my brother'."""
+    both = split_correction(text)
+    wrong = _bare(both.wrong) if both else ""
+    if both is None or not (_NAME_OR_NUMBER.match(wrong) or kinship.mine(wrong)):
+        return None
+    return Righting(right=both.right, wrong=wrong)
+
+
+def _against_all(reading: Reading, text: str) -> Righting | None:
+    """'No, I live in Turin', 'Actually, I don't live in Rome'."""
+    stated = correcting_statement(text, reading.before.text if reading.before else None)
+    if not stated:
+        return None
+    clause = without_stop(stated)
+    denial = read_denial(clause, against=True)
+    return Righting(right=clause, wrong=ANY_OTHER) if denial is None else Righting(never=denial.held)
+
+
+def _bare(said: str) -> str:
+    return _IN_FRONT.sub("", said)

@@ -1,0 +1,217 @@
+"""What a clause says in context: which rule it fits, and what it takes from the words before it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from langmem_tiers.language import dates, rewriting, rules, speech_acts
+from langmem_tiers.language import vocabulary as lists
+from langmem_tiers.language.calendar import WEEKDAY_WRITTEN
+from langmem_tiers.language.clauses import OPENING_TIME, WE_OR_I, with_subject
+from langmem_tiers.language.dates import SPOKEN
+from langmem_tiers.language.numbers import cardinals
+from langmem_tiers.language.rewriting import spelled_out
+from langmem_tiers.language.rule_table import first_fitting
+from langmem_tiers.language.rules import Found, says_something, tells
+from langmem_tiers.language.turns import Reading
+
+_PAST_TIME = re.compile(
+    r"\b(?<!since )(?<!from )(?<!until )(?<!than )(?:yesterday|(?:last|past) (?:night|week|weekend|month|year"
+    rf"|summer|winter|spring|fall|autumn|{WEEKDAY_WRITTEN})"
+    rf"|(?:\d+|an?|{cardinals(1, 7)}) (?:day|week|month|year)s? ago|this morning)\b(?!')",
+    re.IGNORECASE,
+)
+_BY_ITSELF = re.compile(rf"^{OPENING_TIME}{WE_OR_I}(?: (?:{lists.TURNING_POINTS}))")
+_OWN_TIME = re.compile(
+    r"\b(?:when|while|always|never|ever|used to|since|every|each|once|ago|years?|first|usually|often|as an? |growing up"
+    r"|back in|before|after|later|then|already|19\d\d|20\d\d)\b|\d{4}",
+    re.IGNORECASE,
+)
+_SPEAKER = re.compile(r"\b(I|we)\b", re.IGNORECASE)
+_SOMEBODY = re.compile(r"\b(?:my|our|he|she|they|you|your|his|her|their)\b|\b[A-Z][a-z]+ [a-z]+ed\b", re.IGNORECASE)
+_VAGUE_ADJECTIVES = rf"(?:(?:{'|'.join(sorted(lists.FAINT_ADJECTIVES))}) )*"
+_DEFINITE = (
+    r"(?P<noun>events?|causes?|places?|spots?|venue|lessons?|class(?:es)?|courses?|sessions?|competitions?|contest"
+    r"|tournament|campaign|festival|workshops?|conference|programme|program|group|pieces?|shows?|performance"
+    r"|project|meetings?|trip|tattoos?|photos?|pictures?|paintings?|stuff|things?|items?)"
+)
+_FURTHER = r"(?![\w'-]| [a-z]+(?:ship|shop|room)\b)"
+_NEEDY = re.compile(
+    rf"\b(?:(?P<the>the|these|those) {_VAGUE_ADJECTIVES}{_DEFINITE}"
+    rf"|(?:an?|some) {_VAGUE_ADJECTIVES}(?P<any>events?|places?|spots?|venue|pieces?|occasion|programs?)"
+    rf"|(?:tak(?:e|en|ing)|took|attend(?:ed|ing)?|giv(?:e|ing)|gave|had|having|offer(?:ed|ing)?|enter(?:ed|ing)?|teach"
+    rf"|taught|teaching|start(?:ed|ing)?) {_VAGUE_ADJECTIVES}(?P<bare>lessons|classes|sessions|courses|competitions))"
+    rf"{_FURTHER}"
+)
+_COMPLEMENT = re.compile(
+    ",? (?:(?<=, )an? |(?:of|about|on|for|against|in|at|by|with)(?= )(?P<what>.*)|called|named|to [a-z]|where"
+    r"|that|which|[A-Z\"“])"
+)
+_LEARNED = ("lesson", "class", "course", "session", "competition", "contest", "show", "workshop")
+_PLAYED = re.compile(
+    r"\b(?:play|plays|played|playing|learn|learned|learnt|learning|study|studied|studying|practi[sc]ed?) (?:the |to )?"
+    r"([a-z]{3,})\b(?!,? (?:and|or)\b|,)"
+)
+_DOING = re.compile(
+    r"\b(?:love|loved|like|liked|enjoy|enjoyed|into|about|of|by|started|starting|tried|took up|at|do|did|to)"
+    r" ([a-z]{3,}ing)\b"
+)
+
+
+def time_before(clause: str, before: str) -> str | None:
+    """The time named earlier that also applies to the clause; None if the clause has its own, or it is unclear."""
+    if SPOKEN.search(clause) or _OWN_TIME.search(clause):
+        return None
+    found = {match.group() for match in _PAST_TIME.finditer(before)}
+    if len(found) != 1 or _OWN_TIME.search(_PAST_TIME.sub("", before)):
+        return None
+    speakers = {match[1].lower() for match in _SPEAKER.finditer(before)}
+    of_speaker = speakers and not _BY_ITSELF.match(clause)
+    return found.pop() if of_speaker or not (speakers or _SOMEBODY.search(before)) else None
+
+
+def with_topic(clause: str, before: str) -> str | None:
+    """The clause with "the event" or "lessons" completed from the sentence before, if that names the topic.
+
+    Example:
+        >>> with_topic("I loved taking lessons", "I played the cello.")
+        'I loved taking cello lessons'
+    """
+    for match in _NEEDY.finditer(clause):
+        if not _is_explained(match, clause):
+            return _explained(clause, match, before)
+    return clause
+
+
+def _is_explained(match: re.Match[str], clause: str) -> bool:
+    """Whether the clause itself says which one, after the noun or before it."""
+    noun = _noun(match)
+    named_before = re.search(rf"\b(?:an?|my|our) (?:[\w'-]+ ){{1,3}}{noun}s?\b", clause[: match.start()])
+    complement = _COMPLEMENT.match(clause, match.end())
+    if complement is None:
+        return named_before is not None
+    what = complement["what"]
+    hangs_on_with = clause[match.end() :].startswith(" with ")
+    return what is None or (tells(_NEEDY.sub("", what)) and not hangs_on_with) or named_before is not None
+
+
+def _noun(match: re.Match[str]) -> str:
+    """Roughly in the singular; enough to find it in either number."""
+    noun = match["noun"] or match["any"] or match["bare"]
+    return re.sub(r"(?<=ss)es$|(?<!s)s$", "", noun)
+
+
+def _explained(clause: str, match: re.Match[str], before: str) -> str | None:
+    noun = _noun(match)
+    found = _modifiers(noun, before) or (_activities(before) if noun in _LEARNED else set())
+    if len(found) != 1:
+        return None
+    place = match.start("noun") if match["noun"] else match.start("any") if match["any"] else match.start("bare")
+    return f"{clause[:place]}{found.pop()} {clause[place:]}"
+
+
+def _modifiers(noun: str, before: str) -> set[str]:
+    """The modifiers of the same noun in earlier words: "a charity" event."""
+    pattern = rf"\b(?:an?|my|our|the|some) ((?:[\w'&+-]+ ){{1,3}}?){noun}(?:e?s)?\b"
+    found = {_VAGUE_START.sub("", match[1]).strip() for match in re.finditer(pattern, before)}
+    return {each for each in found if says_something(each)}
+
+
+_VAGUE_START = re.compile(rf"^{_VAGUE_ADJECTIVES}")
+
+
+def _activities(before: str) -> set[str]:
+    found = {match[1] for pattern in (_PLAYED, _DOING) for match in pattern.finditer(before)}
+    return {each for each in found if tells(each)}
+
+
+_LEAST_LETTERS = 6
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Understood:
+    """A rule that fits a clause, the clause as completed, and what it took from the words before."""
+
+    found: Found
+    clause: str
+    time: str | None = None
+    borrowed: bool = False
+
+    @property
+    def dated(self) -> str:
+        """The clause with the time that it took from the words before."""
+        return f"{self.clause} {self.time}" if self.time else self.clause
+
+
+def understood(reading: Reading, clause: str, before: str) -> Understood | None:
+    """What a clause says that is worth keeping; `before` are the words before it in its sentence."""
+    whole = with_subject(spelled_out(clause))
+    if speech_acts.is_unsure(whole) or sum(map(str.isalpha, whole)) < _LEAST_LETTERS:
+        return None
+    found = first_fitting(whole, reading.listener)
+    if found is None or _is_for_a_task(reading, found):
+        return None
+    if found.rule.quoted or found.rule.form:
+        return Understood(found=found, clause=whole)
+    alone = _alone(reading, whole)
+    return _in_context(reading, alone, before) if alone else None
+
+
+def _is_for_a_task(reading: Reading, found: Found) -> bool:
+    return reading.briefs and found.rule.quoted
+
+
+def _alone(reading: Reading, whole: str) -> Found | None:
+    """The rule that fits the clause as far as it makes sense alone."""
+    alone = None if speech_acts.speaks_to_somebody(whole) else speech_acts.standing_alone(whole)
+    if not alone or speech_acts.is_broken_off(alone):
+        return None
+    found = first_fitting(rules.without_vague_end(alone), reading.listener)
+    return None if found is None or _is_for_a_task(reading, found) else found
+
+
+def _in_context(reading: Reading, found: Found, before: str) -> Understood | None:
+    """The clause without connectives, plus what it takes from other sentences; None if that leaves it unclear."""
+    clause = found.match.string
+    last = _stated_before(reading)
+    time = _time(found, before, last)
+    if _is_open_or_trivial(found) or (reading.asked and _is_undated_news(clause, time)):
+        return None
+    shown = rewriting.without_fillers(clause)
+    told = _with_topic(found, shown, last)
+    borrowed = told != shown or (time is not None and time not in before)
+    return Understood(found=found, clause=told, time=time, borrowed=borrowed) if told else None
+
+
+def _is_open_or_trivial(found: Found) -> bool:
+    clause = found.match.string
+    return rewriting.rests_on_others(clause) or speech_acts.leaves_out_who(clause) or _is_trivial(found)
+
+
+def _is_trivial(found: Found) -> bool:
+    tells_of_a_day = found.rule.happened or found.rule.category == "people/{relation}"
+    return tells_of_a_day and rules.is_everyday(found.match.string)
+
+
+def _with_topic(found: Found, shown: str, last: str) -> str | None:
+    """A statement about a project needs no topic from the sentence before: the project is its topic."""
+    return shown if found.rule.category.startswith("project-context") else with_topic(shown, last)
+
+
+def _stated_before(reading: Reading) -> str:
+    """The sentence before, empty if it states nothing."""
+    return reading.before.text if reading.before and speech_acts.is_stated(reading.before.text) else ""
+
+
+def _time(found: Found, before: str, last: str) -> str | None:
+    """The time, from earlier words or the sentence before."""
+    clause = found.match.string
+    if not found.rule.happened or dates.is_yearly(clause):
+        return None
+    return time_before(clause, before) or time_before(clause, last)
+
+
+def _is_undated_news(clause: str, time: str | None) -> bool:
+    """Whether a mere "just" says when it was."""
+    return rewriting.claims_news(clause) and not (time or dates.SPOKEN.search(clause))

@@ -1,0 +1,76 @@
+"""What people say about themselves: first-person sentences of a turn, found by rules when it is stored.
+
+They are spans of the drawer, in the turn's own words: each gets a vector of its own, so that an aside ("by the way, I
+just got back from Lisbon") is found even if the rest of the turn asks for something else. English only: in other
+languages a turn has no statements and is found by its whole text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from langmem_tiers.language.words import LOOKED_AT
+
+_FIRST_PERSON = re.compile(
+    r"\b(?:i|i'(?:m|ve|d|ll)|im|ive|me|my|mine|myself|we|we'(?:re|ve|d|ll)|us|our|ours)\b", re.IGNORECASE
+)
+# A line break ends a sentence too, unless a long line continues in lower case: such lines are wrapped prose.
+_END = re.compile(r"\s(?<=[.!?…]\s)\s*|\n(?:(?<![^\n]{50}\n)|(?![a-z]))\s*")
+_MARK = re.compile(r"\s*[-*•]\s+")
+_PREFERENCE = re.compile(
+    r"\b(?:love|loved|loving|like|liked|enjoy(?:ed|ing)?|prefer(?:red)?|favou?rite|fan of|interested in|fond of"
+    r"|obsessed with|hate|dislike|can't stand|allergic|vegan|vegetarian|avoid|always|never|usually|often"
+    r"|experiment(?:ed|ing)|used to)\b",
+    re.IGNORECASE,
+)
+# Bits for what a drawer states.
+TELLS, PREFERS = 1, 2
+_LEAST_WORDS = 3
+# Longer turns are pasted texts: their first person is seldom the user.
+_LONGEST = 4000
+_MOST = 40
+
+
+def statements(text: str) -> tuple[tuple[int, int], ...]:
+    """Spans (start, stop) of the sentences and list items that speak in the first person, questions too, in order.
+
+    Example:
+        >>> text = "Any ideas for lunch? By the way, I moved to Lisbon."
+        >>> [text[start:stop] for start, stop in statements(text)]
+        ['By the way, I moved to Lisbon.']
+    """
+    if len(text) > min(_LONGEST, LOOKED_AT):
+        return ()
+    shown = text.replace("’", "'")
+    return tuple(span for span in _sentences(shown) if _speaks_of_self(shown[slice(*span)]))[:_MOST]
+
+
+def tells(sentence: str) -> bool:
+    """Whether a first-person sentence states something, rather than asking."""
+    return not sentence.rstrip().endswith("?")
+
+
+def prefers(sentence: str) -> bool:
+    """Whether a first-person sentence is about a like, a dislike or a habit."""
+    return _PREFERENCE.search(sentence) is not None
+
+
+def _speaks_of_self(sentence: str) -> bool:
+    return _FIRST_PERSON.search(sentence) is not None and len(sentence.split()) >= _LEAST_WORDS
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for end in _END.finditer(text):
+        yield _trimmed(text, start, end.start())
+        start = end.end()
+    if start < len(text):
+        yield _trimmed(text, start, len(text))
+
+
+def _trimmed(text: str, start: int, stop: int) -> tuple[int, int]:
+    """The span without a leading list marker and trailing white space."""
+    mark = _MARK.match(text, start, stop)
+    begin = mark.end() if mark else start
+    return begin, begin + len(text[begin:stop].rstrip())

@@ -1,0 +1,234 @@
+"""Capitalised names in a text, and which of them are people and places, judged by the words around them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import product
+
+from langmem_tiers.language.calendar import MONTHS, SHORT_MONTHS, SHORT_WEEKDAYS, WEEKDAYS
+from langmem_tiers.language.word_lists import listed, word_set
+from langmem_tiers.language.words import FUNCTION_WORDS, LOOKED_AT, PLEASANTRIES, QUESTION_WORDS, beginning_with
+
+CALENDAR = frozenset({*MONTHS, *SHORT_MONTHS, *WEEKDAYS, *SHORT_WEEKDAYS}) | word_set(
+    """
+    today tomorrow yesterday tonight spring summer autumn fall winter christmas easter halloween thanksgiving xmas
+    ramadan diwali hanukkah eid weekend am pm bc ad
+    """
+)
+LANGUAGES = listed("names", "languages")
+PRODUCTS = listed("names", "products")
+FIRST_NAMES = listed("names", "first_names")
+NOT_NAMES = FUNCTION_WORDS | PLEASANTRIES | QUESTION_WORDS | CALENDAR | LANGUAGES | listed("names", "sentence_openers")
+
+_UPPER = "A-Z\u00c0-\u00d6\u00d8-\u00de\u0100-\u017f\u0386-\u03ab\u0400-\u042f"
+# The text before a name is checked from the capital backwards: searching for capitals alone is far faster.
+_CAPITALISED = rf"[{_UPPER}](?<![\w'’@#/.].)\w*(?:['’-]\w+)*"
+_JOINT = r"(?: |\. (?<=\b[A-Z]\. )| (?:of|de|da|do|del|della|di|van|von|der|den|la|le|el|al|bin) )"
+_RUN = re.compile(rf"{_CAPITALISED}(?:{_JOINT}{_CAPITALISED})*")
+_POSSESSIVE = re.compile(r"['’](?:s|m|re|ve|ll|d)$|['’]$")
+_WORD = re.compile(r"\S+")
+_NEIGHBOUR = re.compile(r"[\w'’]+")
+# 'Hey Anna', 'Thanks, Anna', 'Anna, guess what', '…, Anna!'
+_ADDRESSED = re.compile(
+    rf"\b(?:[Hh]i|[Hh]ey|[Hh]ello|[Dd]ear|[Tt]hanks?|[Tt]hank you|[Ww]ow|[Yy]eah|[Yy]es|[Ss]ure|[Cc]ongrats|[Ss]orry"
+    rf"|[Bb]ye|[Ww]elcome),? ([{_UPPER}]\w+)(?=[\s,.!?:;-]|$)"
+    rf"|(?:^|[.!?] )([{_UPPER}]\w+), |, ([{_UPPER}]\w+) ?(?=[.!?]|$)"
+)
+_GREETINGS = listed("names", "greetings")
+_CALLS = [*_GREETINGS, *map(str.capitalize, _GREETINGS), ". ", "! ", "? ", ", "]
+
+_KIN = (
+    "mother|mom|mum|father|dad|parents|sister|brother|wife|husband|partner|girlfriend|boyfriend|fiancée?|son|daughter"
+    "|kids|children|aunt|uncle|cousin|niece|nephew|grandmother|grandma|granny|grandfather|grandpa|grandparents"
+    "|stepmother|stepfather|mother-in-law|father-in-law|sister-in-law|brother-in-law|roommate|flatmate|neighbou?r|boss"
+    "|manager|therapist|doctor|dentist|landlord|coach|teacher|mentor|colleague|co-?worker|friend|twins?"
+)
+KIN = frozenset(re.sub(r"[?]", "", _KIN).split("|")) | {"neighbor", "coworker", "twin", "fiance", "fiancé"}
+_OUR = ["".join(cased) for word in ("my", "our") for cased in product(*zip(word, word.upper(), strict=True))]
+_KINSHIP = re.compile(rf"\b(?:my|our)\s+(?:\w+\s+)?({_KIN})\b(?!['’-]\w\w)", re.IGNORECASE)
+_TITLES = listed("names", "titles")
+_BEFORE_PERSON = listed("names", "before_person")
+_GENERIC_SPEAKERS = listed("names", "generic_speakers")
+_SPEECH = re.compile(
+    r"(?:says?|said|told|tells|asked|asks|thinks|thought|wants|wanted|loves|loved|likes|liked|hates|called|texted|replied"
+    r"|mentioned|suggested|promised|agreed|invited|knows|knew|feels|felt|lives|works|married|bought|gave|hopes|believes)"
+)
+_OF_A_NAME = re.compile(r"(?:friend|colleague|boss|brother|sister|son|daughter|cousin|neighbou?r)")
+
+_PLACES = listed("names", "places")
+_PLACES_OF_TWO_WORDS = re.compile(
+    "new (?:york|zealand|orleans|jersey|delhi)|los angeles|san (?:francisco|diego)|las vegas|hong kong|buenos aires"
+    "|mexico city|rio de janeiro|s[ãa]o paulo|cape town|tel aviv|costa rica|puerto rico|south (?:africa|korea)"
+    "|north carolina|united (?:states|kingdom)|saudi arabia|sri lanka"
+)
+_KINDS_OF_PLACES = listed("names", "kinds_of_places")
+_BEFORE_PLACE = listed("names", "before_place")
+_BEFORE_LISTENER = listed("names", "before_listener")
+
+
+@dataclass(frozen=True)
+class Name:
+    """A run of capitalised words in a text, with its surroundings.
+
+    `folded` is the name as tags have it, casefolded; `opens` says that it starts a sentence; `possessive`
+    that 's followed it. `within` is the whole text, in which it spans `start` to `end`.
+    """
+
+    text: str
+    folded: str
+    opens: bool
+    possessive: bool
+    within: str
+    start: int
+    end: int
+
+    @cached_property
+    def before(self) -> tuple[str, ...]:
+        """The words before it, at most three, casefolded."""
+        return tuple(_NEIGHBOUR.findall(self.within[max(0, self.start - 40) : self.start].casefold())[-3:])
+
+    @cached_property
+    def after(self) -> str:
+        """The word after it, casefolded, or empty."""
+        found = _NEIGHBOUR.search(self.within[self.end : self.end + 20].casefold())
+        return found.group() if found else ""
+
+
+def names(text: str) -> list[Name]:
+    """The capitalised names in the first 20,000 characters, without words that are only capitalised to open a sentence.
+
+    Calendar words, languages and pleasantries are not names; a text all in capitals has none.
+    """
+    shown = text[:LOOKED_AT]
+    if _is_shouted(shown):
+        return []
+    found = (name for match in _RUN.finditer(shown) for name in _split(shown, match))
+    return [name for name in found if name.folded != "new"]  # 'New York' is a name, 'New' is not
+
+
+def addressed(text: str) -> set[str]:
+    """The names, casefolded, of people that a text addresses."""
+    calls = beginning_with(_CALLS, _ADDRESSED, text[:LOOKED_AT])
+    called = {name.casefold() for call in calls for name in call.groups() if name}
+    return called - NOT_NAMES
+
+
+def people(text: str, found: Sequence[Name], speaker: str | None) -> list[str]:
+    """The people in a text, the speaker first, casefolded; kin appear as 'sister', and by name if it is given."""
+    said_by = " ".join((speaker or "").casefold().split())
+    counted = Counter(name.folded for name in found)
+    # One clear mention settles all others.
+    named = [_without_title(name.folded) for name in found if is_person(name, counted[name.folded])]
+    kin = [match.group(1).casefold() for match in beginning_with(_OUR, _KINSHIP, text[:LOOKED_AT])]
+    speakers = [said_by] if said_by and said_by not in _GENERIC_SPEAKERS else []
+    return list(dict.fromkeys([*speakers, *named, *kin]))
+
+
+def is_person(name: Name, times: int = 1) -> bool:
+    """Whether the name is a person's, judged by its first word or its surroundings."""
+    parts = name.folded.split()
+    if len(parts) > 3 or not PRODUCTS.isdisjoint(parts) or name.text.isupper():
+        return False
+    if parts[0] in FIRST_NAMES or (len(parts) > 1 and parts[0].rstrip(".") in _TITLES):
+        return True
+    return _is_addressed(name) or _is_spoken_of(name, times)
+
+
+def places(found: Sequence[Name]) -> list[str]:
+    """The places among names, casefolded: well-known ones, and names after 'in', 'at', 'to', 'visited' and the like."""
+    return list(dict.fromkeys(name.folded for name in found if _is_place(name)))
+
+
+def _is_shouted(text: str) -> bool:
+    letters = text[:400]
+    upper = sum(map(str.isupper, letters))
+    return upper > 12 and upper > sum(map(str.islower, letters))
+
+
+def _split(text: str, match: re.Match[str]) -> list[Name]:
+    """The names in a run: 'Yesterday Anna' holds one, 'Tom I' holds one, 'New York' is one."""
+    if " " not in match.group():
+        return [_name(text, *match.span())] if _is_name_word(match.group()) else []
+    found: list[Name] = []
+    start: int | None = None
+    end = match.start()
+    for word in _WORD.finditer(match.group()):
+        begins, ends = match.start() + word.start(), match.start() + word.end()
+        if _is_name_word(word.group()) or (start is not None and word.group().islower()):
+            start = begins if start is None else start
+            end = ends if not word.group().islower() else end
+        elif start is not None:
+            found.append(_name(text, start, end))
+            start = None
+    if start is not None:
+        found.append(_name(text, start, end))
+    return found
+
+
+@lru_cache(maxsize=8192)
+def _is_name_word(word: str) -> bool:
+    bare = _POSSESSIVE.sub("", word.rstrip(".")).casefold()
+    return word[0].isupper() and len(bare) > 1 and bare not in NOT_NAMES
+
+
+def _name(text: str, start: int, end: int) -> Name:
+    shown = text[start:end]
+    bare = _POSSESSIVE.sub("", shown)
+    return Name(
+        text=bare,
+        folded=bare.casefold(),
+        opens=_opens_sentence(text, start),
+        possessive=bare != shown,
+        within=text,
+        start=start,
+        end=end,
+    )
+
+
+def _opens_sentence(text: str, start: int) -> bool:
+    """Whether only quotes and brackets lie between this position and the end of the sentence before."""
+    before = text[max(0, start - 8) : start].rstrip(" \t\"'“‘(*_[")
+    return not before or not (before[-1].isalnum() or before[-1] in ",;)'\"%&/’”-")
+
+
+def _without_title(folded: str) -> str:
+    first, _, rest = folded.partition(" ")
+    return rest if rest and first.rstrip(".") in _TITLES else folded
+
+
+def _is_addressed(name: Name) -> bool:
+    """'Hey Caroline', 'Dr. Okafor', 'my friend Oluwaseun', 'told Mbali'."""
+    last = "".join(name.before[-1:])
+    if name.opens:  # then the preceding words belong to another sentence, unless the full stop is a title's
+        return last in _TITLES
+    if last in {"named", "called"}:  # films and bands are "called" something too, in several words
+        return " " not in name.text
+    return last in _BEFORE_PERSON or last in _TITLES or _OF_A_NAME.fullmatch(last) is not None
+
+
+def _is_spoken_of(name: Name, times: int) -> bool:
+    """'Oluwaseun said', 'Oluwaseun's wife'; for a name that occurs twice, 'with Oluwaseun' is enough."""
+    if _SPEECH.fullmatch(name.after) or (name.possessive and name.after in KIN):
+        return True
+    return times > 1 and not name.opens and name.before[-1:] in {("with",), ("and",)}
+
+
+def _is_place(name: Name) -> bool:
+    folded, parts = name.folded, name.folded.split()
+    ends_as_place = len(parts) > 1 and (parts[-1] in _KINDS_OF_PLACES or _PLACES_OF_TWO_WORDS.fullmatch(folded))
+    if folded in _PLACES or ends_as_place:
+        return True
+    if name.opens or name.possessive or len(parts) > 4 or not PRODUCTS.isdisjoint(parts):
+        return False
+    return _follows_preposition(name.before) and not name.text.isupper() and not is_person(name)
+
+
+def _follows_preposition(before: tuple[str, ...]) -> bool:
+    leading = before[:-1] if before[-1:] == ("the",) else before
+    if not leading or leading[-1] not in _BEFORE_PLACE:
+        return False
+    return leading[-1] not in {"to", "at", "from"} or not any(word in _BEFORE_LISTENER for word in leading[:-1])

@@ -1,0 +1,188 @@
+"""Moments and periods passed by callers: parsed, checked, and with their precision."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Literal
+
+from langmem_tiers.clock import require_aware
+from langmem_tiers.errors import InvalidInput, InvalidPeriod, NaiveDatetime
+from langmem_tiers.language.dates import times
+
+Exactness = Literal["year", "month", "day", "moment"]
+When = datetime | date | str
+"""A moment, a day, or text such as "2024", "2024-05", "2024-05-17" or "2024-05-17T10:00:00+00:00"."""
+
+_YEAR = re.compile(r"[0-9]{4}")
+_MONTH = re.compile(r"([0-9]{4})-([0-9]{2})")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DAY_WORDS = {"yesterday": -1, "today": 0, "tomorrow": 1}
+_WAY_OUT = "Write 2024, 2024-05, 2024-05-17, a time with its zone, or now, today, yesterday or tomorrow."
+_IN_A_FILE = "Write 2024, 2024-05, 2024-05-17, or a time with its zone."
+_UNITS: tuple[Exactness, ...] = ("year", "month", "day")
+_LONGEST, _SHOWN = 100, 40
+_LAST = datetime.max.replace(tzinfo=UTC)
+
+
+def parse(when: When, *, now: datetime) -> tuple[datetime, Exactness]:
+    """The first moment of a date, in UTC, and its precision.
+
+    Besides dates, "now", "today", "yesterday" and "tomorrow" are understood, in UTC.
+
+    Raises:
+        InvalidPeriod: it is not a date.
+        NaiveDatetime: it is a time without a zone.
+
+    Example:
+        >>> parse("2024-05", now=datetime(2026, 3, 2, tzinfo=UTC))
+        (datetime.datetime(2024, 5, 1, 0, 0, tzinfo=datetime.timezone.utc), 'month')
+    """
+    if isinstance(when, datetime):
+        return _aware(when), "moment"
+    if isinstance(when, date):
+        return _midnight(when), "day"
+    if isinstance(when, str):
+        return _read(when.strip(), now)
+    raise InvalidPeriod(f"{repr(when)[:40]} is no date.", way_out=_WAY_OUT)
+
+
+def written(text: object) -> tuple[datetime, Exactness]:
+    """Like `parse`, for a date in a file: "today" and the like are refused, and so are numbers.
+
+    Raises:
+        InvalidPeriod: it is not a date.
+        NaiveDatetime: it is a time without a zone.
+    """
+    if isinstance(text, str):
+        try:
+            return _dated(text.strip())
+        except NaiveDatetime:
+            raise
+        except (ValueError, OverflowError):
+            pass
+    raise InvalidPeriod(f"{repr(text)[:40]} is no date.", way_out=_IN_A_FILE)
+
+
+def parse_optional(when: When | None, *, now: datetime) -> tuple[datetime | None, Exactness]:
+    """Like `parse`; None means unknown, or not yet.
+
+    Raises:
+        InvalidPeriod, NaiveDatetime: as for `parse`.
+    """
+    return (None, "moment") if when is None else parse(when, now=now)
+
+
+def span(when: When, *, now: datetime) -> tuple[datetime, datetime]:
+    """The first moment of a date, and the first one after it: for "2024", both ends of the year.
+
+    Raises:
+        InvalidPeriod, NaiveDatetime: as for `parse`.
+    """
+    start, unit = parse(when, now=now)
+    return start, after(start, unit)
+
+
+def after(start: datetime, unit: Exactness) -> datetime:
+    """The first moment after a year, month, day or millisecond that begins at `start`, or the last possible one."""
+    try:
+        if unit == "year":
+            return start.replace(year=start.year + 1)
+        if unit == "month":
+            return start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1)
+        return start + (timedelta(days=1) if unit == "day" else timedelta(milliseconds=1))
+    except (ValueError, OverflowError):
+        return _LAST
+
+
+def first_moment(text: str | None, now: datetime) -> datetime | None:
+    """The beginning of the day, month or year given as `since`; a text with a clock time is that moment.
+
+    Raises:
+        InvalidInput: it is not a date.
+    """
+    return None if text is None else _bounds(text, now)[0]
+
+
+def last_moment(text: str | None, now: datetime) -> datetime | None:
+    """The end of the day, month or year given as `until`; a text with a clock time is that moment.
+
+    Raises:
+        InvalidInput: it is not a date.
+    """
+    return None if text is None else _bounds(text, now)[1]
+
+
+def _bounds(text: str, now: datetime) -> tuple[datetime, datetime]:
+    said = text.strip()[:_LONGEST]
+    exact = _with_clock(said)
+    if exact is not None:
+        return exact, exact
+    # Relative ones too: a model that is told "last week" passes it on.
+    for named in (said, *times(said, now.date())):
+        if found := _loosely_dated(named):
+            end = after(*found)
+            return found[0], end if end == _LAST else end - timedelta(microseconds=1)
+    raise InvalidInput(f"{said[:_SHOWN]!a} is no date.", way_out=f"Write it as YYYY-MM-DD; today is {now:%Y-%m-%d}.")
+
+
+def _with_clock(text: str) -> datetime | None:
+    """A moment with a clock time, in UTC if it has no zone."""
+    if ":" not in text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return require_aware(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
+def _loosely_dated(text: str) -> tuple[datetime, Exactness] | None:
+    """The beginning of `2026`, `2026-3` or `2026-03-02`, and its precision."""
+    parts = text.split("-")
+    if len(parts) > 3 or len(parts[0]) != 4 or not all(part.isascii() and part.isdecimal() for part in parts):
+        return None
+    numbers = [int(part) for part in parts]
+    while len(numbers) > 1 and not numbers[-1]:  # 2026-00-00 may stand for a year, too
+        numbers.pop()
+    try:
+        start = date(*(*numbers, 1, 1)[:3])
+    except ValueError:
+        return None
+    return _midnight(start), _UNITS[len(numbers) - 1]
+
+
+def _read(text: str, now: datetime) -> tuple[datetime, Exactness]:
+    word = text.casefold()
+    if word == "now":
+        return require_aware(now), "moment"
+    if word in _DAY_WORDS:
+        return _midnight(require_aware(now).date() + timedelta(days=_DAY_WORDS[word])), "day"
+    try:
+        return _dated(text)
+    except (ValueError, OverflowError) as error:
+        if isinstance(error, NaiveDatetime):
+            raise
+        raise InvalidPeriod(f"{text[:40]!a} is no date.", way_out=_WAY_OUT) from error
+
+
+def _dated(text: str) -> tuple[datetime, Exactness]:
+    if _YEAR.fullmatch(text):
+        return datetime(int(text), 1, 1, tzinfo=UTC), "year"
+    if month := _MONTH.fullmatch(text):
+        return datetime(int(month[1]), int(month[2]), 1, tzinfo=UTC), "month"
+    if _DAY.fullmatch(text):
+        return _midnight(date.fromisoformat(text)), "day"
+    if not re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]", text):
+        raise ValueError(text)
+    return _aware(datetime.fromisoformat(text)), "moment"
+
+
+def _aware(moment: datetime) -> datetime:
+    """A moment in UTC, in whole milliseconds as stored."""
+    exact = require_aware(moment, "date")
+    return exact.replace(microsecond=exact.microsecond // 1000 * 1000)
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)

@@ -1,0 +1,163 @@
+"""What a question asks for: history, advice, earlier answers; and the times that it refers to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from langmem_tiers.language.dates import times
+from langmem_tiers.language.numbers import cardinals, counted
+from langmem_tiers.language.words import LOOKED_AT
+
+_HISTORY_WITHIN = 2000
+_US = r"(?:we|you and i)"
+_DID = r"(?:did|have|had|haven't|hadn't|didn't|were|weren't)"
+_EVER = r"(?:ever |already |once |not |just |also |have |had )*"
+_TALKED = r"(?:talked|spoken?|discussed|chatted|mentioned|gone over|went over)"
+_SETTLED = r"(?:agreed|decided|settled|concluded|left off|worked on|planned|fixed|solved)"
+_TOLD = r"(?:tell|told|sa(?:y|id)|mention(?:ed)?|ask(?:ed)?|show(?:n|ed)?|decided?|promised?)"
+_ADVISED = r"(?:tell|told|sa(?:y|id)|suggest(?:ed)?|recommend(?:ed)?|proposed?|advised?|mention(?:ed)?|promised?)"
+_AGO = (
+    r"(?:yesterday|last (?:time|week|month|year|night|session|summer|winter|spring|autumn|fall|\w+day)"
+    r"|before|previous(?:ly)?|earlier|the other day|back (?:then|in \w+)|\w+ (?:days?|weeks?|months?|years?) ago)"
+)
+_EARLIER = r"(?:last|previous|earlier|prior|past|older|first|most recent|yesterday's)"
+_CONVERSATION = r"(?:conversation|session|chat|discussion|talk|thread|exchange)s?"
+_PATTERNS = (
+    # "what did we do last week", "how did we fix it", "do you know when we had that bug"
+    rf"\b(?:what|how|when|why|where|which|who)\b[^.?!\n]{{0,60}}?\b(?:did|have|had|were|was) {_US}\b",
+    # "did we ever fix the login", "so have we discussed this"
+    rf"^\W*(?:(?:so|and|hey|ok|okay|but|wait|um|hmm)\W+)*{_DID} {_US}\b",
+    # "the trip we talked about", "what we agreed on last time"
+    rf"\b{_US} {_EVER}{_TALKED} (?:about|over|this|that|it)\b",
+    rf"\b{_US} {_EVER}{_SETTLED}\b[^.!\n]{{0,200}}?(?:\?|\b{_AGO}\b)",
+    # "did I tell you about my trip", "what did you suggest", "you said last week that"
+    rf"\b{_DID} i {_EVER}{_TOLD}\b",
+    rf"\b{_DID} you {_EVER}{_ADVISED}\b",
+    rf"\byou (?:told me|said|suggested|recommended|mentioned|proposed|advised)\b[^.!\n]{{0,200}}?(?:\?|\b{_AGO}\b)",
+    # "our last conversation", "in an earlier session", "the chat history"
+    rf"\b{_EARLIER}(?: \w+)?[ -]{_CONVERSATION}\b|\b{_CONVERSATION} (?:history|log|from|last)\b",
+    # "remember when we", "do you recall what I said"
+    r"\b(?:remember|recall) (?:when|what|how|the time|that time|where|why|which|our|us)\b",
+    # "where were we", "catch me up", "remind me what"
+    r"\bwhere were we\b|\bleft off\b|\bpick (?:it |this )?up where\b",
+    r"\b(?:catch me up|bring me up to (?:speed|date)|recap)\b",
+    r"\bremind me (?:what|how|when|why|where|which|of (?:what|how|our))\b",
+    # "what happened last week", "what was decided on Monday", "what did I do last month"
+    r"\bwhat (?:happened|was (?:decided|agreed|done|said)|were the (?:decisions|results|outcomes|action items))\b",
+    rf"\b(?:what|when|where|how) (?:did|have|had|was|were) i\b[^.?!\n]{{0,200}}\b{_AGO}\b",
+    # "the last time we met", "a timeline of the project", "what have I learned"
+    r"\b(?:last|other) time (?:we|i|you)\b|\b(?:history|timeline) of\b|\bwhat have (?:we|i) (?:been|done|learn)",
+)
+_HISTORY = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS), re.IGNORECASE)
+_ADVICE = re.compile(
+    r"\b(?:recommend(?:ations?|ed)?|suggest(?:ions?|ed)?|advi[cs]e|tips?|ideas?|inspiration|should i"
+    r"|what (?:to|can i|could i)|any (?:good|thoughts)|help me (?:choose|pick|decide|find|plan)|looking for|what would"
+    r"|can you help|thinking (?:of|about)|which .{0,40}should)\b",
+    re.IGNORECASE,
+)
+_ANSWERS = re.compile(
+    r"\b(?:you (?:\w+ )?(?:told|gave|said|suggested|recommended|mentioned|provided|listed|made|wrote|shared|explained"
+    r"|advised)|did you (?:\w+ )?(?:tell|give|say|suggest|recommend|mention|provide|list|make|write|share|explain"
+    r"|advise)"
+    r"|our (?:previous|last|earlier|past) (?:conversation|chat|discussion|session)"
+    r"|(?:we|previously) (?:discussed|talked)"
+    r"|remind me|your (?:recommendations?|suggestions?|answer|advice|list))\b",
+    re.IGNORECASE,
+)
+_UNIX = date(1970, 1, 1)
+# How far off people are when they name a time: some days for a day, some more for a month.
+_DAYS_OFF = {"day": 4, "month": 10, "year": 20}
+_UNIT_DAYS = {"day": 1, "night": 1, "week": 7, "weekend": 7, "month": 30.44, "year": 365.25}
+_STRETCH = re.compile(
+    r"\b(?:in|over|during|for|within|of)?\s?(?:the |these )?(?:last|past|previous) "
+    rf"(\d{{1,3}}|few|couple of|several|{cardinals(2, 12)})? ?"
+    r"(day|night|week|weekend|month|year)(s)?\b",
+    re.IGNORECASE,
+)
+_VAGUE = {"few": 4, "several": 6}
+_START_OF_YEAR = re.compile(
+    r"\b(?:since|from) the (?:start|beginning) of (?:the|this) year\b|\bthis year\b", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TimeSpan:
+    """A period from `start` up to `stop`, in days since 1970, that tolerates being off by up to `margin` days."""
+
+    start: float
+    stop: float
+    margin: float
+
+
+def asks_history(query: str) -> bool:
+    """Whether a message asks what was done, said or decided before, so that the archive should be searched.
+
+    Example:
+        >>> asks_history("How did we fix the login last week?"), asks_history("How do I fix the login?")
+        (True, False)
+    """
+    return _HISTORY.search(" ".join(query[:_HISTORY_WITHIN].replace("’", "'").split())) is not None
+
+
+def asks_advice(query: str) -> bool:
+    """Whether a query asks for advice, so that preferences matter for the answer.
+
+    Example:
+        >>> asks_advice("Any tips for dinner tonight?"), asks_advice("When did I move?")
+        (True, False)
+    """
+    return _ADVICE.search(query[:LOOKED_AT]) is not None
+
+
+def asks_for_answers(query: str) -> bool:
+    """Whether a query asks for earlier answers of the assistant ("you recommended")."""
+    return _ANSWERS.search(query[:LOOKED_AT]) is not None
+
+
+def spans(text: str, asked: date) -> tuple[TimeSpan, ...]:
+    """The periods that a query asked on a given day refers to.
+
+    Example:
+        >>> [(span.start, span.stop) for span in spans("What did I do two weeks ago?", date(1970, 1, 20))]
+        [(5, 6)]
+    """
+    shown = text[:LOOKED_AT]
+    stretches = list(_stretches(shown, asked))
+    rest = _START_OF_YEAR.sub(" ", _STRETCH.sub(" ", shown)) if stretches else shown
+    named = (_named(moment) for moment in times(rest, asked))
+    # The future has not been discussed yet, and what was said today is mostly still in the model's context.
+    past = (span for span in named if span.start < _day(asked))
+    return tuple(dict.fromkeys((*stretches, *past)))
+
+
+def _stretches(text: str, asked: date) -> Iterator[TimeSpan]:
+    today = _day(asked)
+    for match in _STRETCH.finditer(text):
+        number, unit, plural = match[1], match[2].casefold(), match[3]
+        if number is None and plural is None:
+            continue  # "last week" names a time, "the last day" does not
+        count = 1 if number is None else _VAGUE.get(number.casefold()) or counted(number)
+        days = count * _UNIT_DAYS[unit]
+        yield TimeSpan(start=today - days, stop=today + 1, margin=max(2.0, days / 4))
+    if _START_OF_YEAR.search(text):
+        yield TimeSpan(start=_day(date(asked.year, 1, 1)), stop=today + 1, margin=_DAYS_OFF["month"])
+
+
+def _named(moment: str) -> TimeSpan:
+    """The period of a date, month or year in the format of `times`."""
+    year, month, day = (int(part) for part in (*moment.split("-"), "0", "0")[:3])
+    if day:
+        start = date(year, month, day)
+        return TimeSpan(start=_day(start), stop=_day(start) + 1, margin=_DAYS_OFF["day"])
+    if month:
+        following = date(year, month, 28) + timedelta(days=4)
+        stop = following.replace(day=1)
+        return TimeSpan(start=_day(date(year, month, 1)), stop=_day(stop), margin=_DAYS_OFF["month"])
+    return TimeSpan(start=_day(date(year, 1, 1)), stop=_day(date(year, 12, 31)) + 1, margin=_DAYS_OFF["year"])
+
+
+def _day(moment: date) -> int:
+    return (moment - _UNIX).days

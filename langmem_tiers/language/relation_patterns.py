@@ -1,0 +1,255 @@
+"""Building blocks for the shapes of relations: names, subjects, and the normal form of a clause."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache
+
+from langmem_tiers.language import kinship, validity
+from langmem_tiers.language.calendar import MONTH_NAMES, SHORT_MONTHS, SHORT_WEEKDAYS, WEEKDAY_NAMES
+from langmem_tiers.language.claims import Claim
+from langmem_tiers.language.clauses import OPENING_TIME
+from langmem_tiers.language.names import CALENDAR, FIRST_NAMES, LANGUAGES, NOT_NAMES, PRODUCTS
+from langmem_tiers.language.numbers import cardinals
+from langmem_tiers.language.rewriting import spelled_out
+from langmem_tiers.language.validity import Span
+from langmem_tiers.language.word_lists import word_set
+
+UPPER = "A-Z\u00c0-\u00d6\u00d8-\u00de\u0100-\u017f\u0386-\u03ab\u0400-\u042f"
+TITLED = r"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?"
+_WORD = rf"[{UPPER}][\w&]*(?:[-.'](?!s\b)[\w&]+)*"
+NAME = (
+    rf"(?:(?:St|Mt|Ft)\. |{TITLED}){_WORD}(?: (?:(?:of|de|da|do|del|della|di|dos|van|von|der|den|la|le|el|al|bin|&"
+    rf"|the|and the) )?{_WORD}){{0,4}}"
+)
+"""A run of capitalised words."""
+PLACE = rf"(?:the )?(?P<place>{NAME}(?:, {_WORD}(?: {_WORD})?)?)(?!['’]s|\w)"
+ORGANISATION = rf"(?:the )?(?P<organisation>(?:(?:St\.? )?{_WORD}['’]s )?{NAME}|[A-Z]{{2,}}\b)(?!['’]s|\w)"
+_KIN = kinship.WORDS
+_AGED = r"(?:(?:little|big|older|younger|elder|eldest|oldest|youngest|dear|lovely|beloved|new|current) )?"
+# Possibly one of several: someone without a name need not be the person already known.
+_WHICH = r"(?:(?:(?P<which>little|big|older|younger|elder|eldest|oldest|youngest|new)|dear|lovely|beloved|current) )?"
+
+# The subject: the speaker, their kin, someone named, or a pronoun for someone named before.
+WHO = (
+    f"(?:(?P<both>(?:(?:[Mm]y|[Oo]ur) {_AGED}{_KIN}(?:,? {_WORD})?|{_WORD}),? and I)|(?P<me>I|[Ww]e)|(?:[Mm]y"
+    f"|[Oo]ur) {_WHICH}(?P<kin>{_KIN})(?:,? (?P<kin_name>{TITLED}{_WORD}(?: {_WORD})?),?)?"
+    f"|{_WORD}(?: {_WORD}){{0,2}}['’]s {_AGED}{_KIN},? (?P<their>{_WORD}(?: {_WORD})?),?|(?P<pronoun>[Hh]e|[Ss]he)"
+    f"|(?P<name>{_WORD}(?: {_WORD}){{0,2}}))"
+)
+FIRST = rf"[{UPPER}][\w'-]*"
+"""One capitalised word."""
+MINE = r"(?:[Mm]y|[Oo]ur)"
+LOOKS = (
+    r"(?:(?:new|old|used|second-hand|secondhand|beautiful|small|big|tiny|red|blue|black|white|green|grey"
+    r"|gray|silver|yellow|brand-?new|brand new|little|nice|first|second|own) )*"
+)
+"""What a thing or an animal looks like, which is no part of what it is."""
+OF_SEVERAL = re.compile(r"\b(?:new|old|first|second|used|big|small|tiny|red|blue|black|white|gr[ea]y|yellow) ")
+"""What tells one animal from another one of the same owner."""
+IS = r"(?:am|is|are)"
+HAS = r"(?:have|has)"
+END = (
+    r"(?= ?$|[,;:.!?)]| (?:and|but|with|in|on|at|since|for|from|until|till|when|because|after|before|last|this|next|as"
+    r"|a|an|two|three|\d|now|so|to|where|which|who|right|back|these|yesterday|today|almost|about|around"
+    r"|near|together)\b)"
+)
+"""Behind a name: what goes on with the sentence rather than with the name."""
+_SPAN = r"(?:days?|weeks?|months?|years?)"
+_SHORT_NAMES = "|".join((*SHORT_MONTHS[:12], *SHORT_WEEKDAYS[:7])).title()
+_SEASON = rf"(?:\d|spring|summer|autumn|fall|winter|night|end of|{_SHORT_NAMES}|Christmas|Easter|New Year)"
+_FIGURATIVE = r"(?:laugh|boredom|shame|embarrass|hunger|curios|thirst|envy|jealous|excite|joy|happiness|fright|love)"
+_CALAMITY = "(?:accident|crash|collision|war|hospital|hospice|fire|earthquake|flood|pandemic|attack|surgery)"
+HAPPENED = (
+    r"(?= ?$|[,;:.!)]| (?:(?:last|this|yesterday|today|tonight|recently|earlier|after|before|because|when|while|and|but"
+    r"|since|years ago|peacefully|suddenly|unexpectedly|at home|in (?:his|her|their|its) sleep|at the age|aged)\b"
+    rf"|(?:an?|\d+|{cardinals(1, 10)}|many|some|several|a few|a couple of) {_SPAN}\b"
+    rf"|(?:in|on|at|around|back in|during|over) (?:the )?(?:early |late )?{_SEASON}"
+    rf"|(?:of|from) (?!{_FIGURATIVE})[a-z]|in (?:an? |the |his |her )?(?:[a-z-]+ ){{0,2}}{_CALAMITY}\b))"
+)
+"""Behind a verb that tells of an end: nothing more, or when and how it came; no figure of speech."""
+
+_ADVERBS = re.compile(
+    r" (?:currently|still|also(?! (?:lives?|works?)\b)|actually|just|recently|finally|really|originally|already"
+    r"|presently|temporarily|happily|proudly|officially|both|all|definitely|basically|mostly|mainly|permanently|eventually|once|then|now)"
+    r"(?= (?:live|work|move|relocat|study|stud|own|have|has|had|bought|buy|sold|got|left|quit|start|join|am|is|are|was"
+    r"|were|been|based|from|living|working|moving|with|married|engaged|used|ride|drive|graduat|turned|a|an|\d)\w*\b)"
+)
+_BETWEEN = re.compile(
+    r"\b(I|[Ww]e|[Hh]e|[Ss]he|am|is|are|have|has)(?: (?:just|recently|finally|also(?! (?:lives?|works?)\b)|actually"
+    r"|really|even|already|first|currently|still))+\b(?= \w)"
+)
+_SHORT = (
+    (re.compile(r"\b(I)'m\b"), r"\1 am"),
+    (re.compile(r"\b([Ww]e)'re\b"), r"\1 are"),
+    (re.compile(r"\b(I|[Ww]e)'ve\b"), r"\1 have"),
+    (
+        re.compile(
+            r"(?<=\w)'s(?= (?:been|lived|worked|moved|got|started|bought|had|left|quit|joined|become|turned)\b)"
+        ),
+        " has",
+    ),
+    (
+        re.compile(
+            r"(?<=\w)'s(?= (?:an?|the|with|at|from|in|now|\d+|called|named|living|working|moving|studying|based|married"
+            r"|engaged|dating|my|our|currently|also|still|not|no|going|turning|getting)\b)"
+        ),
+        " is",
+    ),
+    (re.compile(r"^([Hh]e|[Ss]he)'s\b"), r"\1 is"),
+)
+NEGATED = re.compile(r"\b(?:not|never|no longer|hardly|nor|neither|nobody|cannot)\b|n't\b|\bno\b", re.IGNORECASE)
+_MONTHS_AND_DAYS = "|".join((MONTH_NAMES, *SHORT_WEEKDAYS[:7])).title()
+_OPENS = re.compile(rf"{OPENING_TIME}(?=(?:I|[Ww]e|[Hh]e|[Ss]he|[Mm]y|[Oo]ur)\b)")
+_OPENS_NAME = re.compile(rf"{OPENING_TIME}(?=[{UPPER}])(?!(?:{WEEKDAY_NAMES.title()})|(?:{_MONTHS_AND_DAYS})\b)")
+# Capitalised, but nobody's employer or home.
+_NO_NAMES = NOT_NAMES | LANGUAGES | CALENDAR | word_set("mom mum mother dad father grandma grandpa aunt uncle god lord")
+_NO_NAMES -= {"jan"}
+# First names that are ordinary words as well: after "my brother" they are names.
+_ALSO_NAMES = word_set(
+    "will hope may april june august mark faith joy grace summer autumn dawn art drew rose happy jan sunny luck dear"
+)
+_TITLES = frozenset({"dr", "mr", "mrs", "ms", "prof", "st", "mt", "ft"})
+_DEPARTMENTS = word_set(
+    """
+    marketing sales engineering hr finance accounting support legal operations product design research it management
+    slack python java javascript typescript rust kubernetes docker aws azure gcp windows linux macos postgres
+    postgresql mysql react vue angular github gitlab
+    """
+)
+_COMPANY = re.compile(
+    r"\b(?:GmbH|AG|SE|KG|Inc|LLC|Ltd|Corp|Corporation|Company|Co|plc|Bank|University|Hospital|School)\b"
+)
+
+
+def plain(clause: str) -> str:
+    """The clause without contractions and adverbs, as the patterns expect it."""
+    shown = spelled_out(clause)
+    for pattern, whole in _SHORT:
+        shown = pattern.sub(whole, shown)
+    return _BETWEEN.sub(r"\1", _ADVERBS.sub("", f" {shown}").strip())
+
+
+def without_time(clause: str) -> str:
+    """The clause without a time at its beginning: "Last week I …"."""
+    opening = _OPENS.match(clause) or _OPENS_NAME.match(clause)
+    rest = clause[opening.end() :] if opening else clause
+    return rest or clause
+
+
+def is_name(text: str) -> bool:
+    """Whether a capitalised run is a name rather than a word that opens a sentence, a day or a language."""
+    first, *rest = text.split()
+    first = first.rstrip(".,")
+    bare = first.partition("'")[0].casefold()
+    if bare in _TITLES and not rest:
+        return False
+    return len(text) > 1 and bare not in _NO_NAMES and (len(first) > 1 or first.isupper())
+
+
+def is_name_beside(text: str) -> bool:
+    """Whether a capitalised run after "my brother" is a name: there it may be Hope or Will, too."""
+    return text.split(maxsplit=1)[0].casefold() in _ALSO_NAMES or is_name(text)
+
+
+def is_person(text: str) -> bool:
+    """Whether a name is a person's, judged by its first word."""
+    parts = text.casefold().split()
+    titled = len(parts) > 1 and parts[0].rstrip(".") in _TITLES - {"st", "mt", "ft"}
+    return (titled or parts[0] in FIRST_NAMES) and PRODUCTS.isdisjoint(parts) and not _COMPANY.search(text)
+
+
+def is_place(text: str) -> bool:
+    """Whether a name after "live in" can be a place."""
+    parts = set(text.casefold().replace(",", "").split())
+    return is_name(text) and parts.isdisjoint(PRODUCTS | _DEPARTMENTS | CALENDAR | LANGUAGES)
+
+
+def is_organisation(text: str) -> bool:
+    """Whether a name after "work at" can be an organisation."""
+    parts = set(text.casefold().split())
+    return is_name(text) and parts.isdisjoint(CALENDAR) and not (is_person(text) and len(parts) <= 2)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fit:
+    """A match of a shape with a clause: its subjects, the whole clause, and when it was said."""
+
+    match: re.Match[str]
+    subjects: tuple[str, ...]
+    clause: str
+    said_at: datetime
+
+    def __getitem__(self, group: str) -> str:
+        """The text of a group of the pattern, empty if there is none."""
+        return (self.match.groupdict().get(group) or "").strip(" ,")
+
+    @property
+    def state(self) -> Span:
+        """Start and end, if the clause describes a state."""
+        return validity.of_state(self.clause, self.said_at)
+
+    @property
+    def past(self) -> Span:
+        """Like `state`, for the past: "in 2019" has an end as well, and without any time it is over by now."""
+        span = validity.of_state(self.clause, self.said_at, over=True)
+        if span.until or span.since or validity.lasts(self.clause):
+            return span
+        moment = validity.of_event(self.clause, self.said_at)
+        return Span(since=moment, until=validity.the_end_of(moment)) if moment else span
+
+    def event(self, *, ahead: bool = False) -> str:
+        """When the event in the clause happened."""
+        return validity.of_event(self.clause, self.said_at, ahead=ahead)
+
+    def within(self) -> str:
+        """Like `event`, as precisely as the words allow: for "last week", the month."""
+        return validity.within(self.clause, self.said_at)
+
+    @property
+    def over(self) -> dict[str, str]:
+        """`past` as the times of a claim; with an unknown end, just that it ended."""
+        span = self.past
+        return {"since": span.since, "until": span.until, "ended": "" if span.until else "said"}
+
+    def says(self, predicate: str, object_: str = "", kind: str = "", **told: str) -> Iterator[Claim]:
+        """One claim for each subject of the clause."""
+        for subject in self.subjects:
+            yield person_claim(subject, predicate, object_, kind, **told)
+
+
+def person_claim(subject: str, predicate: str, object_: str = "", kind: str = "", **told: str) -> Claim:
+    """A claim about a person; `kind` is the type of its object."""
+    claim = Claim(subject=subject, subject_type="person", predicate=predicate, object=object_, object_type=kind)
+    return replace(claim, **told)  # type: ignore[arg-type]  # they are all texts
+
+
+Claims = Callable[[Fit], Iterator[Claim]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shape:
+    """A pattern matched from the beginning of a clause, and what a matching clause claims.
+
+    `ends` says that it includes a negation.
+    """
+
+    source: str
+    claims: Claims
+    ends: bool = False
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Compiled on first use: all of them take half a second."""
+        return _compiled(self.source)
+
+
+_compiled = cache(re.compile)
+
+
+def shape(pattern: str, claims: Claims, *, ends: bool = False) -> Shape:
+    """A shape from a pattern."""
+    return Shape(source=pattern, claims=claims, ends=ends)

@@ -1,0 +1,372 @@
+"""Relations by rules: what each clause in the users' own words claims about people, places and things.
+
+Only English is understood. Precision comes first: what is asked, hypothetical, wished, denied, quoted or said in
+another language is no claim, and the referent of "she" has to be certain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import takewhile
+
+from langmem_tiers.language import (
+    corrections,
+    kinship,
+    relations_family,
+    relations_life,
+    relations_places,
+    relations_work,
+    speech_acts,
+    validity,
+)
+from langmem_tiers.language.claims import ANY_OTHER, ME, Claim
+from langmem_tiers.language.clauses import clauses, with_subject
+from langmem_tiers.language.corrections import Righting
+from langmem_tiers.language.mentions import Tracker, together
+from langmem_tiers.language.relation_patterns import (
+    END,
+    HAPPENED,
+    NAME,
+    NEGATED,
+    Fit,
+    Shape,
+    is_name,
+    is_name_beside,
+    is_place,
+    plain,
+    without_time,
+)
+from langmem_tiers.language.relations_life import PET
+from langmem_tiers.language.sentences import Sentence
+from langmem_tiers.language.turns import Reading, quote
+from langmem_tiers.language.word_lists import phrases
+from langmem_tiers.records import Said
+
+# What begins on some day: the day it is mentioned, if no other is given.
+_DATED = phrases(
+    """
+    lives in, also lives in, works at, also works at, works as, studies at, studies, owns, has pet, is married to,
+    is engaged to, is dating, plays, practises
+    """
+)
+_ONE_AT_A_TIME = frozenset({"lives in", "works at", "is named", "has age", "has birthday"})
+
+
+def takes_back(claim: Claim, earlier: Claim) -> bool:
+    """Whether a claim corrects an earlier one from the same turn: 'I live in Oslo. No, in Bergen'."""
+    if (claim.subject, claim.predicate) != (earlier.subject, earlier.predicate) or earlier.ended:
+        return False
+    if claim.ended == "never":
+        return (claim.object, claim.value) == (earlier.object, earlier.value)
+    return claim.instead in {earlier.object, earlier.value} - {""} or (
+        claim.instead == ANY_OTHER and claim.predicate in _ONE_AT_A_TIME
+    )
+
+
+def without_ended(claims: Sequence[Claim]) -> list[Claim]:
+    """The claims without those that another one in the same sentence ends: "my cat Luna died"."""
+    over = {(each.subject, each.predicate, each.object) for each in claims if each.ended not in {"", "others"}}
+    return [each for each in claims if each.ended or (each.subject, each.predicate, each.object) not in over]
+
+
+def without_vague(claims: list[Claim], clause: str) -> list[Claim]:
+    """The claims without those whose beginning the clause names too vaguely to date: "in the 90s"."""
+    if not validity.is_vague(clause):
+        return claims
+    return [each for each in claims if each.since or each.until or each.ended or each.predicate not in _DATED]
+
+
+_AT_WORK = frozenset({"works at", "also works at", "studies at"})
+_AT_HOME = frozenset({"lives in", "also lives in"})
+_TOGETHER = frozenset({"is married to", "is engaged to", "is dating"})
+_OWNED = frozenset({"owns", "bought"})
+_LATER = r"(?:(?:then|later|eventually|finally|again) )?"
+# What ends, and phrases for its end that name nothing else.
+_ENDS = (
+    (
+        _AT_WORK,
+        rf"{_LATER}(?:left|quit|resigned|retired|moved on|(?:was|were|got) (?:fired|laid off|let go)"
+        rf"|stayed(?: there)? (?=until|till))(?: (?:it|there|again|the company|that job))?",
+    ),
+    (
+        _AT_HOME,
+        rf"{_LATER}(?:left|moved (?:away|out|on)|stayed(?: there)? (?=until|till))(?: (?:it|there|again|the city))?",
+    ),
+    (
+        _TOGETHER,
+        rf"{_LATER}(?:(?:divorced|left|broke up with|split up with|separated from) (?:him|her)"
+        rf"|divorced|got divorced|separated|broke up|split up)",
+    ),
+    (_OWNED, rf"{_LATER}(?:sold|lost|returned|scrapped|donated|gave away|got rid of) (?:it|them)(?: again)?"),
+)
+_ENDED = tuple((ended, re.compile(rf"{words}(?:{HAPPENED}|(?= ?(?:until|till)\b))")) for ended, words in _ENDS)
+_ON_TO = re.compile(rf"{_LATER}(?:back |over |on )?to (?P<place>{NAME})(?!['’]s|\w){END}")
+_WHO = re.compile(r"(?:I|[Ww]e) ")
+
+
+def continues_subject(clause: str, told: Sequence[Claim]) -> str:
+    """The part of a clause that continues with the same subject; empty if the subject may be someone else."""
+    if who := _WHO.match(clause):
+        return clause[who.end() :] if told and told[-1].subject == ME else ""
+    return clause if clause[:1].islower() else ""
+
+
+def with_end(told: Sequence[Claim], goes_on: str, said_at: datetime) -> list[Claim] | None:
+    """The claims, with the end that the sentence continues with; None if it continues with something else."""
+    for ending, pattern in _ENDED:
+        if pattern.match(goes_on) and any(_may_end(claim, ending) for claim in told):
+            until = validity.of_state(goes_on, said_at).until or validity.of_event(goes_on, said_at)
+            return [each for claim in told for each in _until(claim, ending, until)]
+    moved = _ON_TO.match(goes_on)
+    if moved is None or not told or not _may_end(told[-1], frozenset({"lives in"})) or not is_place(moved["place"]):
+        return None
+    return _moved_on(told, moved["place"], validity.of_event(goes_on, said_at))
+
+
+def _may_end(claim: Claim, ending: frozenset[str]) -> bool:
+    return claim.predicate in ending and not (claim.until or claim.ended)
+
+
+def _until(claim: Claim, ending: frozenset[str], until: str) -> list[Claim]:
+    """A claim with its end; nothing if that would come before its beginning."""
+    if not _may_end(claim, ending):
+        return [claim]
+    if not until:
+        return [replace(claim, ended="said")]
+    if claim.since and until <= claim.since:
+        until = validity.the_end_of(until)
+    return [replace(claim, until=until)] if until > claim.since else []
+
+
+def _moved_on(told: Sequence[Claim], place: str, since: str) -> list[Claim]:
+    """'I moved to Paris in 2018, then to Rome in 2021'; for an undated move, only that the first home is over."""
+    *others, home = told
+    if not since:
+        return [*others, replace(home, ended="said")]
+    return [*told, replace(home, object=place, since=since)] if since > home.since else [*others]
+
+
+_MOST_OF_A_TURN = 20
+_MOST_MENTIONS = 3  # within one turn
+_SHAPES: tuple[Shape, ...] = (
+    *relations_life.DEATHS,
+    *relations_family.FAMILY,
+    *relations_life.PETS,
+    *relations_life.THINGS,
+    *relations_places.HOMES,
+    *relations_work.SELF,
+    *relations_work.WORK,
+    *relations_places.DEEDS,
+)
+# "Anna, my sister, …" is "My sister Anna …"; with a single comma, Anna is addressed.
+_APPOSED = re.compile(rf"\b([A-Z][\w'-]{{1,40}}), ([Mm]y|[Oo]ur) ((?:\w+ )?{kinship.WORDS}),(?= )")
+_SINCE_APART = re.compile(r" \(((?:since|from|until|till|as of) [^()]{4,40})\)")
+_QUOTED = re.compile(r"[\"“][^\"“”]{12,}+[\"”]")
+_COORDINATED = re.compile(
+    r",? and (?:then |now |also |currently |later |recently |just )?(?=(?:live|lives|work|works|moved"
+    r"|relocated|have|has|own|owns"
+    r"|bought|got|sold|started|joined|left|quit|study|studies|graduated|married|used to|am|is|are|grew|was born"
+    r"|divorced|separated|broke up|split up|resigned|retired|stayed|gave|donated|returned|to (?=[A-Z]))\b)"
+)
+_BEFORE_VERB = re.compile(
+    r"(?:I|[Ww]e|[Hh]e|[Ss]he|(?:[Mm]y|[Oo]ur) (?:\w+ ){0,2}?"
+    + kinship.WORDS
+    + r"(?:,? [A-Z][\w'-]+,?)?|[A-Z][\w'-]+)(?= )"
+)
+# Words that mark a claim as merely wished, planned or possible.
+_OPEN = re.compile(
+    r"\b(?:would|might|could|should|(?-i:may)|wish|want(?:s|ed)? to|hop(?:e|es|ed|ing) to|plan(?:s|ned|ning)? (?:to|on)"
+    r"|think(?:s|ing)? (?:of|about)|consider(?:s|ing)?|dream(?:s|ing|t)? (?:of|about)|going to|'d|used to think|as if"
+    r"|about to|trying to|tried to|supposed to|almost|nearly|pretend\w*|joke|in a dream)\b",
+    re.IGNORECASE,
+)
+
+
+_ITS_NAME = re.compile(r"(?:[Hh]er|[Hh]is|[Ii]ts|[Tt]heir) names? (?:is|are) [A-Z]")
+_SOMEBODY_NEW = re.compile(rf"\b(?:an?|another|two|three) (?:[\w-]+ ){{0,3}}(?:{PET}s?|{kinship.WORDS})[.!…]*$")
+
+
+@dataclass(kw_only=True, slots=True)
+class _Turn:
+    """A turn being read: who was named in it so far, and what was claimed."""
+
+    said: Said
+    tracker: Tracker = field(default_factory=Tracker)
+
+
+def of_turn(said: Said, read: Iterable[tuple[Reading, Sentence]]) -> list[Claim]:
+    """What the sentences of a turn claim, in order, each claim once, with the words that say so.
+
+    Questions, hypotheticals, plans without a date, jokes, tasks and quotations are ignored.
+    """
+    found: dict[Claim, Claim] = {}
+    turn = _Turn(said=said)
+    up_to_task = [*takewhile(lambda each: not speech_acts.is_task(each[1].text), read)]
+    for reading, sentence in up_to_task:
+        for claim in without_ended([*_of_sentence(turn, reading, sentence)]):
+            for wrong in [each for each in found if takes_back(claim, each)]:
+                del found[wrong]
+            found.setdefault(claim, _with_evidence(claim, said, sentence))
+        turn.tracker.hear(sentence.text)
+    stated = [*found.values()][:_MOST_OF_A_TURN]
+    return [*stated, *_mentions(said, [sentence for _, sentence in up_to_task], stated)]
+
+
+def _with_evidence(claim: Claim, said: Said, sentence: Sentence) -> Claim:
+    return replace(claim, drawer=said.drawer, quote=quote(said, sentence))
+
+
+def _mentions(said: Said, read: Sequence[Sentence], stated: Collection[Claim]) -> list[Claim]:
+    """A few pairs per turn that are merely mentioned together, from sentences that state nothing."""
+    quoted = {each.quote for each in stated}
+    found: dict[frozenset[str], Claim] = {}
+    for sentence in read:
+        if quote(said, sentence) in quoted or not speech_acts.is_stated(sentence.text, joking=True):
+            continue
+        for claim in together(sentence.text, said.speaker):
+            found.setdefault(frozenset((claim.subject, claim.object)), _with_evidence(claim, said, sentence))
+    return [*found.values()][:_MOST_MENTIONS]
+
+
+def _of_sentence(turn: _Turn, reading: Reading, sentence: Sentence) -> Iterator[Claim]:
+    text = corrections.unlaughed(_QUOTED.sub(" ", sentence.text))
+    if not speech_acts.is_stated(text) or speech_acts.is_taken_back(text):
+        return
+    right = corrections.read_righting(reading, text)
+    if right is None or right.never:
+        yield from _of_text(turn, _introduced(reading, text))
+    if right is not None:
+        claims = [*_of_text(turn, right.never or right.right, right=True)]
+        said = [each for each in claims if kinship.read(each.predicate) is None]
+        for claim in claims:
+            # "My brother never lived in Oslo": he is a brother.
+            yield from [claim] if right.never and said and claim not in said else _set_right(claim, right)
+
+
+def _set_right(claim: Claim, right: Righting) -> Iterator[Claim]:
+    """A claim that replaces a wrong one, or is wrong itself; one with a time of its own is neither."""
+    timeless = not (claim.since or claim.until or claim.ended)
+    if right.never:
+        yield from [replace(claim, ended="never")] if timeless else []
+    elif word := kinship.mine(right.wrong):
+        if kinship.read(claim.predicate):
+            yield replace(claim, predicate=kinship.predicate(word), ended="never")
+        yield claim
+    else:
+        yield replace(claim, instead=right.wrong) if timeless else claim
+
+
+def _introduced(reading: Reading, text: str) -> str:
+    """'We have a cat. Her name is Minka.' as one sentence."""
+    before = reading.before.text if reading.before else ""
+    if not (_ITS_NAME.match(text) and _SOMEBODY_NEW.search(before) and speech_acts.is_stated(before)):
+        return text
+    return f"{before.rstrip(' .!…')}, {text[0].lower()}{text[1:]}"
+
+
+def _of_text(turn: _Turn, said: str, *, right: bool = False) -> Iterator[Claim]:
+    """What a text claims; `right` says that it is a correction, so that any name in it may be a person's."""
+    text = _SINCE_APART.sub(r" \1", _APPOSED.sub(r"\2 \3 \1", said))
+    heard = turn.tracker.copy()
+    heard.trusting = right
+    told: list[Claim] = []
+    for clause, _ in clauses(text):
+        simple = plain(with_subject(clause))
+        if not speech_acts.is_unsure(simple) and not speech_acts.is_reported(_beginning(simple)):
+            told += _named(simple)
+            told = _of_clause(turn, heard, simple, told)
+        heard.hear(clause)
+    yield from told
+
+
+def _beginning(clause: str) -> str:
+    """The first words of a clause, which would say whose words it reports."""
+    return " ".join(clause.split()[:4])
+
+
+def _named(clause: str) -> Iterator[Claim]:
+    """Claims from names beside a word such as "sister", if nothing is denied or left open."""
+    if _OPEN.search(clause):
+        return
+    parting = relations_family.PARTING.search(clause)
+    for of, word, name in relations_family.named_kin(clause):
+        if not (parting and word in kinship.PARTNERS):
+            yield relations_family.related(of, word, name)
+        if word in kinship.FORMER:
+            yield relations_family.apart(of, name, "", ended="former")
+    yield from relations_life.named_pets(clause)
+
+
+def _of_clause(turn: _Turn, heard: Tracker, clause: str, told: list[Claim]) -> list[Claim]:
+    """The claims of a sentence so far, extended by those of a clause, part by part."""
+    for subject, said in _parts(clause):
+        part = f"{subject} {said}".strip()
+        text = without_time(part)
+        if _OPEN.search(text) or validity.is_impossible(part, turn.said.said_at):
+            continue
+        goes_on = said if subject else continues_subject(said, told)
+        joined = with_end(told, goes_on, turn.said.said_at) if goes_on and not NEGATED.search(said) else None
+        told = [*told, *_first_fitting(turn, heard, part, text)] if joined is None else joined
+    return told
+
+
+def _first_fitting(turn: _Turn, heard: Tracker, clause: str, text: str) -> list[Claim]:
+    """The claims of the first matching shape that makes any; `text` is the clause without an opening time."""
+    negated = NEGATED.search(text) is not None
+    for shape in _SHAPES:
+        match = shape.pattern.match(text) if shape.ends or not negated else None
+        if match and (subjects := _subjects(match, heard)):
+            fit = Fit(match=match, subjects=subjects, clause=clause, said_at=turn.said.said_at)
+            if claims := [*shape.claims(fit)]:
+                return without_vague(claims, clause)
+    return []
+
+
+def _parts(clause: str) -> Iterator[tuple[str, str]]:
+    """The clause, and its continuations with their subject: "I live in Porto | and work at Bosch"."""
+    first, *others = _COORDINATED.split(clause)
+    yield "", first
+    subject = _BEFORE_VERB.match(without_time(first))
+    if subject:
+        yield from ((subject.group(), other) for other in others)
+
+
+def _subjects(match: re.Match[str], heard: Tracker) -> tuple[str, ...]:
+    """The subjects of a clause; none if that is not certain."""
+    groups = match.groupdict()
+    if both := groups.get("both"):
+        other = _of_words(both.removesuffix(" and I").rstrip(","))
+        return (ME, *([other] if other else []))
+    if word := groups.get("kin"):
+        name = groups.get("kin_name")
+        # "My oldest brother" need not be the one already known.
+        meant = "" if groups.get("which") and not name else _kin_of_mine(word, name)
+        return (meant,) if meant else ()
+    if pronoun := groups.get("pronoun"):
+        meant = heard.meant_by(pronoun)
+        return (meant,) if meant else ()
+    if their := groups.get("their"):
+        return (their,) if is_name(their) else ()
+    if name := groups.get("name"):
+        return (name,) if heard.may_be_person(name) else ()
+    return (ME,)
+
+
+def _kin_of_mine(word: str, name: str | None) -> str:
+    """Kin by their name if there is one; empty if the word in its place is no name."""
+    if not name:
+        return f"my {kinship.canonical(word)}"
+    return name.strip(" ,") if is_name_beside(name) else ""
+
+
+def _of_words(words: str) -> str:
+    """'Anna', 'my sister Anna' or 'my sister' as a subject."""
+    first, *rest = words.replace(",", "").split()
+    if first.lower() not in {"my", "our"}:
+        return words if is_name(words) else ""
+    name = rest[-1] if rest and rest[-1][0].isupper() else None
+    word = next((each for each in rest if re.fullmatch(kinship.WORDS, each)), "")
+    return _kin_of_mine(word, name) if word else ""

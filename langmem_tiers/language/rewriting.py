@@ -1,0 +1,221 @@
+"""First person to third person: "I moved to Oslo with my sister" as a sentence about the user.
+
+A sentence is only rewritten if each step is safe; otherwise this refuses, and the caller quotes it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from langmem_tiers.language import verbs
+from langmem_tiers.language import vocabulary as lists
+
+_SHORT = (
+    (re.compile(r"\b(I|[Ww]e)(?: just|'ve| have)? gotta\b"), r"\1 have to"),
+    (re.compile(r"\b(I|[Ww]e)'ve got(?= (?:an?|the|my|our|no|some|two|three|\d)\b)"), r"\1 have"),
+    (re.compile(r"\b(I|[Ww]e)'ve got to\b"), r"\1 have to"),
+    (re.compile(r"\bgonna\b"), "going to"),
+    (re.compile(r"\bwanna\b"), "want to"),
+    (re.compile(r"(?<!\w)'(?:cause|cuz)\b|\b(?:cuz|coz)\b"), "because"),
+    (re.compile(r"\bin'(?= )"), "ing"),
+    (re.compile(r"\b[Ii]m\b(?= )"), "I'm"),
+    (re.compile(r"\bi(?=(?:'(?:m|ve|ll|d))?\b(?![.'-]))"), "I"),
+    (re.compile(r"\b(I|[Ww]e)ve\b"), r"\1've"),
+    (re.compile(r"(?<=\w)'s (?=(?:one of )?(?:my|our) )"), " is "),
+)
+_ADVERB = (
+    "(?:no longer|" + "|".join(sorted(verbs.ADVERBS)) + r"|[a-z]{3,}ly(?<!only)(?<!family)(?<!fly)(?<!reply)(?<!rely))"
+)
+_FOLLOWING = rf"(?P<adverbs>(?: {_ADVERB}\b)*)(?: (?P<verb>[a-z]+(?:'t)?))?"
+_I = re.compile(rf"\bI(?:'(?P<clitic>m|ve|ll|d))?(?![\w'-]){_FOLLOWING}")
+_WE = re.compile(rf"\b[Ww]e(?:'(?P<clitic>re|ve|ll|d))?(?![\w'-]){_FOLLOWING}")
+_TOGETHER = re.compile(r"^((?:[Mm]y|[Oo]ur|[Tt]he|[A-Z])[\w'-]*(?: [\w'-]+){0,3}?) and I\b")
+_ANOTHER_VERB = re.compile(r"(?:\b(?:and|or|but|then)|, and|,) (?:also |then |usually |often )?([a-z]+)\b")
+_REST = (
+    (re.compile(r"\b(?:[Mm]y|[Oo]ur)\b(?![-'])"), "{their}"),
+    (re.compile(r"\b(?:mine|ours)\b"), "{their}"),
+    (re.compile(r"\b[Mm]e\b(?![-'])"), "{them}"),
+    (re.compile(r"\bus\b"), "{all}"),
+    (re.compile(r"\b(?:myself|ourselves)\b"), "themselves"),
+)
+_LEFT_OVER = re.compile(r"\b(?:I|am|me|my|we|us|you|your|yours|yourself|u|ur|y'all|ya)\b(?!\.)|\b(?:ain't|aint)\b")
+# A first person inside quotation marks need not be the speaker.
+_SPOKEN_BY_OTHERS = re.compile(r"[\"“](?=[^\"“”]*[\"”])[^\"“”]*?\b(?:I|me|my|we|us|our)\b", re.IGNORECASE)
+_CLITICS = {"m": "is", "ve": "has", "ll": "will"}
+_PLURAL_CLITICS = {"re": "are", "ve": "have", "ll": "will"}
+_WOULD = {"like", "love", "prefer", "rather", "be", "want", "need", "hate"}
+
+
+class _Unsafe(Exception):
+    """The clause cannot be rewritten safely."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Subject:
+    """The speaker: by name if several talk, otherwise 'the user'."""
+
+    name: str | None = None
+
+    @property
+    def they(self) -> str:
+        """As the subject inside a sentence."""
+        return self.name or "the user"
+
+    @property
+    def their(self) -> str:
+        """As the owner."""
+        return f"{self.they}'s"
+
+    @property
+    def opening(self) -> str:
+        """As the first word of a sentence."""
+        return capitalised(self.they)
+
+
+def capitalised(text: str) -> str:
+    """The text with its first letter capitalised."""
+    return text[:1].upper() + text[1:]
+
+
+def spelled_out(clause: str) -> str:
+    """The clause with colloquial contractions spelled out."""
+    for pattern, whole in _SHORT:
+        clause = pattern.sub(whole, clause)
+    return clause
+
+
+def third_person(clause: str, subject: Subject) -> str | None:
+    """The clause said about the subject, without a full stop; None if that cannot be done safely.
+
+    Example:
+        >>> third_person("I live in Oslo with my sister", Subject())
+        "The user lives in Oslo with the user's sister"
+    """
+    plain = spelled_out(clause)
+    if _SPOKEN_BY_OTHERS.search(plain):
+        return None
+    try:
+        turned = _with_subjects(plain, subject)
+    except _Unsafe:
+        return None
+    for pattern, form in _REST:
+        turned = pattern.sub(form.format(their=subject.their, them=subject.they, all=_together(subject)), turned)
+    turned = _without_echo(turned, subject)
+    return None if _LEFT_OVER.search(turned) else capitalised(turned)
+
+
+def _together(subject: Subject) -> str:
+    return f"{subject.they} and others"
+
+
+def _without_echo(text: str, subject: Subject) -> str:
+    """'Their own' business: repeating someone's possessive is hard to read."""
+    return text.replace(f"{subject.their} own ", "their own ")
+
+
+def _with_subjects(clause: str, subject: Subject) -> str:
+    both = _TOGETHER.match(clause)
+    if both and not any(verbs.third_person(word) for word in both[1].lower().split()):
+        if clause.startswith("'", both.end()):
+            raise _Unsafe
+        clause = f"{both[1]} and \0{clause[both.end() :]}"
+    turned = _I.sub(lambda match: _singular(match, subject, clause), clause)
+    turned = _WE.sub(lambda match: _plural(match, subject), turned)
+    return turned.replace("\0", subject.they)
+
+
+def _singular(match: re.Match[str], subject: Subject, clause: str) -> str:
+    verb, clitic = match["verb"], match["clitic"]
+    if _asked_or_related(clause[: match.start()]):
+        raise _Unsafe
+    if clitic:
+        auxiliary, verb = _clitic(clitic, verb, _CLITICS)
+        return " ".join(filter(None, (subject.they, auxiliary, match["adverbs"].strip(), verb)))
+    return " ".join(filter(None, (subject.they, match["adverbs"].strip(), _conjugated(verb, clause[match.end() :]))))
+
+
+def _asked_or_related(before: str) -> bool:
+    """Whether the words before it invert the order: 'do I', 'am I', 'should I'."""
+    return re.search(r"\b(?:do|did|am|was|have|should|can|could|would|will|may) $", before, re.IGNORECASE) is not None
+
+
+def _conjugated(verb: str | None, rest: str) -> str:
+    form = verbs.third_person(verb) if verb else None
+    if form is None:
+        raise _Unsafe
+    if form != verb and verb in verbs.BARE and _goes_on(rest):
+        raise _Unsafe
+    return form
+
+
+def _goes_on(rest: str) -> bool:
+    """Whether another verb seems to follow that has to change as well: "I live there and work"."""
+    for match in _ANOTHER_VERB.finditer(rest):
+        follows_infinitive = re.search(r"\bto [a-z]+\b", rest[: match.start()])
+        if match[1] in verbs.BARE and not follows_infinitive:
+            return True
+    return False
+
+
+def _clitic(clitic: str, verb: str | None, plain: dict[str, str]) -> tuple[str, str | None]:
+    if clitic in plain:
+        return plain[clitic], verb
+    if verb in _WOULD:
+        return "would", verb
+    if verb and verbs.is_participle(verb):
+        return "had", verb
+    raise _Unsafe
+
+
+def _plural(match: re.Match[str], subject: Subject) -> str:
+    verb, adverbs = match["verb"], match["adverbs"].strip()
+    if match["clitic"]:
+        auxiliary, verb = _clitic(match["clitic"], verb, _PLURAL_CLITICS)
+        return " ".join(filter(None, (_together(subject), auxiliary, adverbs, verb)))
+    if verb is None:
+        raise _Unsafe
+    return " ".join(filter(None, (_together(subject), adverbs, verb)))
+
+
+_FILLERS = r"(?:actually|even|also|finally|just|still|too|recently)"
+_AFTER_SUBJECT = re.compile(
+    rf"\b(I|[Ww]e|I'm|I've|[Ww]e're|[Ww]e've|(?:I|[Ww]e|[Tt]hey) (?:am|are|have|had|was|were)|is|are|has)"
+    rf"(?: {_FILLERS}\b)+(?= [\w'$€£])"
+)
+_IN_A_ROW = re.compile(r"\b(and|or) (?:even|also|finally|just)\b(?= [a-z])")
+_FIRST = re.compile(rf"^(?:(?:{_FILLERS}|lately)\b,? )+(?=\w)", re.IGNORECASE)
+_LAST = re.compile(
+    r"(?:,? (?:too|as well|(?:just )?like me|also|still|even|recently|lately|just"
+    r"|(?<!\bno )(?<!\bany )(?<!\bonce )more)){1,8}$",
+    re.IGNORECASE,
+)
+_RESTS = re.compile(
+    rf"\b(?:(?<!one )another (?!(?:[\w-]+ )?(?:{lists.KIN}|{lists.PETS})\b)|even more\b|(?:one|some|two|few|any) more\b"
+    rf"|the other (?!day|night|week))",
+    re.IGNORECASE,
+)
+_NEWS = re.compile(r"\b(?:just|recently|finally|lately)\b", re.IGNORECASE)
+
+
+def without_fillers(clause: str) -> str:
+    """The clause without connecting words at its edges.
+
+    Example:
+        >>> without_fillers("I also joined a choir recently")
+        'I joined a choir'
+    """
+    shown = _FIRST.sub("", clause)
+    shown = _LAST.sub("", shown)
+    shown = _AFTER_SUBJECT.sub(r"\1", shown)
+    return _IN_A_ROW.sub(r"\1", shown)
+
+
+def rests_on_others(clause: str) -> bool:
+    """Whether the clause builds on something said before: "another trip", "even more"."""
+    return _RESTS.search(clause) is not None
+
+
+def claims_news(clause: str) -> bool:
+    """Whether only an adverb in the clause says that it is recent."""
+    return _NEWS.search(clause) is not None

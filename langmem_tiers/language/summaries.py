@@ -1,0 +1,172 @@
+"""Extractive abstracts and summaries: sentences chosen by how much they share with the whole.
+
+Sentences are ranked by the cosine to the tf-idf centroid of all (Radev et al. 2004, MEAD), and those that repeat a
+chosen one are skipped (Carbonell and Goldstein 1998, MMR).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from math import log, sqrt
+
+from langmem_tiers.language import speech_acts
+from langmem_tiers.language.characters import cut
+from langmem_tiers.language.clauses import trimmed
+from langmem_tiers.language.key_phrases import FILLER, key_phrases
+from langmem_tiers.language.names import addressed, names
+from langmem_tiers.language.sentences import is_latin, sentences
+from langmem_tiers.language.slugs import subject_key
+from langmem_tiers.language.words import meaningful_words, stem
+from langmem_tiers.records import Said
+
+_MOST_SENTENCES = 3000
+_LONGEST_SENTENCE = 400  # characters; a longer one fills a summary alone
+_ALIKE = 0.5  # cosine from which two sentences say the same
+_ROLES = {"user": "User", "assistant": "Assistant"}
+_TOLD = 1.3  # weight of a user's sentence over an assistant's
+_ASKED = 0.4  # weight of a question
+_WORDS_OF_A_SENTENCE = 8  # meaningful words; shorter sentences say less
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Candidate:
+    """A sentence, who said it, and its position among all."""
+
+    place: int
+    text: str
+    label: str
+    stems: Counter[str]
+    weight: float
+
+
+def abstract(text: str, most: int = 200) -> str:
+    """The most representative sentence of the text, in at most `most` characters; "" if there is no prose.
+
+    A sentence that is too long is cut at a word, in scripts without blanks at a whole character.
+    """
+    candidates = [
+        _candidate(place, sentence.text, label="", weight=1.0)
+        for place, sentence in enumerate(sentences(text)[:_MOST_SENTENCES])
+    ]
+    if not candidates:
+        return ""
+    ranked = _ranked([candidate for candidate in candidates if candidate.stems] or candidates[:1])
+    best = next((candidate for candidate in ranked if len(candidate.text) <= most), ranked[0])
+    return cut(best.text, most)
+
+
+def summary(said: Sequence[Said], most_characters: int) -> str:
+    """Lines such as "[2023-05-08] Caroline: I moved to Oslo.", in order, in at most so many characters.
+
+    They are sentences of users and assistants, verbatim; "" if there is no prose.
+    """
+    candidates = _candidates(said)
+    chosen: list[_Candidate] = []
+    left = most_characters
+    for candidate in _ranked(candidates):
+        needed = len(_line(candidate)) + 1
+        if needed <= left + 1 and not any(_cosine(candidate.stems, other.stems) > _ALIKE for other in chosen):
+            chosen.append(candidate)
+            left -= needed
+    return "\n".join(_line(candidate) for candidate in sorted(chosen, key=lambda candidate: candidate.place))
+
+
+def _candidates(said: Sequence[Said]) -> list[_Candidate]:
+    found: list[_Candidate] = []
+    for turn in said:
+        if turn.role not in _ROLES or turn.origin in {"tool", "system"}:
+            continue
+        label = f"[{turn.said_at.astimezone(UTC).date().isoformat()}] {turn.speaker or _ROLES[turn.role]}: "
+        weight = _TOLD if turn.role == "user" else 1.0
+        for sentence in sentences(turn.content):
+            found.append(_candidate(len(found), sentence.text, label=label, weight=weight))
+    return [each for each in found[-_MOST_SENTENCES:] if each.stems and len(each.text) <= _LONGEST_SENTENCE]
+
+
+def _candidate(place: int, text: str, *, label: str, weight: float) -> _Candidate:
+    shown = _without_opening(" ".join(text.split()))
+    asked = _ASKED if speech_acts.is_question(text) else 1.0
+    stems = Counter(stem(word) for word in meaningful_words(shown) if word not in FILLER)
+    return _Candidate(place=place, text=shown, label=label, stems=stems, weight=weight * asked)
+
+
+def _without_opening(text: str) -> str:
+    """The sentence without its opening ("By the way, Anna,"), otherwise unchanged, since it may be a command."""
+    told = trimmed(text) if text.isascii() else text
+    return text[max(0, text.find(told)) :] if told else ""
+
+
+def _line(candidate: _Candidate) -> str:
+    return f"{candidate.label}{candidate.text}"
+
+
+def _ranked(candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    """The sentences, ranked by how much they share with all of them; earlier first among equals."""
+    spread = Counter(key for candidate in candidates for key in candidate.stems)
+    weights = {key: log(1 + len(candidates) / count) for key, count in spread.items()}
+    centroid: Counter[str] = Counter()
+    for candidate in candidates:
+        centroid.update(candidate.stems)
+    return sorted(candidates, key=lambda candidate: (-_worth(candidate, centroid, weights), candidate.place))
+
+
+def _worth(candidate: _Candidate, centroid: Counter[str], weights: dict[str, float]) -> float:
+    """How close the sentence is to the centroid of all; a short one may be close by chance."""
+    dot = sum(count * centroid[key] * weights[key] ** 2 for key, count in candidate.stems.items())
+    norm = _norm(count * weights[key] for key, count in candidate.stems.items())
+    long_enough = min(1.0, len(candidate.stems) / _WORDS_OF_A_SENTENCE)
+    return candidate.weight * long_enough * dot / norm if norm else 0.0
+
+
+def _cosine(first: Counter[str], second: Counter[str]) -> float:
+    dot = sum(count * second[key] for key, count in first.items())
+    norms = _norm(first.values()) * _norm(second.values())
+    return dot / norms if norms else 0.0
+
+
+def _norm(values: Iterable[float]) -> float:
+    return sqrt(sum(value * value for value in values))
+
+
+_LEAST_TEXTS = 2  # number of texts in which a name must occur to rank as a topic before the phrases
+_SHARE_OF_NAMES = 2  # at most one in this many topics is a name
+
+
+def key_topics(texts: Sequence[str], most: int) -> tuple[str, ...]:
+    """Up to this many names and key phrases, as written, best first; none from code, logs and non-Latin scripts.
+
+    Example:
+        >>> key_topics(["We fly to Lisbon in May.", "Lisbon has good battery shops."], 2)
+        ('Lisbon', 'battery shops')
+    """
+    prose = [shown for text in texts if is_latin(text) and (shown := _prose(text))]
+    named = _names(prose)[: max(1, most // _SHARE_OF_NAMES)]
+    found: dict[str, str] = {}
+    for topic in (*named, *key_phrases(prose, limit=2 * most)):
+        if not _is_known(subject_key(topic), found):
+            found[subject_key(topic)] = topic
+    return tuple(found.values())[:most]
+
+
+def _prose(text: str) -> str:
+    return " ".join(sentence.text for sentence in sentences(text))
+
+
+def _names(texts: Sequence[str]) -> list[str]:
+    """The names in several texts, without people who are addressed."""
+    spoken_to = frozenset[str]().union(*(addressed(text) for text in texts))
+    counted = Counter(name for text in texts for name in {each.text for each in names(text)})
+    return [
+        name
+        for name, count in sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))
+        if count >= _LEAST_TEXTS and name.casefold() not in spoken_to and name.isascii()
+    ]
+
+
+def _is_known(key: str, found: dict[str, str]) -> bool:
+    """Whether a topic repeats an earlier one, or words of it."""
+    parts = set(key.split("-"))
+    return any(parts & set(known.split("-")) for known in found)

@@ -1,0 +1,131 @@
+"""A turn as it is read: whose it is, which part is looked at, and what was said before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from langmem_tiers.language import speech_acts
+from langmem_tiers.language.rewriting import Subject
+from langmem_tiers.language.rules import Listener
+from langmem_tiers.language.sentences import Sentence, is_latin, sentences
+from langmem_tiers.language.word_lists import word_set
+from langmem_tiers.records import Said
+
+LONGEST = 4000
+"""Characters of a turn that are looked at: what people tell is shorter, what they paste is longer."""
+
+_LONGEST_QUOTE = 300
+_MOST_OF_A_REQUEST = 5  # sentences; an order in a longer turn only applies to its own task
+_OPENING_SENTENCES = 2  # sentences later in a turn do not answer another turn
+_MOST_AGO = 4  # turns that are searched for what a correction refers to
+_NOBODY = word_set("user assistant human ai system tool bot agent speaker unknown me")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Statement:
+    """An earlier sentence: in which turn, how many turns ago, and whether by the same speaker."""
+
+    sentence: Sentence
+    said: Said
+    ago: int
+    mine: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """A turn being read: whose it is, who listens, whether it is a long brief for a task, and what came before.
+
+    `asked` says that it answers a question about the past; `own` are the sentences before the one being read,
+    `behind` the earlier turns, nearest first.
+    """
+
+    said: Said
+    subject: Subject
+    listener: Listener
+    briefs: bool = False
+    asked: bool = False
+    own: tuple[Sentence, ...] = ()
+    behind: tuple[Said, ...] = ()
+
+    @property
+    def before(self) -> Sentence | None:
+        """The sentence before the one being read."""
+        return self.own[-1] if self.own else None
+
+    def earlier(self) -> Iterator[Statement]:
+        """What was said before the current sentence, nearest first; other turns only count if it opens this one."""
+        for sentence in reversed(self.own):
+            yield Statement(sentence=sentence, said=self.said, ago=0, mine=True)
+        if len(self.own) < _OPENING_SENTENCES:
+            for ago, turn in enumerate(self.behind, start=1):
+                yield from _statements(self.said, turn, ago)
+
+
+def may_speak(turn: Said) -> bool:
+    """Whether the words of a turn are the user's own."""
+    return turn.role == "user" and turn.origin in {"user", "import"}
+
+
+def _named(turn: Said) -> str | None:
+    """The speaker's name, if there is one."""
+    name = " ".join((turn.speaker or "").split())
+    return None if not name or name.casefold() in _NOBODY else name
+
+
+def several_speak(said: Sequence[Said]) -> bool:
+    """Whether several named speakers talk."""
+    return len({name for turn in said if (name := _named(turn))}) > 1
+
+
+def is_cut(turn: Said) -> bool:
+    """Whether part of a turn is not looked at."""
+    return may_speak(turn) and len(turn.content) > LONGEST
+
+
+def readings(said: Sequence[Said], place: int, *, several: bool) -> Iterator[tuple[Reading, Sentence]]:
+    """Each sentence of a turn, with what is known at that point."""
+    turn = said[place]
+    read = _sentences(turn)
+    reading = Reading(
+        said=turn,
+        subject=Subject(name=_named(turn) if several else None),
+        listener="people" if several else "agent",
+        briefs=len(read) > _MOST_OF_A_REQUEST and not several,
+        asked=place > 0 and _asks_of_long_ago(said[place - 1], turn),
+        behind=tuple(reversed(said[max(0, place - _MOST_AGO) : place])),
+    )
+    for number, sentence in enumerate(read):
+        yield replace(reading, own=tuple(read[:number])), sentence
+
+
+def _sentences(turn: Said) -> list[Sentence]:
+    """The sentences in the part of a turn that is looked at; none if it is a joke or in another script."""
+    shown = _shown(turn)
+    if not is_latin(shown) or speech_acts.jokes_throughout(shown):
+        return []
+    read = sentences(shown)
+    # The last one may be cut in the middle.
+    return read[:-1] if is_cut(turn) and read and read[-1].stop >= len(shown.rstrip()) else read
+
+
+def _asks_of_long_ago(before: Said, turn: Said) -> bool:
+    return before.speaker != turn.speaker and speech_acts.asks_of_long_ago(_shown(before))
+
+
+def _shown(turn: Said) -> str:
+    return turn.content[:LONGEST]
+
+
+def _statements(turn: Said, other: Said, ago: int) -> Iterator[Statement]:
+    """The sentences of another turn, if someone said it; questions too, since they name values."""
+    if other.role in {"tool", "system"}:
+        return
+    mine = may_speak(other) and other.speaker == turn.speaker
+    for sentence in sentences(_shown(other)):
+        yield Statement(sentence=sentence, said=other, ago=ago, mine=mine)
+
+
+def quote(said: Said, sentence: Sentence) -> str:
+    """The words in the turn itself at the sentence's position."""
+    return said.content[sentence.start : min(sentence.stop, sentence.start + _LONGEST_QUOTE)]

@@ -1,0 +1,205 @@
+"""Since when and until when something holds, and when it happened, according to a clause."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, timedelta
+from typing import NamedTuple
+
+from langmem_tiers.language.calendar import MONTH_WRITTEN, MONTHS, month_number
+from langmem_tiers.language.dates import DAY, moments, spoken_on, times
+from langmem_tiers.language.numbers import cardinals, counted
+
+_DATE = re.compile(r"(?:1[89]|20)\d\d(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?")
+_NUMERIC = re.compile(r"\d{3,}(?:-\d+)*")
+_LEADING = re.compile(
+    r"^(?:(?:ever )?since|from|until|till|to|in|on|by|as of|starting(?: in| from)?)\s+", re.IGNORECASE
+)
+_X = (
+    r"(?P<{}>(?:(?:the )?(?:end|beginning|start|middle|summer|winter|spring|fall|autumn) of |early |late "
+    r"|mid-? ?|around |about )?{})"
+)
+_MOMENT = (
+    r"(?:(?:19|20)\d\d(?:-\d\d(?:-\d\d)?)?|(?:last |this |next )?[A-Z][a-z]{2,8}\.?(?: \d{1,2}(?:st|nd|rd"
+    r"|th)?(?!\d))?(?:,? (?:19|20)\d\d)?"
+    r"|\d{1,2}(?:st|nd|rd|th)? (?:of )?[A-Z][a-z]{2,8}(?: (?:19|20)\d\d)?|(?:last|this|next) (?:week"
+    r"|month|year)|yesterday|today"
+    r"|(?:\w+|a couple of) (?:days?|weeks?|months?|years?) ago)"
+)
+_FROM_TO = re.compile(
+    rf"\b(?:from|between) {_X.format('since', _MOMENT)} (?:to|until|till|and|through) {_X.format('until', _MOMENT)}"
+)
+_SINCE = re.compile(rf"\b(?:ever )?(?:since|as of|starting(?: in| from)?) {_X.format('since', _MOMENT)}", re.IGNORECASE)
+_UNTIL = re.compile(rf"\b(?:until|till|up to) {_X.format('until', _MOMENT)}")
+_FOR = re.compile(
+    r"\bfor (?:the (?:past|last) |about |around |over |almost |nearly )?"
+    rf"(\d{{1,2}}|an?|{cardinals(1, 12)}) (years?|months?)\b(?! old)",
+    re.IGNORECASE,
+)
+_MONTH = rf"(?P<month>{MONTH_WRITTEN})\.?(?!\w)"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?(?!\w)"
+_WRITTEN = (
+    re.compile(r"\b(?P<year>\d{4})[-/](?P<number>\d{1,2})[-/](?P<day>\d{1,2})\b"),
+    re.compile(r"\b(?P<day>\d{1,2})\.(?P<number>\d{1,2})\.(?P<year>\d{4})\b"),
+    re.compile(rf"\b{_MONTH} {_DAY}(?:,? (?P<year>\d{{4}})\b)?"),
+    re.compile(rf"\b{_DAY} (?:of )?{_MONTH}(?:,? (?P<year>\d{{4}})\b)?"),
+    re.compile(rf"\b{_MONTH},? (?P<year>\d{{4}})\b"),
+    re.compile(
+        r"\b(?:[Ii]n|[Ss]ince|[Ff]rom|[Uu]ntil|[Tt]ill|[Bb]y) (?P<year>\d{4})(?=$|[,;:.!?)]| (?:I|we|and|but|to)\b)"
+    ),
+)
+_FIRST_YEAR, _YEARS_AHEAD = 1900, 50
+_LEAP_YEAR = 2000
+_VAGUE = re.compile(
+    r"\b(?:in the (?:early |mid-? ?|late )?(?:(?:19|20)?\d0['’]?s|(?:twen|thir|for|fif|six|seven|eigh|nine)ties)"
+    r"|(?:when|while) (?:I|we|he|she|they) (?:was|were)\b|as an? (?:child|kid|teenager|student|boy|girl)|in (?:my"
+    r"|his|her|our|their) (?:(?:early|mid|late) )?(?:youth|childhood|teens|\d0s|twenties|thirties|forties|fifties)"
+    r"|(?:a )?(?:long (?:time )?|many years |(?:some |a few |several )?years |ages )ago"
+    r"|back in the day|(?:before|after) (?:the|my|our) [a-z]+)"
+)
+_A_WEEK = re.compile(r"\b(?:last|this|past) week(?:end)?\b|\bweeks? ago\b")
+_SLASHED = re.compile(r"\b(?P<on>[Oo]n (?:the )?)?(?P<first>\d{1,2})/(?P<second>\d{1,2})/(?P<year>(?:19|20)\d\d)\b")
+_PART_OF_YEAR = re.compile(r"\b(?:the )?(?P<part>end|beginning|start) of (?P<year>(?:19|20)\d\d)\b")
+
+
+class Span(NamedTuple):
+    """Since when and until when, as dates such as "2024-05"; empty if not said."""
+
+    since: str = ""
+    until: str = ""
+
+
+def resolve(said: str, said_at: datetime) -> str:
+    """The date that words such as "since 2021" or "last May" mean; empty if they mean none.
+
+    Example:
+        >>> from datetime import UTC
+        >>> resolve("last May", datetime(2026, 3, 2, tzinfo=UTC))
+        '2025-05'
+    """
+    text = _LEADING.sub("", " ".join(said.split()))
+    if _NUMERIC.fullmatch(text):
+        return text if _DATE.fullmatch(text) and _exists(text) else ""
+    found = moments(f"since {text}", said_at, ahead=False, happened=True)
+    return found[0] if len(found) == 1 else ""
+
+
+def of_state(clause: str, said_at: datetime, *, over: bool = False) -> Span:
+    """When the state in a clause began and ended: "since 2021", "from 2015 to 2019", "for three years".
+
+    For one that is `over`, it is unknown which three years.
+    """
+    clause = _plain(clause)
+    if both := _FROM_TO.search(clause):
+        return Span(resolve(both["since"], said_at), resolve(both["until"], said_at))
+    since, until = _SINCE.search(clause), _UNTIL.search(clause)
+    span = Span(
+        resolve(since["since"], said_at) if since else "",
+        resolve(until["until"], said_at) if until else "",
+    )
+    return span if span.since or span.until or over else Span(since=_lasting(clause, said_at))
+
+
+def lasts(clause: str) -> bool:
+    """Whether a clause says for how many years something was so."""
+    return _FOR.search(clause) is not None
+
+
+def of_event(clause: str, said_at: datetime, *, ahead: bool = False) -> str:
+    """The one date in a clause; empty if there is none, or several."""
+    found = [_refined(each, clause) for each in moments(_plain(clause), said_at, ahead=ahead, happened=not ahead)]
+    if len(found) != 1:
+        return ""
+    if ahead:
+        return _coming(found[0], clause, said_at)
+    return found[0] if found[0] <= spoken_on(said_at).isoformat()[: len(found[0])] else ""
+
+
+def is_vague(clause: str) -> bool:
+    """Whether a clause names a time that cannot be dated: "in the 90s", "when I was a child"."""
+    return _VAGUE.search(clause) is not None
+
+
+def within(clause: str, said_at: datetime) -> str:
+    """Like `of_event`, for something known only to the week: the month or year that the week is in."""
+    moment = of_event(clause, said_at)
+    if not (DAY.fullmatch(moment) and _A_WEEK.search(clause)):
+        return moment
+    day = date.fromisoformat(moment)
+    first = day - timedelta(days=day.weekday())
+    last = first + timedelta(days=6)
+    shared = len(moment[:7]) if first.month == last.month else len(moment[:4])
+    return moment[:shared] if first.year == last.year else ""
+
+
+def _plain(clause: str) -> str:
+    """The clause with only the year if a date like 05/06/2023 is ambiguous."""
+    return _SLASHED.sub(_unclear, clause)
+
+
+def _unclear(slashed: re.Match[str]) -> str:
+    return slashed[0] if _is_clear(slashed) else f"{'in ' if slashed['on'] else ''}{slashed['year']}"
+
+
+def _is_clear(slashed: re.Match[str]) -> bool:
+    first, second = int(slashed["first"]), int(slashed["second"])
+    return first == second or max(first, second) > len(MONTHS)
+
+
+def _refined(moment: str, clause: str) -> str:
+    """The month for "the end of 2023"."""
+    part = _PART_OF_YEAR.search(clause)
+    if part is None or moment != part["year"]:
+        return moment
+    return f"{moment}-{'12' if part['part'] == 'end' else '01'}"
+
+
+def is_impossible(clause: str, said_at: datetime) -> bool:
+    """Whether a clause names an impossible date, or a year beyond a human lifetime."""
+    last = said_at.year + _YEARS_AHEAD
+    return any(_is_wrong(match, last) for pattern in _WRITTEN for match in pattern.finditer(clause))
+
+
+def _is_wrong(match: re.Match[str], last: int) -> bool:
+    parts = match.groupdict()
+    year = int(parts.get("year") or _LEAP_YEAR)
+    name = parts.get("month")
+    month = month_number(name) if name else int(parts.get("number") or 1)
+    try:
+        date(year, month, int(parts.get("day") or 1))
+    except ValueError:
+        return True
+    return not _FIRST_YEAR <= year <= last
+
+
+def the_end_of(moment: str) -> str:
+    """The first date after a year, month or day: the end of something that was so "in 2019"."""
+    year, *rest = (int(part) for part in moment.split("-"))
+    if not rest:
+        return f"{year + 1:04}"
+    if len(rest) == 1:
+        return f"{year + rest[0] // 12:04}-{rest[0] % 12 + 1:02}"
+    return date.fromordinal(date(year, *rest).toordinal() + 1).isoformat()
+
+
+def _lasting(clause: str, said_at: datetime) -> str:
+    """The start of something said to have lasted for so many years, just as precise."""
+    match = _FOR.search(clause)
+    if match is None:
+        return ""
+    found = times(f"{counted(match[1])} {match[2].rstrip('s')}s ago".replace("1 years", "1 year"), spoken_on(said_at))
+    return found[0] if found else ""
+
+
+def _coming(moment: str, clause: str, said_at: datetime) -> str:
+    """The moment, or the same a year later if it is in the past and the clause names no year."""
+    behind = moment < spoken_on(said_at).isoformat()[: len(moment)] and moment[:4] not in clause
+    return f"{int(moment[:4]) + 1}{moment[4:]}" if behind and not moment.endswith("02-29") else moment
+
+
+def _exists(moment: str) -> bool:
+    try:
+        date.fromisoformat(f"{moment}-01-01"[:10] if len(moment) < 10 else moment)
+    except ValueError:
+        return False
+    return True

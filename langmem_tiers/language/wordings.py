@@ -1,0 +1,262 @@
+"""Sentences prepared for comparison: their content words in order, and the words that change the meaning.
+
+English only; for other languages inflection and synonyms are unknown, so only identical words count as equal.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+from langmem_tiers.language import synonyms
+from langmem_tiers.language.calendar import MONTH_NAMES, WEEKDAYS
+from langmem_tiers.language.word_lists import word_set
+from langmem_tiers.language.words import FUNCTION_WORDS
+
+NEGATIONS = word_set("not never none nobody nothing neither nor without nolonger formerly hardly seldom rarely")
+PAST = word_set("was were had did became")
+# Words that mean little alone and change the meaning of others.
+TURNING = (
+    NEGATIONS
+    | PAST
+    | word_set(
+        """
+        always often sometimes all both some any few many several most much more less least only once twice every lots
+        enough or if unless except until till since because although before after from with within over under above
+        below up down off out into by than then else instead rather against during between through across along among
+        behind beyond near away back about around here there this another other same such almost again already still yet
+        soon ever too maybe perhaps may might must shall should will would can could ought gonna let
+        i me my mine we us our ours you your yours he him his she her hers they them their theirs
+        how why when where what whose whom own everybody everyone everything somebody someone something anybody anyone
+        anything
+        """
+    )
+)
+_DROPPED = (FUNCTION_WORDS - TURNING - {"like", "one"}) | word_set(
+    "really very quite currently presently simply particularly especially got owns"
+)
+# What a thing has is not what it is.
+BEING = dict.fromkeys(("am", "is", "are", "be", "been", "being"), "be")
+BEING |= dict.fromkeys(("have", "has", "having", "owns"), "have")
+_FRONTED = word_set("on in at for during every each after before with when whenever if while by since until within")
+
+_STRAIGHT = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "−": "-", "–": "-", "—": " "})
+_EDGES = "\"'`()[]{}<>*_.,;:!?…"
+_CLOCK = re.compile(r"(?<=\d)\s+([ap])\.?m\b\.?", re.IGNORECASE)
+_DAY = re.compile(rf"\b({MONTH_NAMES})\s+(\d+)(?:st|nd|rd|th)\b", re.IGNORECASE)
+_DAY_OF = re.compile(rf"\b(\d+)(?:st|nd|rd|th)(?=\s+(?:of\s+)?(?:{MONTH_NAMES})\b)", re.IGNORECASE)
+_ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
+_CLITIC = re.compile(r"'(?:s|m|re|ve|ll|d)?$")
+_VOWEL = re.compile("[aeiouy]")
+_SIBILANTS = ("ses", "xes", "zes", "ches", "shes")
+# "On Mondays" is not "on Monday".
+_NO_PLURALS = word_set("news series species glasses") | {*WEEKDAYS, *(f"{day}s" for day in WEEKDAYS)}
+
+
+Joint = Literal["", ",", "and"]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A content word: `text` in comparable form; `name` if it names someone or something.
+
+    `single` means one of its kind, after "a" or "an"; `joined` is what connects it to the previous one: "and" (or
+    "or"), a comma, or other words.
+    """
+
+    text: str
+    name: bool = False
+    single: bool = False
+    joined: Joint = ""
+
+    @property
+    def number(self) -> bool:
+        """Whether it is a number, an amount, a time or an ordinal."""
+        return any(character.isdigit() for character in self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A sentence in comparable form. `fronted` is true if it begins with when, where or for what."""
+
+    words: tuple[Word, ...]
+    turning: tuple[str, ...]
+    asks: bool
+    being: frozenset[str]
+    fronted: bool
+
+
+def plain(text: str) -> str:
+    """A text without case, blanks and outer punctuation, to recognise repetitions."""
+    whole = unicodedata.normalize("NFKC", text).translate(_STRAIGHT).replace('"', "").casefold()
+    return " ".join(whole.split()).strip(".!…,;。！ ")
+
+
+@lru_cache(maxsize=4096)
+def wording(text: str) -> Wording:
+    """A text in comparable form."""
+    tokens = list(_tokens(_evened(text)))
+    found = [_word(place, tokens) for place in range(len(tokens))]
+    words = tuple(_lists_sorted([word for word in found if word is not None]))
+    lowered = [token.text.casefold() for token in tokens]
+    return Wording(
+        words=words if any(word.name for word in words) else tuple(map(_fond, words)),
+        turning=tuple(sorted(token.text.casefold() for token in tokens if _turns(token))),
+        asks=text.rstrip("\"' ").endswith("?"),
+        being=frozenset(BEING[word] for word in lowered if word in BEING),
+        fronted=bool(lowered) and lowered[0] in _FRONTED,
+    )
+
+
+def in_order(text: str) -> tuple[Word, ...]:
+    """The meaningful and meaning-changing words of a text, in order."""
+    tokens = list(_tokens(_evened(text)))
+    turning = {place: Word(text=token.text.casefold()) for place, token in enumerate(tokens) if _turns(token)}
+    found = (turning.get(place) or _word(place, tokens) for place in range(len(tokens)))
+    return tuple(word for word in found if word is not None)
+
+
+def alike(here: Word, there: Word) -> bool:
+    """Whether two words are one, inflected or not; names are not inflected, and one thing is not several."""
+    if here.text == there.text:
+        return True
+    if here.name or there.name or here.single != there.single:
+        return False
+    return not forms(here.text).isdisjoint(forms(there.text))
+
+
+@lru_cache(maxsize=8192)
+def forms(word: str) -> frozenset[str]:
+    """A word and its possible base forms; past tense is excluded: what was is not what is.
+
+    Example:
+        >>> sorted(forms("hiking"))
+        ['hik', 'hike', 'hiking']
+    """
+    found = {word}
+    if word.isalpha() and word not in _NO_PLURALS and len(word) > 3:
+        found |= _without_s(word) | _without_ing(word)
+    return frozenset(found)
+
+
+def _without_s(word: str) -> set[str]:
+    if word.endswith("ies") and len(word) > 4:
+        return {f"{word[:-3]}y"}
+    if word.endswith(_SIBILANTS):
+        return {word[:-2], word[:-1]}
+    return {word[:-1]} if word.endswith("s") and not word.endswith(("ss", "us", "is")) else set()
+
+
+def _without_ing(word: str) -> set[str]:
+    base = word.removesuffix("ing")
+    if base == word or len(base) < 3 or not _VOWEL.search(base):
+        return set()
+    doubled = base[-1] == base[-2] and base[-1] not in "lsz"
+    return {base[:-1]} if doubled else {base, f"{base}e"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """A word as written, and what precedes it."""
+
+    text: str
+    first: bool
+    after_comma: bool
+
+
+def _evened(text: str) -> str:
+    shown = unicodedata.normalize("NFKC", text).translate(_STRAIGHT)
+    shown = _DAY_OF.sub(r"\1", _DAY.sub(r"\1 \2", _CLOCK.sub(r"\1m", shown)))
+    shown = _THOUSANDS.sub("", _ORDINAL.sub(r"#\1", shown))
+    return synonyms.phrases(shown)
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    first, comma = True, False
+    for written in text.split():
+        bare = _bare(written)
+        for part in synonyms.CONTRACTIONS.get(bare.casefold(), (bare,)) if bare else ():
+            yield _Token(text=part, first=first, after_comma=comma)
+            first = comma = False
+        first, comma = written.endswith((".", "!", "?", ":")), written.endswith(",")
+
+
+def _bare(written: str) -> str:
+    """A word without surrounding punctuation; signs that belong to numbers and names such as C++ stay."""
+    bare = written.strip(_EDGES)
+    return bare if bare.casefold() in synonyms.CONTRACTIONS else _CLITIC.sub("", bare)
+
+
+def _word(place: int, tokens: list[_Token]) -> Word | None:
+    """The content word of a token, None if it is not one."""
+    token = tokens[place]
+    if not _is_content(token):
+        return None
+    folded = token.text.casefold()
+    before = tokens[place - 1].text.casefold() if place else ""
+    name = token.text[0].isupper() and not (token.first and folded in synonyms.COMMON)
+    return Word(
+        text=_canonical(folded, name=name),
+        name=name,
+        single=_single(place, tokens),
+        joined="and" if before in {"and", "or"} else "," if token.after_comma else "",
+    )
+
+
+def _is_content(token: _Token) -> bool:
+    folded = token.text.casefold()
+    return _stands_out(token) or (folded not in TURNING and folded not in _DROPPED)
+
+
+def _turns(token: _Token) -> bool:
+    return token.text.casefold() in TURNING and not _stands_out(token)
+
+
+def _stands_out(token: _Token) -> bool:
+    """Whether a capital makes a name of what would be a small word: IT, Will, vitamin A."""
+    return token.text[0].isupper() and not token.first and token.text not in {"I", "The"}
+
+
+def _single(place: int, tokens: list[_Token]) -> bool:
+    """Whether this word ends a noun phrase that begins with "a" or "an": in "a red car", the car is single."""
+    if place + 1 < len(tokens) and _is_content(tokens[place + 1]):
+        return False
+    while place and _is_content(tokens[place]):
+        place -= 1
+    return tokens[place].text.casefold() in {"a", "an"}
+
+
+def _fond(word: Word) -> Word:
+    """Loving a thing is liking it; loving a person is not."""
+    return replace(word, text="like") if word.text == "love" else word
+
+
+def _canonical(word: str, *, name: bool) -> str:
+    """The word that represents all its synonyms."""
+    if word in synonyms.NUMBERS:
+        return synonyms.NUMBERS[word]
+    spelled = synonyms.spelled(word)
+    if name:
+        return spelled
+    return next((synonyms.CLASSES[form] for form in sorted(forms(spelled)) if form in synonyms.CLASSES), spelled)
+
+
+def _lists_sorted(words: Sequence[Word]) -> Iterator[Word]:
+    """The words with each list in a fixed order: "tea, milk and rum" equals "rum, milk and tea"."""
+    run: list[Word] = []
+    for word in words:
+        if run and not word.joined:
+            yield from _sorted(run)
+            run = []
+        run.append(word)
+    yield from _sorted(run)
+
+
+def _sorted(run: list[Word]) -> list[Word]:
+    """The items sorted, if "and" precedes the last one: otherwise it was no list."""
+    return sorted(run, key=lambda word: word.text) if run and run[-1].joined == "and" else run

@@ -1,1 +1,0 @@
-"""Asking a chat model for an object: within a deadline and a budget, with every call booked."""

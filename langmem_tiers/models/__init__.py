@@ -1,0 +1,1 @@
+"""Models and what they cost: embedders, chat models, rerankers, tokens, and records of their usage."""

@@ -1,0 +1,175 @@
+"""The embedder for recall and the background: usage is counted, calls have a deadline, and failures cause a pause."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
+from langmem_tiers.models.embedder import Embedder
+from langmem_tiers.models.threads import Stop, finished, in_thread
+from langmem_tiers.telemetry import otel
+from langmem_tiers.telemetry.logs import say
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+log = logging.getLogger(__name__)
+
+EMBED_SOURCE = "memory_embed"
+"""What embedding is booked under."""
+
+Count = Callable[[Sequence[str], bool], None]
+"""Told of each call: the texts, and whether it failed."""
+_Embed = Callable[[], "NDArray[np.float32]"]
+
+
+# Seconds that the background waits for a batch: long ones take a while on a small machine.
+_LONGEST_BATCH = 600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Watched:
+    """An embedder whose calls are counted, and abandoned if they take too long: a hanging call keeps its own thread."""
+
+    inner: Embedder
+    seconds: float
+    batch_seconds: float
+    stop: Stop
+    count: Count | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self.inner.name
+
+    def available(self) -> bool:
+        """Whether it can be used now without a download."""
+        return self.inner.available()
+
+    def prepare(self) -> None:
+        """Load the model, however long that takes."""
+        self.inner.prepare()
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """The vector of a query."""
+        return self._counted([text], partial(self.inner.embed_query, text), self.seconds)
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of the texts."""
+        return self._counted(texts, partial(self.inner.embed_documents, texts), self.batch_seconds)
+
+    def _counted(self, texts: Sequence[str], embed: _Embed, seconds: float) -> NDArray[np.float32]:
+        count = self.count or (lambda *_: None)
+        try:
+            with otel.step("embed") as span:
+                about = {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": self.name}
+                span.note({**about, **otel.named({"texts": len(texts)})})
+                vectors = self._in_time(embed, seconds)
+                span.note({"gen_ai.embeddings.dimension.count": vectors.shape[-1]})
+        except (EmbeddingUnavailable, InvalidVector):
+            count(texts, True)
+            raise
+        count(texts, False)
+        return vectors
+
+    def _in_time(self, embed: _Embed, seconds: float) -> NDArray[np.float32]:
+        if getattr(self.inner, "runs_here", False):
+            return embed()  # runs in this process and cannot hang
+        running = in_thread(embed)
+        if not finished(running, seconds, self.stop):
+            why = "was left, as the memory is being closed" if self.stop() else f"timed out after {seconds:g} s"
+            raise EmbeddingUnavailable(f"The embedder {self.name} {why}.")
+        try:
+            return running.result()
+        except SystemExit as error:
+            raise EmbeddingUnavailable(f"The embedder {self.name} failed: SystemExit: {error}.") from error
+
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 300.0
+
+
+class _Health:
+    """Whether an embedder works, and how long it is paused."""
+
+    def __init__(self) -> None:
+        self.pause, self.again_at, self.warned, self.reason = _FIRST_PAUSE, 0.0, False, ""
+        self.lock = threading.Lock()
+
+
+class GuardedEmbedder:
+    """Knows whether the embedder is usable, warns once if it is not, and pauses longer after each failure.
+
+    `inner` is for the background: it waits long for many texts. `prompt` is for callers that someone waits for.
+    """
+
+    def __init__(self, inner: _Watched, prompt: _Watched, health: _Health | None = None) -> None:
+        self.inner = inner
+        self.prompt = prompt
+        self._health = health or _Health()
+
+    @classmethod
+    def of(cls, embedder: Embedder, seconds: float, stop: Stop) -> GuardedEmbedder:
+        """The embedder, treated as unavailable if it takes longer; `stop` says when nobody waits any more."""
+        watched = _Watched(inner=embedder, seconds=seconds, batch_seconds=_LONGEST_BATCH, stop=stop)
+        return cls(watched, replace(watched, batch_seconds=seconds))
+
+    def counted(self, count: Count) -> GuardedEmbedder:
+        """The same embedder and health; `count` is called with the usage of what goes through it."""
+        return GuardedEmbedder(replace(self.inner, count=count), replace(self.prompt, count=count), self._health)
+
+    @property
+    def resting(self) -> float:
+        """Seconds until the next attempt makes sense, 0 if it is usable."""
+        return max(0.0, self._health.again_at - monotonic())
+
+    def query(self, text: str) -> tuple[NDArray[np.float32] | None, str | None]:
+        """The vector of a query, or None and the reason; never downloads, and never waits for a pause to end."""
+        if self.resting:
+            return None, f"vectors: {self._health.reason}"
+        if not self.inner.available():
+            return None, "vectors: the embedding model is not there yet"
+        try:
+            return self.inner.embed_query(text), None
+        except (EmbeddingUnavailable, InvalidVector) as error:
+            self.failed(error)
+            return None, f"vectors: {error.message}"
+
+    def failed(self, error: EmbeddingUnavailable | InvalidVector) -> None:
+        """Record a failure: one warning, and a longer pause each time."""
+        if self.inner.stop():
+            return  # the call was skipped because of that
+        health = self._health
+        with health.lock:
+            if monotonic() >= health.again_at:  # otherwise a concurrent call has failed first
+                health.again_at = monotonic() + health.pause
+                health.pause = min(health.pause * 2, _LONGEST_PAUSE)
+            level = logging.DEBUG if health.warned else logging.WARNING
+            health.warned = True
+            health.reason = error.message
+        model = self.inner.name
+        reason = getattr(error, "loggable", None) or error
+        say(log, level, "embedding_unavailable", recall="keywords_only", model=model, error=error, reason=reason)
+
+    def works(self) -> None:
+        """Record a success: the next failure is news again."""
+        health = self._health
+        with health.lock:
+            failed = health.warned
+            health.pause, health.again_at, health.warned = _FIRST_PAUSE, 0.0, False
+        if failed:
+            say(log, logging.INFO, "embedding_available", model=self.inner.name)
+
+
+class NoEmbedder:
+    """Keyword search only, as requested."""
+
+    def query(self, text: str) -> tuple[None, None]:
+        """No vector, and nothing to complain about."""
+        return None, None

@@ -1,0 +1,159 @@
+"""The reranker for recall: calls have a deadline, and failures cause a pause."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from langmem_tiers.errors import InvalidSettings
+from langmem_tiers.models.calls import parents
+from langmem_tiers.models.provider_errors import loggable, without_quotes
+from langmem_tiers.models.rerank_chat import ByChatModel
+from langmem_tiers.models.reranker import SOURCE, Attempt, ByCompressor, Passage, Places, Question, Ranker, Unclear
+from langmem_tiers.models.threads import finished, in_thread
+from langmem_tiers.models.tokens import estimate
+from langmem_tiers.storage.usages import Usage
+from langmem_tiers.telemetry import otel
+from langmem_tiers.telemetry.logs import say
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from langchain_core.documents import BaseDocumentCompressor
+    from langchain_core.language_models import BaseChatModel
+
+    from langmem_tiers.settings import RerankSettings
+
+log = logging.getLogger(__name__)
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 300.0
+# How much of an error's message goes into a note.
+_MESSAGE = 200
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reranked:
+    """The outcome of one attempt: `places` in the passages, or None and the `reason`; and its usage.
+
+    `usage` has the numbers that are known, `took` also estimates if the provider gives no count.
+    """
+
+    places: Places | None = None
+    reason: str = ""
+    usage: dict[str, dict[str, int]] = field(default_factory=dict)
+    took: Usage = field(default_factory=Usage)
+
+
+class GuardedReranker:
+    """Never raises errors of the model's client, keeps to its deadline, and pauses longer after each failure."""
+
+    def __init__(self, ranker: Ranker) -> None:
+        self._ranker = ranker
+        self._pause = _FIRST_PAUSE
+        self._again_at = 0.0
+        self._warned = False
+        self._reason = ""
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self._ranker.name
+
+    @property
+    def judges(self) -> bool:
+        """Whether it selects the passages that fit, rather than just ordering them."""
+        return self._ranker.judges
+
+    def rank(self, question: Question, passages: Sequence[Passage], how: RerankSettings) -> Reranked:
+        """The best `how.keep` passages, or why there are none; the model is not called during a pause."""
+        if monotonic() < self._again_at:
+            return Reranked(reason=f"{self._reason}, not asked again yet")
+        attempt = Attempt(callbacks=parents())
+        with otel.step("ask") as span:
+            outcome = self._attempt(question, passages, how, attempt)
+            took = _taken(attempt, question, passages, failed=isinstance(outcome, Unclear))
+            span.note(otel.named({"calls": took.calls}))
+            failure, raised = _fault(outcome)
+            otel.question(span, SOURCE, self.name, took.input_tokens, took.output_tokens, failure, raised=raised)
+        if isinstance(outcome, Unclear):
+            return Reranked(reason=outcome.reason, usage=attempt.usage(), took=took)
+        return Reranked(places=outcome, usage=attempt.usage(), took=took)
+
+    def _attempt(
+        self, question: Question, passages: Sequence[Passage], how: RerankSettings, attempt: Attempt
+    ) -> Places | Unclear:
+        try:
+            running = in_thread(lambda: self._ranker.rank(question, passages, how.keep, attempt))
+            outcome = _result(running) if finished(running, how.timeout_seconds) else None
+        except Exception as error:  # noqa: BLE001 - each provider's client raises what it likes, with no common base
+            sent = (question.text, *(passage.text for passage in passages))
+            kind = type(error).__name__
+            return self._failed(Unclear(without_quotes(error, sent, _MESSAGE), kind, raised=True), loggable(error))
+        if outcome is None:
+            attempt.given_up = True
+            reason = f"timed out after {how.timeout_seconds:g} s"
+            return self._failed(Unclear(reason, "timeout"), reason)
+        self._works()
+        return Unclear(f"reply not understood: {outcome.reason}") if isinstance(outcome, Unclear) else outcome
+
+    def _failed(self, fault: Unclear, log_reason: str) -> Unclear:
+        """Record a failure: one warning with what may be logged, and a longer pause each time."""
+        with self._lock:
+            if monotonic() >= self._again_at:  # otherwise a concurrent call has failed first
+                self._again_at = monotonic() + self._pause
+                self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+            level = logging.DEBUG if self._warned else logging.WARNING
+            self._warned = True
+            self._reason = fault.reason
+        say(log, level, "reranker_unavailable", recall="fused_order", model=self.name, reason=log_reason)
+        return fault
+
+    def _works(self) -> None:
+        """Record a success: the next failure is news again."""
+        with self._lock:
+            self._pause, self._again_at, self._warned = _FIRST_PAUSE, 0.0, False
+
+
+def _result(running: Future[Places | Unclear]) -> Places | Unclear:
+    try:
+        return running.result()
+    except SystemExit as error:
+        raise RuntimeError(f"SystemExit: {error}") from error
+
+
+def guarded(reranker: BaseDocumentCompressor | BaseChatModel | None) -> GuardedReranker | None:
+    """The guarded reranker for an argument, None for none.
+
+    Raises:
+        InvalidSettings: it is neither a document compressor nor a chat model.
+    """
+    if reranker is None:
+        return None
+    # By their methods, not by their classes: importing those would cost a tenth of a second.
+    if not isinstance(reranker, type):  # a class has the methods too, and would fail at the first question
+        if callable(getattr(reranker, "compress_documents", None)):
+            return GuardedReranker(ByCompressor(reranker))  # type: ignore[arg-type]
+        if callable(getattr(reranker, "invoke", None)):
+            return GuardedReranker(ByChatModel(reranker))  # type: ignore[arg-type]
+    raise InvalidSettings(
+        f"{reranker!r} is no reranker.", way_out="Give a LangChain document compressor or chat model, or None."
+    )
+
+
+def _fault(outcome: Places | Unclear) -> tuple[str, bool]:
+    return (outcome.kind, outcome.raised) if isinstance(outcome, Unclear) else ("", False)
+
+
+def _taken(attempt: Attempt, question: Question, passages: Sequence[Passage], *, failed: bool) -> Usage:
+    if not attempt.calls:
+        return Usage()
+    given = attempt.input_tokens
+    if given is None:
+        given = attempt.calls * sum(estimate(text) for text in (question.text, *(each.text for each in passages)))
+    made = attempt.output_tokens or 0
+    return Usage(calls=attempt.calls, failures=int(failed), input_tokens=given, output_tokens=made)

@@ -1,0 +1,295 @@
+"""One question to a model: structured output if it works, else the schema in words, read leniently, repaired once.
+
+Written once, as a generator that yields calls and receives their outcome; `asker` runs it both sync and async.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, NoReturn
+
+from pydantic import BaseModel, ValidationError
+
+from langmem_tiers.models.calls import Call, Failed, Prompt, Reply, T, Unclear
+from langmem_tiers.models.chat_model import GuardedModel
+
+_SHAPE = """
+
+Reply with one JSON object and nothing else: no explanation before or after it, no code fence. \
+It has to fit this JSON schema:
+{schema}
+
+Example of a reply:
+{example}"""
+_AGAIN = """
+
+Your last reply could not be used: {reason}. Reply again, with one JSON object that fits."""
+
+_SAMPLES: dict[str, object] = {"string": "…", "integer": 1, "number": 1.5, "boolean": True, "null": None, "object": {}}
+# Schemas may be recursive; an example that deep shows nothing more.
+_DEEPEST = 6
+
+
+def shaped(schema: type[BaseModel], prompt: Prompt) -> Prompt:
+    """The prompt with the schema and an example: the prompt's own, or else one generated from the schema.
+
+    Example:
+        >>> class Town(BaseModel):
+        ...     name: str
+        >>> prompt = shaped(Town, Prompt(system="Name a town.", user="In Portugal."))
+        >>> prompt.system.splitlines()[-1]
+        '{"name": "…"}'
+    """
+    described = schema.model_json_schema()
+    given = prompt.example
+    example = _sample(described, described.get("$defs", {}), 0) if given is None else given.model_dump(mode="json")
+    told = _SHAPE.format(schema=_text(described), example=_text(example))
+    return replace(prompt, system=prompt.system + told)
+
+
+def again(prompt: Prompt, reason: str) -> Prompt:
+    """The prompt again, with the reason why the last reply was unusable."""
+    return replace(prompt, user=prompt.user + _AGAIN.format(reason=reason))
+
+
+def schema_text(schema: type[BaseModel]) -> str:
+    """The schema in the form that a model gets."""
+    return _text(schema.model_json_schema())
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _sample(node: dict[str, Any], named: dict[str, Any], depth: int) -> object:
+    """An example value for a part of a schema."""
+    choices = node.get("anyOf") or node.get("allOf") or node.get("oneOf")
+    if depth > _DEEPEST:
+        return None
+    if "$ref" in node:
+        return _sample(named[node["$ref"].rpartition("/")[2]], named, depth + 1)
+    if choices:
+        return _sample(choices[0], named, depth + 1)
+    if "properties" in node:
+        return {name: _sample(part, named, depth + 1) for name, part in node["properties"].items()}
+    if node.get("type") == "array":
+        return [_sample(node.get("items", {}), named, depth + 1)]
+    return _value(node)
+
+
+def _value(node: dict[str, Any]) -> object:
+    """A constant from a part of a schema, or else any value of its type."""
+    stated = [*node.get("examples", ()), *node.get("enum", ()), *([node["const"]] if "const" in node else ())]
+    return stated[0] if stated else _SAMPLES.get(node.get("type", "string"))
+
+
+LONGEST = 100_000
+"""Characters of the longest reply that is read."""
+
+_MOST_OBJECTS = 20
+_MOST_ERRORS, _ERROR_CHARACTERS = 5, 500
+_THOUGHT_BEGIN = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
+_THOUGHT_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_OBJECT = re.compile(r'\{(?=\s*["}])')
+_STRING_OR_LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
+_REFUSAL = re.compile(
+    r"(?:i['’]?m (?:very )?sorry|i am sorry|sorry|i (?:can['’]?t|cannot|can not|won['’]?t|will not)"
+    r"|i(?:['’]m| am) (?:unable|not able)|as an ai\b)",
+    re.IGNORECASE,
+)
+
+
+def read(schema: type[T], reply: str) -> T | Unclear:
+    """The single matching object in a reply.
+
+    Example:
+        >>> class Town(BaseModel):
+        ...     name: str
+        >>> read(Town, 'Here it is: {"name": "Porto",}')
+        Town(name='Porto')
+        >>> read(Town, '{"name": "Por').reason
+        'its JSON is cut off'
+    """
+    if len(reply) > LONGEST:
+        return Unclear(f"it has {len(reply):,} characters, more than {LONGEST:,}")
+    said = _without_thoughts(reply)
+    if isinstance(said, Unclear):
+        return said
+    objects = _objects(said)
+    if not isinstance(objects, Unclear):
+        return fitting(schema, objects)
+    return Unclear(_quoted(said), "refused") if _REFUSAL.match(said) else objects
+
+
+def fitting(schema: type[T], objects: Sequence[object]) -> T | Unclear:
+    """The one of these objects that fits the schema; several different ones count as none."""
+    tried = [_fitted(schema, each) for each in objects]
+    fit = [each for each in tried if not isinstance(each, Unclear)]
+    if any(each != fit[0] for each in fit):
+        return Unclear("it holds more than one object")
+    return fit[0] if fit else tried[0]
+
+
+def _fitted(schema: type[T], value: object) -> T | Unclear:
+    # If every field has a default, anything at all would fit.
+    if isinstance(value, dict) and value and not _names(schema) & value.keys():
+        return Unclear(f"it has none of the fields {', '.join(sorted(_names(schema)))}")
+    try:
+        made = schema.model_validate(value)
+        made.model_dump_json()
+    except ValidationError as error:
+        return Unclear(_in_words(error))
+    except ValueError:  # what pydantic raises for a lone surrogate, in both places
+        return Unclear("it holds half a character, which can not be stored")
+    return made
+
+
+def _names(schema: type[BaseModel]) -> set[str]:
+    return {*schema.model_fields, *schema.model_json_schema().get("properties", ())}
+
+
+def _in_words(error: ValidationError) -> str:
+    problems = error.errors(include_url=False, include_context=False, include_input=False)[:_MOST_ERRORS]
+    places = [".".join(map(str, problem["loc"])) or "the object" for problem in problems]
+    told = (f"{place}: {problem['msg']}" for place, problem in zip(places, problems, strict=True))
+    return "; ".join(told)[:_ERROR_CHARACTERS]
+
+
+def _without_thoughts(reply: str) -> str | Unclear:
+    """A reply without the thoughts that some models put before it."""
+    said = reply.strip()
+    if not said.startswith("{"):  # otherwise the marks are part of the reply
+        said = _THOUGHT_END.split(said)[-1].strip()
+    if _THOUGHT_BEGIN.match(said):
+        return Unclear("it is cut off before it comes to an answer")
+    return said or Unclear("it holds no text", "empty")
+
+
+def _objects(said: str) -> list[object] | Unclear:
+    """The top-level JSON objects in a text."""
+    found: list[object] = []
+    while (begin := _OBJECT.search(said)) and len(found) < _MOST_OBJECTS:
+        decoded = _decoded(said[begin.start() :])
+        if isinstance(decoded, Unclear):
+            return decoded
+        value, said = decoded
+        found.append(value)
+    return found or Unclear("it holds no JSON object")
+
+
+def _decoded(text: str) -> tuple[object, str] | Unclear:
+    """The object at the beginning of a text, and the rest of the text."""
+    first = _strictly(text)
+    if not isinstance(first, Unclear):
+        return first
+    # The text begins with the JSON, so that quotes delimit strings and no comma inside a string is removed.
+    mended = _strictly(_STRING_OR_LAST_COMMA.sub(lambda found: found[1] or "", text))
+    return first if isinstance(mended, Unclear) else mended
+
+
+def _strictly(text: str) -> tuple[object, str] | Unclear:
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except json.JSONDecodeError as error:
+        cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
+        what = "cut off" if cut else f"malformed: {error.msg} at character {error.pos + 1}"
+        return Unclear(f"its JSON is {what}")
+    except RecursionError:
+        return Unclear("its JSON is nested too deeply")
+    except ValueError as error:  # NaN, an integer of thousands of digits
+        return Unclear(f"its JSON is not usable: {error}")
+    return value, text[end:]
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+# Not strict: small models write raw line breaks into strings.
+_DECODER = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
+
+
+def _quoted(said: str) -> str:
+    line = " ".join(said.split())
+    return line if len(line) <= 100 else line[:99] + "…"
+
+
+Outcome = Reply | Failed
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question(Generic[T]):
+    """A question to a model with a token limit; `left` returns the seconds until nobody waits any more."""
+
+    schema: type[T]
+    prompt: Prompt
+    model: GuardedModel
+    tokens: int
+    left: Callable[[], float]
+
+    def structured(self) -> Call | None:
+        """The request with structured output, if that is worth trying."""
+        model = self.model.structured(self.schema, self.tokens)
+        sent = self.prompt.system + self.prompt.user + schema_text(self.schema)
+        return None if model is None else Call(model=model, prompt=self.prompt, sent=sent)
+
+    def in_words(self) -> Call:
+        """The request with the schema in the prompt."""
+        prompt = shaped(self.schema, self.prompt)
+        return Call(model=self.model.plain(self.tokens), prompt=prompt, sent=prompt.system + prompt.user)
+
+
+def asking(question: Question[T]) -> Generator[Call, Outcome, T | Failed]:
+    """Ask, read, and if the reply is unusable, ask once more with the reason."""
+    call, outcome = yield from _asked(question)
+    if isinstance(outcome, Failed):
+        return outcome
+    value = _read(question, outcome)
+    if isinstance(value, Unclear):
+        call = call if outcome.objects else question.in_words()
+        outcome = yield from _patiently(_repeated(call, value.reason), question.left)
+        value = outcome if isinstance(outcome, Failed) else _read(question, outcome)
+    return Failed(failure=value.failure, reason=value.reason) if isinstance(value, Unclear) else value
+
+
+def _asked(question: Question[T]) -> Generator[Call, Outcome, tuple[Call, Outcome]]:
+    """The first reply, and the call that brought it."""
+    call = question.structured()
+    if call is not None:
+        outcome = yield from _patiently(call, question.left)
+        if not (isinstance(outcome, Failed) and outcome.unsupported):
+            return call, outcome
+    in_words = question.in_words()
+    outcome = yield from _patiently(in_words, question.left)
+    if call is not None and isinstance(outcome, Reply):
+        question.model.ask_in_words(question.schema)  # it replies to everything but the schema
+    return in_words, outcome
+
+
+def _patiently(call: Call, left: Callable[[], float]) -> Generator[Call, Outcome, Outcome]:
+    """Make a call; a busy provider gets a second one if there is time for the pause it asks for."""
+    outcome = yield call
+    if isinstance(outcome, Failed) and outcome.retry_after is not None and outcome.retry_after < left():
+        outcome = yield replace(call, pause=outcome.retry_after)
+    return outcome
+
+
+def _repeated(call: Call, reason: str) -> Call:
+    prompt = again(call.prompt, reason)
+    return replace(call, prompt=prompt, sent=call.sent + prompt.user[len(call.prompt.user) :])
+
+
+def _read(question: Question[T], reply: Reply) -> T | Failed | Unclear:
+    """The object in a reply; a refusal declared by the provider is accepted as it is."""
+    if reply.refusal:
+        return Failed(failure="refused", reason=reply.refusal)
+    if reply.objects:
+        return fitting(question.schema, reply.objects)
+    value = read(question.schema, reply.text)
+    if isinstance(value, Unclear):
+        return replace(value, reason=f"{value.reason}, at its longest") if reply.cut_off else value
+    question.model.ask_in_words(question.schema)  # it follows the conversation rather than the schema it was given
+    return value

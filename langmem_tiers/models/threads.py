@@ -1,0 +1,63 @@
+"""Waiting for a call that may hang, up to a limit. No business logic."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+from contextvars import Context
+from time import monotonic
+from typing import TypeVar
+
+from langmem_tiers.telemetry.otel import carried
+
+Result = TypeVar("Result")
+Stop = Callable[[], bool]
+"""Whether nobody waits any more."""
+
+_LOOKS = 0.1  # seconds between two checks whether to stop
+
+
+def in_thread(call: Callable[[], Result]) -> Future[Result]:
+    """Run the call in a thread of its own, which a hanging provider may keep: nothing waits for it, not even exit.
+
+    It starts with an empty context except for OpenTelemetry's, so that what a model says here is not streamed as if an
+    agent had said it. Whatever the call raises, even SystemExit, is raised by the future's `result`.
+    """
+    running: Future[Result] = Future()
+    running.set_running_or_notify_cancel()  # the waiting side may be cancelled; the call cannot
+
+    def work() -> None:
+        try:
+            running.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - not swallowed: raised again by who takes the result
+            running.set_exception(error)
+
+    threading.Thread(target=Context().run, args=(carried(work),), name="langmem-tiers-model", daemon=True).start()
+    return running
+
+
+def finished(running: Future[Result], seconds: float, stop: Stop | None = None) -> bool:
+    """Wait for a call up to a limit, or until `stop` says so. Returns whether it has ended."""
+    return any(wait([running], each).done for each in _pauses(seconds, stop))
+
+
+async def afinished(running: Future[Result], seconds: float, stop: Stop | None = None) -> bool:
+    """Like `finished`, without blocking the event loop."""
+    waiting = asyncio.wrap_future(running)
+    for each in _pauses(seconds, stop):
+        if (await asyncio.wait([waiting], timeout=each))[0]:
+            return True
+    return False
+
+
+def _pauses(seconds: float, stop: Stop | None) -> Iterator[float]:
+    """How long to wait at a time."""
+    if stop is None:
+        yield max(0.0, seconds)
+        return
+    until = monotonic() + seconds
+    yield 0.0
+    while (left := until - monotonic()) > 0 and not stop():
+        yield min(left, _LOOKS)

@@ -1,0 +1,197 @@
+"""Closets: where a conversation changes its topic, and what the topic is called, by rules and by a model."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import sqrt
+
+from langmem_tiers.language.key_phrases import FILLER, PhraseWords, phrase_words, phrases_of
+from langmem_tiers.language.names import PRODUCTS
+from langmem_tiers.language.slugs import UNNAMED, slug_words, slugify
+from langmem_tiers.language.words import STOPWORDS, meaningful_words, stem
+from langmem_tiers.palace.wings import GENERAL
+
+RECENT = 8  # turns that a new one is compared with, and that name the closet
+_LEAST_TURNS = 4  # a closet smaller than this is only left on an explicit marker
+_LEAST_WORDS = 4  # a turn with fewer words says too little to open a topic
+LOOKED_AT = 4000  # characters of a turn that are compared; more do not help to tell pasted files apart
+_OTHERS_BEGIN = 200  # characters of an assistant's turn that may name the closet
+_SIMILAR = 0.08  # cosine below which a turn hardly overlaps
+
+_MARKER = re.compile(
+    r"\b(?:by the way|btw|another thing|chang(?:e|ing) (?:the )?(?:subject|topic)|on (?:another|a different) note"
+    r"|on an? (?:(?:completely|totally) )?(?:unrelated|separate) (?:note|matter)|new topic|different (?:topic|question)"
+    r"|unrelated(?: question)?[:,]|speaking of something else|moving on to|let'?s (?:talk about|switch|move on))\b",
+    re.IGNORECASE,
+)
+_MARKER_STANDS_WITHIN = 160  # characters from the start of the turn
+
+# A name from a model for a closet or a wing.
+_LONGEST = 40
+_MOST_WORDS = 4
+_LEAST_LETTERS = 3
+_SAYS_NOTHING = STOPWORDS | PRODUCTS | {UNNAMED, GENERAL, "user", "conversation", "chat", "untitled", "misc", "other"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicTurn:
+    """A turn as topic detection sees it: its drawer number, role and text, which is analysed once."""
+
+    number: int
+    role: str
+    text: str
+
+    @cached_property
+    def meaningful(self) -> list[str]:
+        """Its words that are neither function words nor pleasantries."""
+        return meaningful_words(self.text[:LOOKED_AT])
+
+    @cached_property
+    def stems(self) -> Counter[str]:
+        """How often it contains each stem that identifies a topic."""
+        return Counter(stem(word) for word in self.meaningful if word not in FILLER)
+
+    @cached_property
+    def said(self) -> PhraseWords:
+        """The part that may name its topic; for others than users, only the beginning: lists and code name no topic."""
+        return phrase_words(self.text[: LOOKED_AT if self.role == "user" else _OTHERS_BEGIN])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OpenCloset:
+    """The closet that the last turn of a room was filed in.
+
+    `recent` are its last turns, oldest first (the last `RECENT` are looked at); `size` counts all of them; `number`
+    belongs to the caller, and is None for a closet that is not stored yet.
+    """
+
+    number: int | None = None
+    name: str | None = None
+    recent: tuple[TopicTurn, ...] = ()
+    size: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClosetDecision:
+    """Where one turn belongs: in a closet that it opens, or in that of the turn before.
+
+    `name` is the closet's name from here on: None until something was said that could name it. The last
+    decision of a closet has its final name.
+    """
+
+    turn: int
+    opens: bool
+    name: str | None
+
+
+def decide_closets(turns: Sequence[TopicTurn], open_closet: OpenCloset | None = None) -> list[ClosetDecision]:
+    """A decision for each turn, in order; the same whether turns arrive at once or in batches.
+
+    A user's turn opens a closet if it announces a change ("by the way") or hardly shares a word with the turns before
+    it. Nobody else's does, except the very first of a room.
+    """
+    closet = open_closet
+    decisions: list[ClosetDecision] = []
+    for turn in turns:
+        opens = closet is None or _leaves(closet, turn)
+        closet = _with_turn(OpenCloset() if closet is None or opens else closet, turn)
+        decisions.append(ClosetDecision(turn=turn.number, opens=opens, name=closet.name))
+    return decisions
+
+
+def is_weak(name: str) -> bool:
+    """Whether the name from a rule says little: one word, or none."""
+    return len(slug_words(name)) < 2
+
+
+def topics_of(texts: Mapping[int, str], topics: Sequence[str]) -> dict[int, str]:
+    """A topic for each closet with a matching one: the one that shares most words with it, preferably still unused.
+
+    Args:
+        texts: What was said in each closet, by its number.
+        topics: What the model calls the topics of all of them, in order.
+
+    Example:
+        >>> topics_of({1: "The eFoil needs a battery.", 2: "Anna moved to Porto."}, ["Anna in Porto", "eFoil battery"])
+        {1: 'eFoil battery', 2: 'Anna in Porto'}
+    """
+    named = [shown for topic in topics if (shown := _fit(topic))]
+    found: dict[int, str] = {}
+    for closet, text in texts.items():
+        said = _stems(text)
+        shares = [
+            (_share(topic, said), topic not in found.values(), -place, topic) for place, topic in enumerate(named)
+        ]
+        best = max(shares, default=None)
+        if best is not None and best[0] > 0:
+            found[closet] = best[3]
+    return found
+
+
+def subject_of(text: str, subject: str) -> str | None:
+    """The subject that a model names, if all its words were said; None if it is not a usable name."""
+    shown = _fit(subject)
+    return shown if shown and _share(shown, _stems(text)) == 1 else None
+
+
+def _leaves(closet: OpenCloset, turn: TopicTurn) -> bool:
+    if turn.role != "user" or closet.size == 0:
+        return False
+    if _MARKER.search(turn.text[:_MARKER_STANDS_WITHIN]):
+        return closet.size > 1
+    if closet.size < _LEAST_TURNS:
+        return False
+    if len(turn.meaningful) < _LEAST_WORDS:
+        return False
+    return len(turn.stems) > 1 and _cosine(turn.stems, _recent_stems(closet)) < _SIMILAR
+
+
+def _with_turn(closet: OpenCloset, turn: TopicTurn) -> OpenCloset:
+    """The closet with one turn added; it is named by its first turns, and keeps that name."""
+    recent = (*closet.recent, turn)[-RECENT:]
+    name = _named(recent) or closet.name if closet.size < RECENT else closet.name
+    return replace(closet, recent=recent, size=closet.size + 1, name=name)
+
+
+def _named(turns: Sequence[TopicTurn]) -> str | None:
+    """A name for the subject of the turns."""
+    phrases = phrases_of([turn.said for turn in turns], limit=1)
+    return phrases[0][:1].upper() + phrases[0][1:] if phrases else None
+
+
+def _recent_stems(closet: OpenCloset) -> Counter[str]:
+    """The stems of the last turns; one in several turns counts for each."""
+    recent: Counter[str] = Counter()
+    for turn in closet.recent[-RECENT:]:
+        recent.update(turn.stems.keys())
+    return recent
+
+
+def _cosine(first: Counter[str], second: Counter[str]) -> float:
+    dot = sum(count * second[word] for word, count in first.items())
+    norms = sqrt(sum(n * n for n in first.values()) * sum(n * n for n in second.values()))
+    return dot / norms if norms else 0.0
+
+
+def _fit(name: str) -> str | None:
+    """A name in display form, None if it says nothing or too much."""
+    shown = " ".join(name.split())
+    words = slug_words(shown)
+    telling = [word for word in words if word not in _SAYS_NOTHING]
+    long = len(shown) > _LONGEST or len(words) > _MOST_WORDS
+    if long or not telling or len(slugify(shown)) < _LEAST_LETTERS:
+        return None
+    return shown if any(map(str.isupper, shown)) else shown[:1].upper() + shown[1:]
+
+
+def _share(name: str, said: frozenset[str]) -> float:
+    wanted = _stems(name)
+    return len(wanted & said) / len(wanted) if wanted else 0.0
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in meaningful_words(text))

@@ -1,0 +1,293 @@
+"""Derived memories that fit the message (entries, episodes, notes and relations), each rendered as one line.
+
+There are few, so all are scored. What was derived from a message that is itself in the block is left out: the original
+words are better.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from langmem_tiers.clock import from_millis, to_millis
+from langmem_tiers.knowledge.preferences import fading, is_constraint, needs_permission
+from langmem_tiers.language.questions import asks_history
+from langmem_tiers.recall import graph_channel, rendering, scoring
+from langmem_tiers.recall.graph_channel import Related
+from langmem_tiers.recall.request import Query, RecallRequest
+from langmem_tiers.recall.sources import Key as DrawerKey
+from langmem_tiers.recall.sources import Snapshot
+from langmem_tiers.storage import entries, episodes, items, notes
+from langmem_tiers.types import KnownCandidate, KnownItem, KnownKind, KnownVerdict
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from langmem_tiers.records import Entry, Episode
+    from langmem_tiers.storage.embedding_cache import Vectors
+    from langmem_tiers.storage.items import ItemRow
+    from langmem_tiers.storage.note_index import NoteHit
+
+# Notes examined per line that a block may have.
+_LOOKED_AT = 4
+# The minimum fit of an episode that nobody asked for.
+_STRONG = 0.5
+# Factor by an entry's authority: a user's correction first, what the system derived last.
+_AUTHORITY = (0.95, 1.0, 1.1, 1.2)
+_DERIVED = {"rule", "model"}
+_DECIMALS = 4
+Key = tuple[str, str]
+"""Something known: its space and its name there."""
+
+
+class Known(NamedTuple):
+    """A derived memory that fits: `name` is its unique key within its space, `line` is how it is shown."""
+
+    key: Key
+    kind: KnownKind
+    ref: str
+    text: str
+    line: str
+    scores: dict[str, float]
+    score: float
+    derived_from: frozenset[int] = frozenset()
+    answers: bool = False
+    """Whether it says what held at the time the message asks about: several messages may mention that time."""
+
+    def item(self, tokens: int) -> KnownItem:
+        """It, as a shown item."""
+        about = {"space": self.key[0], "kind": self.kind, "ref": self.ref}
+        return KnownItem(**about, text=self.text, score=self.score, tokens=tokens)  # type: ignore[arg-type]
+
+    def candidate(self, verdict: KnownVerdict) -> KnownCandidate:
+        """It, as a candidate."""
+        about = {"space": self.key[0], "kind": self.kind, "ref": self.ref}
+        return KnownCandidate(**about, scores=self.scores, score=self.score, verdict=verdict)  # type: ignore[arg-type]
+
+
+def find(
+    sources: Sequence[Snapshot],
+    query: Query,
+    vector: Vectors | None,
+    request: RecallRequest,
+    related: Mapping[str, Sequence[Related]],
+) -> list[Known]:
+    """The derived memories that fit, direct answers first, then by score; none if the settings turn them off."""
+    if not request.settings.knowledge:
+        return []
+    found: list[Known] = []
+    for source in sources:
+        found += _notes(source, query, vector, request)
+        found += (_relation(source, each, request) for each in related.get(source.name, ()))
+    return sorted(found, key=lambda known: (not known.answers, -known.score, known.key))
+
+
+def choose(
+    found: Sequence[Known],
+    request: RecallRequest,
+    shown: Collection[tuple[str, int | str]],
+    quoted: Collection[DrawerKey],
+) -> dict[Key, KnownVerdict]:
+    """A verdict for each, best first; `quoted` are the drawers that are in the block themselves."""
+    verdicts: dict[Key, KnownVerdict] = {}
+    history = asks_history(request.query)
+    left = request.settings.knowledge
+    episodes_shown: defaultdict[str, set[str]] = defaultdict(set)
+    for known in found:
+        space = known.key[0]
+        aside = known.kind == "episode" and not history and known.score < _STRONG
+        if known.key in shown:
+            verdict: KnownVerdict = "already_shown"
+        elif known.score < request.threshold or aside:
+            verdict = "below_threshold"
+        elif not known.answers and any((space, drawer) in quoted for drawer in known.derived_from):
+            verdict = "quoted_instead"
+        elif not left or (known.kind == "episode" and known.ref in episodes_shown[space]):
+            verdict = "over_limit"  # the best piece of an episode represents it
+        else:
+            verdict = "shown"
+            left -= 1
+            if known.kind == "episode":
+                episodes_shown[space].add(known.ref)
+        verdicts[known.key] = verdict
+    return verdicts
+
+
+def again(sources: Sequence[Snapshot], keys: Sequence[tuple[Key, float, int]]) -> Iterator[KnownItem]:
+    """What an earlier block showed, if it is still current; keys with their score and tokens."""
+    by_name = {source.name: source for source in sources}
+    for (space, name), score, tokens in keys:
+        kind, ref, ordinal = _parts(name)
+        source = by_name.get(space)
+        if source is None:
+            continue
+        if kind == "relation":
+            text = graph_channel.text(source, ref)
+            texts = [text] if text else []
+        else:
+            pieces = notes.of_ref(source.connection, source.key, kind, ref)
+            texts = [piece.text for piece in pieces if piece.ordinal == ordinal]
+        for text in texts:
+            yield KnownItem(space=space, kind=kind, ref=ref, text=text, score=score, tokens=tokens)
+
+
+def count_recalled(connection: Connection, space: str, names: Sequence[str], at: int) -> None:
+    """Count these as shown to a model."""
+    refs: dict[str, list[str]] = {"entry": [], "episode": []}
+    for name in names:
+        kind, ref, _ = _parts(name)
+        refs.setdefault(kind, []).append(ref)
+    entries.count_recalled(connection, space, refs["entry"], at)
+    episodes.count_recalled(connection, space, refs["episode"], at)
+
+
+def _notes(source: Snapshot, query: Query, vector: Vectors | None, request: RecallRequest) -> Iterator[Known]:
+    most = request.settings.knowledge * _LOOKED_AT
+    hits = source.store.notes.search(source.moment, query.terms, vector, most, settings=request.settings)
+    if not hits:
+        return
+    refs: dict[str, list[str]] = {}
+    for hit in hits:
+        refs.setdefault(hit.kind, []).append(hit.ref)
+    held = _entries(source, refs.get("entry"), request)
+    at, until = to_millis(request.now), None if request.until is None else to_millis(request.until)
+    place = (source.connection, source.key)
+    told = episodes.holding(*place, refs["episode"], at=at, until=until) if "episode" in refs else {}
+    kept = items.holding(*place, refs["item"], at=at, until=until) if "item" in refs else {}
+    over = _ended(source, held, at)
+    for hit in hits:
+        if hit.kind == "entry" and hit.ref in held:
+            yield _entry(source, hit, held[hit.ref], over[hit.ref], request)
+        elif hit.kind == "episode" and hit.ref in told:
+            yield _episode(source, hit, told[hit.ref], request)
+        elif hit.kind == "item" and hit.ref in kept:
+            yield _item(source, hit, kept[hit.ref], request)
+        elif hit.kind == "document":
+            label = f"[document {hit.ref}]"
+            yield _known(source, hit, "document", label, _excerpt(hit, request), request, at=request.now)
+
+
+def _entries(source: Snapshot, ids: list[str] | None, request: RecallRequest) -> dict[str, Entry]:
+    """The entries that are active now."""
+    found = entries.by_ids(source.connection, source.key, ids) if ids else {}
+    return {
+        ref: entry
+        for ref, entry in found.items()
+        if entry.active
+        and not (entry.expires_at is not None and entry.expires_at <= request.now)
+        and not (request.until is not None and entry.created_at > request.until)
+    }
+
+
+def _ended(source: Snapshot, held: Mapping[str, Entry], at: int) -> dict[str, list[str]]:
+    """For each entry, what its drawers say that is now over; its own words must contain the value, as they say less."""
+    rests = {ref: {each.drawer for each in entry.evidence} for ref, entry in held.items()}
+    drawers = {drawer for those in rests.values() for drawer in those}
+    ended = graph_channel.ended(source, drawers, at) if drawers else {}
+    return {
+        ref: [
+            each.text
+            for drawer in sorted(rests[ref])
+            for each in ended.get(drawer, ())
+            if each.target.casefold() in entry.content.casefold()
+        ]
+        for ref, entry in held.items()
+    }
+
+
+def _entry(source: Snapshot, hit: NoteHit, entry: Entry, ended: Sequence[str], request: RecallRequest) -> Known:
+    """An entry as a line: `[entry a1b2c3d4e5f6] 2026-03-02 people/lena`; binding ones are marked as such."""
+    asks = needs_permission(entry.metadata)
+    binds = is_constraint(entry)
+    said = _excerpt(hit, request)
+    # A drawer cannot say that something binds the agent, or that it must ask.
+    derived = entry.path in _DERIVED and not binds and not asks
+    label = f"[entry {entry.id}] {entry.updated_at:%Y-%m-%d} {entry.category}{rendering.ASK_FIRST if asks else ''}"
+    return _known(
+        source,
+        hit,
+        "entry",
+        label + rendering.render_ended(ended),
+        rendering.CONSTRAINT + said.removeprefix("Don't ") if binds else said,
+        request,
+        at=entry.updated_at,
+        statement=1.0,
+        trust=_AUTHORITY[entry.authority] * fading(entry, request.now, request.fade_days),
+        derived_from=frozenset(each.drawer for each in entry.evidence) if derived else frozenset(),
+    )
+
+
+def _episode(source: Snapshot, hit: NoteHit, episode: Episode, request: RecallRequest) -> Known:
+    label = f"[episode {episode.id}] {episode.began_at:%Y-%m-%d} session summary"
+    return _known(source, hit, "episode", label, _excerpt(hit, request), request, at=episode.ended_at)
+
+
+def _item(source: Snapshot, hit: NoteHit, item: ItemRow, request: RecallRequest) -> Known:
+    """A store item as a line, with its key and date; scored like an entry the agent saved."""
+    at = from_millis(item.updated_at)
+    label = f"[item {item.key}] {at:%Y-%m-%d}"
+    return _known(source, hit, "item", label, _excerpt(hit, request), request, at=at, statement=1.0)
+
+
+def _relation(source: Snapshot, related: Related, request: RecallRequest) -> Known:
+    """A relation as a line; scored like an entry of the same authority and fit."""
+    row = related.row
+    signals = {"match": related.share, "session": related.share, "statement": 1.0}
+    age = to_millis(request.now) - row.created_at
+    return Known(
+        key=(source.name, f"relation:{row.id}#0"),
+        kind="relation",
+        ref=row.id,
+        text=related.text,
+        line=rendering.render_known(f"[relation {row.id}] {related.label}".rstrip(), related.text),
+        scores={"graph": round(related.share, _DECIMALS)},
+        score=_score(source, signals, request, trust=_AUTHORITY[row.authority], age=age),
+        derived_from=frozenset(related.evidence),
+        answers=related.answers,
+    )
+
+
+def _known(
+    source: Snapshot,
+    hit: NoteHit,
+    kind: KnownKind,
+    label: str,
+    said: str,
+    request: RecallRequest,
+    *,
+    at: datetime,
+    statement: float = 0.0,
+    trust: float = 1.0,
+    derived_from: frozenset[int] = frozenset(),
+) -> Known:
+    signals = {"match": hit.score, "session": hit.score, "statement": statement}
+    channels = {"keyword": hit.keyword, "vector": hit.vector}
+    return Known(
+        key=(source.name, f"{hit.kind}:{hit.ref}#{hit.ordinal}"),
+        kind=kind,
+        ref=hit.ref,
+        text=hit.text,
+        line=rendering.render_known(label, said),
+        scores={name: round(share, _DECIMALS) for name, share in channels.items() if share is not None},
+        score=_score(source, signals, request, trust=trust, age=to_millis(request.now) - to_millis(at)),
+        derived_from=derived_from,
+    )
+
+
+def _score(source: Snapshot, signals: dict[str, float], request: RecallRequest, *, trust: float, age: int) -> float:
+    factors = scoring.factors(own=source.own, trust=trust, age=float(age), settings=request.settings)
+    return round(float(np.asarray(scoring.score(signals, factors, request.settings))), _DECIMALS)
+
+
+def _excerpt(hit: NoteHit, request: RecallRequest) -> str:
+    return rendering.excerpt(hit.text, (), request.settings.item_characters)
+
+
+def _parts(name: str) -> tuple[KnownKind, str, int]:
+    kind, _, rest = name.partition(":")
+    ref, _, ordinal = rest.rpartition("#")
+    return kind, ref, int(ordinal)  # type: ignore[return-value]

@@ -1,0 +1,291 @@
+"""The graph channel: relations of the entities a message names, as lines, and the drawers they rest on.
+
+A relation is scored by the words of the message that it explains: the names of its ends, and its predicate's words.
+"Where did I live in 2023" asks for what held in 2023, anything else for what holds now.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from langmem_tiers.clock import from_millis, to_millis
+from langmem_tiers.knowledge_graph import naming, resolving
+from langmem_tiers.knowledge_graph.answers import Fact, distinct
+from langmem_tiers.knowledge_graph.timeline import FOREVER, bounds, version_at
+from langmem_tiers.knowledge_graph.view import Asked, GraphView
+from langmem_tiers.knowledge_graph.wording import date_words, period_words
+from langmem_tiers.language import kinship, predicates
+from langmem_tiers.language.calendar import MONTHS
+from langmem_tiers.language.questions import spans
+from langmem_tiers.language.words import asks_about_oneself, words
+from langmem_tiers.recall.request import Query, RecallRequest
+from langmem_tiers.recall.sources import Snapshot
+from langmem_tiers.settings import GraphSettings
+from langmem_tiers.storage import relations
+
+if TYPE_CHECKING:
+    from langmem_tiers.knowledge_graph.types import Match
+    from langmem_tiers.records import GraphEvidence
+    from langmem_tiers.storage.relations import RelationRow
+
+_DAY = 86_400_000
+_BUILT_IN = GraphSettings()
+# Limits: relations per entity, and entities per message.
+_LOOKED_AT, _ENTITIES = 200, 8
+# A relation that explains less of a message is irrelevant to it.
+_LEAST_SHARE = 0.3
+# Phrases that ask for the past as well.
+_BEFORE = {"before", "previously", "formerly", "former", "used", "earlier", "past", "ever", "history", "ago", "last"}
+_BEFORE |= {"was", "were", "did", "had"}
+# Words for times in a message; relations that held then explain them.
+_TIMES = {"last", "past", "previous", "year", "years", "month", "months", "week", "weeks", "day", "days", "ago", "back"}
+_TIMES |= {"spring", "summer", "autumn", "fall", "winter", "early", "late", "beginning", "start", "end", "mid", "then"}
+_TIMES |= {*MONTHS, "today"}
+# Words of a message that ends or corrects something; one that repeats it is not an end.
+_ENDS = re.compile(
+    r"\b(?:no longer|not|never|no|any ?more|left|quit|sold|died|dead|passed away|broke up|split up|separated|divorced"
+    r"|lost|former|ex|resigned|retired|fired|laid off|stopped|gave"
+    r"|actually|correction|wrong|mistaken?|forget|scratch|new"
+    r"|now|used to|moved|was|were)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Related:
+    """A relation that a message asks for, with the share of the message's words that it explains.
+
+    `answers` means that it directly answers the message: it held at the time asked about, or is the user's present
+    value of a single-valued predicate. It is then shown even if the message it rests on is quoted.
+    """
+
+    row: RelationRow
+    text: str
+    label: str
+    share: float
+    evidence: tuple[int, ...]
+    answers: bool = False
+
+
+def find(source: Snapshot, query: Query, request: RecallRequest) -> list[Related]:
+    """The relations that fit, best first; empty if the graph is, or the message names no one in it."""
+    view = source.store.graph.view(source.moment)
+    if not view.relations:
+        return []
+    search = _search(view, query, request)
+    hits = sorted(search.hits(), key=lambda hit: (-hit[1], -hit[0]))
+    best = _each_fact_once(view, hits, search.known_at)[: request.settings.candidates]
+    rests = relations.evidence(source.connection, source.key, [each for fact, _ in best for each in fact.numbers])
+    wanted = search.wanted()
+    return [
+        Related(
+            row=fact.row,
+            text=_text(view, fact.row),
+            label=period_words(relations.period(fact.version)),
+            share=share,
+            evidence=tuple(each.drawer for number in fact.numbers for each in rests.get(number, ())),
+            answers=fact.row.predicate in wanted and search.is_answered_by(fact.row),
+        )
+        for fact, share in best
+    ]
+
+
+def _search(view: GraphView, query: Query, request: RecallRequest) -> _Search:
+    """A message against a graph: whom it names, and the times it asks about."""
+    now = to_millis(request.now)
+    known_at = None if request.until is None else to_millis(request.until)
+    said = spans(query.text, request.now.date())
+    periods = [Asked(first=round(each.start * _DAY), last=round(each.stop * _DAY) - 1) for each in said]
+    if not periods:  # it mentions no time: it asks about now, or about all times if it asks about the past
+        periods = [Asked() if _BEFORE & set(words(query.text)) else Asked(first=now, last=now)]
+    return _Search(
+        view,
+        query,
+        resolving.named_in(view, query.text, at=now)[:_ENTITIES],
+        periods=[each._replace(known_at=known_at) for each in periods],
+        of_a_time=bool(said),
+        known_at=known_at,
+    )
+
+
+def _each_fact_once(
+    view: GraphView, hits: Sequence[tuple[int, float]], known_at: int | None
+) -> list[tuple[Fact, float]]:
+    rows = [view.relations[number] for number, _ in hits]
+    noted = [(row, version) for row in rows if (version := version_at(row, known_at)) is not None]
+    shares = dict(hits)
+    return [(fact, max(shares[number] for number in fact.numbers)) for fact in distinct(view, noted)]
+
+
+def drawers_behind(related: Sequence[Related]) -> dict[int, float]:
+    """The drawers that relations rest on, each with the largest share of the message explained."""
+    shares: dict[int, float] = {}
+    for each in related:
+        for drawer in each.evidence:
+            shares[drawer] = max(shares.get(drawer, 0.0), each.share)
+    return shares
+
+
+@dataclass(frozen=True)
+class _Search:
+    """One message searched in one graph."""
+
+    view: GraphView
+    query: Query
+    named: Sequence[Match]
+    periods: Sequence[Asked]
+    of_a_time: bool
+    """Whether the message itself mentions these times."""
+    known_at: int | None
+
+    @cached_property
+    def asked_for(self) -> Mapping[str, frozenset[str]]:
+        """The words of the message that name predicates, with those predicates."""
+        return predicates.asked(words(self.query.text))
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """The words that a relation has to explain."""
+        terms = frozenset(self.query.terms)
+        if not self.of_a_time:
+            return terms
+        timeless = {term for term in terms - _TIMES if not any(sign.isdigit() for sign in term)}
+        return frozenset(timeless) or terms
+
+    def wanted(self) -> frozenset[str]:
+        """The predicates asked for; empty if any may be meant."""
+        return frozenset().union(*self.asked_for.values())
+
+    def is_answered_by(self, row: RelationRow) -> bool:
+        """Whether a relation asked for is what held at the time, or the user's current one."""
+        if self.of_a_time:
+            return True
+        of_now = all(period.first is not None for period in self.periods)
+        own = self.view.canonical(row.subject) == self.view.user()
+        return (
+            of_now
+            and own
+            and predicates.single_valued(row.predicate, _BUILT_IN)
+            and asks_about_oneself(self.query.text)
+        )
+
+    def hits(self) -> Iterator[tuple[int, float]]:
+        """Relations by number, with the share of the message that each explains; each once."""
+        met: set[int] = set()
+        for node, match in self._nodes():
+            for number in self._of(node):
+                if number not in met:
+                    met.add(number)
+                    share = self._share(self.view.relations[number], node, match)
+                    if share >= _LEAST_SHARE:
+                        yield number, share
+
+    def _nodes(self) -> Iterator[tuple[int, Match]]:
+        """The entities named; if the message only asks who "my boss" is, the user comes before that one."""
+        kin = next((match for match in self.named if match.found_by == "kinship"), None)
+        user = self.view.user()
+        if kin is not None and user is not None and self.asked_for and all(map(kinship.read, self.asked_for)):
+            yield user, kin
+        yield from ((self.view.canonical(match.entity.number), match) for match in self.named)
+
+    def _of(self, node: int) -> Iterator[int]:
+        """The relations of an entity that the message may ask for: the named predicates, else all."""
+        for period in self.periods:
+            found, _ = self.view.edges(node, period._replace(predicates=self.wanted() or None), _LOOKED_AT)
+            yield from found
+
+    def _share(self, row: RelationRow, node: int, match: Match) -> float:
+        """The share of the message explained, by words; for a question about the user, the predicate must match."""
+        accounts = {word for word, those in self.asked_for.items() if row.predicate in those}
+        if self._turned(row, node, accounts):
+            return 0.0
+        accounts |= self._named_by(row.subject) | set(words(_target(self.view, row)))
+        if match.found_by == "kinship":
+            accounts |= self.terms & self.asked_for.keys()
+        if self.view.user() == node and not accounts & (self.terms | self.asked_for.keys()):
+            return 0.0
+        return len(self.terms & accounts) / len(self.terms) * match.score if self.terms else 0.0
+
+    def _turned(self, row: RelationRow, node: int, said: Collection[str]) -> bool:
+        """Whether it is the reverse: someone is the other one's boss, but the message asks for their own."""
+        forth = self.view.canonical(row.subject) == node or predicates.symmetric(row.predicate)
+        return not forth and any(kinship.read(word) is not None for word in said) and self.view.user() == node
+
+    def _named_by(self, number: int) -> set[str]:
+        standing = self.view.canonical(number)
+        names = (self.view.entities[standing].name, *self.view.aliases(standing))
+        return {word for name in names for word in words(name)}
+
+
+class Ended(NamedTuple):
+    """Something a drawer says that is over: "lives in Lisbon: until 2024-05", and its object."""
+
+    text: str
+    target: str
+
+
+def ended(source: Snapshot, numbers: Collection[int], at: int) -> dict[int, list[Ended]]:
+    """For each drawer, what it says that is over at a moment."""
+    view = source.store.graph.view(source.moment)
+    found: dict[int, list[Ended]] = {}
+    if view.relations and numbers:
+        resting = relations.resting(source.connection, source.key, numbers)
+        rests = relations.evidence(source.connection, source.key, {relation for _, relation in resting})
+        for drawer, relation in resting:
+            row = view.relations.get(relation)
+            says_so = row is not None and _says_the_end(row, drawer, rests.get(relation, ()))
+            if row is not None and row.kind == "stated" and not says_so and (until := _over(row, at)):
+                target = _target(view, row)
+                found.setdefault(drawer, []).append(Ended(f"{_predicate(row)} {target}: {until}", target))
+    return found
+
+
+def _says_the_end(row: RelationRow, drawer: int, rests: Sequence[GraphEvidence]) -> bool:
+    """Whether a drawer ended or withdrew a relation, rather than stating it."""
+    version = version_at(row, None) or row.last
+    several = len({each.drawer for each in rests}) > 1
+    if version.reason not in {"ended", "withdrawn"} or not several or drawer != rests[-1].drawer:
+        return False
+    return any(_ENDS.search(each.quote) for each in rests if each.drawer == drawer)
+
+
+def text(source: Snapshot, relation_id: str) -> str:
+    """A relation as shown; an empty string if it is gone."""
+    row = relations.of_id(source.connection, source.key, relation_id)
+    return "" if row is None else _text(source.store.graph.view(source.moment), row)
+
+
+def _text(view: GraphView, row: RelationRow) -> str:
+    return f"{_name(view, row.subject)} {_predicate(row)} {_target(view, row)}"
+
+
+def _predicate(row: RelationRow) -> str:
+    return row.predicate.replace("_", " ")
+
+
+def _name(view: GraphView, number: int) -> str:
+    """The name of the canonical entity for a number."""
+    name = view.entities[view.canonical(number)].name
+    return "The user" if name == naming.USER else name
+
+
+def _target(view: GraphView, row: RelationRow) -> str:
+    """The object of a relation, in words."""
+    if row.object is not None:
+        return _name(view, row.object)
+    return str(row.value) if row.unit is None else f"{row.value} {row.unit}"
+
+
+def _over(row: RelationRow, at: int) -> str:
+    """Until when a relation held; an empty string if it still does."""
+    version = version_at(row, None)
+    if version is None:
+        return "not so"
+    start, end = bounds(version)
+    if start < end and (end == FOREVER or end > at):
+        return ""
+    return f"until {date_words(from_millis(end), version.to_unit)}" if start < end else "not so"

@@ -1,0 +1,225 @@
+"""What runs beneath a memory: its open spaces, its models, its listeners, and the background worker."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from langmem_tiers.background.embedding import embedded_by
+from langmem_tiers.background.worker import Outcome, Worker
+from langmem_tiers.clock import Clock
+from langmem_tiers.context import SpaceContext
+from langmem_tiers.errors import MemoryClosed, MemoryTiersError
+from langmem_tiers.models.chat_model import GuardedModel
+from langmem_tiers.models.guarded_embedder import EMBED_SOURCE, GuardedEmbedder, NoEmbedder
+from langmem_tiers.models.guarded_reranker import GuardedReranker
+from langmem_tiers.models.tokens import TokenCounter, estimate
+from langmem_tiers.models.usage import UsageTally
+from langmem_tiers.records import Listener
+from langmem_tiers.settings import Settings
+from langmem_tiers.storage.folder import space_names
+from langmem_tiers.storage.usages import Usage, UsageKey
+from langmem_tiers.store import OpenSpaces, SpaceStore
+from langmem_tiers.telemetry.logs import say
+
+if TYPE_CHECKING:
+    from langmem_tiers.background.jobs import Jobs
+    from langmem_tiers.models.embedder import Embedder
+
+log = logging.getLogger(__name__)
+
+# Seconds that closing waits for the current background step; the rest is done at the next open.
+_CLOSING = 30.0
+# Minimum seconds until a space is checked again unprompted.
+_SOONEST = 1.0
+# Database connections, locks and threads do not survive a fork.
+_AFTER_FORK = "Open the memory in each process, after the fork."
+
+
+class Runtime:
+    """The running parts of a memory, for `Memory` and `Space`; other code gets the context of a space."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        embedder: Embedder | None,
+        settings: Settings,
+        background: bool,
+        clock: Clock,
+        reranker: GuardedReranker | None = None,
+        model: GuardedModel | None = None,
+    ) -> None:
+        self.path = path
+        self.settings = settings
+        self.clock = clock
+        self.count_tokens = TokenCounter()
+        self.reranker = reranker
+        self.tally = UsageTally()
+        self._model = model
+        self._embedder = None if embedder is None else self._guarded(embedder)
+        self._spaces = OpenSpaces(self._open_space, settings.storage.open_spaces)
+        self._other_embedders: dict[str, str] = {}
+        self._worker = Worker(self._work, retry_after=self._resting) if background else None
+        self._listeners: list[Listener] = []
+        self._process = os.getpid()
+        self._closing = False
+        self._at_exit = _close_at_exit(self)
+
+    def close(self) -> None:
+        """Finish the current background step and close every file. Closing twice is harmless."""
+        if os.getpid() != self._process:
+            return  # a forked child: the files belong to the parent
+        self._closing = True
+        atexit.unregister(self._at_exit)
+        if self._worker is not None:
+            self._worker.stop(_CLOSING)
+        self._book()
+        self._spaces.close()
+
+    def context(self, name: str, *, fallbacks: Sequence[str] = ()) -> SpaceContext:
+        """The context for operations on a space of this name; opens nothing yet."""
+        return SpaceContext(
+            name=name,
+            folder=self.path,
+            settings=self.settings,
+            clock=self.clock,
+            open=partial(self.use, name),
+            wake=partial(self.wake, name),
+            closing=lambda: self._closing,
+            embedder=self._embedder_of(name),
+            model=self._model,
+            reranker=self.reranker,
+            count_tokens=self.count_tokens,
+            tally=self.tally,
+            listeners=self._listeners,
+            fallbacks=tuple(map(self.context, fallbacks)),
+        )
+
+    def _embedder_of(self, name: str) -> GuardedEmbedder | NoEmbedder:
+        """The embedder on behalf of a space: usage is counted there."""
+        if self._embedder is None:
+            return NoEmbedder()
+        model = self._embedder.inner.name
+
+        def count(texts: Sequence[str], failed: bool) -> None:
+            self._tell_other_embedders(name, model)
+            took = Usage(calls=1, failures=int(failed), input_tokens=0 if failed else sum(map(estimate, texts)))
+            self.tally.add(name, self._usage_key(EMBED_SOURCE, model), took)
+
+        return self._embedder.counted(count)
+
+    @property
+    def embedding_model(self) -> str | None:
+        """The name of the embedding model, None for keyword search only."""
+        return None if self._embedder is None else self._embedder.inner.name
+
+    def jobs(self, store: SpaceStore) -> Jobs:
+        """The background jobs of a space."""
+        # Its rules take a moment to compile: not before there is something to derive from.
+        from langmem_tiers.background.jobs import jobs_of
+
+        return jobs_of(self.context(store.name), store)
+
+    def use(self, name: str) -> AbstractContextManager[SpaceStore]:
+        """A space, kept open during the block.
+
+        Raises:
+            MemoryClosed: the memory was closed, or opened by the parent of this forked process.
+        """
+        self._require_open()
+        return self._spaces.use(name)
+
+    def wake(self, name: str) -> None:
+        """Have the background check a space."""
+        if self._worker is not None:
+            self._worker.wake(name)
+
+    def finish(self, names: set[str] | None, timeout: float | None) -> bool:
+        """Do or await the background work of some spaces, or of all on disk."""
+        self._require_open()
+        if self._worker is None:
+            wanted = space_names(self.path) if names is None else sorted(names)
+            outcomes = {self._work(name, lambda: False) for name in wanted}
+            return outcomes <= {Outcome.DONE}
+        for name in names or ():
+            self._worker.wake(name)
+        return self._worker.wait(names, timeout)
+
+    def _guarded(self, embedder: Embedder) -> GuardedEmbedder:
+        """The embedder, which must not keep the memory alive: an open memory closes itself once unreferenced."""
+        held = weakref.ref(self)
+
+        def closing() -> bool:
+            runtime = held()
+            return runtime is None or runtime._closing
+
+        return GuardedEmbedder.of(embedder, self.settings.recall.embed_seconds, closing)
+
+    def _require_open(self) -> None:
+        if os.getpid() != self._process:
+            raise MemoryClosed("This memory was opened before this process was forked.", way_out=_AFTER_FORK)
+        self._spaces.require_open()
+
+    def _open_space(self, name: str) -> SpaceStore:
+        store = SpaceStore(
+            self.path, name, self.settings.storage, model=self.embedding_model, graph=self.settings.graph
+        )
+        before = [] if self.embedding_model is None else embedded_by(store.database)
+        if before and self.embedding_model not in before:
+            self._other_embedders[name] = ",".join(before)
+        # Whatever a crash left undone follows from the log; check now.
+        self.wake(name)
+        return store
+
+    def _tell_other_embedders(self, name: str, model: str) -> None:
+        """Warn once if the vectors of a space come from another model: until they are redone, only words match."""
+        if others := self._other_embedders.pop(name, None):
+            told: dict[str, Any] = {"model": model, "before": others, "recall": "keywords_until_embedded"}
+            say(log, logging.WARNING, "embedder_changed", space=name, **told)
+
+    def _work(self, name: str, stop: Callable[[], bool]) -> Outcome:
+        self.count_tokens.prepare()
+        with self._spaces.use(name) as store:
+            jobs = self.jobs(store)
+            outcome = jobs.run(stop)
+            later = jobs.seconds_to_next(store)
+            self.tally.book(name, store.database)
+        if self._worker is not None and later is not None:
+            self._worker.wake_later(name, max(later, _SOONEST))
+        return outcome
+
+    def _usage_key(self, source: str, model: str, session: str = "") -> UsageKey:
+        return UsageKey(day=f"{self.clock():%Y-%m-%d}", session=session, source=source, model=model)
+
+    def _book(self) -> None:
+        """Book the usage counted so far; a failure must not prevent closing."""
+        for name in self.tally.spaces():
+            try:
+                with self._spaces.use(name) as store:
+                    self.tally.book(name, store.database)
+            except MemoryTiersError as error:
+                say(log, logging.WARNING, "usage_not_booked", space=name, error=error, reason=error)
+
+    def _resting(self) -> float:
+        return 0.0 if self._embedder is None else self._embedder.resting
+
+
+def _close_at_exit(runtime: Runtime) -> Callable[[], Any]:
+    """Close a memory that is still open when the interpreter exits, without keeping it alive until then."""
+    reference = weakref.ref(runtime)
+
+    def close() -> None:
+        open_still = reference()
+        if open_still is not None:
+            open_still.close()
+
+    atexit.register(close)
+    return close

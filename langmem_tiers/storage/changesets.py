@@ -1,0 +1,291 @@
+"""Changesets: every row that a dream changed, before and after; recorded, kept, and restored on undo.
+
+Temporary SQLite triggers record the rows, so no writer can forget to. Values are kept as stored, bytes as
+hexadecimal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal
+
+import orjson
+from sqlalchemy import Connection, LargeBinary, Table, delete, func, insert, or_, select
+
+from langmem_tiers.storage import schema
+from langmem_tiers.storage.schema import changesets
+
+TABLES: Mapping[str, Table] = {
+    table.name: table
+    for table in (
+        schema.entries,
+        schema.entry_evidence,
+        schema.notes,
+        schema.documents,
+        schema.episodes,
+        schema.tombstones,
+        schema.entities,
+        schema.entity_aliases,
+        schema.entity_evidence,
+        schema.entity_merges,
+        schema.entity_pairs,
+        schema.relations,
+        schema.relation_versions,
+        schema.relation_evidence,
+    )
+}
+"""The tables that a dream may change, and that undoing it puts back."""
+
+BOOKKEEPING: Mapping[str, frozenset[str]] = {
+    "entries": frozenset({"recall_count", "last_recalled_at"}),
+    "episodes": frozenset({"recall_count", "last_recalled_at"}),
+}
+"""Columns that every recall writes: they are no part of what a record says."""
+
+_Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedRecord:
+    """A row that a dream changed; `before` or `after` is None where the row did not exist."""
+
+    table: str
+    key: _Row
+    before: _Row | None = None
+    after: _Row | None = None
+
+    @property
+    def reversed(self) -> ChangedRecord:
+        """The change that undoes this one."""
+        return ChangedRecord(table=self.table, key=self.key, before=self.after, after=self.before)
+
+
+class Recorder:
+    """Records what changes in a space during the block, which must be inside a writing transaction.
+
+    Example:
+        >>> with store.writing() as connection, Recorder(connection, store.key) as recorder:
+        ...     ...
+        >>> recorder.records
+    """
+
+    def __init__(self, connection: Connection, space: str) -> None:
+        self._connection = connection
+        self._space = space
+        self.records: tuple[ChangedRecord, ...] = ()
+
+    def __enter__(self) -> Recorder:
+        self._drop()
+        for table in TABLES.values():
+            for statement in _begin(table):
+                self._connection.exec_driver_sql(statement)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:  # otherwise the rollback removes the triggers
+            self.records = tuple(self._read())
+            self._drop()
+
+    def _read(self) -> Iterator[ChangedRecord]:
+        for table in TABLES.values():
+            width = len(table.columns)
+            for was, *values in self._connection.exec_driver_sql(_changed(table), (self._space,)):
+                before = _row(table, values[:width]) if was else None
+                after = None if values[width] is None else _row(table, values[width:])
+                if before != after:
+                    held = before or after or {}
+                    yield ChangedRecord(table=table.name, key=_key(table, held), before=before, after=after)
+
+    def _drop(self) -> None:
+        for table in TABLES.values():
+            for event in _EVENTS:
+                self._connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS temp.{_trigger(table, event)}")
+            self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS temp.{_noted(table)}")
+
+
+def _key_columns(table: Table) -> tuple[str, ...]:
+    """The primary key of a table, without the space."""
+    return tuple(str(column.name) for column in table.primary_key.columns if column.name != "space")
+
+
+def current(connection: Connection, space: str, record: ChangedRecord) -> dict[str, Any] | None:
+    """The current row of a record, None if there is none."""
+    table = TABLES[record.table]
+    where, key = _this(table, space, record)
+    row = connection.exec_driver_sql(f"SELECT {_listed(table)} FROM main.{table.name} WHERE {where}", key).first()
+    return None if row is None else _row(table, row)
+
+
+def restore(connection: Connection, space: str, record: ChangedRecord, values: _Row | None, *, there: bool) -> None:
+    """Set the row of a record to this, or delete it for None; `there` says whether it exists now."""
+    table = TABLES[record.table]
+    where, key = _this(table, space, record)
+    if values is None:
+        connection.exec_driver_sql(f"DELETE FROM main.{table.name} WHERE {where}", key)
+        return
+    names, stored = tuple(values), _stored(table, values, tuple(values))
+    if there:
+        setting = ", ".join(f"{name} = ?" for name in names)
+        connection.exec_driver_sql(f"UPDATE main.{table.name} SET {setting} WHERE {where}", (*stored, *key))
+    else:
+        listed, marks = ", ".join(("space", *names)), ", ".join("?" * (len(names) + 1))
+        connection.exec_driver_sql(f"INSERT INTO main.{table.name} ({listed}) VALUES ({marks})", (space, *stored))
+
+
+def evidence_of(connection: Connection, space: str, entries: Iterable[int]) -> list[tuple[int, int, int]]:
+    """The evidence of these entries, and what came through them: (entry, drawer, via)."""
+    evidence, wanted = schema.entry_evidence.c, list(entries)
+    rests = evidence.entry.in_(wanted) | evidence.via.in_(wanted)
+    found = connection.execute(
+        select(evidence.entry, evidence.drawer, evidence.via).where(evidence.space == space, rests)
+    )
+    return [(row.entry, row.drawer, row.via) for row in found]
+
+
+def giving_way_to(connection: Connection, space: str, successors: Iterable[str]) -> list[tuple[int, str]]:
+    """The numbers and ids of the entries that were superseded by these."""
+    entries = schema.entries.c
+    behind = select(entries.number, entries.id).where(entries.space == space, entries.successor.in_(list(successors)))
+    return [(row.number, row.id) for row in connection.execute(behind)]
+
+
+def graph_id(connection: Connection, space: str, kind: Literal["entity", "relation"], number: int) -> str | None:
+    """The id of an entity or relation by its number, None if there is none."""
+    table = schema.relations if kind == "relation" else schema.entities
+    found: str | None = connection.execute(
+        select(table.c.id).where(table.c.space == space, table.c.number == number)
+    ).scalar()
+    return found
+
+
+def _this(table: Table, space: str, record: ChangedRecord) -> tuple[str, tuple[Any, ...]]:
+    """The condition that selects the row of a record, and its values."""
+    keys = _key_columns(table)
+    return " AND ".join(f"{name} = ?" for name in ("space", *keys)), (space, *_stored(table, record.key, keys))
+
+
+def _stored(table: Table, values: _Row, names: Sequence[str]) -> tuple[Any, ...]:
+    """Values of a record as the columns store them."""
+    return tuple(
+        bytes.fromhex(values[name])
+        if isinstance(table.c[name].type, LargeBinary) and values[name] is not None
+        else values[name]
+        for name in names
+    )
+
+
+# Whether the row existed before, and what it held: only the first change of a row knows.
+_EVENTS: Mapping[str, tuple[int, str]] = {"INSERT": (0, "NEW"), "UPDATE": (1, "OLD"), "DELETE": (1, "OLD")}
+
+
+def _begin(table: Table) -> Iterator[str]:
+    names = [column.name for column in table.columns]
+    keys = ", ".join(("space", *_key_columns(table)))
+    # Untyped, so values stay as they are.
+    yield f"CREATE TEMP TABLE {_noted(table)} (was, {', '.join(names)}, PRIMARY KEY ({keys}))"
+    for event, (was, row) in _EVENTS.items():
+        same = " AND ".join(f"{name} IS {row}.{name}" for name in ("space", *_key_columns(table)))
+        values = ", ".join(f"{row}.{name}" for name in names)
+        yield (
+            f"CREATE TEMP TRIGGER {_trigger(table, event)} AFTER {event} ON main.{table.name} BEGIN "
+            f"INSERT INTO {_noted(table)} SELECT {was}, {values} "
+            f"WHERE NOT EXISTS (SELECT 1 FROM {_noted(table)} WHERE {same}); END"
+        )
+
+
+def _changed(table: Table) -> str:
+    here = ", ".join(f"noted.{column.name}" for column in table.columns)
+    now = ", ".join(f"held.{column.name}" for column in table.columns)
+    same = " AND ".join(f"held.{name} = noted.{name}" for name in ("space", *_key_columns(table)))
+    return (
+        f"SELECT noted.was, {here}, {now} FROM temp.{_noted(table)} AS noted "
+        f"LEFT JOIN main.{table.name} AS held ON {same} WHERE noted.space = ? ORDER BY noted.rowid"
+    )
+
+
+def _noted(table: Table) -> str:
+    return f"noted_{table.name}"
+
+
+def _trigger(table: Table, event: str) -> str:
+    return f"note_{table.name}_{event.lower()}"
+
+
+def _listed(table: Table) -> str:
+    return ", ".join(column.name for column in table.columns)
+
+
+def _row(table: Table, values: Sequence[Any]) -> dict[str, Any]:
+    """A row without its space, which may be renamed."""
+    held = {str(column.name): value for column, value in zip(table.columns, values, strict=True)}
+    del held["space"]
+    return {name: value.hex() if isinstance(value, bytes) else value for name, value in held.items()}
+
+
+def _key(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: row[name] for name in _key_columns(table)}
+
+
+# Storage of changesets.
+
+
+def put(connection: Connection, space: str, dream: int, records: Iterable[ChangedRecord]) -> None:
+    """Store the rows that a dream changed."""
+    rows = [
+        {
+            "space": space,
+            "dream": dream,
+            "ordinal": ordinal,
+            "table_name": record.table,
+            "key": _dumped(record.key),
+            "before": _dumped(record.before),
+            "after": _dumped(record.after),
+        }
+        for ordinal, record in enumerate(records)
+    ]
+    if rows:
+        connection.execute(insert(changesets), rows)
+
+
+def of_dream(connection: Connection, space: str, dream: int) -> tuple[ChangedRecord, ...]:
+    """The rows that a dream changed."""
+    columns = (changesets.c.table_name, changesets.c.key, changesets.c.before, changesets.c.after)
+    wanted = select(*columns).where(changesets.c.space == space, changesets.c.dream == dream)
+    return tuple(
+        ChangedRecord(table=table, key=orjson.loads(key), before=_loaded(before), after=_loaded(after))
+        for table, key, before, after in connection.execute(wanted.order_by(changesets.c.ordinal))
+    )
+
+
+def naming(connection: Connection, space: str, name: str) -> set[int]:
+    """The numbers of the dreams whose changeset touches a record."""
+    text = orjson.dumps(name).decode().strip('"')
+    rows = (changesets.c.key, changesets.c.before, changesets.c.after)
+    held = or_(*(func.instr(column, text) > 0 for column in rows))
+    wanted = select(changesets.c.dream).distinct().where(changesets.c.space == space, held)
+    return set(connection.execute(wanted).scalars())
+
+
+def rows(connection: Connection, space: str) -> Iterator[tuple[int, _Row]]:
+    """Every row that dreams changed, before and after, with the number of the dream."""
+    wanted = select(changesets.c.dream, changesets.c.before, changesets.c.after).where(changesets.c.space == space)
+    for number, *both in connection.execute(wanted):
+        yield from ((number, orjson.loads(row)) for row in both if row is not None)
+
+
+def drop(connection: Connection, space: str, dreams: Iterable[int]) -> None:
+    """Delete the changesets of these dreams."""
+    for number in dreams:
+        connection.execute(delete(changesets).where(changesets.c.space == space, changesets.c.dream == number))
+
+
+def _dumped(values: _Row | None) -> str | None:
+    return None if values is None else orjson.dumps(dict(values)).decode()
+
+
+def _loaded(values: str | None) -> _Row | None:
+    return None if values is None else orjson.loads(values)

@@ -1,0 +1,409 @@
+"""The Chroma projection of a space: ids and vectors, no text. It can be rebuilt from the records at any time.
+
+One process owns it at a time, through an operating-system lock held while it is open: two writers on one Chroma
+folder silently lose vectors. On close, the checksums of its files are noted; the note is deleted before the first
+write. Files that do not match the note are never opened: a fresh folder is built beside them and swapped in.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import threading
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from filelock import FileLock, Timeout
+from sqlalchemy import Connection
+
+from langmem_tiers.errors import DatabaseLocked, ProjectionDamaged, StorageError
+from langmem_tiers.storage import change_log, embedding_cache, facts
+from langmem_tiers.storage.change_log import Change
+from langmem_tiers.storage.database import Database
+from langmem_tiers.storage.embedding_cache import ChunkVectors, Vectors
+from langmem_tiers.telemetry.logs import say
+
+log = logging.getLogger(__name__)
+
+CURSOR = "chroma"
+_FOLDER, _MODEL = "chroma.folder", "chroma.model"
+# The state when last closed: number of vectors, and the files.
+_COUNT, _FILES = "chroma.count", "chroma.files"
+# Drawers read from the cache at a time while a folder is rebuilt.
+_STRIDE = 2000
+# Changes applied between two moves of the cursor.
+_CHANGES = 16
+
+
+class ChromaIndex:
+    """The projection of one embedding model, if this process owns it; see `own`."""
+
+    def __init__(self, folder: Path, database: Database, model: str) -> None:
+        self.folder = folder
+        self.model = model
+        self._database = database
+        # Acquired in the worker thread and released by whichever thread closes it, so it must not be tied to one.
+        self._lock = FileLock(folder / "chroma.lock", thread_local=False)
+        self._open: ChromaFolder | None = None
+        self._marked = False
+        self._damaged: str | None = None
+        self._taking = threading.Lock()  # the file lock does not exclude threads of this process
+
+    @property
+    def owned(self) -> bool:
+        """Whether this process has the projection open."""
+        return self._open is not None
+
+    def exists(self) -> bool:
+        """Whether it has ever been built."""
+        with self._database.reading() as connection:
+            return facts.get(connection, self._database.space, _FOLDER) is not None
+
+    def wanted(self) -> bool:
+        """Whether the log has anything the projection lacks, or the projection cannot be trusted."""
+        with self._database.reading() as connection:
+            name = facts.get(connection, self._database.space, _FOLDER)
+            lost = name is not None and (name == self._damaged or not self._left_clean(connection, name))
+            return lost or bool(self._news(connection))
+
+    def own(self) -> bool:
+        """Take the projection, rebuilding it if it cannot be trusted; False while another process has it.
+
+        Raises:
+            ProjectionDamaged: not even a new folder could be used.
+        """
+        return self._take(self._built)
+
+    def own_large(self, least: int) -> bool:
+        """Take the projection if it holds more than `least` vectors and is usable as it is; False otherwise.
+
+        This waits for Chroma to open its folder, but never for a rebuild.
+        """
+        return self._size() > least and self._take(lambda: None)
+
+    def _take(self, otherwise: Callable[[], ChromaFolder | None]) -> bool:
+        with self._taking:
+            if self.owned:
+                return True
+            try:
+                self._lock.acquire(timeout=0)
+            except Timeout:
+                return False
+            try:
+                self._open = self._trusted() or otherwise()
+            finally:
+                if self._open is None:
+                    self._lock.release()
+            return self.owned
+
+    def _size(self) -> int:
+        """How many vectors it held when it was last closed cleanly."""
+        with self._database.reading() as connection:
+            space = self._database.space
+            name, count = facts.get(connection, space, _FOLDER), facts.get(connection, space, _COUNT)
+            return int(count) if name and count and self._left_clean(connection, name) else 0
+
+    def step(self) -> bool:
+        """Apply the next changes from the log; False if there are none. The caller owns the projection.
+
+        Raises:
+            ProjectionDamaged: Chroma cannot continue; see `distrust`.
+        """
+        with self._database.reading() as connection:
+            news = self._news(connection)
+            vectors = embedding_cache.load(connection, self._database.space, self.model, self._ranges(news))
+        if not news:
+            return False
+        self._mark()
+        # Deletions first: only current drawers are loaded, including those that were reinstated.
+        self._held().delete(_superseded(news))
+        self._held().upsert(vectors)
+        with self._database.writing() as connection:
+            change_log.reset_cursor(connection, self._database.space, CURSOR, news[-1].position)
+        return True
+
+    def search(self, query: Vectors, most: int) -> dict[int, float]:
+        """The best drawers by cosine similarity of their best chunk, as the index finds them.
+
+        Raises:
+            ProjectionDamaged: it cannot be queried; see `distrust`.
+        """
+        return self._held().search(query, most)
+
+    def ids(self) -> set[str]:
+        """The ids of all vectors held, as drawer.ordinal."""
+        return self._held().ids()
+
+    def rebuild(self) -> None:
+        """Build a fresh folder from the embedding cache and swap it in. The caller owns the projection."""
+        old, self._open = self._open, self._built()
+        if old is not None:
+            _closed(old)
+
+    def distrust(self) -> None:
+        """Close the projection and mark it for a rebuild."""
+        say(log, logging.WARNING, "chroma_distrusted", folder=self.folder)
+        opened = self._open
+        self._damaged = opened.path.name if opened is not None else self._damaged
+        try:
+            self._mark()
+        except DatabaseLocked as error:
+            # The caller still gets an answer. This process remembers, and the next one sees that the files differ.
+            say(log, logging.INFO, "chroma_not_marked", folder=self.folder, error=error, reason=error)
+        finally:
+            self._let_go()
+
+    def close(self) -> None:
+        """Close the projection and note the state of its files; without that note it is rebuilt next time."""
+        opened = self._open
+        try:
+            if opened is not None:
+                count = opened.count() if self._marked else None
+                opened.close()
+                self._note_left(opened.path, count)
+        except StorageError as error:
+            if self._marked and not isinstance(error, ProjectionDamaged):
+                raise
+            say(log, logging.WARNING, "chroma_left_unclean", folder=self.folder, error=error, reason=error)
+        finally:
+            self._let_go()
+
+    def _note_left(self, folder: Path, count: int | None) -> None:
+        """Note which files a folder was left with, and the number of vectors if that may have changed.
+
+        Chroma writes to its files whenever it is opened, so this is done even if nothing was added; losing the note
+        only costs a rebuild.
+        """
+        left = json.dumps(checksums(folder))
+        with self._database.writing(durable=count is not None) as connection:
+            facts.put(connection, self._database.space, _FILES, left)
+            if count is not None:
+                facts.put(connection, self._database.space, _COUNT, str(count))
+
+    def _let_go(self) -> None:
+        opened, self._open = self._open, None
+        if opened is not None:
+            _closed(opened)
+        self._marked = False
+        if self._lock.is_locked:
+            self._lock.release()
+
+    def _held(self) -> ChromaFolder:
+        opened = self._open
+        if opened is None:
+            raise ProjectionDamaged("The Chroma projection is not open in this process.")
+        return opened
+
+    def _news(self, connection: Connection) -> list[Change]:
+        old = change_log.cursor(connection, self._database.space, CURSOR)
+        kinds: set[change_log.Kind] = {"drawers.embedded", "drawer.superseded"}
+        return change_log.read(connection, self._database.space, after=old, kinds=kinds, most=_CHANGES)
+
+    def _left_clean(self, connection: Connection, name: str) -> bool:
+        there = (self.folder / "chroma" / name / DATABASE).exists()
+        return there and facts.get(connection, self._database.space, _FILES) is not None
+
+    def _ranges(self, news: Iterable[Change]) -> list[tuple[int, int]]:
+        return [(c.subject, c.until) for c in news if c.kind == "drawers.embedded" and c.detail == self.model]
+
+    def _trusted(self) -> ChromaFolder | None:
+        """The folder in use, opened, if its files are unchanged since the last close and belong to this model."""
+        with self._database.reading() as connection:
+            space = self._database.space
+            name, model = facts.get(connection, space, _FOLDER), facts.get(connection, space, _MODEL)
+            left = facts.get(connection, space, _FILES)
+        if name is None or left is None or name == self._damaged or model != self.model:
+            return None
+        folder = self.folder / "chroma" / name
+        try:
+            self._require_as_left(folder, left)
+            return ChromaFolder(folder)
+        except ProjectionDamaged as error:
+            self._damaged = name  # Chroma cannot be asked twice for a folder that it failed to open
+            say(log, logging.WARNING, "chroma_rebuilt", folder=folder, error=error, reason=error)
+            return None
+
+    def _require_as_left(self, folder: Path, left: str) -> None:
+        if checksums(folder) != json.loads(left):
+            raise ProjectionDamaged(f"{folder} is not as it was left: its files are damaged, or another copy's.")
+
+    def _built(self) -> ChromaFolder:
+        """Build a fresh folder with all vectors and switch to it; the older folders are deleted."""
+        space = self._database.space
+        with self._database.reading() as connection:
+            used = facts.get(connection, space, _FOLDER) or "0"
+            # Changes logged after this position are applied again by `step`, which is harmless.
+            position = change_log.head(connection, space)
+        path = self.folder / "chroma" / str(int(used) + 1)
+        shutil.rmtree(path, ignore_errors=True)
+        fresh = ChromaFolder(path)
+        try:
+            self._fill(fresh)
+            self._take_into_use(fresh, position)
+        except BaseException:
+            _closed(fresh)  # otherwise the next attempt would run into its files
+            raise
+        for other in (self.folder / "chroma").iterdir():
+            if other != path:
+                shutil.rmtree(other, ignore_errors=True)
+        return fresh
+
+    def _fill(self, fresh: ChromaFolder) -> None:
+        space = self._database.space
+        with self._database.reading() as connection:
+            last = embedding_cache.last_drawer(connection, space)
+        for first in range(1, last + 1, _STRIDE):
+            with self._database.reading() as connection:
+                stride = [(first, first + _STRIDE - 1)]
+                vectors = embedding_cache.load(connection, space, self.model, stride)
+            fresh.upsert(vectors)
+
+    def _take_into_use(self, fresh: ChromaFolder, position: int) -> None:
+        space, count = self._database.space, fresh.count()
+        with self._database.writing() as connection:
+            facts.put(connection, space, _FOLDER, fresh.path.name)
+            facts.put(connection, space, _MODEL, self.model)
+            facts.put(connection, space, _COUNT, str(count))
+            facts.drop(connection, space, _FILES)
+            change_log.reset_cursor(connection, space, CURSOR, position)
+        self._marked = True
+
+    def _mark(self) -> None:
+        """Delete the note on the folder's state before the first write: only a clean close writes another."""
+        if not self._marked:
+            with self._database.writing() as connection:
+                facts.drop(connection, self._database.space, _FILES)
+            self._marked = True
+
+
+def _closed(folder: ChromaFolder) -> None:
+    try:
+        folder.close()
+    except ProjectionDamaged as error:
+        say(log, logging.WARNING, "chroma_not_closed", folder=folder.path, error=error, reason=error)
+
+
+def _superseded(news: Iterable[Change]) -> list[str]:
+    superseded = [change for change in news if change.kind == "drawer.superseded"]
+    return [f"{change.subject}.{ordinal}" for change in superseded for ordinal in range(change.until)]
+
+
+DATABASE = "chroma.sqlite3"
+_COLLECTION = "drawers"
+_BATCH = 1000
+_PART = 1 << 20
+_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError, ProjectionDamaged)
+
+
+class ChromaFolder:
+    """A folder opened with Chroma, created if it is new. Vectors are named drawer.ordinal.
+
+    Methods raise `ProjectionDamaged` for any error that Chroma raises about its own files.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import chromadb
+        from chromadb.config import Settings
+
+        self.path = path
+        # Searches come from many threads, and none may use a client that is being closed.
+        self._lock = threading.RLock()
+        path.mkdir(parents=True, exist_ok=True)
+        configuration: Any = {"hnsw": {"space": "cosine", "ef_search": 200}}
+        with _damage():
+            self._client = chromadb.PersistentClient(str(path), settings=Settings(anonymized_telemetry=False))
+            self._collection = self._client.get_or_create_collection(
+                _COLLECTION, embedding_function=None, configuration=configuration
+            )
+        self._closed = False
+
+    def upsert(self, vectors: ChunkVectors | None) -> None:
+        """Add vectors, replacing those of the same name."""
+        if vectors is None:
+            return
+        names = [f"{drawer}.{ordinal}" for drawer, ordinal in zip(vectors.drawers, vectors.ordinals, strict=True)]
+        with _damage():
+            for start in range(0, len(names), _BATCH):
+                stop = start + _BATCH
+                self._collection.upsert(ids=names[start:stop], embeddings=vectors.matrix[start:stop])
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Remove vectors; unknown names are ignored."""
+        if names:
+            with _damage():
+                self._collection.delete(ids=list(names))
+
+    def search(self, query: Vectors, most: int) -> dict[int, float]:
+        """The best drawers by cosine similarity of their best chunk, as the index finds them."""
+        with self._lock, _damage():
+            if self._closed:
+                raise ProjectionDamaged(f"{self.path} was closed.")
+            # Several of the nearest chunks may belong to one drawer: ask for more chunks, for all of them if necessary.
+            wide = most * 2
+            nearest = self._nearest(query, wide)
+            while len(best := _best_by_drawer(nearest)) < most and len(nearest) == wide:
+                wide *= 4
+                nearest = self._nearest(query, wide)
+        return dict(list(best.items())[:most])
+
+    def _nearest(self, query: Vectors, most: int) -> list[tuple[str, float]]:
+        answer = self._collection.query(query_embeddings=query[np.newaxis, :], n_results=most, include=["distances"])
+        return list(zip(answer["ids"][0], (answer["distances"] or [[]])[0], strict=True))
+
+    def ids(self) -> set[str]:
+        """The names of all vectors held."""
+        with _damage():
+            return set(self._collection.get(include=[])["ids"])
+
+    def count(self) -> int:
+        """How many vectors are held; Chroma takes about ten seconds to count a million."""
+        with _damage():
+            return int(self._collection.count())
+
+    def close(self) -> None:
+        """Release files and threads."""
+        with self._lock, _damage():
+            if not self._closed:
+                self._closed = True
+                self._client.close()  # type: ignore[attr-defined]
+
+
+def checksums(path: Path) -> dict[str, str]:
+    """Size and CRC-32 of each file in a closed folder: 10 ms for 10,000 vectors.
+
+    Native code that reads damaged files can kill the process, so they are compared before it opens them.
+    """
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    return {file.relative_to(path).as_posix(): _checksum(file) for file in files}
+
+
+def _checksum(file: Path) -> str:
+    size = checked = 0
+    with file.open("rb") as opened:
+        while part := opened.read(_PART):
+            size, checked = size + len(part), zlib.crc32(part, checked)
+    return f"{size}:{checked:08x}"
+
+
+def _best_by_drawer(nearest: Sequence[tuple[str, float]]) -> dict[int, float]:
+    best: dict[int, float] = {}
+    for name, distance in nearest:
+        drawer = int(name.partition(".")[0])
+        best[drawer] = max(best.get(drawer, -1.0), 1.0 - distance)
+    return best
+
+
+@contextmanager
+def _damage() -> Iterator[None]:
+    """Raise `ProjectionDamaged` for whatever Chroma raises: its own errors, SQLite's, and panics in native code."""
+    try:
+        yield
+    except _OURS:
+        raise
+    except BaseException as error:
+        raise ProjectionDamaged(f"Chroma failed: {type(error).__name__}: {error}.") from error

@@ -1,0 +1,125 @@
+"""Reads and repairs of a whole space, for its statistics, the doctor and rebuilding."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Select, func, or_, select, update
+from sqlalchemy.dialects.sqlite import insert as insert_or
+
+from langmem_tiers.storage import keyword
+from langmem_tiers.storage.keyword import WordsRow
+from langmem_tiers.storage.schema import chunks, documents, drawers, entries, episodes, rooms, store_items, turns
+
+
+class Counts(NamedTuple):
+    """How many records of each kind a space holds."""
+
+    drawers: int
+    superseded: int
+    sessions: int
+    wings: int
+    entries: int
+    inactive_entries: int
+    episodes: int
+    documents: int
+    items: int
+
+
+def counts(connection: Connection, space: str) -> Counts:
+    """Count the records in one statement."""
+
+    def of(table: Any, *only: Any) -> Any:
+        return select(func.count()).select_from(table).where(table.c.space == space, *only).scalar_subquery()
+
+    # Wings without sessions are no part of the palace.
+    wings = select(func.count(func.distinct(rooms.c.wing))).where(rooms.c.space == space).scalar_subquery()
+    counted: dict[str, Any] = {
+        "drawers": of(drawers),
+        "superseded": of(drawers, drawers.c.superseded_by.is_not(None)),
+        "sessions": of(rooms),
+        "wings": wings,
+        "entries": of(entries, entries.c.status == "active"),
+        "inactive_entries": of(entries, entries.c.status != "active"),
+        "episodes": of(episodes),
+        "documents": of(documents),
+        "items": of(store_items),
+    }
+    row = connection.execute(select(*(count.label(name) for name, count in counted.items()))).one()
+    return Counts(**row._mapping)
+
+
+def faults(connection: Connection) -> list[str]:
+    """What SQLite finds damaged in the database file, at most five faults."""
+    found = [str(each) for each in connection.exec_driver_sql("PRAGMA quick_check(5)").scalars()]
+    return [] if found == ["ok"] else found
+
+
+def dangling_rows(connection: Connection, space: str) -> int:
+    """How many rows name a drawer or a room that does not exist."""
+    known = select(drawers.c.number).where(drawers.c.space == space)
+    rooms_known = select(rooms.c.number).where(rooms.c.space == space)
+    checks = (
+        select(func.count()).where(turns.c.space == space, turns.c.drawer.not_in(known)),
+        select(func.count()).where(chunks.c.space == space, chunks.c.drawer.not_in(known)),
+        select(func.count()).where(drawers.c.space == space, drawers.c.room.not_in(rooms_known)),
+    )
+    return sum(connection.execute(count).scalar_one() for count in checks)
+
+
+def standing_drawers(connection: Connection, space: str) -> set[int]:
+    """The numbers of all drawers that are not superseded."""
+    wanted = select(drawers.c.number).where(drawers.c.space == space, drawers.c.superseded_by.is_(None))
+    return set(connection.execute(wanted).scalars())
+
+
+class SpokenText(NamedTuple):
+    """A drawer that may contain statements."""
+
+    number: int
+    role: str
+    speaker: str | None
+    content: str
+    states: int
+
+
+def spoken_texts(connection: Connection, space: str, first: int, last: int) -> list[SpokenText]:
+    """The drawers of a range that may contain statements, superseded ones too: an edit may be undone."""
+    columns = (drawers.c.number, drawers.c.role, drawers.c.speaker, drawers.c.content, drawers.c.states)
+    speaking = or_(drawers.c.role == "user", drawers.c.speaker.is_not(None))
+    return [SpokenText(*row) for row in connection.execute(_in_range(columns, space, first, last).where(speaking))]
+
+
+def chunk_spans(connection: Connection, space: str, first: int, last: int) -> dict[int, list[tuple[int, int]]]:
+    """Start and stop of the chunks of a range of drawers, by drawer."""
+    columns = (chunks.c.drawer, chunks.c.start, chunks.c.stop)
+    found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    of_them = (chunks.c.space == space, chunks.c.drawer.between(first, last))
+    for drawer, start, stop in connection.execute(select(*columns).where(*of_them)):
+        found[drawer].append((start, stop))
+    return found
+
+
+def restate(
+    connection: Connection, space: str, missing: Sequence[Mapping[str, Any]], states: Mapping[int, int]
+) -> None:
+    """Add missing chunks, and set the states of drawers, by number."""
+    if missing:  # another process may be rebuilding as well: it adds the same
+        rows = [{"space": space, **each} for each in missing]
+        connection.execute(insert_or(chunks).on_conflict_do_nothing(), rows)
+    for number, value in states.items():
+        this = (drawers.c.space == space, drawers.c.number == number)
+        connection.execute(update(drawers).where(*this).values(states=value))
+
+
+def keyword_rows(connection: Connection, space: str, first: int, last: int) -> list[WordsRow]:
+    """The standing drawers of a range as the keyword index takes them, without categories."""
+    wanted = _in_range((drawers.c.number, drawers.c.content, drawers.c.tags), space, first, last)
+    rows = connection.execute(wanted.where(drawers.c.superseded_by.is_(None)))
+    return [keyword.drawer_words(row.number, row.content, row.tags.split("\n")) for row in rows]
+
+
+def _in_range(columns: Sequence[Any], space: str, first: int, last: int) -> Select[Any]:
+    return select(*columns).where(drawers.c.space == space, drawers.c.number.between(first, last))

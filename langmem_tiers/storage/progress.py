@@ -1,0 +1,361 @@
+"""Background progress: how much of each conversation is mined and flushed, and which entries are enriched.
+
+Also here: the entities and relations that mining proposes for the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+import orjson
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.dialects.sqlite import insert as insert_or
+
+from langmem_tiers.clock import from_millis
+from langmem_tiers.records import Entry, Said
+from langmem_tiers.storage import change_log, facts
+from langmem_tiers.storage import entries as records
+from langmem_tiers.storage.schema import drawers, entries, entry_evidence, mined_windows, proposals, rooms, usages
+
+MinedPath = Literal["rule", "model", "again"]
+"""`again`: by rule, since the model could not be reached; it is asked again later."""
+
+# The last number assigned: numbers are never reused, even if the newest proposal is gone.
+_NEWEST = "newest_proposal"
+
+
+class Waiting(NamedTuple):
+    """A room with turns to mine, or to mine again; `mined` is the last place already mined."""
+
+    room: int
+    session: str
+    mined: int
+    drawers: int
+    touched_at: int
+    ended_at: int | None
+
+
+class Again(NamedTuple):
+    """Turns mined by rules while the model was unavailable, and when a retry was last attempted."""
+
+    room: int
+    session: str
+    first_place: int
+    last_place: int
+    at: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewProposal:
+    """An entity or a relation, with the words that express it."""
+
+    kind: Literal["entity", "relation"]
+    body: dict[str, str]
+    drawer: int
+    quote: str
+
+
+class ProposalRow(NamedTuple):
+    """An entity or a relation as mining found it, with its drawer and the words that express it."""
+
+    number: int
+    kind: Literal["entity", "relation"]
+    body: dict[str, Any]
+    drawer: int
+    quote: str
+    path: Literal["rule", "model"]
+
+
+def unmined(connection: Connection, space: str, session: str | None = None) -> list[Waiting]:
+    """The rooms with unmined turns, of one session or all, in the order they were opened."""
+    found = connection.execute(_waiting(), {"space": space, "session": session})
+    return [Waiting(*row) for row in found]
+
+
+def to_mine_again(connection: Connection, space: str, session: str | None = None) -> list[Again]:
+    """The turns to ask the model about again, least recently tried first."""
+    return [Again(*row) for row in connection.execute(_again(), {"space": space, "session": session})]
+
+
+def standing(connection: Connection, space: str, room: int, *, after: int, upto: int | None = None) -> Iterator[Said]:
+    """The current turns of a room after a place, in order; read lazily."""
+    values = {"space": space, "room": room, "after": after, "upto": 2**62 if upto is None else upto}
+    return (_said(row) for row in connection.execute(_standing(), values))
+
+
+def before(connection: Connection, space: str, room: int, *, place: int, most: int) -> list[Said]:
+    """The last current turns before a place, in order."""
+    values = {"space": space, "room": room, "after": 0, "upto": place - 1}
+    backwards = _standing().order_by(None).order_by(drawers.c.place.desc()).limit(most)
+    return [_said(row) for row in connection.execute(backwards, values)][::-1]
+
+
+def note_mined(
+    connection: Connection, space: str, room: int, first_place: int, last: int, *, path: MinedPath, at: int
+) -> bool:
+    """Record that turns have been mined; False if someone else has mined them in the meantime."""
+    row = {"room": room, "first_place": first_place, "last_place": last, "path": path, "at": at}
+    return (
+        connection.execute(insert_or(mined_windows).values(space=space, **row).on_conflict_do_nothing()).rowcount == 1
+    )
+
+
+def note_mined_again(connection: Connection, space: str, window: Again, *, path: MinedPath, at: int) -> bool:
+    """Record that the model was asked again; False if someone else has asked it in the meantime."""
+    this = (
+        mined_windows.c.space == space,
+        mined_windows.c.room == window.room,
+        mined_windows.c.first_place == window.first_place,
+        mined_windows.c.path == "again",
+        mined_windows.c.at == window.at,
+    )
+    return connection.execute(update(mined_windows).where(*this).values(path=path, at=at)).rowcount == 1
+
+
+def propose(
+    connection: Connection, space: str, found: Sequence[NewProposal], *, path: Literal["rule", "model"], at: int
+) -> None:
+    """Store proposed entities and relations for the graph."""
+    if not found:
+        return
+    last = facts.count_up(connection, space, _NEWEST, len(found))
+    first = last - len(found) + 1
+    rows = [
+        {
+            "space": space,
+            "number": number,
+            "kind": each.kind,
+            "body": orjson.dumps(each.body).decode(),
+            "drawer": each.drawer,
+            "quote": each.quote,
+            "path": path,
+            "at": at,
+        }
+        for number, each in enumerate(found, first)
+    ]
+    connection.execute(insert(proposals), rows)
+    change_log.append(connection, space, "proposals.added", first, until=last, at=at)
+
+
+def proposed(connection: Connection, space: str, first: int, last: int) -> list[ProposalRow]:
+    """The proposals with the numbers `first` to `last`, both included, in order."""
+    return _proposals(connection, space, proposals.c.number.between(first, last))
+
+
+def proposed_of(connection: Connection, space: str, drawer_numbers: Collection[int]) -> list[ProposalRow]:
+    """The proposals from these drawers, in order."""
+    if not drawer_numbers:
+        return []
+    first, last = min(drawer_numbers), max(drawer_numbers)
+    found = _proposals(connection, space, proposals.c.drawer.between(first, last))
+    return [each for each in found if each.drawer in drawer_numbers]
+
+
+def _proposals(connection: Connection, space: str, which: ColumnElement[bool]) -> list[ProposalRow]:
+    columns = [proposals.c[name] for name in ProposalRow._fields]
+    wanted = select(*columns).where(proposals.c.space == space, which).order_by(proposals.c.number)
+    return [ProposalRow(*row)._replace(body=_body(row.body)) for row in connection.execute(wanted)]
+
+
+def _body(stored: str) -> dict[str, Any]:
+    """The body of a proposal; empty if the row cannot be read."""
+    try:
+        read = orjson.loads(stored)
+    except ValueError:
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def forget_proposals(
+    connection: Connection, space: str, drawer_numbers: Sequence[int], unwanted: Callable[[int, str], bool]
+) -> None:
+    """Delete the proposals from these drawers that are based on unwanted words."""
+    columns = (proposals.c.number, proposals.c.drawer, proposals.c.quote)
+    found = select(*columns).where(proposals.c.space == space, proposals.c.drawer.in_(drawer_numbers))
+    gone = [number for number, drawer, quote in connection.execute(found) if unwanted(drawer, quote)]
+    connection.execute(delete(proposals).where(proposals.c.space == space, proposals.c.number.in_(gone)))
+
+
+def model_calls(connection: Connection, space: str, session: str, source: str) -> int:
+    """How many model calls are booked for a session under a source."""
+    these = (usages.c.space == space, usages.c.session == session, usages.c.source == source)
+    return int(connection.execute(select(func.coalesce(func.sum(usages.c.calls), 0)).where(*these)).scalar_one())
+
+
+# Statements are built once: they run every time the background looks for work.
+@cache
+def _waiting() -> Select[Any]:
+    same_room = and_(mined_windows.c.space == rooms.c.space, mined_windows.c.room == rooms.c.number)
+    mined = func.coalesce(func.max(mined_windows.c.last_place), 0)
+    columns = (rooms.c.number, rooms.c.session, mined, rooms.c.drawers, rooms.c.touched_at, rooms.c.ended_at)
+    found = select(*columns).select_from(rooms.outerjoin(mined_windows, same_room)).group_by(rooms.c.number)
+    return found.where(*_of_session()).having(rooms.c.drawers > mined).order_by(rooms.c.number)
+
+
+@cache
+def _again() -> Select[Any]:
+    same_room = and_(mined_windows.c.space == rooms.c.space, mined_windows.c.room == rooms.c.number)
+    window = (mined_windows.c.first_place, mined_windows.c.last_place, mined_windows.c.at)
+    found = select(rooms.c.number, rooms.c.session, *window).select_from(mined_windows.join(rooms, same_room))
+    order = (mined_windows.c.at, rooms.c.number, mined_windows.c.first_place)
+    return found.where(*_of_session(), mined_windows.c.path == "again").order_by(*order)
+
+
+def _of_session() -> tuple[Any, Any]:
+    """Restricts to the given session, if any."""
+    session: BindParameter[str | None] = bindparam("session")
+    return rooms.c.space == bindparam("space"), (session.is_(None)) | (rooms.c.session == session)
+
+
+@cache
+def _standing() -> Select[Any]:
+    names = ("number", "place", "role", "origin", "speaker", "content", "said_at")
+    return (
+        select(*(drawers.c[name] for name in names))
+        .where(
+            drawers.c.space == bindparam("space"),
+            drawers.c.room == bindparam("room"),
+            drawers.c.place > bindparam("after"),
+            drawers.c.place <= bindparam("upto"),
+            drawers.c.superseded_by.is_(None),
+        )
+        .order_by(drawers.c.place)
+    )
+
+
+def _said(row: Any) -> Said:
+    return Said(
+        drawer=row.number,
+        place=row.place,
+        role=row.role,
+        origin=row.origin,
+        speaker=row.speaker,
+        content=row.content,
+        said_at=from_millis(row.said_at),
+    )
+
+
+# The number of the last entry examined; for the one that waits, how often it was tried, and when.
+_UPTO, _WAITS = "enriched_upto", "enriching_waits"
+
+
+class Waits(NamedTuple):
+    """How often asking the model about an entry has failed, and when last, in milliseconds."""
+
+    entry: int
+    tries: int
+    at: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Task:
+    """The next entry to examine, after number `after`."""
+
+    after: int
+    entry: Entry
+    waits: Waits
+
+
+def enriched_upto(connection: Connection, space: str) -> int:
+    """The number of the last entry examined."""
+    return int(facts.get(connection, space, _UPTO) or 0)
+
+
+def next_to_enrich(connection: Connection, space: str, *, paths: Collection[str]) -> Task | None:
+    """The next entry from one of these sources that was neither examined nor changed since, if any."""
+    after = enriched_upto(connection, space)
+    number = connection.execute(_next(), {"space": space, "after": after, "paths": sorted(paths)}).scalar()
+    if number is None:
+        return None
+    entry = records.by_numbers(connection, space, [number])[number]
+    return Task(after=after, entry=entry, waits=_waits(connection, space, number))
+
+
+def untouched(entry: Entry) -> bool:
+    """Whether an entry is as it was saved, active, not protected, and does not read like an instruction."""
+    return entry.active and entry.version == 1 and not entry.pinned and not entry.flags
+
+
+def note_enriched(connection: Connection, space: str, number: int, *, after: int) -> bool:
+    """Record that all entries up to one have been examined; False if someone else was faster."""
+    if enriched_upto(connection, space) != after:
+        return False
+    facts.put(connection, space, _UPTO, str(number))
+    return True
+
+
+def put_off(connection: Connection, space: str, waits: Waits) -> None:
+    """Record that the model could not be asked about an entry now."""
+    facts.put(connection, space, _WAITS, ":".join(map(str, waits)))
+
+
+def _waits(connection: Connection, space: str, number: int) -> Waits:
+    noted = (facts.get(connection, space, _WAITS) or "").split(":")
+    return Waits(*map(int, noted)) if noted[0] == str(number) else Waits(number, 0, 0)
+
+
+@cache
+def _next() -> Select[Any]:
+    untouched = (entries.c.status == "active", entries.c.version == 1, entries.c.pinned == 0, entries.c.flags == "")
+    behind = (entries.c.space == bindparam("space"), entries.c.number > bindparam("after"))
+    made = entries.c.path.in_(bindparam("paths", expanding=True))
+    return select(entries.c.number).where(*behind, *untouched, made).order_by(entries.c.number).limit(1)
+
+
+_PREFIX = "flushed:"
+
+
+class Flushed(NamedTuple):
+    """The last place of a room, and the newest entry of the space, at the last flush; zeros if there was none."""
+
+    place: int = 0
+    entry: int = 0
+
+
+def flushed_upto(connection: Connection, space: str, room: int) -> Flushed:
+    """How much of a room has been flushed."""
+    place, _, entry = (facts.get(connection, space, f"{_PREFIX}{room}") or "0:0").partition(":")
+    return Flushed(int(place), int(entry))
+
+
+def note_flushed(connection: Connection, space: str, room: int, flushed: Flushed) -> None:
+    """Record how much of a room has been flushed."""
+    facts.put(connection, space, f"{_PREFIX}{room}", f"{flushed.place}:{flushed.entry}")
+
+
+def unnoted(connection: Connection, space: str, room: int, flushed: Flushed) -> dict[int, int]:
+    """The entries that got evidence in a room since it was flushed, each with its first drawer there."""
+    values = {"space": space, "room": room, "place": flushed.place, "newest": flushed.entry}
+    return {row.entry: row.drawer for row in connection.execute(_unnoted(), values)}
+
+
+@cache
+def _unnoted() -> Select[Any]:
+    same_drawer = and_(drawers.c.space == entry_evidence.c.space, drawers.c.number == entry_evidence.c.drawer)
+    first = func.min(drawers.c.number)
+    return (
+        select(entry_evidence.c.entry, first.label("drawer"))
+        .select_from(entry_evidence.join(drawers, same_drawer))
+        .where(drawers.c.space == bindparam("space"), drawers.c.room == bindparam("room"))
+        .group_by(entry_evidence.c.entry)
+        .having(
+            or_(entry_evidence.c.entry > bindparam("newest"), func.min(drawers.c.place) > bindparam("place")),
+        )
+        .order_by(first, entry_evidence.c.entry)
+    )

@@ -1,0 +1,130 @@
+"""A first-come, first-served queue for the writers of one process, in front of SQLite's own lock.
+
+SQLite lets waiting connections retry at random moments: among many threads, some never win before they time out.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from weakref import WeakValueDictionary
+
+from langmem_tiers.errors import DatabaseLocked
+
+# Seconds that one thread may write while others wait: only a hanging transaction takes that long.
+_STUCK = 120.0
+
+
+class Turn:
+    """A writer in the queue; `begun` once SQLite has granted it the lock."""
+
+    def __init__(self) -> None:
+        self.begun = False
+        self.thread = threading.get_ident()
+        self.came = monotonic()
+        self.called = threading.Event()
+        self.refused: DatabaseLocked | None = None
+
+
+class WriteQueue:
+    """The writers of one database file in this process, first come, first served."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._turns: deque[Turn] = deque()
+
+    @contextmanager
+    def turn(self) -> Iterator[Turn]:
+        """Wait for the turn to write, and hold it during the block.
+
+        Raises:
+            DatabaseLocked: another process has held the lock for too long, or another thread does not end its
+                transaction.
+        """
+        turn = Turn()
+        if self._is_nested(turn):
+            yield turn  # SQLite refuses it by name; waiting for itself, the thread would hang
+            return
+        self._wait(turn)
+        started = monotonic()
+        try:
+            yield turn
+        except DatabaseLocked as error:
+            if not turn.begun:
+                self._refuse(started, error)
+            raise
+        finally:
+            self._leave(turn)
+
+    def _is_nested(self, turn: Turn) -> bool:
+        with self._lock:
+            return bool(self._turns) and self._turns[0].thread == turn.thread
+
+    def _wait(self, turn: Turn) -> None:
+        with self._lock:
+            self._turns.append(turn)
+            writing = self._turns[0]
+        if writing is turn:
+            return
+        try:
+            while not turn.called.wait(_STUCK):
+                writing = self._other_than(writing)
+        except BaseException:
+            self._leave(turn)
+            raise
+        if turn.refused is not None:
+            raise turn.refused
+
+    def _other_than(self, before: Turn) -> Turn:
+        """The current writer, if it is not the one seen before."""
+        with self._lock:
+            writing = self._turns[0]
+        if writing is before:
+            raise DatabaseLocked(f"The memory is locked by a thread that has been writing for {_STUCK:g} s.")
+        return writing
+
+    def _leave(self, turn: Turn) -> None:
+        with self._lock:
+            if turn in self._turns:
+                self._turns.remove(turn)
+            if self._turns:
+                self._turns[0].called.set()
+
+    def _refuse(self, started: float, error: DatabaseLocked) -> None:
+        """Another process did not give way in time: everyone who has waited as long gets the same error."""
+        with self._lock:
+            for turn in [each for each in self._turns if each.came <= started and not each.called.is_set()]:
+                self._turns.remove(turn)
+                turn.refused = DatabaseLocked(error.message)
+                turn.called.set()
+
+
+class _Queues:
+    """The queue of each database file open in this process; it lives as long as its users do."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Start over: a forked child has none of the threads that wait or write."""
+        self._lock = threading.Lock()
+        self._queues: WeakValueDictionary[Path, WriteQueue] = WeakValueDictionary()
+
+    def of(self, file: Path) -> WriteQueue:
+        with self._lock:
+            return self._queues.setdefault(file.resolve(), WriteQueue())
+
+
+_queues = _Queues()
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(after_in_child=_queues.forget)
+
+
+def queue_of(file: Path) -> WriteQueue:
+    """The queue of a database file, shared by everyone who has it open in this process."""
+    return _queues.of(file)

@@ -1,0 +1,153 @@
+"""The open parts of a space (records, vector search and projections), and the open spaces of a memory."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from langmem_tiers.errors import MemoryClosed
+from langmem_tiers.knowledge_graph.projection import GraphProjection
+from langmem_tiers.settings import GraphSettings, StorageSettings
+from langmem_tiers.storage.chroma import ChromaIndex
+from langmem_tiers.storage.database import Database
+from langmem_tiers.storage.drawer_columns import DrawerColumns
+from langmem_tiers.storage.folder import DATABASE, mark_space, space_folder
+from langmem_tiers.storage.migrations import migrate
+from langmem_tiers.storage.note_index import NoteSearch
+from langmem_tiers.storage.postings import Postings
+from langmem_tiers.storage.vector_search import VectorSearch
+
+
+class SpaceStore:
+    """Everything that is open for a space; `close` releases files, threads and projections."""
+
+    def __init__(
+        self, memory: Path, name: str, settings: StorageSettings, *, model: str | None, graph: GraphSettings
+    ) -> None:
+        self.name = name
+        self.folder = space_folder(memory, name)
+        self.database = Database(self.folder / DATABASE, settings)
+        self.key = self.database.space
+        try:
+            migrate(self.database)
+            mark_space(self.folder, name)
+        except BaseException:
+            self.database.close()
+            raise
+        self.chroma = None if model is None else ChromaIndex(self.folder, self.database, model)
+        self.vectors = self._search(settings, model)
+        self.words = Postings(self.key)
+        self.columns = DrawerColumns(self.key)
+        self.notes = NoteSearch(self.key, model)
+        self.graph = GraphProjection(self.folder, self.database, graph)
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A snapshot of the records."""
+        return self.database.reading()
+
+    def writing(self, *, durable: bool = True) -> AbstractContextManager[Connection]:
+        """A transaction on the records; see `Database.writing`."""
+        return self.database.writing(durable=durable)
+
+    def close(self) -> None:
+        """Release everything; Chroma is marked as closed cleanly, and the graph is written to its file."""
+        self.graph.close()
+        if self.chroma is not None:
+            self.chroma.close()
+        self.database.close()
+
+    def _search(self, settings: StorageSettings, model: str | None) -> VectorSearch | None:
+        if self.chroma is None or model is None:
+            return None
+        return VectorSearch(self.key, model, self.chroma, exact_below=settings.exact_below)
+
+
+@dataclass
+class _Slot:
+    """A space, opened by the first caller; others wait for it."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    store: SpaceStore | None = None
+    users: int = 0
+
+
+class OpenSpaces:
+    """Hands out open spaces; `most` may be exceeded while more than that many are in use."""
+
+    def __init__(self, open_space: Callable[[str], SpaceStore], most: int) -> None:
+        self._open_space = open_space
+        self._most = most
+        self._slots: OrderedDict[str, _Slot] = OrderedDict()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @contextmanager
+    def use(self, name: str) -> Iterator[SpaceStore]:
+        """The open space, kept open during the block.
+
+        Raises:
+            MemoryClosed: `close` was called.
+        """
+        slot = self._taken(name)
+        try:
+            with slot.lock:
+                if slot.store is None:
+                    slot.store = self._open_space(name)
+            yield slot.store
+        finally:
+            self._give_back(name, slot)
+
+    def close(self) -> None:
+        """Close all spaces; those in use are closed when they are released."""
+        with self._lock:
+            self._closed = True
+            idle = self._drop_idle(most=0)
+        _close(idle)
+
+    def require_open(self) -> None:
+        """Check that `close` was not called.
+
+        Raises:
+            MemoryClosed: it was.
+        """
+        if self._closed:
+            raise MemoryClosed("This memory is closed.")
+
+    def _taken(self, name: str) -> _Slot:
+        with self._lock:
+            self.require_open()
+            slot = self._slots.setdefault(name, _Slot())
+            self._slots.move_to_end(name)
+            slot.users += 1
+            return slot
+
+    def _give_back(self, name: str, slot: _Slot) -> None:
+        with self._lock:
+            slot.users -= 1
+            if slot.store is None and slot.users == 0:
+                self._slots.pop(name, None)
+            idle = self._drop_idle(0 if self._closed else self._most)
+        _close(idle)
+
+    def _drop_idle(self, most: int) -> list[SpaceStore]:
+        """Evict the least recently used idle spaces, until `most` are left."""
+        dropped: list[SpaceStore] = []
+        for name, slot in list(self._slots.items()):
+            if len(self._slots) <= most:
+                break
+            if slot.users == 0:
+                del self._slots[name]
+                if slot.store is not None:
+                    dropped.append(slot.store)
+        return dropped
+
+
+def _close(stores: list[SpaceStore]) -> None:
+    for store in stores:
+        store.close()

@@ -1,0 +1,134 @@
+"""Reading SQLite and Chroma files that other programs wrote, without changing them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from urllib.parse import quote
+
+from langmem_tiers.transfer.files import unreadable
+
+SQLITE_MAGIC = b"SQLite format 3\0"
+LARGEST_VALUE = 16 << 20
+"""Longer values are not read: a query takes them as NULL, by `bounded`."""
+
+
+def bounded(column: str) -> str:
+    """The SQL for a column whose over-long values are NULL."""
+    return f"CASE WHEN length({column}) <= {LARGEST_VALUE} THEN {column} END"
+
+
+def is_sqlite(path: Path) -> bool:
+    """Whether a file begins like a SQLite database."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return stream.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
+
+
+def tables(path: Path, expected: str) -> dict[str, frozenset[str]]:
+    """The tables of a database with their columns; views are none.
+
+    Raises:
+        UnreadableFile: it is no database, damaged, or not permitted.
+    """
+    named = "SELECT name FROM sqlite_master WHERE type = 'table'"
+    with reading_database(path, expected) as database:
+        names = [str(name) for (name,) in database.execute(named).fetchmany(1000)]
+        columns = "SELECT name FROM pragma_table_info(?)"
+        return {name: frozenset(row[0] for row in database.execute(columns, (name,))) for name in names}
+
+
+def rows(path: Path, expected: str, sql: str, values: Sequence[object] = ()) -> Iterator[tuple[object, ...]]:
+    """The rows of a query, one at a time.
+
+    Raises:
+        UnreadableFile: the database is damaged or of another shape.
+    """
+    with reading_database(path, expected) as database:
+        yield from database.execute(sql, tuple(values))
+
+
+@contextmanager
+def reading_database(path: Path, expected: str) -> Iterator[sqlite3.Connection]:
+    """A database for reading.
+
+    Raises:
+        UnreadableFile: it can not be read.
+    """
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)) as database:
+            database.execute("PRAGMA query_only = ON")
+            database.execute("PRAGMA trusted_schema = OFF")
+            database.text_factory = lambda held: held.decode("utf-8", "replace")
+            yield database
+    except (sqlite3.Error, OSError) as error:
+        raise unreadable(path, expected, str(error)) from error
+
+
+DATABASE = "chroma.sqlite3"
+_DOCUMENT = "chroma:document"
+_TABLES = {"collections", "segments", "embeddings", "embedding_metadata"}
+_ROWS = f"""
+SELECT e.id, e.embedding_id, m.key, {bounded("m.string_value")}, m.int_value, m.float_value, m.bool_value
+FROM embeddings e JOIN segments s ON s.id = e.segment_id AND s.scope = 'METADATA'
+LEFT JOIN embedding_metadata m ON m.id = e.id
+WHERE s.collection = (SELECT id FROM collections WHERE name = ?)
+ORDER BY {{order}} e.id
+"""
+_VALUE = "(SELECT string_value FROM embedding_metadata o WHERE o.id = e.id AND o.key = '{key}')"
+_NUMBER = "(SELECT int_value FROM embedding_metadata o WHERE o.id = e.id AND o.key = '{key}')"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChromaRow:
+    """One vector's row without the vector: its id, its document and its metadata."""
+
+    row_id: str
+    document: str | None
+    metadata: Mapping[str, object]
+
+
+def collections(folder: Path, expected: str) -> tuple[str, ...]:
+    """The names of the collections, none where the folder is no Chroma folder.
+
+    Raises:
+        UnreadableFile: its database is damaged.
+    """
+    database = folder / DATABASE
+    if not database.is_file() or not tables(database, expected).keys() >= _TABLES:
+        return ()
+    return tuple(str(name) for (name,) in rows(database, expected, "SELECT name FROM collections ORDER BY name"))
+
+
+def collection_rows(
+    folder: Path, expected: str, collection: str, *, by_text: tuple[str, ...] = (), by_number: str | None = None
+) -> Iterator[ChromaRow]:
+    """The rows of a collection, in the order of some metadata; over-long values are left out.
+
+    Raises:
+        UnreadableFile: the database is damaged.
+    """
+    order = [_VALUE.format(key=key) for key in by_text]
+    order += [] if by_number is None else [_NUMBER.format(key=by_number)]
+    sql = _ROWS.format(order="".join(f"{each}, " for each in order))
+    held = rows(folder / DATABASE, expected, sql, (collection,))
+    for _, parts in groupby(held, key=itemgetter(0)):
+        yield _row([*parts])
+
+
+def _row(parts: list[tuple[object, ...]]) -> ChromaRow:
+    held = {str(key): _value(*values) for _, _, key, *values in parts if key is not None}
+    document = held.pop(_DOCUMENT, None)
+    return ChromaRow(row_id=str(parts[0][1]), document=document if isinstance(document, str) else None, metadata=held)
+
+
+def _value(text: object, whole: object, number: object, flag: object) -> object:
+    if flag is not None:
+        return bool(flag)
+    return next((each for each in (text, whole, number) if each is not None), None)

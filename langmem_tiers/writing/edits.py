@@ -1,0 +1,76 @@
+"""Handles edited messages: facts mined from words that are gone are retired.
+
+Entries saved by others stay: they may have been based on more than the message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from sqlalchemy import Connection
+
+from langmem_tiers.knowledge.entries import EntryWriter
+from langmem_tiers.records import Entry
+from langmem_tiers.storage import change_log, drawers, entries
+from langmem_tiers.storage.change_log import Change
+from langmem_tiers.store import SpaceStore
+
+CURSOR = "mine:edits"
+_REASON = "edited"
+_MINED = {"rule", "model"}
+# Drawers examined per transaction.
+_AT_ONCE = 1000
+
+
+def follow(store: SpaceStore, now: int) -> bool:
+    """Process the next superseded or reinstated drawers in the log; False if there were none.
+
+    Raises:
+        StorageError: they are processed later.
+    """
+    with store.reading() as connection:
+        old = change_log.cursor(connection, store.key, CURSOR)
+        kinds: set[change_log.Kind] = {"drawer.superseded", "drawers.added"}
+        news = _first(change_log.read(connection, store.key, after=old, kinds=kinds, most=_AT_ONCE))
+        if not news:
+            return False
+        resting = bool(_resting(connection, store.key, news))
+    with store.writing(durable=resting) as connection:
+        if change_log.move_cursor(connection, store.key, CURSOR, old=old, new=news[-1].position):
+            for entry in _resting(connection, store.key, news):
+                _settle(EntryWriter(connection, store.key, now), entry)
+    return True
+
+
+def _first(news: Sequence[Change]) -> list[Change]:
+    """The first changes, at least one, that cover a bounded number of drawers."""
+    taken: list[Change] = []
+    left = _AT_ONCE
+    for change in news:
+        taken.append(change)
+        left -= len(_drawers(change))
+        if left <= 0:
+            break
+    return taken
+
+
+def _drawers(change: Change) -> Collection[int]:
+    """The drawers of a change; for a superseded one `until` is the number of its chunks."""
+    last = change.subject if change.kind == "drawer.superseded" else change.until
+    return range(change.subject, last + 1)
+
+
+def _resting(connection: Connection, space: str, news: Sequence[Change]) -> list[Entry]:
+    """The mined entries based on these drawers."""
+    numbers = {number for change in news for number in _drawers(change)}
+    return [entry for entry in entries.resting_on(connection, space, numbers) if entry.path in _MINED]
+
+
+def _settle(ledger: EntryWriter, entry: Entry) -> None:
+    """Keep an entry active exactly if some of its evidence is still current."""
+    cited = drawers.read(ledger.connection, ledger.space, {each.drawer for each in entry.evidence})
+    stands = any(drawer.status == "active" for drawer in cited.values())
+    if entry.active and not stands and not entry.pinned:
+        ledger.retire(entry, _REASON, None)
+    elif stands and entry.reason == _REASON:
+        ledger.revive(entry)

@@ -1,0 +1,176 @@
+"""Checks a model's reply against the window: which proposals it supports, and why others are refused. Pure.
+
+Some checks of facts are left to `knowledge.ingest`: whether the quote occurs in the drawer, and whether the
+statement is a secret, an instruction, or already known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from langmem_tiers.knowledge.transcript import one_line
+from langmem_tiers.knowledge.validation import refusal
+from langmem_tiers.language.words import occurs
+from langmem_tiers.records import Evidence, Proposal, ProposalKind, RefusedProposal, Said
+from langmem_tiers.settings import Settings
+from langmem_tiers.storage.progress import NewProposal
+from langmem_tiers.trust import instructions, secrets
+from langmem_tiers.writing.mining_prompt import MOST_NAMED, Told, ToldEntity, ToldFact, ToldRelation
+from langmem_tiers.writing.windows import Window
+
+_LONGEST_NAME = 80
+_LONGEST_WHEN = 40
+_MOST_TOPICS = 3
+# A shorter quote proves nothing.
+_LEAST_LETTERS = 2
+_CATEGORIES: dict[ProposalKind, str] = {
+    "fact": "general",
+    "preference": "user-preferences/general",
+    "correction": "general",
+    "decision": "decisions",
+    "action": "actions",
+}
+# Signs that the user corrects something; without any, a model's claim is not enough.
+_CORRECTING = re.compile(
+    r"\b(?:no|nope|not|wrong|incorrect|actually|instead|rather than|meant|correct(?:ion|ed)?|any ?more|no longer"
+    r"|used to|by now|these days|changed|moved|switched|now)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(kw_only=True, slots=True)
+class Checked:
+    """A checked reply."""
+
+    proposals: list[Proposal] = field(default_factory=list)
+    for_graph: list[NewProposal] = field(default_factory=list)
+    refused: list[RefusedProposal] = field(default_factory=list)
+
+
+def check(told: Told, window: Window, settings: Settings) -> Checked:
+    """The proposals of a reply that cite the user, up to a limit, and the refused others with reasons."""
+    checked = Checked()
+    for fact in told.facts:
+        reason = _unfounded(fact.content, fact, window)
+        if reason is None and len(checked.proposals) == settings.mining.facts_per_window:
+            reason = f"more than {settings.mining.facts_per_window} facts of one window"
+        if reason is None:
+            checked.proposals.append(_proposal(fact, window))
+        else:
+            checked.refused.append(refusal(fact.content, reason))
+    _take_named(checked, told.entities, window)
+    _take_named(checked, told.relations, window)
+    return checked
+
+
+def topics(told: Told) -> tuple[str, ...]:
+    """The topics in a reply, each once, without unsuitable ones."""
+    named = (one_line(topic) for topic in told.topics)
+    return tuple(dict.fromkeys(filter(_is_plain, named)))[:_MOST_TOPICS]
+
+
+def subject(told: Told) -> str:
+    """The subject in a reply; an empty string if there is none."""
+    named = one_line(told.subject)
+    return named if _is_plain(named) else ""
+
+
+def _unfounded(content: str, cited: ToldFact | ToldEntity | ToldRelation, window: Window) -> str | None:
+    """Why a claim is not supported by words of the user, or None."""
+    if not content.strip():
+        return "it says nothing"
+    if not 1 <= cited.turn <= len(window.turns):
+        return f"there is no line {cited.turn}"
+    turn = window.turns[cited.turn - 1]
+    if turn.role != "user":
+        return f"line {cited.turn} was said by the {turn.role}"
+    if sum(map(str.isalnum, cited.quote)) < _LEAST_LETTERS:
+        return "it quotes nothing"
+    return None if occurs(cited.quote, turn.content) else f"its quote does not occur in line {cited.turn}"
+
+
+def _proposal(fact: ToldFact, window: Window) -> Proposal:
+    turn = window.turns[fact.turn - 1]
+    kind = _kind(fact, turn)
+    return Proposal(
+        kind=kind,
+        content=one_line(fact.content),
+        category=_CATEGORIES[kind],
+        evidence=(Evidence(drawer=turn.drawer, quote=fact.quote.strip()),),
+        corrects=one_line(fact.corrects) or None if kind == "correction" else None,
+        path="model",
+    )
+
+
+def _kind(fact: ToldFact, turn: Said) -> ProposalKind:
+    """The kind named, "fact" for an unknown one. A correction must be one in the user's words."""
+    named = fact.kind.strip().lower()
+    kind: ProposalKind = next((known for known in _CATEGORIES if known == named), "fact")
+    if kind == "correction" and not (fact.corrects.strip() and _CORRECTING.search(turn.content)):
+        return "fact"
+    return kind
+
+
+def _take_named(checked: Checked, told: Sequence[ToldEntity] | Sequence[ToldRelation], window: Window) -> None:
+    kept = 0
+    for each in told:
+        shown = " ".join(_parts(each))
+        reason = _unfit(each, window)
+        if reason is None and kept == MOST_NAMED:
+            reason = f"more than {MOST_NAMED} of one window"
+        if reason is not None:
+            checked.refused.append(refusal(shown, reason))
+            continue
+        kept += 1
+        checked.for_graph.append(_for_graph(each, window))
+
+
+def _for_graph(each: ToldEntity | ToldRelation, window: Window) -> NewProposal:
+    fields = ("name", "type") if isinstance(each, ToldEntity) else ("subject", "predicate", "object")
+    body = {name: one_line(getattr(each, name)) for name in fields}
+    if isinstance(each, ToldRelation):
+        body |= _when(each)
+    return NewProposal(
+        kind="entity" if isinstance(each, ToldEntity) else "relation",
+        body=body,
+        drawer=window.turns[each.turn - 1].drawer,
+        quote=each.quote.strip(),
+    )
+
+
+def _when(each: ToldRelation) -> dict[str, str]:
+    """The start and end of validity as worded in the reply, if they may be dates."""
+    said = {name: one_line(getattr(each, name)) for name in ("since", "until")}
+    return {name: words for name, words in said.items() if 0 < len(words) <= _LONGEST_WHEN}
+
+
+def _unfit(each: ToldEntity | ToldRelation, window: Window) -> str | None:
+    """Why an entity or relation is refused, or None."""
+    parts = _parts(each)
+    if not all(part.strip() for part in parts):
+        return "a part of it is missing"
+    reason = _unfounded(" ".join(parts), each, window)
+    if reason is not None:
+        return reason
+    if any(len(part) > _LONGEST_NAME for part in parts):
+        return "a name in it is too long"
+    said = "\n".join(turn.content for turn in (*window.before, *window.turns))
+    named = (each.name,) if isinstance(each, ToldEntity) else (each.subject, each.object)
+    if strange := next((name for name in named if not _is_named(name, said)), None):
+        return f"nobody names {strange!r}"
+    text = f"{' '.join(parts)} {each.quote}"
+    return instructions.suspicious(text) or ("it holds a secret" if secrets.find(text) else None)
+
+
+def _parts(each: ToldEntity | ToldRelation) -> tuple[str, ...]:
+    return (each.name, each.type) if isinstance(each, ToldEntity) else (each.subject, each.predicate, each.object)
+
+
+def _is_named(name: str, said: str) -> bool:
+    return name.strip().casefold() in {"user", "the user"} or occurs(name, said)
+
+
+def _is_plain(named: str) -> bool:
+    return 0 < len(named) <= _LONGEST_NAME and not instructions.suspicious(named) and not secrets.find(named)

@@ -1,0 +1,277 @@
+"""Every pattern of the product, and texts made to slow it down: run as a script, it prints the slow ones as JSON.
+
+Whatever is compiled while all modules are imported is collected, so are string literals given to `re`. From the parse
+tree of a pattern come texts in which each of its repeats has much to repeat and fails at the end. Time is that of the
+processor, so that a busy machine changes nothing.
+"""
+
+import ast
+import gc
+import importlib
+import json
+import pkgutil
+import re
+import re._constants as op
+import re._parser as parser
+import signal
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+SMALL, LARGE = 10_000, 100_000  # characters
+MOST_SECONDS = 0.5  # for the large text; a quadratic pattern takes minutes
+MOST_GROWTH = 40  # where the text grows tenfold: a hundredfold is quadratic
+GIVEN_UP = 1.0  # seconds
+MOST_ATTACKS = 40  # of one pattern
+METHODS = {"match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split"}
+# Records whose pattern is matched from the beginning of a clause only.
+MATCHED_AT_THE_START = {"Rule", "Shape"}
+ANYTHING = (
+    "a", " ", "\n", "a ", "A", "1", "Aa ", "a, ", ".", "- ", '"', "I really ", "my ", "no, ", "and ", "really really ",
+    "I a ", "x@y", "0 1", "A'", "A-", "\u201c", "\t", "((",
+)  # fmt: skip
+REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
+CATEGORIES = {
+    op.CATEGORY_WORD: "a", op.CATEGORY_DIGIT: "1", op.CATEGORY_SPACE: " ",
+    op.CATEGORY_NOT_SPACE: "a", op.CATEGORY_NOT_WORD: "!", op.CATEGORY_NOT_DIGIT: "a",
+}  # fmt: skip
+
+
+def import_all() -> list[str]:
+    """The names of all modules of the product, imported; what needs an extra is left out."""
+    import langmem_tiers
+
+    names = []
+    for module in pkgutil.walk_packages(langmem_tiers.__path__, "langmem_tiers."):
+        try:
+            importlib.import_module(module.name)
+        except ImportError:
+            continue
+        names.append(module.name)
+    return names
+
+
+def collected() -> dict[re.Pattern[str], set[str]]:
+    """Each pattern with the methods that are called on it; "search" where that can not be told."""
+    compiled: list[re.Pattern[str]] = []
+    plain = re._compile
+
+    def recording(pattern, flags):
+        made = plain(pattern, flags)
+        caller = sys._getframe(1)
+        while caller and not caller.f_globals.get("__name__", "").startswith("langmem_tiers"):
+            caller = caller.f_back if caller.f_globals.get("__name__") == "re" else None
+        if caller and isinstance(made.pattern, str):
+            compiled.append(made)
+        return made
+
+    re._compile = recording
+    names = import_all()
+    re._compile = plain
+    found: dict[re.Pattern[str], set[str]] = defaultdict(set)
+    called = Calls(names)
+    for name in names:
+        for variable, value in vars(sys.modules[name]).items():
+            for owner, pattern in patterns_in(value):
+                found[pattern] |= {"match"} if owner in MATCHED_AT_THE_START else called.of(name, variable)
+    for pattern in compiled:
+        found.setdefault(pattern, {"search"})
+    for method, literal in called.literals:
+        found[re.compile(literal)].add(method)
+    return found
+
+
+def patterns_in(value: object, owner: str = "", depth: int = 0) -> Iterator[tuple[str, re.Pattern[str]]]:
+    """The patterns that a global holds, each with the class of the record that it stands in."""
+    if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
+        yield owner, value
+    elif isinstance(value, dict):
+        yield from patterns_in((*value.keys(), *value.values()), owner, depth)
+    elif isinstance(value, list | tuple | set | frozenset) and depth < 6:
+        kind = type(value).__name__ if hasattr(value, "_fields") else owner
+        for each in value:
+            yield from patterns_in(each, kind, depth + 1)
+    elif fields := getattr(type(value), "__dataclass_fields__", None):
+        # Some compile theirs when it is first needed.
+        for each in (*fields, "pattern") if depth < 6 else ():
+            yield from patterns_in(getattr(value, each, None), type(value).__name__, depth + 1)
+
+
+class Calls:
+    """Which methods the sources call on which global, and the literals that they give to `re`."""
+
+    def __init__(self, modules: list[str]) -> None:
+        """Read the sources of modules."""
+        self._methods: dict[tuple[str, str], set[str]] = defaultdict(set)
+        self._imported: dict[tuple[str, str], str] = {}
+        self.literals: set[tuple[str, str]] = set()
+        for module in modules:
+            tree = ast.parse(Path(sys.modules[module].__file__ or "").read_text(encoding="utf-8"))
+            for node in ast.walk(tree):
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    for each in node.names:
+                        whole = f"{node.module}.{each.name}"
+                        origin = whole if whole in sys.modules else node.module
+                        self._imported[module, each.asname or each.name] = origin
+            for node in ast.walk(tree):
+                if isinstance(node, ast.FunctionDef):
+                    self._read(module, node)
+
+    def of(self, module: str, variable: str) -> set[str]:
+        """The methods called on a global, or near it where it holds several patterns."""
+        return self._methods[self._imported.get((module, variable), module), variable] or {"search"}
+
+    def _read(self, module: str, block: ast.FunctionDef) -> None:
+        direct: set[int] = set()
+        methods: set[str] = set()
+        for node in ast.walk(block):
+            if isinstance(node, ast.Attribute) and node.attr in METHODS:
+                value = node.value
+                if isinstance(value, ast.Name) and value.id.isupper():
+                    self._methods[self._imported.get((module, value.id), module), value.id].add(node.attr)
+                    direct.add(id(value))
+                elif isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.attr.isupper():
+                    self._methods[self._imported.get((module, value.value.id), ""), value.attr].add(node.attr)
+                elif not (isinstance(value, ast.Name) and value.id == "re"):
+                    methods.add(node.attr)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+                called, first = node.func.value, node.args[0]
+                if isinstance(called, ast.Name) and called.id == "re" and isinstance(first, ast.Constant):
+                    self.literals |= {(node.func.attr, first.value)} if node.func.attr in METHODS else set()
+        for node in ast.walk(block):
+            if isinstance(node, ast.Name) and node.id.isupper() and id(node) not in direct:
+                self._methods[self._imported.get((module, node.id), module), node.id] |= methods - {"split"}
+
+
+def attacks(pattern: re.Pattern[str]) -> list[tuple[str, str]]:
+    """What stands first, and what is repeated behind it."""
+    tree = parser.parse(pattern.pattern, pattern.flags)
+    found = {("", sample(tree, pick) + end): None for pick in range(6) for end in ("", " ")}
+    found |= dict.fromkeys(of_repeats(tree, ""))
+    found |= {("", before + repeated): None for before, repeated in [*found]}
+    made = [each for each in found if each[1]]
+    step = max(1, len(made) // MOST_ATTACKS + 1)
+    return [*made[::step], *(("", each) for each in ANYTHING)]
+
+
+def of_repeats(tree, before: str) -> Iterator[tuple[str, str]]:
+    """What each repeat of a tree has to repeat, with a text that leads there."""
+    for place, (kind, value) in enumerate(tree):
+        here = before + sample([*tree][:place], 0)
+        if kind in REPEATS and value[1] > 1:
+            yield from ((here, sample(value[2], pick)) for pick in range(min(alternatives(value[2]), 24)))
+        for child in children(kind, value):
+            yield from of_repeats(child, here)
+
+
+def alternatives(tree) -> int:
+    """How many ways the widest branch of a tree has."""
+    below = (alternatives(child) for kind, value in tree for child in children(kind, value))
+    return max([2, *(len(value[1]) for kind, value in tree if kind is op.BRANCH), *below])
+
+
+def children(kind, value) -> list:
+    """The trees below a node."""
+    if kind in REPEATS:
+        return [value[2]]
+    if kind is op.SUBPATTERN:
+        return [value[3]]
+    if kind is op.BRANCH:
+        return [*value[1]]
+    if kind in (op.ASSERT, op.ASSERT_NOT):
+        return [value[1]]
+    return [value] if kind is op.ATOMIC_GROUP else []
+
+
+def sample(tree, pick: int) -> str:
+    """A text that a tree fits, the `pick`th way."""
+    return "".join(_sample(kind, value, pick) for kind, value in tree)
+
+
+def _sample(kind, value, pick: int) -> str:
+    if kind in (op.LITERAL, op.IN):
+        found = [chr(value)] if kind is op.LITERAL else characters(value)
+        return found[pick % len(found)]
+    if kind in REPEATS:
+        return sample(value[2], pick) * max(value[0], pick % 2 if value[1] else 0)
+    if kind is op.BRANCH:
+        return sample(value[1][pick % len(value[1])], pick)
+    if kind in (op.ANY, op.NOT_LITERAL):
+        return "b" if value == ord("a") else "a"
+    empty = kind in (op.ASSERT, op.ASSERT_NOT, op.AT, op.GROUPREF)
+    return "" if empty else "".join(sample(child, pick) for child in children(kind, value))
+
+
+def characters(items) -> list[str]:
+    """A few characters of a class."""
+    negated = any(kind is op.NEGATE for kind, _ in items)
+    found = [chr(value) for kind, value in items if kind is op.LITERAL]
+    found += [chr(value[0]) for kind, value in items if kind is op.RANGE]
+    found += [CATEGORIES[value] for kind, value in items if kind is op.CATEGORY]
+    if negated:
+        return [each for each in "a 1.,!A\n\u2603" if each not in found][:1] or ["\u2603"]
+    return found[:8]
+
+
+class GivenUpError(Exception):
+    """It took too long."""
+
+
+def seconds(run: Callable[[str], object], text: str) -> float:
+    """The time of the processor that a call takes, `GIVEN_UP` at most."""
+    begun = time.process_time()
+    signal.setitimer(signal.ITIMER_PROF, GIVEN_UP)
+    try:
+        run(text)
+    except GivenUpError:
+        return GIVEN_UP
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    return time.process_time() - begun
+
+
+def give_up(*_: object) -> None:
+    """Leave a match that takes too long: `re` looks for signals."""
+    raise GivenUpError
+
+
+def runner(pattern: re.Pattern[str], method: str) -> Callable[[str], object]:
+    """A call that reads a whole text."""
+    if method in {"match", "fullmatch", "search"}:
+        return getattr(pattern, method)
+    return pattern.findall
+
+
+def slow(pattern: re.Pattern[str], method: str) -> tuple[str, str, float] | None:
+    """The worst attack on a pattern, where that is too slow: what it begins with, repeats, and its seconds."""
+    run = runner(pattern, method)
+    worst = (0.0, "", "a")
+    for before, repeated in attacks(pattern):
+        text = before + repeated * (SMALL // len(repeated)) + "\u2603"
+        took = seconds(run, text)
+        worst = max(worst, (took, before, repeated))
+        if took >= MOST_SECONDS / 5:
+            return before, repeated, took
+    small, before, repeated = worst
+    large = seconds(run, before + repeated * (LARGE // len(repeated)) + "\u2603")
+    grown = large > 0.1 and large > MOST_GROWTH * small
+    return (before, repeated, large) if grown or large > MOST_SECONDS else None
+
+
+def main() -> None:
+    """Print the number of patterns and the slow ones."""
+    signal.signal(signal.SIGPROF, give_up)
+    gc.disable()  # a collection looks at all that was imported, which takes longer than most patterns
+    found = collected()
+    told = []
+    for pattern, methods in found.items():
+        for method in sorted({"match" if each == "fullmatch" else each for each in methods}):
+            if attack := slow(pattern, method):
+                told.append([pattern.pattern[:160], method, *attack])
+    print(json.dumps({"patterns": len(found), "slow": told}))
+
+
+if __name__ == "__main__":
+    main()
