@@ -277,7 +277,7 @@ ERRORS = [
 
 @pytest.mark.parametrize(("error", "failure", "reason"), ERRORS)
 def test_an_error_of_a_provider_is_a_reason_and_counts_as_a_failure(ask, book, error, failure, reason):
-    answer = ask(ScriptedChatModel(responses=[error]), timeout=0.9)
+    answer = ask(ScriptedChatModel(responses=[error]), timeout=20)
     assert (answer.value, answer.failure, answer.reason, answer.temporary) == (None, failure, reason, True)
     (booked,) = book.summary()
     assert (booked.calls, booked.failures, booked.input_tokens) == (answer.calls, answer.calls, 0)
