@@ -25,7 +25,7 @@ from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.language import predicates
 from langmem_tiers.records import Entry, Episode
 from langmem_tiers.settings import DreamSettings, Settings
-from langmem_tiers.storage import change_log, drawers, dream_material, entities, graph_pairs, orphans
+from langmem_tiers.storage import change_log, drawers, dream_material, entities, merges, orphans
 from langmem_tiers.storage.dream_material import Spoken
 from langmem_tiers.storage.dreams import TURNS
 from langmem_tiers.storage.orphans import Grounds
@@ -119,7 +119,7 @@ def _episode(episode: Episode) -> EpisodeSeen:
 
 def _pairs(connection: Connection, space: str) -> tuple[PairSeen, ...]:
     """Likely pairs of canonical entities in the graph, each once."""
-    rows = graph_pairs.flagged(connection, space)[:_MOST_PAIRS]
+    rows = merges.pairs(connection, space, "flagged")[:_MOST_PAIRS]
     ends = entities.canonical_of(connection, space, {number for row in rows for number in (row.low, row.high)})
     known = entities.by_numbers(connection, space, set(ends.values()))
     found: dict[frozenset[str], PairSeen] = {}

@@ -114,7 +114,7 @@ class EntryWriter:
         note = _note(new) if new.status == "active" else None
         entry = entries.put(self.connection, self.space, new, self.now, note)
         if entries.add_evidence(self.connection, self.space, entry.number, evidence):
-            entry = entries.with_evidence(self.connection, self.space, entry)
+            entry = entries.by_numbers(self.connection, self.space, [entry.number])[entry.number]
         return entry
 
     def change(self, entry: Entry, **values: Any) -> Entry:
@@ -176,7 +176,7 @@ class EntryWriter:
 
     def _resting(self, entry: Entry) -> Entry:
         self._log(entry)
-        return entries.with_evidence(self.connection, self.space, entry)
+        return entries.by_numbers(self.connection, self.space, [entry.number])[entry.number]
 
     def _index(self, entry: Entry) -> None:
         """Bring the search index in line with the entry."""

@@ -22,7 +22,7 @@ from langmem_tiers.models.asker import ModelAsker
 from langmem_tiers.models.calls import Prompt
 from langmem_tiers.records import Activity, Authority, GraphPath
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import change_log, entities, graph_pairs, relations
+from langmem_tiers.storage import change_log, entities, merges, relations
 from langmem_tiers.storage.entities import EntityRow
 from langmem_tiers.store import SpaceStore
 
@@ -116,7 +116,7 @@ def _may_ask(graph: GraphTransaction, pair: Pair) -> bool:
     if pair.like.kind != "like" or not graph.settings.graph.flag_score <= pair.like.score < LOOKALIKE:
         return False
     numbers = (pair.source.number, pair.target.number)
-    if graph_pairs.one(*graph.at, *numbers) is not None or kept_apart_marks(graph, *numbers):
+    if merges.pair(*graph.at, *numbers) is not None or kept_apart_marks(graph, *numbers):
         return False
     return against(graph, pair.source, pair.target) is None
 
@@ -171,7 +171,7 @@ class _Merging:
         if pair.like.score < self._graph.settings.graph.flag_score:
             return
         numbers, at = (pair.source.number, pair.target.number), self._graph.now
-        self._flagged += graph_pairs.put(*self._graph.at, *numbers, "flagged", pair.like.score, why.reason, at)
+        self._flagged += merges.put_pair(*self._graph.at, *numbers, "flagged", pair.like.score, why.reason, at)
 
 
 def _ask(asker: ModelAsker, store: SpaceStore, asked: Sequence[Pair]) -> frozenset[tuple[int, int]]:

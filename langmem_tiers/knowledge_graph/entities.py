@@ -16,7 +16,7 @@ from langmem_tiers.knowledge_graph.tombstones import unbury_entities
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.language.slugs import name_key
 from langmem_tiers.records import BUILT_IN_TYPES, Authority, Entity, Evidence, GraphPath
-from langmem_tiers.storage import entities, graph_pairs
+from langmem_tiers.storage import entities, merges
 from langmem_tiers.storage.entities import NewEntity
 from langmem_tiers.types import Origin
 
@@ -86,7 +86,7 @@ def add_distinct_entity(graph: GraphTransaction, named: Named) -> Entity:
     aliases = _aliases(graph, named, named.name)
     number = insert_entity(graph, named, naming.check_type(named.type)).number
     for other in others:
-        graph_pairs.put(*graph.at, number, other, "apart", 0, "said to be another one", graph.now)
+        merges.put_pair(*graph.at, number, other, "apart", 0, "said to be another one", graph.now)
     _add(graph, number, named.name, aliases, named.evidence)
     return entities.by_numbers(*graph.at, [number])[number]
 

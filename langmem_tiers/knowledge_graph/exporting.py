@@ -29,7 +29,7 @@ from langmem_tiers.knowledge_graph.exchange import (
 )
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction, reading
 from langmem_tiers.knowledge_graph.types import Subgraph
-from langmem_tiers.storage import entities, graph_evidence, graph_pairs, merges, relations
+from langmem_tiers.storage import entities, graph_evidence, merges, relations
 from langmem_tiers.storage.entities import EntityRow
 from langmem_tiers.storage.relations import RelationRow, VersionRow
 
@@ -119,8 +119,8 @@ def _record(graph: GraphTransaction) -> dict[str, Any]:
     names = {row.number: row.id for row in held}
     said = {row.number: row.id for row in related}
     aliases = _aliases(graph)
-    spoken_of = _evidence(graph_evidence.of_entities(*graph.at))
-    rests = _evidence(graph_evidence.of_relations(*graph.at))
+    spoken_of = _evidence(graph_evidence.of_entities.every(*graph.at))
+    rests = _evidence(graph_evidence.of_relations.every(*graph.at))
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -182,7 +182,7 @@ def _merges(graph: GraphTransaction, names: Mapping[int, str]) -> list[dict[str,
 
 
 def _pairs(graph: GraphTransaction, names: Mapping[int, str]) -> list[dict[str, Any]]:
-    rows = graph_pairs.every(*graph.at)
+    rows = merges.every_pair(*graph.at)
     return [_fields(row, PairRecord, first=names[row.low], second=names[row.high]) for row in rows]
 
 

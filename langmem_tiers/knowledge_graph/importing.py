@@ -36,7 +36,7 @@ from langmem_tiers.knowledge_graph.transaction import GraphTransaction, writing
 from langmem_tiers.language.slugs import name_key
 from langmem_tiers.language.words import occurs
 from langmem_tiers.records import Authority, Evidence
-from langmem_tiers.storage import drawers, entities, graph_pairs, merges, relations
+from langmem_tiers.storage import drawers, entities, merges, relations
 from langmem_tiers.storage.entities import NewEntity
 from langmem_tiers.storage.relations import RelationRow, VersionRow
 
@@ -258,7 +258,7 @@ class _Import:
             row = {"low": low, "high": high, "status": each.status, "score": each.score, "reason": each.reason}
             if low != high:
                 rows.append({**row, "at": to_millis(each.at)})
-        self.counts["pairs"] += graph_pairs.add(*self.graph.at, rows)
+        self.counts["pairs"] += merges.add_pairs(*self.graph.at, rows)
 
     # Shared by entities and relations.
 

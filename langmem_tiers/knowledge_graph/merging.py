@@ -19,7 +19,7 @@ from langmem_tiers.knowledge_graph.types import KeptApart, LikelyPair, Merge
 from langmem_tiers.language import name_matching
 from langmem_tiers.language.slugs import name_key
 from langmem_tiers.records import Authority, Entity, GraphPath
-from langmem_tiers.storage import entities, graph_pairs, merges, relations
+from langmem_tiers.storage import entities, merges, relations
 from langmem_tiers.storage.merges import MergeRow
 from langmem_tiers.types import Origin
 
@@ -85,9 +85,9 @@ def read_merge(graph: GraphTransaction, number: int) -> Merge:
     return _merge_of(row, entities.by_numbers(*graph.at, [row.source, row.target]))
 
 
-def kept_apart_marks(graph: GraphTransaction, first: int, second: int) -> list[graph_pairs.PairRow]:
+def kept_apart_marks(graph: GraphTransaction, first: int, second: int) -> list[merges.PairRow]:
     """The records that two entities are different, including those of entities merged into them."""
-    found = graph_pairs.between(*graph.at, graph.members(first), graph.members(second))
+    found = merges.pairs_between(*graph.at, graph.members(first), graph.members(second))
     return [row for row in found if row.status == "apart"]
 
 
@@ -156,8 +156,8 @@ def likely_pairs(context: SpaceContext, *, limit: int) -> tuple[LikelyPair, ...]
     """See `KnowledgeGraph.likely_pairs`: undecided pairs of canonical entities, each once."""
     most = arguments.whole(limit, "limit", least=1)
     with reading(context) as graph:
-        found: dict[tuple[int, int], graph_pairs.PairRow] = {}
-        for row in graph_pairs.flagged(*graph.at):
+        found: dict[tuple[int, int], merges.PairRow] = {}
+        for row in merges.pairs(*graph.at, "flagged"):
             one, other = sorted((graph.canonical(row.low), graph.canonical(row.high)))
             if one != other and (one, other) not in found and not kept_apart_marks(graph, one, other):
                 found[one, other] = row
@@ -181,7 +181,7 @@ def keep_apart(context: SpaceContext, first: str, second: str) -> None:
 def kept_apart(context: SpaceContext) -> tuple[KeptApart, ...]:
     """See `KnowledgeGraph.kept_apart`."""
     with reading(context) as graph:
-        rows = graph_pairs.apart(*graph.at)
+        rows = merges.pairs(*graph.at, "apart")
         known = entities.by_numbers(*graph.at, {number for row in rows for number in (row.low, row.high)})
     return tuple(KeptApart(first=known[row.low], second=known[row.high], reason=row.reason) for row in rows)
 
@@ -192,7 +192,7 @@ def allow_merge(context: SpaceContext, first: str, second: str) -> bool:
     with writing(context) as graph:
         one, other = (require_known(graph, name).number for name in named)
         marks = kept_apart_marks(graph, one, other)
-        graph_pairs.remove(*graph.at, marks)
+        merges.remove_pairs(*graph.at, marks)
         if marks:
             graph.log_entities(one, other)
         return bool(marks)
@@ -216,4 +216,4 @@ def _require_two(graph: GraphTransaction, one: Entity, other: Entity) -> None:
 
 
 def _keep_apart(graph: GraphTransaction, one: Entity, other: Entity, reason: str) -> None:
-    graph_pairs.put(*graph.at, one.number, other.number, "apart", 0, reason, graph.now)
+    merges.put_pair(*graph.at, one.number, other.number, "apart", 0, reason, graph.now)

@@ -24,7 +24,7 @@ from langmem_tiers.language import periods
 from langmem_tiers.language.periods import When
 from langmem_tiers.records import Entity, EntityType, Relation
 from langmem_tiers.storage import entities as entity_rows
-from langmem_tiers.storage import graph_pairs, relations
+from langmem_tiers.storage import merges, relations
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -260,7 +260,7 @@ class GraphQueries:
         with reading(self._context) as graph:
             standing, merged = entity_rows.count(*graph.at)
             counted = relations.count(*graph.at, at)
-            pairs = len(graph_pairs.flagged(*graph.at))
+            pairs = len(merges.pairs(*graph.at, "flagged"))
         return GraphStats(
             entities=standing,
             merged=merged,

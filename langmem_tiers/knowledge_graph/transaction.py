@@ -101,17 +101,7 @@ class GraphTransaction:
         self, rows: Sequence[RelationRow], *, evidence: bool = True, known: Iterable[RelationRow] = ()
     ) -> list[Relation]:
         """Rows as the records that callers get, each as of its last version; `known` are rows already read."""
-        held = {row.number: row for row in known}
-        missing = {row.last.cause for row in rows if row.last.cause is not None} - held.keys()
-        held |= {row.number: row for row in relations.of_numbers(*self.at, missing)} if missing else {}
-        causes = [held[row.last.cause] for row in rows if row.last.cause in held]
-        named = {end for row in (*rows, *causes) for end in (row.subject, row.object) if end is not None}
-        ends = {number: self.canonical(number) for number in named}
-        standing = entities.by_numbers(*self.at, set(ends.values()))
-        known_ends = {number: standing[end] for number, end in ends.items()}
-        caused = {row.number: relations.cause(row, known_ends) for row in causes}
-        rests = relations.evidence(*self.at, [row.number for row in rows]) if evidence else {}
-        return [relations.relation(row, row.last, known_ends, caused, tuple(rests.get(row.number, ()))) for row in rows]
+        return relations.relations_of(*self.at, rows, with_evidence=evidence, known=known, merged=self._merged_into)
 
     def require(self, row: RelationRow, by: Authority) -> None:
         """Require that the author may change a relation.

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from typing import Any
 
 from sqlalchemy import Connection, Integer, Text, cast, delete, select
-from sqlalchemy.dialects.sqlite import insert as insert_or
-from sqlalchemy.sql.dml import ReturningInsert
+from sqlalchemy.dialects.sqlite import insert
 
 from langmem_tiers.storage.schema import facts
+from langmem_tiers.storage.statements import here, put_row
+
+_ROW = insert(facts)
+_COUNT_UP = _ROW.on_conflict_do_update(
+    index_elements=["space", "name"],
+    set_={"value": cast(cast(facts.c.value, Integer) + cast(_ROW.excluded.value, Integer), Text)},
+).returning(facts.c.name, facts.c.value)
 
 
 def get(connection: Connection, space: str, name: str) -> str | None:
     """The value under a name, None if there is none."""
-    return connection.execute(select(facts.c.value).where(facts.c.space == space, facts.c.name == name)).scalar()
+    return connection.execute(select(facts.c.value).where(*here(facts, space, name=name))).scalar()
+
+
+def number(connection: Connection, space: str, name: str) -> int:
+    """The number under a name, 0 if there is none."""
+    return int(get(connection, space, name) or 0)
 
 
 def put(connection: Connection, space: str, name: str, value: str) -> None:
     """Set the value under a name."""
-    row = insert_or(facts).values(space=space, name=name, value=value)
-    connection.execute(row.on_conflict_do_update(index_elements=["space", "name"], set_={"value": value}))
+    put_row(connection, facts, space, {"name": name}, {"value": value})
 
 
 def count_up(connection: Connection, space: str, name: str, by: int = 1) -> int:
@@ -32,17 +40,9 @@ def count_up(connection: Connection, space: str, name: str, by: int = 1) -> int:
 def count_up_all(connection: Connection, space: str, steps: Mapping[str, int]) -> dict[str, int]:
     """Increment several numbers in one statement, each by its step. Returns the new numbers by name."""
     rows = [{"space": space, "name": name, "value": str(by)} for name, by in steps.items()]
-    return {name: int(value) for name, value in connection.execute(_count_up(), rows)}
-
-
-@cache
-def _count_up() -> ReturningInsert[Any]:
-    row = insert_or(facts)
-    raised = cast(cast(facts.c.value, Integer) + cast(row.excluded.value, Integer), Text)
-    counted = row.on_conflict_do_update(index_elements=["space", "name"], set_={"value": raised})
-    return counted.returning(facts.c.name, facts.c.value)
+    return {name: int(value) for name, value in connection.execute(_COUNT_UP, rows)}
 
 
 def drop(connection: Connection, space: str, name: str) -> None:
     """Delete the value under a name."""
-    connection.execute(delete(facts).where(facts.c.space == space, facts.c.name == name))
+    connection.execute(delete(facts).where(*here(facts, space, name=name)))

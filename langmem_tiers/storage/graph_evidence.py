@@ -1,89 +1,68 @@
-"""The drawers that are the evidence of entities and relations.
-
-Both have a table of the same shape; `of` is its column that says whose evidence a row is.
-"""
+"""The drawers that are the evidence of entities and relations; both have a table of the same shape."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from functools import cache
-from typing import Any
 
-from sqlalchemy import Column, Connection, Select, and_, bindparam, delete, select
-from sqlalchemy.dialects.sqlite import insert as insert_or
+from sqlalchemy import Column, Connection, delete, select
 
 from langmem_tiers.pointers import drawer_pointer
 from langmem_tiers.records import Evidence, GraphEvidence
-from langmem_tiers.storage.database import batches
 from langmem_tiers.storage.schema import drawers, entity_evidence, relation_evidence, rooms
+from langmem_tiers.storage.statements import among, here, insert_new, numbered
 
 
-def add(
-    connection: Connection, space: str, of: Column[int], number: int, evidence: Iterable[Evidence], **more: int
-) -> int:
-    """Add drawers as evidence. Returns how many are new. `more` are other columns of the table."""
-    rows = [{"space": space, of.name: number, "drawer": each.drawer, "quote": each.quote, **more} for each in evidence]
-    return connection.execute(insert_or(of.table).on_conflict_do_nothing(), rows).rowcount if rows else 0
+class EvidenceTable:
+    """One of the two tables; its column `of` says whose evidence a row is, by number."""
 
+    def __init__(self, of: Column[int]) -> None:
+        self._of, self._table = of, of.table
+        address = (rooms.c.address_wing, rooms.c.address_room, drawers.c.place)
+        drawer, quote = of.table.c.drawer, of.table.c.quote
+        tables = of.table.join(drawers, numbered(drawers, drawer)).join(rooms, numbered(rooms, drawers.c.room))
+        wanted = select(of.label("of"), drawer, quote, *address).select_from(tables)
+        self._read = wanted.where(*here(of.table)).order_by(drawer)
 
-def drop(connection: Connection, space: str, of: Column[int], number: int, drawer_numbers: Collection[int]) -> None:
-    """Remove drawers from the evidence."""
-    table = of.table
-    connection.execute(delete(table).where(table.c.space == space, of == number, table.c.drawer.in_(drawer_numbers)))
+    def add(
+        self, connection: Connection, space: str, number: int, evidence: Iterable[Evidence], at: int | None = None
+    ) -> int:
+        """Add drawers as evidence. Returns how many are new. That of relations says when it came."""
+        time = {} if at is None else {"at": at}
+        rows = ({self._of.name: number, "drawer": each.drawer, "quote": each.quote, **time} for each in evidence)
+        return insert_new(connection, self._table, space, rows)
 
+    def drop(self, connection: Connection, space: str, number: int, drawer_numbers: Collection[int]) -> None:
+        """Remove drawers from the evidence."""
+        these = (*here(self._table, space), self._of == number, self._table.c.drawer.in_(drawer_numbers))
+        connection.execute(delete(self._table).where(*these))
 
-def read(
-    connection: Connection, space: str, of: Column[int], numbers: Collection[int]
-) -> dict[int, list[GraphEvidence]]:
-    """The evidence of each, oldest first."""
-    found: defaultdict[int, list[GraphEvidence]] = defaultdict(list)
-    for some in batches(numbers):
-        for row in connection.execute(_read(of), {"space": space, "values": list(some)}):
+    def read(self, connection: Connection, space: str, numbers: Collection[int]) -> dict[int, list[GraphEvidence]]:
+        """The evidence of each, oldest first."""
+        found: defaultdict[int, list[GraphEvidence]] = defaultdict(list)
+        for row in among(connection, self._read, self._of, numbers, space=space):
             pointer = drawer_pointer(row.address_wing, row.address_room, row.place)
             found[row.of].append(GraphEvidence(drawer=row.drawer, pointer=pointer, quote=row.quote))
-    return found
+        return found
+
+    def resting(self, connection: Connection, space: str, drawer_numbers: Collection[int]) -> list[tuple[int, int]]:
+        """What has each of these drawers as evidence, as (drawer, number)."""
+        drawer = self._table.c.drawer
+        wanted = select(drawer, self._of).where(*here(self._table, space)).order_by(drawer, self._of)
+        return [(on, number) for on, number in among(connection, wanted, drawer, drawer_numbers)]
+
+    def of_drawers(self, connection: Connection, space: str, drawer_numbers: Collection[int]) -> list[int]:
+        """The numbers of what has one of these drawers as evidence."""
+        return sorted({number for _, number in self.resting(connection, space, drawer_numbers)})
+
+    def every(self, connection: Connection, space: str) -> list[tuple[int, int, str, bytes]]:
+        """All evidence, each as (number, drawer, quote, content hash of the drawer)."""
+        drawer = self._table.c.drawer
+        tables = self._table.join(drawers, numbered(drawers, drawer))
+        wanted = select(self._of, drawer, self._table.c.quote, drawers.c.content_hash).select_from(tables)
+        rows = connection.execute(wanted.where(*here(self._table, space)).order_by(self._of, drawer))
+        return [(number, drawer, quote, hashed) for number, drawer, quote, hashed in rows]
 
 
-def of_drawers(
-    connection: Connection, space: str, of: Column[int], drawer_numbers: Collection[int]
-) -> list[tuple[int, int]]:
-    """What has each of these drawers as evidence, as (drawer, number)."""
-    table = of.table
-    found: list[tuple[int, int]] = []
-    for some in batches(drawer_numbers):
-        on_them = (table.c.space == space, table.c.drawer.in_(some))
-        rows = connection.execute(select(table.c.drawer, of).where(*on_them).order_by(table.c.drawer, of))
-        found += [(drawer, number) for drawer, number in rows]
-    return found
-
-
-def of_entities(connection: Connection, space: str) -> list[tuple[int, int, str, bytes]]:
-    """All evidence of entities, each as (entity, drawer, quote, content hash of the drawer)."""
-    return _every(connection, space, entity_evidence.c.entity)
-
-
-def of_relations(connection: Connection, space: str) -> list[tuple[int, int, str, bytes]]:
-    """All evidence of relations, each as (relation, drawer, quote, content hash of the drawer)."""
-    return _every(connection, space, relation_evidence.c.relation)
-
-
-def _every(connection: Connection, space: str, of: Column[int]) -> list[tuple[int, int, str, bytes]]:
-    table = of.table
-    same = and_(drawers.c.space == table.c.space, drawers.c.number == table.c.drawer)
-    wanted = select(of, table.c.drawer, table.c.quote, drawers.c.content_hash).select_from(table.join(drawers, same))
-    rows = connection.execute(wanted.where(table.c.space == space).order_by(of, table.c.drawer))
-    return [(number, drawer, quote, hashed) for number, drawer, quote, hashed in rows]
-
-
-# Statements are built once: a single write runs most of them.
-@cache
-def _read(of: Column[int]) -> Select[Any]:
-    table = of.table
-    same_drawer = and_(drawers.c.space == table.c.space, drawers.c.number == table.c.drawer)
-    same_room = and_(rooms.c.space == drawers.c.space, rooms.c.number == drawers.c.room)
-    kept = (of.label("of"), table.c.drawer, table.c.quote)
-    address = (rooms.c.address_wing, rooms.c.address_room, drawers.c.place)
-    tables = table.join(drawers, same_drawer).join(rooms, same_room)
-    these = (table.c.space == bindparam("space"), of.in_(bindparam("values", expanding=True)))
-    return select(*kept, *address).select_from(tables).where(*these).order_by(table.c.drawer)
+of_entities = EvidenceTable(entity_evidence.c.entity)
+of_relations = EvidenceTable(relation_evidence.c.relation)

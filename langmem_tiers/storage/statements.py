@@ -1,0 +1,71 @@
+"""What statements on all tables have in common: the space, joins by number, and long lists. No business logic."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import (
+    BindParameter,
+    Column,
+    ColumnElement,
+    Connection,
+    FromClause,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    delete,
+)
+from sqlalchemy.dialects.sqlite import insert
+
+T = TypeVar("T")
+# Values in a statement: SQLite allows 32,766 by default.
+AT_ONCE = 10_000
+SPACE: BindParameter[str] = bindparam("space")
+"""The space of a statement that is built once and run for many spaces."""
+
+
+def here(table: FromClause, space: str | BindParameter[str] = SPACE, **equal: Any) -> tuple[ColumnElement[bool], ...]:
+    """The conditions for rows of a space that have these values."""
+    return (table.c.space == space, *(table.c[name] == value for name, value in equal.items()))
+
+
+def numbered(table: FromClause, by: Column[Any], key: str = "number") -> ColumnElement[bool]:
+    """Joins a table: its row whose key is in a column of another table."""
+    return and_(table.c.space == by.table.c.space, table.c[key] == by)
+
+
+def batches(items: Collection[T]) -> Iterator[Sequence[T]]:
+    """The items in order, in batches that fit into one statement."""
+    held = items if isinstance(items, Sequence) else list(items)
+    return (held[start : start + AT_ONCE] for start in range(0, len(held), AT_ONCE))
+
+
+def among(
+    connection: Connection, wanted: Select[Any], column: ColumnElement[Any], values: Collection[Any], **given: Any
+) -> list[Any]:
+    """The rows of a select whose column has one of these values, however many; `given` are its parameters."""
+    # A list as a parameter: as part of the statement, building it would cost more than running it.
+    statement = wanted.where(column.in_(bindparam("among", expanding=True)))
+    return [row for some in batches(values) for row in connection.execute(statement, {"among": list(some), **given})]
+
+
+def insert_new(connection: Connection, table: Table, space: str, rows: Iterable[Mapping[str, Any]]) -> int:
+    """Insert the rows whose key is free. Returns how many these are."""
+    values = [{"space": space, **row} for row in rows]
+    return connection.execute(insert(table).on_conflict_do_nothing(), values).rowcount if values else 0
+
+
+def put_row(
+    connection: Connection, table: Table, space: str, key: Mapping[str, Any], values: Mapping[str, Any]
+) -> None:
+    """Insert a row, or set these values in the row with this key."""
+    row = insert(table).values(space=space, **key, **values)
+    connection.execute(row.on_conflict_do_update(index_elements=["space", *key], set_=values))
+
+
+def delete_among(connection: Connection, space: str, column: Column[Any], values: Collection[Any]) -> int:
+    """Delete the rows whose column has one of these values. Returns how many there were."""
+    statement = delete(column.table).where(*here(column.table, space), column.in_(bindparam("among", expanding=True)))
+    return sum(connection.execute(statement, {"among": list(some)}).rowcount for some in batches(values))
