@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 
 class Memory(Runtime):
-    """Long-term memory in a folder: any number of spaces that know nothing of each other.
+    """Long-term memory in a folder: any number of spaces, isolated from each other.
 
-    Open one with `Memory.open` and use it as a context manager; it may be shared by all threads of a process. A script
-    that forgets to close it still ends, and what was stored is stored.
+    Open one with `Memory.open` and use it as a context manager; all threads of a process may share it. A script that
+    forgets to close it still exits, and loses nothing that was stored.
 
     Example:
         >>> with Memory.open("memory", embedder=None) as memory:
@@ -57,28 +57,28 @@ class Memory(Runtime):
         background: bool = True,
         clock: Clock = utc_now,
     ) -> Memory:
-        """Open the memory in a folder, making it if it is new.
+        """Open the memory in a folder; a new folder is created.
 
         Args:
-            path: The folder; None takes $LANGMEM_TIERS_PATH, else the user's data folder of this system.
+            path: The folder; None means $LANGMEM_TIERS_PATH or, if unset, the user's data folder on this system.
             embedder: "minilm" for Chroma's default model run locally, a name for LangChain's `init_embeddings` such as
                 "openai:text-embedding-3-small", any LangChain `Embeddings`, or None or "none" for keyword search only.
-                Where a model can not be reached, or does not answer within `Settings.recall.embed_seconds`, keywords
-                search, with one warning.
-            reranker: A LangChain document compressor, such as a cross-encoder, or chat model that picks the best of
-                what a recall found, within `Settings.recall.rerank.timeout_seconds`; None, and nothing waits for a
-                model. Where it fails, the order stays as it was, and the receipt says so.
-            model: A LangChain chat model that works in the background, within `Settings.model.budget`: it finds what
-                is worth keeping and writes summaries. Without one, or where it fails, rules do; no reply waits for it.
+                If the model cannot be reached, or does not answer within `Settings.recall.embed_seconds`, recall
+                searches by keyword and warns once.
+            reranker: A LangChain document compressor, such as a cross-encoder, or a chat model, that picks the best of
+                what a recall found within `Settings.recall.rerank.timeout_seconds`. With None, no recall waits for a
+                model. If it fails, the order stays as it was, and the receipt says so.
+            model: A LangChain chat model for background work, within `Settings.model.budget`: it finds what is worth
+                keeping and writes summaries. Without one, or when it fails, rules do this. No reply waits for it.
             settings: Limits and weights; see `Settings`.
-            background: False does embedding and filing only inside `flush`, in the caller's thread.
-            clock: Where "now" comes from.
+            background: False does all embedding and mining inside `flush`, in the caller's thread.
+            clock: A function that returns the current time.
 
         Raises:
-            NotAMemoryFolder, FolderNotWritable, DiskFull, NewerSchema: the folder can not be used.
+            NotAMemoryFolder, FolderNotWritable, DiskFull, NewerSchema: The folder cannot be used.
             InvalidSettings: `embedder`, `reranker` or `model` is none of the above.
-            MissingExtra: `embedder` is a name, and a package for it is not installed.
-            InvalidInput: another argument is of another type.
+            MissingExtra: `embedder` is a name whose package is not installed.
+            InvalidInput: Another argument has the wrong type.
         """
         wanted = default_folder() if path is None else arguments.path(path, "path")
         settings = Settings() if settings is None else arguments.instance(settings, "settings", Settings, "a Settings")
@@ -97,11 +97,11 @@ class Memory(Runtime):
         )
 
     def space(self, name: str, *, fallbacks: Sequence[str] = ()) -> Space:
-        """The space of this name; recall also reads the `fallbacks`, ranking its own memories first.
+        """Return the space with this name. Its recall also reads the spaces in `fallbacks`, but ranks its own first.
 
         Raises:
-            InvalidSpace: a name that can not be one.
-            InvalidInput: `fallbacks` is no list of names.
+            InvalidSpace: A name is not valid for a space.
+            InvalidInput: `fallbacks` is not a list of names.
         """
         others = tuple(arguments.several(fallbacks, "fallbacks", "names of spaces"))
         for each in (name, *others):
@@ -109,27 +109,27 @@ class Memory(Runtime):
         return Space(self, name, fallbacks=tuple(each for each in dict.fromkeys(others) if each != name))
 
     def user(self, user_id: str | int | UUID | None, *, fallbacks: Sequence[str] = ()) -> Space:
-        """The space of a user id, whatever signs it holds.
+        """Return the space of a user; the id may contain any characters.
 
         Raises:
-            MissingUser: the id is empty or None.
-            InvalidSpace, InvalidInput: it is no id, or `fallbacks` no list of names.
+            MissingUser: The id is empty or None.
+            InvalidSpace, InvalidInput: It is not an id, or `fallbacks` is not a list of names.
         """
         return self.space(naming.user_space(user_id), fallbacks=fallbacks)
 
     def spaces(self) -> tuple[str, ...]:
-        """The names of all spaces in the folder."""
+        """Return the names of all spaces in the folder."""
         return space_names(self.path)
 
     def unreadable_spaces(self) -> tuple[Path, ...]:
-        """Folders of spaces that can not be told by name; opening such a space by its name mends it."""
+        """Return space folders whose name cannot be read; opening such a space by its name repairs it."""
         return unreadable_spaces(self.path)
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Wait until the background work of all open spaces is done; True when it is.
+        """Wait until the background work of all open spaces is done. Returns whether it is.
 
-        False means that `timeout` seconds were over, or that vectors wait for a model that can not be reached: then it
-        comes back at once, and trying again in a loop would not end. `Space.stats().pending` tells how many wait.
+        False means that `timeout` seconds passed, or that texts still wait for an embedding model that cannot be
+        reached. In the second case it returns at once, so do not retry in a loop. `Space.stats().pending` counts them.
         """
         return self.finish(None, arguments.seconds(timeout, "timeout"))
 
@@ -137,7 +137,7 @@ class Memory(Runtime):
         """Consolidate every space, one after the other; see `Space.dream`.
 
         Raises:
-            StorageError: the spaces before this one are done.
+            StorageError: A space failed. Those before it are done.
         """
         return tuple(self.space(name).dream(dry_run=dry_run) for name in self.spaces())
 
@@ -151,20 +151,20 @@ class Memory(Runtime):
         user: str | int | UUID | None = None,
         dry_run: bool = False,
     ) -> ImportReport:
-        """Bring in what other memories and chat programs wrote down: messages, facts and documents, with their dates.
+        """Import what other memories and chat programs stored: messages, facts and documents, with their dates.
 
-        Importing the same again stores nothing twice. Parts that can not be read are in the report's `problems`.
+        Importing the same data again stores nothing twice. Parts that cannot be read are in the report's `problems`.
 
         Args:
             path: A file, a zip file or a folder.
-            format: What it is, one of `langmem_tiers.transfer.FORMATS`; None for what it looks like.
-            user: Whose it all is; None for the users that the file names.
-            dry_run: Only count what there is, and what would be left behind.
+            format: One of `langmem_tiers.transfer.FORMATS`; None to detect it.
+            user: The user it all belongs to; None for the users named in the file.
+            dry_run: Only count what is there and what would be left out.
 
         Raises:
-            UnreadableFile: it is in no known format, or in another one; what was read before is stored.
-            MissingUser: no user is given, and such a file names none.
-            InvalidInput: an argument is of another type.
+            UnreadableFile: The format is unknown, or not the one given. What was read before that is stored.
+            MissingUser: No user is given, and this format names none.
+            InvalidInput: An argument has the wrong type.
         """
         from langmem_tiers.transfer import importing
         from langmem_tiers.transfer.storing import Storing
@@ -175,9 +175,10 @@ class Memory(Runtime):
     aimport_file = twin(import_file)
 
     def on_activity(self, listener: Listener) -> Callable[[], None]:
-        """Have a function called after each thing that the memory does by itself; call the result to end that.
+        """Call a function after each thing the memory does by itself. Call the result to stop that.
 
-        It is called in the thread that did it, with the activity: what was mined, archived, merged or refused, and why.
+        The listener runs in the thread that did the work. It receives the activity: what was mined, archived, merged or
+        refused, and why.
         """
         self._listeners.append(arguments.function(listener, "listener"))
         return lambda: self._listeners.remove(listener)

@@ -1,6 +1,6 @@
-"""The records that storage gives and every layer above works with: entries, episodes, documents, what they rest on.
+"""The records that storage returns and every layer above works with: entries, episodes, documents, the graph, evidence.
 
-What users see of the layers is among them too. They are frozen, keyword-only and documented.
+Users get the same records. All are frozen and keyword-only.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ VersionReason = Literal[
     "said", "succeeded", "contradicted", "outranked", "repeated", "ended", "moved", "withdrawn", "restored"
 ]
 DISPLACING: frozenset[VersionReason] = frozenset({"contradicted", "outranked", "repeated"})
-"""Why a relation holds at no time although nobody took it back: another one was said of the same time."""
+"""Why a relation holds at no time although nobody withdrew it: another relation covers the same time."""
 
 
 class Authority(IntEnum):
-    """Who stands behind an entry. A write never overwrites or deactivates an entry of a higher one."""
+    """Who vouches for an entry. A write never overwrites or deactivates an entry of higher authority."""
 
     SYSTEM = 0
     AGENT = 1
@@ -58,7 +58,7 @@ class Said:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evidence:
-    """A drawer that something rests on, with the words of it that say so."""
+    """A drawer that supports something, and the words in it that say so."""
 
     drawer: int
     quote: str
@@ -66,11 +66,11 @@ class Evidence:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Proposal:
-    """Something that may be worth keeping, not checked yet.
+    """Something that may be worth keeping; not checked yet.
 
-    `content` is a declarative sentence ("The user prefers tea."); `corrects` is the wrong value as it was said, where
-    this is a correction. `contradicts` says that it was said against something that it does not name ("No, I live in
-    Braga"): what is known of the same thing with another value is wrong then.
+    `content` is a declarative sentence ("The user prefers tea."). In a correction, `corrects` is the wrong value as it
+    was said. `contradicts` marks a correction that does not name the wrong value ("No, I live in Braga"): then any
+    other value known for the same thing is wrong.
     """
 
     kind: ProposalKind
@@ -86,10 +86,10 @@ class Proposal:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EntryEvidence:
-    """A drawer that an entry rests on.
+    """A drawer that supports an entry.
 
-    `quote` are the words of it that say so, empty for the whole drawer. `via` is the id of the entry that brought it,
-    where that is another one: they were merged.
+    `quote` is the passage that says so; empty means the whole drawer. If the entry got the drawer by a merge, `via` is
+    the id of the entry that had it before.
     """
 
     drawer: int
@@ -100,12 +100,12 @@ class EntryEvidence:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
-    """One thing that is known: a declarative sentence, where it belongs, and what it rests on.
+    """One thing that is known: a declarative sentence, its category, and its evidence.
 
-    `id` is its name, 12 characters; `number` is what the log calls it. An inactive entry says why in `reason`
-    (`corrected`, `merged`, `updated`, `enriched`, `expired`, `removed`, or words of the caller's own), and in
-    `successor` the id of the entry that holds instead. `path` tells what made it, `authority` who stands behind it,
-    `version` counts changes.
+    `id` has 12 characters; `number` is the entry's number in the change log. An inactive entry has a `reason`
+    (`corrected`, `merged`, `updated`, `enriched`, `expired`, `removed`, or the caller's own text) and, if another entry
+    replaces it, that entry's id as `successor`. `path` says what created it, `authority` who vouches for it, and
+    `version` counts its changes.
     """
 
     number: int
@@ -142,9 +142,9 @@ class Entry:
 class Episode:
     """The summary of a session, of a part of one, or of a task.
 
-    `compaction` counts the summaries that the session had before; what archives a task counts down from -1. `path`
-    says what made it: a summary that was there already, a model, or rules. It tells of what was said from `began_at`
-    to `ended_at`, in the drawers `first_drawer` to `last_drawer`. Without `expires_at` it is kept for ever.
+    `compaction` numbers the summaries of a session from 0; those of tasks count down from -1. `path` says what wrote
+    it: the host's own compaction, a model, or rules. It covers what was said from `began_at` to `ended_at`, in the
+    drawers `first_drawer` to `last_drawer`. Without `expires_at` it is kept forever.
     """
 
     number: int
@@ -169,7 +169,7 @@ class Episode:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IdentityVersion:
-    """The identity as it stood from some moment on, and who wrote it."""
+    """One version of the identity: its text, who wrote it, and when."""
 
     version: int
     text: str
@@ -181,8 +181,8 @@ class IdentityVersion:
 class Document:
     """One file of the notes.
 
-    `content` is its text, or its bytes in base64 where these are no text; `encoding` says which. `version` grows with
-    every change, also where a document is deleted and written again. `searched` is true for Markdown.
+    `content` is its text or, for a binary file, its bytes in base64; `encoding` says which. `version` grows with every
+    change, even if the document is deleted and written again. `searched` is True for Markdown.
     """
 
     path: str
@@ -213,7 +213,7 @@ class DocumentSummary:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GraphEvidence:
-    """A drawer that an entity or a relation rests on; `quote` are the words of it, empty for the whole drawer."""
+    """A drawer that supports an entity or a relation; `quote` is the passage, empty for the whole drawer."""
 
     drawer: int
     pointer: str = ""
@@ -222,10 +222,10 @@ class GraphEvidence:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entity:
-    """Somebody or something that is spoken of.
+    """Somebody or something that was talked about.
 
-    `id` is its name for agents and users, 12 characters; `aliases` are its other names. `first_seen` and `last_seen`
-    are when it was spoken of. `merged_into` is the id of the entity that it was found to be the same as.
+    `id` has 12 characters; `aliases` are its other names. `first_seen` and `last_seen` say when it was talked about.
+    After a merge, `merged_into` is the id of the entity that it is the same as.
     """
 
     number: int
@@ -247,9 +247,9 @@ class Entity:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Period:
-    """When something holds: from `start` on, and no longer at `end`; None is unknown, or still.
+    """When something holds: from `start` until just before `end`. None means an unknown start, or no end so far.
 
-    `start_unit` and `end_unit` are how exact that is. Where nobody said since when, `start` is when it was said, and
+    `start_unit` and `end_unit` say how exact these are. If nobody said since when, `start` is when it was said, and
     `start_stated` is False.
     """
 
@@ -260,24 +260,23 @@ class Period:
     start_stated: bool = True
 
     def holds(self, at: datetime) -> bool:
-        """Whether it holds at a moment."""
+        """Return whether it holds at a moment."""
         return (self.start is None or self.start <= at) and (self.end is None or at < self.end)
 
     @property
     def empty(self) -> bool:
-        """Whether it never holds: something of the same time, or of higher authority, was said instead."""
+        """Whether it never holds, because another relation covers the same time or has higher authority."""
         return self.start is not None and self.end is not None and self.end <= self.start
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Relation:
-    """How an entity relates to another one, or to a value, and since when and until when.
+    """How an entity relates to another entity or to a value: since when, and until when.
 
-    `predicate` is the normalised word, `said` the words used. Exactly one of `object` and `value` is set. `period` is
-    what is believed now, or was at the `known_at` asked for. `kind` is "mentioned" where two were only spoken of
-    together. `confidence` is 0 to 1. `withdrawn` says that it is not believed any more, at no time. `reason` says why
-    its time is as it is; where that is another relation, `cause` is the id of it, and `cause_target` the name of what
-    it leads to.
+    `predicate` is the normalised form, `said` the words used. Exactly one of `object` and `value` is set. `period` is
+    what is believed now, or was believed at the `known_at` asked for. `kind` is "mentioned" if the two were only
+    mentioned together. `confidence` is 0 to 1. A `withdrawn` relation is no longer believed at all. `reason` says why
+    the period is what it is; if another relation is the reason, `cause` is its id and `cause_target` names its object.
     """
 
     number: int
@@ -303,7 +302,7 @@ class Relation:
 
     @property
     def target(self) -> str:
-        """The name of what it leads to: the entity's, or the value."""
+        """The name of its object, or its value."""
         return self.object.name if self.object is not None else str(self.value)
 
     def __str__(self) -> str:
@@ -312,7 +311,7 @@ class Relation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Activity:
-    """Something that the memory did by itself, for its user to see; `body` is what was kept or refused, and why."""
+    """Something the memory did by itself, recorded for its user; `body` says what was kept or refused, and why."""
 
     number: int
     at: datetime
@@ -323,7 +322,7 @@ class Activity:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RefusedProposal:
-    """What was proposed and not kept, with secrets masked, and why."""
+    """A proposal that was not kept, with secrets masked, and the reason."""
 
     content: str
     reason: str
@@ -331,11 +330,11 @@ class RefusedProposal:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MiningReport:
-    """What mining some turns of a session did.
+    """What mining a stretch of a session did.
 
-    `kept`, `merged`, `known` and `corrected` are ids of entries: made, joined by another wording, known before, and
-    made inactive by a correction. `entities` and `relations` count what was kept for the graph. `path` says whether a
-    model or the rules did it, `reason` why the rules did where there is a model.
+    `kept`, `merged`, `known` and `corrected` are ids of entries: new ones, ones that gained another wording, ones known
+    before, and ones made inactive by a correction. `entities` and `relations` count what was added to the graph. `path`
+    says whether a model or the rules did the work; if the rules did it although there is a model, `reason` says why.
     """
 
     session: str
@@ -358,4 +357,4 @@ class MiningReport:
 
 
 Listener = Callable[[Activity], None]
-"""Called with each activity, in the thread that did the work."""
+"""A function that receives each activity, in the thread that did the work."""

@@ -1,4 +1,4 @@
-"""One space: storing turns, recalling them, and looking at what is there."""
+"""A space: store what is said, recall it, and inspect what is stored."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _MOST_DAYS = 36_500
 
 
 class Space:
-    """One isolated memory, such as `users/alice`; a light handle, of which there may be many.
+    """One isolated memory, such as `users/alice`. A cheap handle: make as many as you like.
 
-    All methods may be called from any thread. Those with a twin named `a…` block for a few milliseconds; the twin does
-    the same in a thread.
+    Every method may be called from any thread. The methods block, usually for a few milliseconds; where there is an
+    async twin (`recall` and `arecall`), it runs the same code in a thread.
     """
 
     def __init__(self, memory: Runtime, name: str, *, fallbacks: tuple[str, ...] = ()) -> None:
@@ -58,35 +58,35 @@ class Space:
 
     @property
     def knowledge(self) -> Knowledge:
-        """What is known: facts, preferences and conventions, each with what it rests on."""
+        """What is known: facts, preferences and conventions, each with its evidence."""
         from langmem_tiers.knowledge.knowledge import Knowledge
 
         return Knowledge(self.context)
 
     @property
     def graph(self) -> KnowledgeGraph:
-        """Who and what is spoken of, how they relate, since when and until when."""
+        """The people, places and things talked about, and how they relate: since when and until when."""
         from langmem_tiers.knowledge_graph.graph import KnowledgeGraph
 
         return KnowledgeGraph(self.context)
 
     @property
     def identity(self) -> Identity:
-        """Who the user is: a short text that is always before the model."""
+        """Who the user is: a short text that the model sees on every turn."""
         from langmem_tiers.knowledge.identity import Identity
 
         return Identity(self.context)
 
     @property
     def documents(self) -> Documents:
-        """Notes as in an agent's folder, such as `MEMORY.md`."""
+        """Files of notes, such as `MEMORY.md`."""
         from langmem_tiers.knowledge.documents import Documents
 
         return Documents(self.context)
 
     @property
     def golden(self) -> Golden:
-        """Questions that a dream must not make worse."""
+        """Questions whose answers no dream may make worse."""
         from langmem_tiers.dream.golden import Golden
 
         return Golden(self.context)
@@ -100,22 +100,23 @@ class Space:
         agent: str | None = None,
         history: bool = False,
     ) -> TrackReport:
-        """Store every turn that is not stored yet, each verbatim in a drawer of its own, in one transaction.
+        """Store the turns that are not stored yet: each verbatim, in its own drawer, all in one transaction.
 
-        A turn is known by session, message id and content: repeating it does nothing, the same id with other content
-        is a revision that supersedes the old drawer. Turns that can not be stored are in the report's `rejected`.
+        A turn is identified by session, message id and content. Storing it again does nothing; the same id with
+        different content is a revision, which supersedes the old drawer. Turns that cannot be stored are listed in the
+        report's `rejected`.
 
         Args:
             turns: Messages in the order they were said.
             session: The conversation, such as a LangGraph thread_id; None for the current unnamed one.
             project: What it is about, if known: the wing it is filed in.
-            agent: Who the user talks to, if there are several.
-            history: The turns are the conversation as its host holds it, or its end, whose message ids may be new each
-                time: what is stored by role and content at that place is not stored again.
+            agent: Which agent the user is talking to, if there are several.
+            history: True if the turns are the whole conversation so far, or its last part, and their message ids may
+                be new on each call: turns already stored with the same role and content are then recognised.
 
         Raises:
-            StorageError: nothing was stored; calling again stores nothing twice.
-            InvalidInput: `turns` holds something else than turns, or another argument is no text.
+            StorageError: Nothing was stored. It is safe to call again.
+            InvalidInput: `turns` contains something other than turns, or another argument is not a text.
         """
         from langmem_tiers.writing.tracking import Conversation, track
 
@@ -145,30 +146,31 @@ class Space:
         fallback: bool = True,
         keep_receipt: bool = True,
     ) -> Recalled:
-        """What the memory holds on a user message, as a fenced block, with a receipt.
+        """Find what the memory knows about a user message: a fenced block for the prompt, with a receipt.
 
-        Within a session nothing is recalled twice. The same session, message id and text give the same block again,
-        and count once. On the first turn of a session, when nothing matches, the user's latest words elsewhere are
-        given instead (`Settings.recall.first_turn_fallback`), and the block says so.
+        Within a session nothing is recalled twice. The same session, message id and text return the same block and
+        count once. If nothing matches on the first turn of a session, the block holds the user's latest messages from
+        other sessions, and says so (`Settings.recall.first_turn_fallback`).
 
         Args:
             query: The user message.
-            session: The conversation it belongs to; what this session has before it already is not recalled again.
+            session: The conversation it belongs to. What this session was already shown is not recalled again.
             message_id: Its id in the conversation.
             window: Ids of the messages that the model sees anyway; None means the last turns of the session
                 (`Settings.window.turns`).
-            bare: Those of the window that the model sees without what was recalled for them.
-            now: The moment that recency counts from; the memory's clock by default.
-            until: Leave out what was said later.
-            limit: Most items, instead of the setting.
-            threshold: What the best item has to score, 0 to 1, instead of the setting; 0 shows whatever is found.
-            token_budget: Most tokens of the block, instead of the setting.
-            fallback: False recalls nothing on a session's first turn when nothing matches.
+            bare: Ids from the window whose recalled blocks the model no longer sees.
+            now: The moment to measure recency from; by default, the memory's clock.
+            until: Ignore what was said later than this.
+            limit: The maximum number of items; overrides the setting.
+            threshold: The score that the best item must reach, 0 to 1; overrides the setting. 0 shows whatever is
+                found.
+            token_budget: The maximum size of the block in tokens; overrides the setting.
+            fallback: Whether the first turn of a session may show recent messages when nothing matches.
             keep_receipt: False leaves no trace in the space.
 
         Raises:
             NaiveDatetime: `now` or `until` has no time zone.
-            InvalidInput: `query` is no text, or another argument is of another type or out of range.
+            InvalidInput: `query` is not a text, or another argument has the wrong type or is out of range.
         """
         from langmem_tiers.recall.pipeline import recall
         from langmem_tiers.recall.request import RecallRequest
@@ -204,21 +206,22 @@ class Space:
         until: datetime | None = None,
         limit: int = 10,
     ) -> tuple[LayerFound, ...]:
-        """What is known that fits a query, best first: in the identity (L0), the knowledge (L1) and the archive (L2).
+        """Search the identity (L0), the knowledge (L1) and the archive (L2); the best results come first.
 
-        Nothing is noted of it, as of a recall. `knowledge.search` and `archive.search` have more filters for their
-        layer; what was said word for word is found by `recall`.
+        Unlike `recall` this leaves no trace. `knowledge.search` and `archive.search` have more filters for their own
+        layer. To find what was said word for word, use `recall`.
 
         Args:
-            query: What is asked; without it, layer by layer, the newest of each come first.
-            layer: The one layer to look into.
-            since: Leave out what was changed, or ended, before; the identity is left out, as its lines have no dates.
-            until: Leave out what was changed, or began, later; the identity likewise.
-            limit: Most results.
+            query: What to look for; without it, the results are the newest of each layer, layer by layer.
+            layer: Search only this layer.
+            since: Ignore what was last changed, or ended, before this. Also leaves out the identity: its lines have no
+                dates.
+            until: Ignore what was changed, or began, after this. Also leaves out the identity.
+            limit: The maximum number of results.
 
         Raises:
-            NaiveDatetime: a time has no zone.
-            InvalidInput: an argument can not be used.
+            NaiveDatetime: A time has no time zone.
+            InvalidInput: Another argument is invalid.
         """
         from langmem_tiers import layers
 
@@ -230,18 +233,18 @@ class Space:
     asearch = twin(search)
 
     def drawer(self, which: int | str) -> Drawer | None:
-        """A drawer by number or AAAK pointer (`§W-001/R-02/D-003`), None when there is none.
+        """Return a drawer by its number or AAAK pointer (`§W-001/R-02/D-003`), or None.
 
         Raises:
-            InvalidPointer: `which` is a text that is neither, or the pointer of a room.
-            InvalidInput: it is neither text nor whole number.
+            InvalidPointer: `which` is a text but neither of these, or it points to a room.
+            InvalidInput: `which` is neither a text nor a whole number.
         """
         from langmem_tiers.palace.lookup import find_drawer
 
         return find_drawer(self.context, which)
 
     def drawers(self, *, session: str | None = None) -> tuple[Drawer, ...]:
-        """All drawers of a session, or of the space, in the order they were stored."""
+        """Return all drawers of a session, or of the space, in the order they were stored."""
         from langmem_tiers.storage import drawers
 
         wanted = arguments.optional_text(session, "session")
@@ -249,7 +252,7 @@ class Space:
             return tuple(drawers.of_session(connection, store.key, wanted))
 
     def sessions(self) -> tuple[Session, ...]:
-        """All conversations, in the order they were opened."""
+        """Return all conversations, in the order they were opened."""
         from langmem_tiers.storage import rooms
 
         idle = self.context.settings.sessions.idle_minutes * 60_000
@@ -260,7 +263,7 @@ class Space:
         return tuple(tree.session(room, wings[room.wing], idle_since=now - idle) for room in found)
 
     def end_session(self, session: str) -> None:
-        """Note that a conversation is over; a later message opens it again. An unknown one is no error."""
+        """Mark a conversation as over; a later message reopens it. An unknown session is not an error."""
         from langmem_tiers.storage import change_log, rooms
 
         ended, now = arguments.text(session, "session"), to_millis(self.context.clock())
@@ -272,15 +275,15 @@ class Space:
 
     @property
     def archive(self) -> Episodes:
-        """What sessions and tasks were about: a summary of each."""
+        """Summaries of what each session and task was about."""
         from langmem_tiers.knowledge.episodes import Episodes
 
         return Episodes(self.context)
 
     def mine(self, session: str | None = None) -> tuple[MiningReport, ...]:
-        """Look now for what is worth keeping, in a session or in all, instead of when conversations pause.
+        """Mine a session, or all, for what is worth keeping: now, rather than when the conversation pauses.
 
-        What was looked at before is not looked at again. With a model this waits for it.
+        What was mined before is not mined again. With a model, this waits for its replies.
         """
         from langmem_tiers.writing.mining import Miner, mine
 
@@ -291,25 +294,25 @@ class Space:
         return reports
 
     def dream(self, *, dry_run: bool = False) -> DreamReport:
-        """Consolidate the space now: merge and retire entries, infer preferences, take up episodes, tend the graph.
+        """Consolidate the space now: merge and retire entries, infer preferences, promote episodes, tidy the graph.
 
-        What a model or rules propose is judged, capped and applied in one transaction, unless recall would become
-        worse by it. Only one dream is under way in a space at a time: another one is `skipped`. With a model this
-        waits for it.
+        Proposals of the rules and the model are checked, capped and applied in one transaction, unless recall would
+        get worse. A space runs one dream at a time; a second one is `skipped`. With a model, this waits for its
+        replies.
 
         Args:
-            dry_run: Change nothing, and report what would change (`previewed`).
+            dry_run: Change nothing; only report what would change (`previewed`).
 
         Raises:
-            LeaseLost: it took so long that another dream began; nothing was written.
-            StorageError: nothing was written.
+            LeaseLost: It took so long that another dream began. Nothing was written.
+            StorageError: Nothing was written.
         """
         from langmem_tiers.dream import run
 
         return run.dream(self.context, dry_run=arguments.flag(dry_run, "dry_run"))
 
     def dreams(self, *, limit: int = 20) -> tuple[DreamReport, ...]:
-        """What became of the last dreams, newest first: what each decided, refused and why, and what it cost.
+        """Return the reports of the latest dreams, newest first: decisions, refusals with reasons, and cost.
 
         Raises:
             InvalidInput: `limit` is below 1.
@@ -319,24 +322,24 @@ class Space:
         return undo.latest(self.context, limit=limit)
 
     def undo_dream(self, dream_id: str) -> DreamReport:
-        """Put back what a dream changed, byte for byte, in one transaction; what recalls have counted since stays.
+        """Restore what a dream changed, byte for byte, in one transaction. Recall counts made since are kept.
 
         Raises:
-            UnknownDream: there is none of this id.
-            InvalidInput: it was undone already, or changed nothing.
-            DreamConflict: later changes touched the same records; it names them, and nothing was put back.
+            UnknownDream: There is no dream with this id.
+            InvalidInput: It was already undone, or it changed nothing.
+            DreamConflict: Later changes touched the same records. The error names them; nothing was restored.
         """
         from langmem_tiers.dream import undo
 
         return undo.undo(self.context, dream_id)
 
     def redo_dream(self, dream_id: str) -> DreamReport:
-        """Let a dream that was undone hold again, with the same ids and words; no model is asked.
+        """Apply a dream again that was undone, with the same ids and texts and without asking a model.
 
         Raises:
-            UnknownDream: there is none of this id.
-            InvalidInput: it was not undone.
-            DreamConflict: later changes touched the same records; it names them, and nothing was changed.
+            UnknownDream: There is no dream with this id.
+            InvalidInput: It was not undone.
+            DreamConflict: Later changes touched the same records. The error names them; nothing was changed.
         """
         from langmem_tiers.dream import undo
 
@@ -348,12 +351,14 @@ class Space:
     aredo_dream = twin(redo_dream)
 
     def usage(self, *, days: int | None = None, by: UsageBy = "source") -> tuple[UsageLine, ...]:
-        """What models took for this space, in the last `days` days or ever, by source, day, session or model.
+        """Return what models used for this space: calls and tokens, by source, day, session or model.
 
-        Today (UTC) is the first of the days.
+        Args:
+            days: Only the last so many days, counting today (UTC) as the first; None for all time.
+            by: What each line adds up.
 
         Raises:
-            InvalidInput: `days` is no whole number from 1 to 36,500, or `by` is none of these words.
+            InvalidInput: `days` is not a whole number from 1 to 36,500, or `by` is not one of these words.
         """
         from langmem_tiers.models.usage import UsageBook
         from langmem_tiers.storage.usages import UsageBy
@@ -366,7 +371,7 @@ class Space:
             return tuple(UsageBook(store.database).summary(since=since, by=known))
 
     def palace(self) -> tuple[PalaceWing, ...]:
-        """The tree: wings, their rooms, their closets, their drawers."""
+        """Return the tree: wings, with their rooms, their closets and their drawers."""
         from langmem_tiers.storage import drawers, rooms
 
         with self.context.open() as store, store.reading() as connection:
@@ -376,7 +381,7 @@ class Space:
         return tree.palace(wings, found, held)
 
     def receipts(self, *, limit: int = 20) -> tuple[Receipt, ...]:
-        """The receipts of the last recalls, newest first.
+        """Return the receipts of the latest recalls, newest first.
 
         Raises:
             InvalidInput: `limit` is below 1.
@@ -388,7 +393,7 @@ class Space:
             return tuple(receipts.latest(connection, store.key, most))
 
     def receipt(self, number: int) -> Receipt | None:
-        """The receipt of a recall, None when there is none of this number (any more)."""
+        """Return the receipt of a recall by its number, or None if there is none, or no longer."""
         from langmem_tiers.storage import receipts
 
         wanted = arguments.whole(number, "number")
@@ -396,23 +401,23 @@ class Space:
             return receipts.one(connection, store.key, wanted)
 
     def stats(self) -> SpaceStats:
-        """Counts and sizes."""
+        """Return counts and sizes."""
         from langmem_tiers.maintenance.stats import stats
 
         with self.context.open() as store:
             return stats(store, self.context.embedding_model)
 
     def doctor(self) -> tuple[Finding, ...]:
-        """Check every projection against the records: what is well, what is worth knowing, what is off."""
+        """Check every projection against the records. Each finding is fine, worth knowing, or a problem."""
         from langmem_tiers.maintenance.doctor import examine
 
         with self.context.open() as store:
             return examine(store, self.context.embedding_model)
 
     def rebuild(self) -> tuple[str, ...]:
-        """Build the keyword index and the Chroma folder anew from the records; a line for each thing done.
+        """Rebuild the keyword index and the Chroma folder from the records. Returns a line for each thing done.
 
-        Vectors come from the embedding cache; those that are missing or unusable there are embedded again later.
+        Vectors are taken from the embedding cache; any that are missing or unusable are embedded again later.
         """
         from langmem_tiers.maintenance.rebuild import rebuild
 
@@ -423,9 +428,9 @@ class Space:
         return lines
 
     def profile(self) -> str:
-        """What belongs into every system prompt: the identity and `MEMORY.md`, fenced; empty where there is neither."""
+        """Return the part for every system prompt: the identity and `MEMORY.md`, fenced; empty if neither exists."""
         return "\n\n".join(part for part in (self.identity.prompt_block(), self.documents.prompt_block()) if part)
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Wait until the background work of this space is done; see `Memory.flush`."""
+        """Wait until the background work of this space is done. See `Memory.flush`."""
         return self.memory.finish({self.name}, arguments.seconds(timeout, "timeout"))
