@@ -5,12 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Dialect, Engine, QueuePool, create_engine, event
 from sqlalchemy.engine import URL
+from sqlalchemy.util import LRUCache
 
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage.errors_border import translated
@@ -21,6 +23,8 @@ from langmem_tiers.storage.write_queue import queue_of
 T = TypeVar("T")
 # Values per statement: SQLite allows 32,766 by default.
 AT_ONCE = 10_000
+# Compiled statements kept: more than the package has.
+_STATEMENTS = 2000
 # Marks the file as ours, so that someone else's database is never migrated: "LMTi" in ASCII.
 APPLICATION_ID = 0x4C4D5469
 
@@ -113,12 +117,30 @@ class Database:
         self._engine.dispose()
 
 
+@cache
+def _shared() -> tuple[Dialect, LRUCache[Any, Any]]:
+    """The dialect and the compiled statements of all engines.
+
+    `create_engine` gives each engine its own, so every space that is opened would compile every statement again: that
+    took longer than running them.
+    """
+    template = create_engine("sqlite://")
+    with template.connect():  # the dialect learns from the first connection what this SQLite can do
+        pass
+    template.dispose()
+    return template.dialect, LRUCache(_STATEMENTS)
+
+
 def _engine(path: Path, settings: StorageSettings) -> Engine:
-    engine = create_engine(
+    def connected() -> Any:
+        return sqlite3.connect(path, timeout=settings.busy_timeout, check_same_thread=False)
+
+    dialect, compiled = _shared()
+    engine = Engine(
+        QueuePool(connected, pool_size=8, max_overflow=32, dialect=dialect),
+        dialect,
         URL.create("sqlite", database=str(path)),
-        connect_args={"timeout": settings.busy_timeout, "check_same_thread": False},
-        pool_size=8,
-        max_overflow=32,
+        execution_options={"compiled_cache": compiled},
         hide_parameters=True,  # otherwise a database error quotes the stored values, in tracebacks too
     )
 

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from sqlalchemy import Connection, insert
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.errors import DatabaseDamaged, MigrationFailed, NewerSchema, NotAMemoryFolder
@@ -27,8 +30,25 @@ class Migration:
     apply: Callable[[Connection], None]
 
 
+@cache
+def _statements() -> tuple[str, ...]:
+    """What creates today's tables and indexes where they are missing; compiled once, since that takes longest."""
+    dialect = sqlite.dialect()
+    made: list[CreateTable | CreateIndex] = []
+    for table in schema.metadata.sorted_tables:
+        made.append(CreateTable(table, if_not_exists=True))
+        indexes = sorted(table.indexes, key=lambda index: str(index.name))
+        made += (CreateIndex(index, if_not_exists=True) for index in indexes)
+    return tuple(str(each.compile(dialect=dialect)) for each in made)
+
+
+def _tables(connection: Connection) -> None:
+    for statement in _statements():
+        connection.exec_driver_sql(statement)
+
+
 def _create(connection: Connection) -> None:
-    schema.metadata.create_all(connection)
+    _tables(connection)
     keyword.drawers.create(connection)
     connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
 
@@ -41,14 +61,8 @@ def _states(connection: Connection) -> None:
 
 
 def _knowledge(connection: Connection) -> None:
-    # Tables that already exist are left alone.
-    schema.metadata.create_all(connection)
+    _tables(connection)
     keyword.notes.create(connection)
-
-
-def _tables(connection: Connection) -> None:
-    # Those that already exist are left alone.
-    schema.metadata.create_all(connection)
 
 
 MIGRATIONS: tuple[Migration, ...] = (
