@@ -16,7 +16,7 @@ from langmem_tiers.testing import FrozenClock
 sys.path.append(str(ROOT / "benchmarks"))
 from bitemporal import DAYS, SEVERAL, SINGLE, Trial, Write, day, random_writes
 
-from langmem_tiers.knowledge_graph.timeline import Interval, resolve_intervals
+from langmem_tiers.knowledge_graph.conflicts import Interval, resolve_intervals
 
 small = st.integers(0, 7)
 writes = st.builds(

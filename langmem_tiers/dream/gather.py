@@ -20,7 +20,7 @@ from langmem_tiers.dream.types import (
     TurnSeen,
     WindowsSeen,
 )
-from langmem_tiers.knowledge_graph import timeline_rows
+from langmem_tiers.knowledge_graph.relations import group_of, resolve_group
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.language import predicates
 from langmem_tiers.records import Entry, Episode
@@ -158,8 +158,8 @@ def _windows(connection: Connection, space: str, settings: Settings) -> tuple[Wi
 
 def open_window(graph: GraphTransaction, subject: int, predicate: str) -> WindowsSeen:
     """What closing would change for an entity's relations by a predicate."""
-    group = timeline_rows.group_of(graph, [graph.canonical(subject)], predicate)
-    rows = [row for row, _ in timeline_rows.resolve_group(graph, group, {})]
+    group = group_of(graph, [graph.canonical(subject)], predicate)
+    rows = [row for row, _ in resolve_group(graph, group, {})]
     entity = entities.by_numbers(*graph.at, [subject])[subject]
     highest = max((row.authority for row in rows), default=0)
     return WindowsSeen(subject=entity.id, predicate=predicate, closing=len(rows), authority=highest)

@@ -37,7 +37,7 @@ from langmem_tiers.dream.types import (
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge import document_text, tombstones, validation
 from langmem_tiers.knowledge.entries import EntryWriter
-from langmem_tiers.knowledge_graph import merging, timeline_rows
+from langmem_tiers.knowledge_graph import merging
 from langmem_tiers.knowledge_graph import relations as graph_relations
 from langmem_tiers.knowledge_graph.duplicates import against
 from langmem_tiers.knowledge_graph.entities import require_known
@@ -367,7 +367,7 @@ def _close_windows(work: Work, proposal: CloseWindows) -> None:
         raise Refused(f"nothing of {entity.name!r} stands open any more")
     if seen.authority > Authority.SYSTEM:
         raise Refused(f"somebody stands behind what would be closed of {entity.name!r}")
-    timeline_rows.resolve_groups(graph, [(entity.number, proposal.predicate)])
+    graph_relations.resolve_groups(graph, [(entity.number, proposal.predicate)])
 
 
 OPERATIONS: Mapping[str, Callable[[Work, Any], None]] = MappingProxyType(

@@ -18,7 +18,7 @@ from langmem_tiers.context import SpaceContext
 from langmem_tiers.dream.diff import name_of
 from langmem_tiers.dream.types import DreamReport, Kept
 from langmem_tiers.errors import DreamConflict, InvalidInput, UnknownDream
-from langmem_tiers.knowledge_graph import timeline_rows
+from langmem_tiers.knowledge_graph.relations import resolve_entity
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import change_log, changesets, dreams, keyword, notes
@@ -178,7 +178,7 @@ class _Restoring:
             named = {*_numbers(records, _OF_ENTITIES), *roots}
             graph.log_entities(*{number for each in named for number in graph.members(each)}, *named)
             for number in sorted(roots):
-                timeline_rows.resolve_entity(graph, number)  # some later relations may belong to the other entity now
+                resolve_entity(graph, number)  # some later relations may belong to the other entity now
 
 
 _OF_RELATIONS = {"relations": "number", "relation_versions": "relation", "relation_evidence": "relation"}

@@ -12,8 +12,8 @@ from dataclasses import replace
 from sys import intern
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from langmem_tiers.knowledge_graph.conflicts import Spans, add_spans
 from langmem_tiers.knowledge_graph.name_index import NameIndex, Naming
-from langmem_tiers.knowledge_graph.timeline import Spans, add_spans
 from langmem_tiers.knowledge_graph.view import (
     Around,
     GraphView,

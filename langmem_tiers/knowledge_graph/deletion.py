@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.errors import AuthorityTooLow, UnknownRelation
-from langmem_tiers.knowledge_graph import name_vectors, timeline_rows
-from langmem_tiers.knowledge_graph.relations import withdraw_relation
+from langmem_tiers.knowledge_graph import name_vectors
+from langmem_tiers.knowledge_graph.relations import resolve_around, resolve_groups, withdraw_relation
 from langmem_tiers.knowledge_graph.tombstones import bury_entities, bury_relations
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.knowledge_graph.types import GraphDeleted
@@ -36,7 +36,7 @@ def delete_relation(graph: GraphTransaction, which: str | int, *, by: Authority 
     bury_relations(graph, row)
     relations.remove(*graph.at, [row.number])
     graph.log_relations(row.number)
-    timeline_rows.resolve_around(graph, row)
+    resolve_around(graph, row)
     return GraphDeleted(id=row.id, existed=True, at=at, relations=1)
 
 
@@ -63,7 +63,7 @@ def delete_entity(graph: GraphTransaction, gone: Entity, *, by: Authority = Auth
     graph.merges_changed()
     graph.log_relations(*numbers)
     graph.log_entities(*members)
-    timeline_rows.resolve_groups(graph, (group for group in around if group[0] not in members))
+    resolve_groups(graph, (group for group in around if group[0] not in members))
     at = from_millis(graph.now)
     return GraphDeleted(id=gone.id, existed=True, at=at, entities=len(members), relations=len(numbers))
 

@@ -19,7 +19,7 @@ from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import InvalidInput, UnreadableFile
 from langmem_tiers.knowledge import validation
 from langmem_tiers.knowledge_graph import checks as graph_checks
-from langmem_tiers.knowledge_graph import naming, timeline_rows
+from langmem_tiers.knowledge_graph import naming
 from langmem_tiers.knowledge_graph.entities import find_entity
 from langmem_tiers.knowledge_graph.exchange import (
     CHECKSUM,
@@ -32,6 +32,7 @@ from langmem_tiers.knowledge_graph.exchange import (
     VersionRecord,
     checksum,
 )
+from langmem_tiers.knowledge_graph.relations import resolve_groups
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction, writing
 from langmem_tiers.language.slugs import name_key
 from langmem_tiers.language.words import occurs
@@ -217,7 +218,7 @@ class _Import:
         self.graph.log_relations(*(numbers[each.id] for each in new))
         self.counts["relations"] = len(new)
         self.counts["known"] += len(there)
-        timeline_rows.resolve_groups(self.graph, {(self.numbers[each.subject], each.predicate) for each in new})
+        resolve_groups(self.graph, {(self.numbers[each.subject], each.predicate) for each in new})
 
     def _can_be(self, each: RelationRecord) -> bool:
         """Whether a relation has two different ends after its entities were matched with existing ones."""

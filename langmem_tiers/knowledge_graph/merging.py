@@ -11,9 +11,10 @@ from langmem_tiers import arguments
 from langmem_tiers.clock import from_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import MergeRefused, UnknownEntity
-from langmem_tiers.knowledge_graph import checks, naming, timeline_rows
+from langmem_tiers.knowledge_graph import checks, naming
 from langmem_tiers.knowledge_graph.ambiguity import describe_ambiguity, entity_words
 from langmem_tiers.knowledge_graph.entities import require_known, standing
+from langmem_tiers.knowledge_graph.relations import resolve_entity
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction, reading, writing
 from langmem_tiers.knowledge_graph.types import KeptApart, LikelyPair, Merge
 from langmem_tiers.language import name_matching
@@ -52,7 +53,7 @@ def merge_entities(graph: GraphTransaction, source: Entity, target: Entity, *, r
     number = merges.put(*graph.at, source=one.number, target=other.number, reason=reason, path=path, at=graph.now)
     _set_merged_into(graph, one.number, other.number)
     graph.log_entities(*graph.members(one.number), *graph.members(other.number))
-    timeline_rows.resolve_entity(graph, other.number)
+    resolve_entity(graph, other.number)
     return read_merge(graph, number)
 
 
@@ -69,7 +70,7 @@ def unmerge_entities(graph: GraphTransaction, number: int) -> Merge:
     _set_merged_into(graph, row.source, None)
     for each in (row.source, row.target):
         graph.log_entities(*graph.members(each))
-        timeline_rows.resolve_entity(graph, each)
+        resolve_entity(graph, each)
     return read_merge(graph, number)
 
 

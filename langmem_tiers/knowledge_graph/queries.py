@@ -15,8 +15,8 @@ from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import InvalidInput, InvalidPeriod, UnknownRelation
 from langmem_tiers.knowledge_graph import naming, resolving
 from langmem_tiers.knowledge_graph.answers import Answers, Wanted, answering, distinct_rows, networkx_copy
+from langmem_tiers.knowledge_graph.conflicts import FOREVER, bounds, contradicted, events, version_at
 from langmem_tiers.knowledge_graph.entities import find_entity, with_merged
-from langmem_tiers.knowledge_graph.timeline import FOREVER, bounds, contradicted, events, version_at
 from langmem_tiers.knowledge_graph.transaction import reading
 from langmem_tiers.knowledge_graph.types import GraphChange, GraphStats, Paths, Resolution, Subgraph, Timeline
 from langmem_tiers.knowledge_graph.walks import Limits, cut_words, walk_around, walk_between

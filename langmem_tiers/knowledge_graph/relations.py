@@ -1,25 +1,43 @@
-"""Adding, ending and withdrawing relations."""
+"""Adding, ending and withdrawing relations, and rewriting the times of those they conflict with."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from langmem_tiers.clock import to_millis
+from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.errors import InvalidPeriod, InvalidRelation
-from langmem_tiers.knowledge_graph import timeline_rows
+from langmem_tiers.knowledge_graph.conflicts import (
+    Interval,
+    Placement,
+    Spans,
+    displaced,
+    nested_intervals,
+    place,
+    resolve_intervals,
+    united,
+)
 from langmem_tiers.knowledge_graph.entities import new_id, standing
-from langmem_tiers.knowledge_graph.timeline import Interval, Placement, place
 from langmem_tiers.knowledge_graph.tombstones import bury_relations, unbury_statement
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.knowledge_graph.types import RelationLanded
 from langmem_tiers.language import predicates, values
 from langmem_tiers.language.periods import Exactness
 from langmem_tiers.language.values import Value
-from langmem_tiers.records import Authority, Entity, Evidence, GraphPath, Relation, RelationKind
+from langmem_tiers.records import (
+    DISPLACING,
+    Authority,
+    Entity,
+    Evidence,
+    GraphPath,
+    Relation,
+    RelationKind,
+    VersionReason,
+)
 from langmem_tiers.storage import relations
-from langmem_tiers.storage.relations import NewRelationRow, RelationRow, VersionRow
+from langmem_tiers.storage.relations import RelationRow, VersionRow
 from langmem_tiers.types import Origin
 
 
@@ -60,16 +78,16 @@ def add_relation(graph: GraphTransaction, said: NewRelation, *, named: Sequence[
     """
     new = _checked(said)
     subject, target = _ends(graph, new)
-    end = target if isinstance(target, Value) else target.number
-    group = timeline_rows.rivals_of(graph, subject.number, new.predicate, end, new.kind)
-    placed = place(_interval(new, subject.number, end), timeline_rows.intervals(graph, group), graph.now)
-    row = _stored(graph, new, said.predicate, placed, {each.number: each for each in group})
+    row, draft = _rows(graph, new, said.predicate)
+    rivals = rivals_of(graph, row)
+    placed = place(_interval(graph, row, draft), _intervals(graph, rivals), graph.now)
+    row = _stored(graph, row, new, placed, rivals)
     if new.authority >= Authority.AGENT:
         unbury_statement(graph, subject, new.predicate, target, named)
-    written = timeline_rows.write(graph, _resolved(graph, row, _draft(new, placed, row), group))
+    written = _rewrite(graph, row, _placed_draft(draft, placed, row), rivals)
     own = next((each for each in written if each.number == row.number), row)
     changed = [each for each in written if each.number != row.number]
-    relation, *others = graph.relations([own, *changed], known=(*group, own))
+    relation, *others = graph.relations([own, *changed], known=(*rivals, own))
     return RelationLanded(relation=relation, outcome=placed.outcome, changed=tuple(others))
 
 
@@ -97,10 +115,8 @@ def end_relation(
     if row.last.stated_to != moment:
         row = _raised(graph, row, by, row.confidence)
         draft = said._replace(stated_to=moment, to_unit=unit, reason="ended")
-        group = (
-            timeline_rows.group_of(graph, [graph.canonical(row.subject)], row.predicate) if _single(graph, row) else []
-        )
-        timeline_rows.write(graph, _resolved(graph, row, draft, group))
+        single = graph.single(row.predicate, row.kind)
+        _rewrite(graph, row, draft, group_of(graph, [graph.canonical(row.subject)], row.predicate) if single else [])
     return read_relation(graph, row.number)
 
 
@@ -116,10 +132,10 @@ def withdraw_relation(graph: GraphTransaction, which: str | int, *, by: Authorit
     row = graph.row(which)
     graph.require(row, by)
     if row.believed or row.last.reason != "withdrawn":
-        timeline_rows.withdraw(graph, row)
+        write(graph, [(row, row.last._replace(until=0, reason="withdrawn", cause=None))])
         if by >= Authority.AGENT:
             bury_relations(graph, row)
-        timeline_rows.resolve_around(graph, row)
+        resolve_around(graph, row)
     return read_relation(graph, row.number)
 
 
@@ -145,7 +161,7 @@ def _checked(new: NewRelation) -> NewRelation:
 
 
 def _ends(graph: GraphTransaction, new: NewRelation) -> tuple[Entity, Entity | Value]:
-    """The two ends of a relation, as canonical entities."""
+    """The canonical entities of a relation, or the entity and the value."""
     subject = standing(graph, new.subject)
     if new.object is None:
         assert new.value is not None
@@ -156,39 +172,11 @@ def _ends(graph: GraphTransaction, new: NewRelation) -> tuple[Entity, Entity | V
     return subject, target
 
 
-def _interval(new: NewRelation, subject: int, target: int | Value) -> Interval:
-    both = isinstance(target, int) and predicates.symmetric(new.predicate)
-    fact = values.key(target.text, target.unit) if isinstance(target, Value) else target
-    return Interval(
+def _rows(graph: GraphTransaction, new: NewRelation, said_as: str) -> tuple[RelationRow, VersionRow]:
+    """A new relation as it will be stored, still without number and id, and its first version."""
+    row = RelationRow(
         number=0,
-        fact=frozenset((subject, target)) if both else fact,
-        start=None if new.valid_from is None else to_millis(new.valid_from),
-        stated_end=None if new.valid_to is None else to_millis(new.valid_to),
-        start_stated=new.from_stated and new.valid_from is not None,
-        authority=int(new.authority),
-        slots=(subject, target) if both else (subject,),
-    )
-
-
-def _stored(
-    graph: GraphTransaction, new: NewRelation, said_as: str, placed: Placement, known: dict[int, RelationRow]
-) -> RelationRow:
-    """The relation that states this now, new or existing, with its evidence."""
-    row = known.get(placed.interval.number)
-    if row is None:
-        row = _insert(graph, new, said_as)
-    else:
-        if placed.outcome != "known" and placed.interval.stated_end != row.last.stated_to:
-            graph.require(row, new.authority)
-        row = _raised(graph, row, new.authority, round(new.confidence * 100))
-    relations.add_evidence(*graph.at, row.number, new.evidence, graph.now)
-    graph.log_relations(row.number)
-    return row
-
-
-def _insert(graph: GraphTransaction, new: NewRelation, said_as: str) -> RelationRow:
-    stored = NewRelationRow(
-        id=new_id(),
+        id="",
         subject=new.subject.number,
         predicate=new.predicate,
         said=said_as,
@@ -200,10 +188,40 @@ def _insert(graph: GraphTransaction, new: NewRelation, said_as: str) -> Relation
         path=new.path,
         authority=int(new.authority),
         confidence=round(new.confidence * 100),
+        created_at=graph.now,
+        versions=(),
     )
-    number = relations.put(*graph.at, stored, graph.now)
-    named = {name: getattr(stored, name) for name in NewRelationRow.__slots__}
-    return RelationRow(number=number, created_at=graph.now, versions=(), **named)
+    draft = VersionRow(
+        version=0,
+        valid_from=None if new.valid_from is None else to_millis(new.valid_from),
+        valid_to=None,
+        from_unit="moment" if new.valid_from is None else new.from_unit,
+        to_unit=new.to_unit,
+        from_stated=new.from_stated and new.valid_from is not None,
+        stated_to=None if new.valid_to is None else to_millis(new.valid_to),
+        recorded_at=0,
+        until=None,
+        reason="said",
+        cause=None,
+    )
+    return row, draft
+
+
+def _stored(
+    graph: GraphTransaction, row: RelationRow, new: NewRelation, placed: Placement, rivals: Sequence[RelationRow]
+) -> RelationRow:
+    """The relation that states this now, new or existing, with its evidence."""
+    known = next((each for each in rivals if each.number == placed.interval.number), None)
+    if known is None:
+        row = row._replace(number=relations.reserve(*graph.at, 1), id=new_id())
+        relations.put_rows(*graph.at, [row])
+    else:
+        if placed.outcome != "known" and placed.interval.stated_end != known.last.stated_to:
+            graph.require(known, new.authority)
+        row = _raised(graph, known, row.authority, row.confidence)
+    relations.add_evidence(*graph.at, row.number, new.evidence, graph.now)
+    graph.log_relations(row.number)
+    return row
 
 
 def _raised(graph: GraphTransaction, row: RelationRow, authority: int, confidence: int) -> RelationRow:
@@ -216,44 +234,231 @@ def _raised(graph: GraphTransaction, row: RelationRow, authority: int, confidenc
     return raised
 
 
-def _resolved(
-    graph: GraphTransaction, row: RelationRow, draft: VersionRow | None, group: Sequence[RelationRow]
-) -> list[tuple[RelationRow, VersionRow]]:
-    """The versions to write: of the relation itself, and of those whose time it changes."""
-    if _single(graph, row):
-        rows = [*(each for each in group if each.number != row.number), row]
-        return timeline_rows.resolve_group(graph, rows, {} if draft is None else {row.number: draft})
-    if draft is None:
-        return []
-    return [(row, draft._replace(valid_to=draft.stated_to, until=None, cause=None))]
-
-
-def _single(graph: GraphTransaction, row: RelationRow) -> bool:
-    return graph.single(row.predicate, row.kind)
-
-
-def _draft(new: NewRelation, placed: Placement, row: RelationRow) -> VersionRow | None:
+def _placed_draft(draft: VersionRow, placed: Placement, row: RelationRow) -> VersionRow | None:
     """The relation's next version, before others affect it; None if its time is unchanged."""
     outcome, interval = placed.outcome, placed.interval
     if outcome == "known":
         return None
     if outcome == "added":
-        return VersionRow(
-            version=0,
-            valid_from=interval.start,
-            valid_to=None,
-            from_unit=new.from_unit if new.valid_from is not None else "moment",
-            to_unit=new.to_unit,
-            from_stated=interval.start_stated and interval.start is not None,
-            stated_to=interval.stated_end,
-            recorded_at=0,
-            until=None,
-            reason="said",
-            cause=None,
+        return draft._replace(valid_from=interval.start, from_stated=interval.start_stated)
+    following = row.last._replace(reason=outcome)
+    if interval.stated_end != following.stated_to:
+        following = following._replace(stated_to=interval.stated_end, to_unit=draft.to_unit)
+    if outcome == "moved" and interval.start != following.valid_from:
+        following = following._replace(
+            valid_from=interval.start, from_unit=draft.from_unit, from_stated=interval.start_stated
         )
-    draft = row.last._replace(reason=outcome)
-    if interval.stated_end != draft.stated_to:
-        draft = draft._replace(stated_to=interval.stated_end, to_unit=new.to_unit)
-    if outcome == "moved" and interval.start != draft.valid_from:
-        draft = draft._replace(valid_from=interval.start, from_unit=new.from_unit, from_stated=interval.start_stated)
-    return draft
+    return following
+
+
+def _rewrite(
+    graph: GraphTransaction, row: RelationRow, draft: VersionRow | None, rivals: Sequence[RelationRow]
+) -> list[RelationRow]:
+    """Write the versions that a draft makes necessary: its own, and those of the rivals whose time it changes."""
+    if graph.single(row.predicate, row.kind):
+        rows = [*(each for each in rivals if each.number != row.number), row]
+        return write(graph, resolve_group(graph, rows, {} if draft is None else {row.number: draft}))
+    if draft is None:
+        return []
+    return write(graph, [(row, draft._replace(valid_to=draft.stated_to, until=None, cause=None))])
+
+
+# Relations that conflict with each other.
+
+
+def rivals_of(graph: GraphTransaction, row: RelationRow) -> list[RelationRow]:
+    """The existing relations that state the same as a new one, or that it excludes.
+
+    Where several may hold at a time, only those that state the same; for a symmetric predicate, in either direction.
+    """
+    both_ways = predicates.symmetric(row.predicate)
+    if graph.single(row.predicate, row.kind):
+        starts = [row.subject, row.object] if both_ways and row.object is not None else [row.subject]
+        return group_of(graph, [graph.canonical(each) for each in starts], row.predicate)
+    subjects = graph.members(graph.canonical(row.subject))
+    if row.object is None:
+        return relations.to_value(*graph.at, subjects, row.predicate, row.value or "", kind=row.kind)
+    objects = graph.members(graph.canonical(row.object))
+    rows = relations.to_objects(*graph.at, subjects, row.predicate, objects, kind=row.kind)
+    if both_ways:
+        rows += relations.to_objects(*graph.at, objects, row.predicate, subjects, kind=row.kind)
+    return rows
+
+
+def group_of(graph: GraphTransaction, starts: Collection[int], predicate: str) -> list[RelationRow]:
+    """The stated relations by a single-valued predicate that affect each other around these entities.
+
+    A predicate that is single-valued at both ends also affects the relations at the other end, and so on.
+    """
+    if not predicates.symmetric(predicate):
+        return relations.group(*graph.at, [each for start in starts for each in graph.members(start)], predicate)
+    found: dict[int, RelationRow] = {}
+    met: set[int] = set()
+    waiting = set(starts)
+    while waiting:
+        met |= waiting
+        members = [member for each in waiting for member in graph.members(each)]
+        rows = relations.touching(*graph.at, members, predicate)
+        found |= {row.number: row for row in rows}
+        waiting = {graph.canonical(end) for row in rows for end in (row.subject, row.object) if end} - met
+    return [found[number] for number in sorted(found)]
+
+
+def _intervals(graph: GraphTransaction, rows: Iterable[RelationRow]) -> list[Interval]:
+    """The believed relations among these, as intervals that `place` can compare with a new one."""
+    believed = {row.number: row for row in rows if row.believed}
+    known = [_interval(graph, row, row.last)._replace(void_by=_void_by(row, believed)) for row in believed.values()]
+    by_slot: defaultdict[Hashable, list[tuple[int, VersionRow]]] = defaultdict(list)
+    for each in known:
+        row = believed[each.number]
+        for slot in each.slots if graph.single(row.predicate, row.kind) else ():
+            by_slot[slot].append((each.number, row.last))
+    hidden: defaultdict[int, Spans] = defaultdict(tuple)
+    for group in by_slot.values():
+        for number, spans in nested_intervals(group).items():
+            hidden[number] = united((*hidden[number], *spans))
+    return [each._replace(hidden=hidden[each.number]) if each.number in hidden else each for each in known]
+
+
+def resolve_group(
+    graph: GraphTransaction, rows: Iterable[RelationRow], drafts: Mapping[int, VersionRow]
+) -> list[tuple[RelationRow, VersionRow]]:
+    """The versions to write so that a group is consistent; `drafts` are the new statements by number.
+
+    `version` and `recorded_at` are left to `write`; setting `until` marks a version as no longer believed.
+    """
+    # One that another displaced may hold again.
+    counted = [row for row in rows if row.number in drafts or (row.versions and (row.believed or displaced(row, None)))]
+    said = {row.number: drafts.get(row.number) or row.last for row in counted}
+    ended = [row.number for row in counted if row.versions and said[row.number].stated_to is not None]
+    stays = relations.stays(*graph.at, ended) if ended else frozenset()
+    resolved = resolve_intervals(
+        _interval(graph, row, said[row.number])._replace(
+            bounded=said[row.number].stated_to is not None and (not row.versions or row.number in stays)
+        )
+        for row in counted
+    )
+    news = [(row, _next_version(row, drafts.get(row.number), resolved[row.number])) for row in counted]
+    return [
+        (row, version._replace(to_unit=_unit_of_end(graph, row, version, said)))
+        for row, version in news
+        if version is not None
+    ]
+
+
+def resolve_groups(graph: GraphTransaction, groups: Iterable[tuple[int, str]]) -> list[int]:
+    """Make the groups of these subjects and predicates consistent; returns the numbers of changed relations."""
+    named = sorted({(graph.canonical(subject), predicate) for subject, predicate in groups})
+    changed: list[int] = []
+    for subject, predicate in named:
+        if graph.single(predicate):
+            news = resolve_group(graph, group_of(graph, [subject], predicate), {})
+            write(graph, news)
+            changed += [row.number for row, _ in news]
+    return changed
+
+
+def resolve_around(graph: GraphTransaction, *rows: RelationRow) -> None:
+    """Make groups consistent after relations were deleted from them."""
+    groups = ((end, row.predicate) for row in rows if row.kind == "stated" for end in (row.subject, row.object) if end)
+    resolve_groups(graph, groups)
+
+
+def resolve_entity(graph: GraphTransaction, number: int) -> list[int]:
+    """Make groups consistent after an entity was merged or split; returns the numbers of changed relations."""
+    members = graph.members(graph.canonical(number))
+    return resolve_groups(graph, relations.groups_of(*graph.at, members))
+
+
+def write(graph: GraphTransaction, news: Sequence[tuple[RelationRow, VersionRow]]) -> list[RelationRow]:
+    """Write these versions as what is now believed of their relations; returns the updated relations."""
+    written = [row._replace(versions=(*row.versions, _next(graph.now, row, version))) for row, version in news]
+    relations.put_versions(*graph.at, [(row.number, row.last) for row in written])
+    graph.log_relations(*(row.number for row in written))
+    return written
+
+
+def _next(now: int, row: RelationRow, version: VersionRow) -> VersionRow:
+    """A version as it is stored: recorded now, but not before the previous one, as clocks may be set back."""
+    if not row.versions:
+        return version._replace(version=1, recorded_at=now, until=None if version.until is None else now)
+    at = max(now, row.last.recorded_at)
+    return version._replace(version=row.last.version + 1, recorded_at=at, until=None if version.until is None else at)
+
+
+def _interval(graph: GraphTransaction, row: RelationRow, said: VersionRow) -> Interval:
+    subject = graph.canonical(row.subject)
+    fact: Hashable
+    slots: tuple[int, ...] = (subject,)
+    if row.object is None:
+        fact = values.key(row.value or "", row.unit)
+    else:
+        fact = target = graph.canonical(row.object)
+        if predicates.symmetric(row.predicate) and subject != target:
+            fact, slots = frozenset((subject, target)), (subject, target)
+    return Interval(
+        number=row.number,
+        fact=fact,
+        start=said.valid_from,
+        stated_end=said.stated_to,
+        start_stated=said.from_stated,
+        authority=row.authority,
+        slots=slots,
+        end=said.valid_to,
+    )
+
+
+def _void_by(row: RelationRow, group: Mapping[int, RelationRow]) -> int | None:
+    """The authority that denied a relation, None if it holds."""
+    last = row.last
+    if last.valid_from is None or last.valid_to is None or last.valid_to > last.valid_from:
+        return None
+    cause = group.get(last.cause or 0)
+    return row.authority if cause is None else cause.authority
+
+
+def _next_version(row: RelationRow, draft: VersionRow | None, resolved: Interval) -> VersionRow | None:
+    """The version to write, None if the stored one is right."""
+    if draft is None and _as_stored(row.last, resolved):
+        return None
+    reason: VersionReason = "restored" if draft is None else draft.reason
+    version = (row.last if draft is None else draft)._replace(
+        valid_to=resolved.end,
+        until=None if resolved.believed else 0,
+        reason=resolved.reason or reason,
+        cause=resolved.cause,
+    )
+    unchanged = bool(row.versions) and resolved.reason not in DISPLACING and resolved.end == row.last.valid_to
+    return version._replace(reason=reason, cause=None) if draft is not None and unchanged else version
+
+
+def _as_stored(last: VersionRow, resolved: Interval) -> bool:
+    if resolved.believed != (last.until is None) or last.valid_to != resolved.end:
+        return False
+    if resolved.reason in DISPLACING:
+        return (last.reason, last.cause) == (resolved.reason, resolved.cause)
+    return resolved.cause is None or last.cause is None or resolved.cause == last.cause
+
+
+def _unit_of_end(
+    graph: GraphTransaction, row: RelationRow, version: VersionRow, said: Mapping[int, VersionRow]
+) -> Exactness:
+    """The precision of an end: that of its cause, which is the start of another relation or a statement."""
+    if version.cause is not None:
+        return said[version.cause].from_unit
+    if version.reason != "restored":
+        return version.to_unit
+    if version.valid_to is None:
+        return "moment"
+    known = relations.of_numbers(*graph.at, [row.number])[0].versions
+    stated = next((each for each in reversed(known) if each.valid_to == version.valid_to and each.cause is None), None)
+    return _roundness(version.valid_to) if stated is None else stated.to_unit
+
+
+def _roundness(end: int) -> Exactness:
+    moment = from_millis(end)
+    if (moment.hour, moment.minute, moment.second, moment.microsecond) != (0, 0, 0, 0):
+        return "moment"
+    if moment.day != 1:
+        return "day"
+    return "year" if moment.month == 1 else "month"

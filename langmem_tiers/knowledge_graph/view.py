@@ -10,9 +10,7 @@ from heapq import merge
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from langmem_tiers.knowledge_graph.name_index import NameIndex
-from langmem_tiers.knowledge_graph.naming import USER, names
-from langmem_tiers.knowledge_graph.timeline import (
+from langmem_tiers.knowledge_graph.conflicts import (
     FOREVER,
     Spans,
     add_spans,
@@ -21,6 +19,8 @@ from langmem_tiers.knowledge_graph.timeline import (
     nested_intervals,
     version_at,
 )
+from langmem_tiers.knowledge_graph.name_index import NameIndex
+from langmem_tiers.knowledge_graph.naming import USER, names
 from langmem_tiers.language import predicates
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.knowledge_graph import naming, resolving
 from langmem_tiers.knowledge_graph.answers import Fact, distinct
-from langmem_tiers.knowledge_graph.timeline import FOREVER, bounds, version_at
+from langmem_tiers.knowledge_graph.conflicts import FOREVER, bounds, version_at
 from langmem_tiers.knowledge_graph.view import Asked, GraphView
 from langmem_tiers.knowledge_graph.wording import date_words, period_words
 from langmem_tiers.language import kinship, predicates
