@@ -12,9 +12,8 @@ from sqlalchemy import Connection
 from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.knowledge_graph import deduplication
-from langmem_tiers.knowledge_graph.apply_claim import Ingested
 from langmem_tiers.knowledge_graph.deletion import withdraw_superseded
-from langmem_tiers.knowledge_graph.ingest import Message, ingest, messages_of_episodes
+from langmem_tiers.knowledge_graph.ingest import Ingested, Message, ingest, messages_of_episodes
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.listeners import notify
 from langmem_tiers.records import Activity

@@ -1,22 +1,26 @@
-"""Turns proposals into claims, whether found by a rule or worded by a model. Pure."""
+"""Turns proposals into claims, whether found by a rule or worded by a model. Pure.
+
+What a model read in a turn is checked against the turn's words: that it is stated at all, and its dates.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from langmem_tiers.errors import InvalidRelation
-from langmem_tiers.knowledge_graph import grounds
 from langmem_tiers.knowledge_graph.naming import is_self
-from langmem_tiers.language import kinship, predicates, validity
+from langmem_tiers.language import dates, kinship, predicates, speech_acts, validity
 from langmem_tiers.language.claims import ME, Claim, claim_of
+from langmem_tiers.language.sentences import sentences
 from langmem_tiers.language.slugs import name_key
 from langmem_tiers.language.word_lists import word_set
+from langmem_tiers.language.words import occurs
 from langmem_tiers.storage.progress import ProposalRow
 
 _TYPES = {
@@ -35,6 +39,8 @@ _LEFT = re.compile(
 )
 _NOT = re.compile(r"\b(?:not|never|no|nor|neither|cannot)\b|n['’]t\b", re.IGNORECASE)
 _OF_THE_USER = re.compile(r"^(?:the )?user['’]s (?=[a-z-]+$)", re.IGNORECASE)
+_YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20|21)\d\d(?!\d)")
+_SHORT_YEAR = re.compile(r"['’](\d\d)(?!\d)")
 # Predicates that lead to a literal value, not to an entity.
 _VALUES = word_set(
     """
@@ -93,7 +99,7 @@ def read(row: ProposalRow, said_at: datetime, known: Mapping[str, str], turn: st
         raise ValueError("a part of it is missing")
     if row.path == "rule":
         return claim
-    if not grounds.is_stated(row.quote, turn):
+    if not is_stated(row.quote, turn):
         raise ValueError("its quote is a question, a supposition or a joke")
     dated = _dated(_plain(_ended(claim)), row.body, said_at)
     return _typed(_borne_out(dated, f"{row.quote}\n{turn}", said_at), known)
@@ -138,9 +144,7 @@ def _dated(claim: Claim, body: Mapping[str, Any], said_at: datetime) -> Claim:
 
 def _borne_out(claim: Claim, text: str, said_at: datetime) -> Claim:
     """A claim without unsupported dates; it then gets the date of the turn."""
-    since, until = (
-        date if date and grounds.borne_out(date, text, said_at) else "" for date in (claim.since, claim.until)
-    )
+    since, until = (date if date and borne_out(date, text, said_at) else "" for date in (claim.since, claim.until))
     return replace(claim, since=since, until=until)
 
 
@@ -153,3 +157,36 @@ def _typed(claim: Claim, known: Mapping[str, str]) -> Claim:
         subject_type="person" if claim.subject == ME else known.get(name_key(claim.subject)) or claim.subject_type,
         object_type=known.get(name_key(claim.object)) or claim.object_type or _LEADS_TO.get(predicate, ""),
     )
+
+
+def is_stated(quote: str, turn: str) -> bool:
+    """Whether a quote is an assertion: its sentence in the turn is not a question, supposition or joke.
+
+    Example:
+        >>> is_stated("my brother lives in Oslo", "Do you know if my brother lives in Oslo?")
+        False
+    """
+    within = [each.text for each in sentences(turn) if occurs(quote, each.text)]
+    read = within or [each.text for each in sentences(quote)] or [quote]
+    return any(map(speech_acts.is_stated, read))
+
+
+def borne_out(date: str, text: str, said_at: datetime) -> bool:
+    """Whether a text contains the year of a date, or words that mean it, such as "two years ago".
+
+    Example:
+        >>> said_at = datetime.fromisoformat("2026-03-02T10:00+00:00")
+        >>> [borne_out(date, "I moved last May", said_at) for date in ("2025-05", "1999")]
+        [True, False]
+    """
+    return date[:4] in set(_years(text, said_at))
+
+
+def _years(text: str, said_at: datetime) -> Iterator[str]:
+    yield from _YEAR.findall(text)
+    for short in _SHORT_YEAR.findall(text):
+        yield from (f"19{short}", f"20{short}")
+    for clause in [each.text for each in sentences(text)] or [text]:
+        for ahead, happened in ((False, True), (False, False), (True, False)):
+            yield from (moment[:4] for moment in dates.moments(clause, said_at, ahead=ahead, happened=happened))
+        yield from (moment[:4] for moment in validity.of_state(clause, said_at))

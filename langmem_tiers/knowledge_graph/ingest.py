@@ -7,25 +7,33 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Literal
 
 from sqlalchemy import Connection
 
+from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.errors import InvalidRelation, MemoryTiersError, StorageError
 from langmem_tiers.knowledge.validation import refusal
-from langmem_tiers.knowledge_graph import claims
-from langmem_tiers.knowledge_graph.apply_claim import NOTHING, ClaimApplier, Ingested, Refused
-from langmem_tiers.knowledge_graph.mentions import DELETED, Mentions, UnclearMention
+from langmem_tiers.knowledge_graph import checks, claims, endings, naming
+from langmem_tiers.knowledge_graph.entities import Named, find_entity, upsert_entity
+from langmem_tiers.knowledge_graph.mentions import DELETED, NOTHING, Mentions, Refused
+from langmem_tiers.knowledge_graph.merging import merge_entities
+from langmem_tiers.knowledge_graph.relations import NewRelation, add_relation, end_relation
+from langmem_tiers.knowledge_graph.tombstones import statement_deleted
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
-from langmem_tiers.language import kinship, predicates, reader
-from langmem_tiers.language.claims import Claim
+from langmem_tiers.knowledge_graph.types import RelationLanded
+from langmem_tiers.language import kinship, periods, predicates, reader
+from langmem_tiers.language.claims import ME, Claim
+from langmem_tiers.language.periods import Exactness
 from langmem_tiers.language.sentences import sentences
 from langmem_tiers.language.slugs import name_key
-from langmem_tiers.records import Entity, Episode, Said
+from langmem_tiers.language.values import Value
+from langmem_tiers.records import Authority, Entity, Episode, RefusedProposal, Said
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import episodes
+from langmem_tiers.storage import episodes, relations
 from langmem_tiers.storage.progress import ProposalRow
 from langmem_tiers.trust import instructions, secrets
 from langmem_tiers.types import Drawer
@@ -34,6 +42,14 @@ _THE_USERS = re.compile(r"\b[Tt]he user['’]s\b")
 _THE_USER = re.compile(r"\b[Tt]he user\b")
 # The author of a summary is not the user.
 _WRITER = re.compile(r"\b(?:I|me|my|mine|we|us|our|you|your)\b", re.IGNORECASE)
+# An entity with many relations is a hub; a mention next to it carries no information.
+_HUB = 25
+_CONFIDENCE = {"rule": 0.9, "model": 0.8}
+_OF_MENTION = 0.3
+# Predicates that did not start on the day they are mentioned.
+_TIMELESS = frozenset(
+    {"is_a", "born_in", "born_on", "has_birthday", "from", "grew_up_in", "named", "has_nickname", "has_nationality"}
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,6 +59,36 @@ class Message:
     drawer: Drawer | None
     said_at: datetime
     proposals: Sequence[ProposalRow]
+
+
+@dataclass(kw_only=True, slots=True)
+class Ingested:
+    """The outcome of ingesting proposals: ids of relations, and refusals."""
+
+    added: list[str] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    withdrawn: list[str] = field(default_factory=list)
+    refused: list[RefusedProposal] = field(default_factory=list)
+
+    def note(self, added: RelationLanded) -> None:
+        """Record the outcome of one relation."""
+        where = {"added": self.added, "known": self.known}.get(added.outcome, self.changed)
+        where.append(added.relation.id)
+        self.changed += [each.id for each in added.changed]
+
+    def join(self, other: Ingested) -> None:
+        """Add the outcome of another ingestion."""
+        self.added += other.added
+        self.known += other.known
+        self.changed += other.changed
+        self.withdrawn += other.withdrawn
+        self.refused += other.refused
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is anything to report."""
+        return bool(self.added or self.changed or self.withdrawn or self.refused)
 
 
 def ingest(
@@ -62,13 +108,15 @@ def messages_of_episodes(connection: Connection, space: str, numbers: Sequence[i
 
 
 def _message(episode: Episode, now: datetime) -> Message:
+    """What a summary says of the user and others, reworded as the user would, so that the rules can read it."""
+    lines = (each.text for each in sentences(episode.summary) if not _WRITER.search(each.text))
     said = Said(
         drawer=0,
         place=0,
         role="user",
         origin="import",
         speaker=None,
-        content=_as_told_by_the_user(episode.summary),
+        content="\n".join(_THE_USER.sub("I", _THE_USERS.sub("My", each)) for each in lines),
         said_at=min(episode.ended_at, now),
     )
     rows = [
@@ -76,12 +124,6 @@ def _message(episode: Episode, now: datetime) -> Message:
         for each in reader.read([said], now).claims
     ]
     return Message(drawer=None, said_at=said.said_at, proposals=rows)
-
-
-def _as_told_by_the_user(summary: str) -> str:
-    """Sentences about the user and others in the third person, reworded so that the rules can read them."""
-    lines = (each.text for each in sentences(summary) if not _WRITER.search(each.text))
-    return "\n".join(_THE_USER.sub("I", _THE_USERS.sub("My", each)) for each in lines)
 
 
 class _Ingestion:
@@ -99,28 +141,29 @@ class _Ingestion:
         self._same: dict[str, Entity] = {}
 
     def run(self) -> None:
-        """Apply the relations that identify people first, then the others; their number per message is limited."""
+        """Apply the relations that identify people first, then the others; their number per message is limited.
+
+        Last come the entities that are named even though nothing is said about them.
+        """
         most = self._settings.graph.window_proposals
-        for place, (row, claim) in enumerate(self._contradicted(self._read())):
+        types = claims.types(self._message.proposals)
+        for place, (row, claim) in enumerate(self._contradicted(self._read(types))):
             if place < most:
                 self._apply_or_refuse(row, claim)
             else:
                 self._refuse(claim, f"more than {most} relations of one message")
         for row in [row for row in self._message.proposals if row.kind == "entity"][:most]:
-            self._name_or_refuse(row)
+            name = str(row.body.get("name") or "")
+            self._apply_or_refuse(row, Claim(subject=name, predicate="", subject_type=types.get(name_key(name), "")))
 
-    @property
-    def _turn(self) -> str:
-        return self._message.drawer.content if self._message.drawer else ""
-
-    def _read(self) -> list[tuple[ProposalRow, Claim]]:
-        known = claims.types(self._message.proposals)
+    def _read(self, types: Mapping[str, str]) -> list[tuple[ProposalRow, Claim]]:
+        turn = self._message.drawer.content if self._message.drawer else ""
         found: list[tuple[ProposalRow, Claim]] = []
         for row in self._message.proposals:
             if row.kind != "relation":
                 continue
             try:
-                claim = claims.read(row, self._message.said_at, known, self._turn)
+                claim = claims.read(row, self._message.said_at, types, turn)
                 predicates.normalise(claim.predicate)
                 found.append((row, claim))
             except (ValueError, InvalidRelation) as error:
@@ -132,7 +175,8 @@ class _Ingestion:
         values: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
         for _, claim in found:
             if key := self._exclusive(claim):
-                values[key].add(_led_to(claim))
+                turned = predicates.reading(claim.predicate).turned
+                values[key].add(name_key(claim.subject if turned else f"{claim.object}{claim.value} {claim.unit}"))
         kept = []
         for row, claim in found:
             key = self._exclusive(claim)
@@ -143,60 +187,42 @@ class _Ingestion:
         return kept
 
     def _exclusive(self, claim: Claim) -> tuple[str, str, str] | None:
+        """What a claim gives the only value of: a subject, a predicate and a time."""
         read = predicates.reading(claim.predicate)
         if claim.ended or claim.until or not predicates.single_valued(read.predicate, self._settings.graph):
             return None
         return name_key(claim.object if read.turned else claim.subject), read.predicate, claim.since
 
     def _apply_or_refuse(self, row: ProposalRow, claim: Claim) -> None:
-        """Apply a claim, or record why it was refused."""
-        self._do_or_refuse(claim, lambda graph: self._apply(graph, row, claim))
-
-    def _name_or_refuse(self, row: ProposalRow) -> None:
-        """Record an entity that is mentioned, even if nothing is said about it."""
-        name = str(row.body.get("name") or "")
-        kind = claims.types(self._message.proposals).get(name_key(name), "")
-        claim = Claim(subject=name, predicate="")
-        self._do_or_refuse(claim, lambda graph: self._name(graph, row, claim, kind))
-
-    def _name(self, graph: GraphTransaction, row: ProposalRow, claim: Claim, kind: str) -> None:
-        self._require_harmless(row, claim)
-        if not claim.subject.strip():
-            raise Refused("a part of it is missing")
-        self._mentions(graph, row).entity(claim.subject, kind)
-
-    def _do_or_refuse(self, claim: Claim, do: Callable[[GraphTransaction], None]) -> None:
-        """Run an operation in a savepoint, and roll back its writes if it is refused."""
+        """Apply a claim in a savepoint; if it is refused, roll back what it wrote, and record why."""
         part = self._connection.begin_nested()
         same = dict(self._same)
         try:
+            self._require_harmless(row, claim)
             # A transaction remembers what it has logged, so it must not outlive the savepoint.
             with GraphTransaction(self._connection, self._space, self._now, self._settings) as graph:
-                do(graph)
+                mentions = Mentions(
+                    graph=graph,
+                    drawer=self._message.drawer,
+                    path=row.path,
+                    quote=row.quote,
+                    seen=self._message.said_at,
+                    same=self._same,
+                )
+                if row.kind == "entity":
+                    mentions.entity(claim.subject, claim.subject_type)
+                else:
+                    applying = _Applying(graph, mentions)
+                    applying.apply(claim)
+                    self._done.join(applying.done)
         except StorageError:
             raise
-        except (MemoryTiersError, Refused, UnclearMention) as error:
+        except (MemoryTiersError, Refused) as error:
             part.rollback()
             self._same = same
             self._refuse(claim, getattr(error, "message", "") or str(error))
         else:
             part.commit()
-
-    def _apply(self, graph: GraphTransaction, row: ProposalRow, claim: Claim) -> None:
-        self._require_harmless(row, claim)
-        applier = ClaimApplier(graph, self._mentions(graph, row))
-        applier.apply(claim)
-        self._done.join(applier.done)
-
-    def _mentions(self, graph: GraphTransaction, row: ProposalRow) -> Mentions:
-        return Mentions(
-            graph=graph,
-            drawer=self._message.drawer,
-            path=row.path,
-            quote=row.quote,
-            seen=self._message.said_at,
-            same=self._same,
-        )
 
     def _require_harmless(self, row: ProposalRow, claim: Claim) -> None:
         text = " ".join((claim.subject, claim.predicate, claim.object, claim.value))
@@ -204,6 +230,8 @@ class _Ingestion:
             raise Refused(reason)
         if self._settings.privacy.derived != "keep" and secrets.find(f"{text} {row.quote}"):
             raise Refused("it holds a secret")
+        if not claim.subject.strip():
+            raise Refused("a part of it is missing")
 
     def _refuse(self, claim: Claim, reason: str) -> None:
         """Record a refusal; without the words of anything deleted, and not at all where no one would miss it."""
@@ -214,14 +242,154 @@ class _Ingestion:
         self._done.refused.append(refusal(content, reason))
 
 
-def _led_to(claim: Claim) -> str:
-    """The object of a claim in canonical form."""
-    if predicates.reading(claim.predicate).turned:
-        return name_key(claim.subject)
-    return name_key(f"{claim.object}{claim.value} {claim.unit}")
-
-
 def _order(claim: Claim) -> tuple[bool, ...]:
     """Order of application: denials, kinship, statements, endings, and mere mentions last."""
     kin = kinship.read(claim.predicate) is not None
     return claim.kind == "mentioned", claim.ended not in {"", "never"}, claim.ended != "never", not kin
+
+
+class _Applying:
+    """Writes what one claim says; `done` collects the outcome."""
+
+    def __init__(self, graph: GraphTransaction, mentions: Mentions) -> None:
+        self.done = Ingested()
+        self._graph = graph
+        self._mentions = mentions
+
+    def apply(self, claim: Claim) -> None:
+        """Add its relation, or end or withdraw the relations that it says are over or wrong.
+
+        Raises:
+            Refused, MemoryTiersError: it was rejected; the caller must roll back what it wrote so far.
+        """
+        if claim.ended == "died":
+            self._die(claim)
+            return
+        subject = self._entity(claim, "subject")
+        over = endings.over(self._mentions, subject, claim)
+        if claim.ended == "never":
+            wrong = endings.denied(self._mentions, subject, claim)
+            if not wrong:
+                raise Refused(NOTHING)
+            self.done.withdrawn += endings.withdraw(self._mentions, subject, wrong)
+        elif over is not None:
+            self._end(over, claim)
+        else:
+            self._say(subject, claim)
+
+    def _entity(self, claim: Claim, side: Literal["subject", "object"]) -> Entity:
+        """The entity at one end of a claim."""
+        words, type = (claim.subject, claim.subject_type) if side == "subject" else (claim.object, claim.object_type)
+        if claim.owned == side or (side == "object" and claim.owned == "new"):
+            return self._mentions.own(words, type, new=claim.owned == "new")
+        return self._mentions.entity(words, type)
+
+    def _say(self, subject: Entity, claim: Claim) -> None:
+        """Add the relation, and withdraw what it corrects."""
+        new = self._relation(subject, claim)
+        if endings.is_set_right(self._mentions, new):
+            raise Refused(NOTHING)
+        if claim.instead:
+            wrong = endings.wrong(self._graph, new, claim.instead)
+            self.done.withdrawn += endings.withdraw(self._mentions, subject, wrong)
+            new = endings.in_place_of(wrong, new)
+        is_name = predicates.normalise(claim.predicate) in endings.NAMES
+        if is_name and find_entity(self._graph, claim.value, type="person", whole=False) is None:  # "I am called Alice"
+            upsert_entity(self._graph, Named(name=subject.id, aliases=(claim.value,), authority=Authority.SYSTEM))
+        self.done.note(add_relation(self._graph, new))
+
+    def _die(self, claim: Claim) -> None:
+        """Record a death and end what ends with a life; an unknown person is noted with the date of death."""
+        being = self._mentions.being(claim.subject)
+        if being is None and not (claim.subject_type and claim.value):
+            raise Refused(NOTHING)
+        subject = self._mentions.entity(claim.subject, claim.subject_type) if being is None else being
+        over = endings.over_with_life(self._graph, subject)
+        if claim.value:
+            died = Claim(subject=claim.subject, predicate=claim.predicate, value=claim.value, since=claim.value)
+            self._say(subject, died)
+        if over or not claim.value:
+            self._end(over, claim)
+
+    def _relation(self, subject: Entity, claim: Claim) -> NewRelation:
+        target, value = self._target(subject, claim)
+        if target is not None and claim.kind == "mentioned":
+            subject, target = self._mentioned(subject, target)
+        read = predicates.reading(claim.predicate)
+        ends = (target, subject) if read.turned and target is not None else (subject, target or value)
+        if ends[1] is not None and statement_deleted(self._graph, ends[0], read.predicate, ends[1]):
+            raise Refused(DELETED)
+        start, start_unit = self._start(claim)
+        over: tuple[datetime | None, Exactness] = (self._mentions.seen if claim.ended else None, "moment")
+        end, end_unit = self._moment(claim.until) if claim.until else over
+        return NewRelation(
+            subject=subject,
+            predicate=checks.predicate(claim.predicate, self._graph.settings),
+            object=target,
+            value=value,
+            valid_from=start,
+            from_unit=start_unit,
+            from_stated=bool(claim.since),
+            valid_to=end,
+            to_unit=end_unit,
+            kind="mentioned" if claim.kind == "mentioned" else "stated",
+            origin=self._mentions.drawer.origin if self._mentions.drawer else "assistant",
+            path=self._mentions.path,
+            authority=Authority.SYSTEM,
+            confidence=_OF_MENTION if claim.kind == "mentioned" else _CONFIDENCE[self._mentions.path],
+            evidence=self._mentions.evidence(),
+        )
+
+    def _target(self, subject: Entity, claim: Claim) -> tuple[Entity | None, Value | None]:
+        if claim.value:
+            return None, checks.value(claim.value, claim.unit or None, self._graph.settings)
+        if not claim.object:
+            raise Refused("a part of it is missing")
+        kin = kinship.read(claim.predicate)
+        if kin is not None and not kin.turned and claim.object != ME and not kinship.mine(claim.object):
+            return self._kin(subject, kin.word, claim.object), None
+        return self._entity(claim, "object"), None
+
+    def _kin(self, of: Entity, word: str, name: str) -> Entity:
+        """A named relative; a relative known without a name becomes this one, unless there is another candidate."""
+        waiting = self._mentions.unnamed(of, word)
+        found = self._mentions.kin(of, word, name)
+        if waiting is not None and waiting.number != self._graph.canonical(found.number):
+            merge_entities(self._graph, waiting, found, reason=f"the only {word} that is known", path="rule")
+        return found
+
+    def _mentioned(self, subject: Entity, target: Entity) -> tuple[Entity, Entity]:
+        """The two ends of a mention in a fixed order; None if either is a hub."""
+        if naming.USER in {subject.name, target.name}:
+            raise Refused(NOTHING)
+        for each in (subject, target):
+            if len(relations.numbers_of_entities(*self._graph.at, [each.number])) >= _HUB:
+                raise Refused(NOTHING)
+        first, second = sorted((subject, target), key=lambda each: each.number)
+        return first, second
+
+    def _end(self, over: Sequence[int], claim: Claim) -> None:
+        at, unit = self._moment(claim.until) if claim.until else (self._mentions.seen, "moment")
+        if not over:
+            raise Refused(NOTHING if claim.ended in {"former", "others"} else "nothing is known that it could end")
+        for number in over:
+            start = self._graph.row(number).last.valid_from
+            if not claim.until and start is not None and to_millis(at) <= start:
+                # Recorded at the same moment, as far as the clock can tell.
+                at = from_millis(start + 1)
+            ended = end_relation(self._graph, number, at, unit=unit, by=Authority.SYSTEM)
+            relations.add_evidence(*self._graph.at, number, self._mentions.evidence(), self._graph.now)
+            self.done.changed.append(ended.id)
+
+    def _start(self, claim: Claim) -> tuple[datetime | None, Exactness]:
+        if claim.since:
+            return self._moment(claim.since)
+        predicate = predicates.normalise(claim.predicate)
+        kin = kinship.read(claim.predicate)
+        timeless = predicate in _TIMELESS or (kin is not None and kin.word in kinship.BY_BLOOD)
+        if timeless or claim.ended or claim.until:
+            return None, "moment"
+        return self._mentions.seen, "moment"
+
+    def _moment(self, said: str) -> tuple[datetime, Exactness]:
+        return periods.parse(said, now=from_millis(self._graph.now))

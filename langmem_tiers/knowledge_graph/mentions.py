@@ -11,13 +11,12 @@ from langmem_tiers.errors import AmbiguousEntity
 from langmem_tiers.knowledge_graph import naming
 from langmem_tiers.knowledge_graph.entities import Named, find_entity, insert_entity, upsert_entity
 from langmem_tiers.knowledge_graph.tombstones import entity_deleted
-from langmem_tiers.knowledge_graph.transaction import GraphTransaction
+from langmem_tiers.knowledge_graph.transaction import GraphTransaction, is_open
 from langmem_tiers.language import kinship
 from langmem_tiers.language.claims import ME
 from langmem_tiers.language.slugs import name_key
 from langmem_tiers.records import Authority, Entity, Evidence, GraphPath
 from langmem_tiers.storage import drawers, entities, relations
-from langmem_tiers.storage.relations import RelationRow
 from langmem_tiers.types import Drawer
 
 _NOBODY = frozenset(["user", "assistant", "human", "ai", "system", "tool", "bot", "agent", "speaker", "unknown", "me"])
@@ -27,8 +26,14 @@ _BEINGS = frozenset({"person", "pet", "animal"})
 _ALSO = {**dict.fromkeys(("wife", "husband", "spouse"), "married_to"), "girlfriend": "dates", "boyfriend": "dates"}
 
 
-class UnclearMention(ValueError):
-    """It is not clear who is meant; the message says why."""
+class Refused(ValueError):
+    """A claim that is not kept, such as one that may mean several; the message says why."""
+
+
+NOTHING = "nobody would miss it"
+"""Why nothing is told of what was refused."""
+DELETED = "it was deleted"
+"""Why what was deleted on purpose does not come back."""
 
 
 @dataclass(kw_only=True)
@@ -63,13 +68,16 @@ class Mentions:
         """The entity that the words of a claim refer to.
 
         Raises:
-            UnclearMention: several may be meant, or it was deleted.
+            Refused: several may be meant, or it was deleted.
             InvalidText, TextTooLong, SecretRefused: it cannot be a name.
         """
         if words == ME or naming.is_self(words):
             return self.me()
         if word := kinship.mine(words):
-            return self._kin(word)
+            kin = self._known_kin(word)
+            if kin is None and word not in _UNNAMED:
+                raise Refused(f"nobody is known to be 'my {word}'")
+            return self._named(_placeholder(self.me(), word), "person") if kin is None else kin
         known = self.same.get(name_key(words))
         return known if known is not None else self._named(words, type)
 
@@ -77,7 +85,7 @@ class Mentions:
         """A possession of the speaker: a known one, or another one just acquired.
 
         Raises:
-            UnclearMention: several may be meant, or it was deleted.
+            Refused: several may be meant, or it was deleted.
             InvalidText, TextTooLong, SecretRefused: it cannot be a name.
         """
         had = None if new else self.thing(words)
@@ -90,7 +98,7 @@ class Mentions:
         """A known possession of the speaker, by its name, or by part of it and its kind: "my camera".
 
         Raises:
-            UnclearMention: several may be meant.
+            Refused: several may be meant.
         """
         named = find_entity(self.graph, self._thing(words), whole=False)
         if named is not None:
@@ -99,14 +107,14 @@ class Mentions:
         new = {each.number for each in self.same.values()}
         fitting = [each for each in self._had("owns") if each.number not in new and wanted <= self._words_about(each)]
         if len(fitting) > 1:
-            raise UnclearMention(f"several may be meant by {words!r}")
+            raise Refused(f"several may be meant by {words!r}")
         return fitting[0] if fitting else None
 
     def being(self, words: str) -> Entity | None:
         """The known person or animal that words refer to: a name, "my sister", or "my dog"; None if there is none.
 
         Raises:
-            UnclearMention: several may be meant.
+            Refused: several may be meant.
         """
         if word := kinship.mine(words):
             known = self._known_kin(word)
@@ -115,10 +123,9 @@ class Mentions:
             kind = words.removeprefix("my ")
             held = [each for each in self._had("has_pet") if kind in self._words_about(each)]
         else:
-            named = self._by_name(words)
-            held = [each for each in named if each.type in _BEINGS]
+            held = [each for each in self._by_name(words) if each.type in _BEINGS]
         if len(held) > 1:
-            raise UnclearMention(f"several may be meant by {words!r}")
+            raise Refused(f"several may be meant by {words!r}")
         return held[0] if held else None
 
     def kin(self, of: Entity, word: str, name: str) -> Entity:
@@ -126,94 +133,67 @@ class Mentions:
         slug = name_key(name)
         if slug in self.same:
             return self.same[slug]
-        held = self._called(name)
-        fitting = [each for each in held if not self._excluded(of, word, each)]
-        already = [each for each in fitting if self._is_kin(of, word, each)]
-        chosen = already or fitting
+        held = [each for each in self._by_name(name) if each.type in {"person", "other"}]
+        related = {each.number: self._relations_between(of, each) for each in held}
+        fitting = [each for each in held if not any(_excludes(one, word) for one in related[each.number])]
+        chosen = [each for each in fitting if kinship.predicate(word) in related[each.number]] or fitting
         if len(chosen) == 1:
             found = self._named(chosen[0].id, "person")
         elif chosen:
-            raise UnclearMention("several have this name")
+            raise Refused("several have this name")
         else:
-            found = self._another(name) if held else self._named(name, "person")
+            found = self._namesake(name) if held else self._named(name, "person")
         self.same[slug] = found
         return found
 
     def unnamed(self, of: Entity, word: str) -> Entity | None:
         """The relative known without a name, unless another one of that kind has a name."""
         waiting = self._find(_placeholder(of, word))
-        known = {self.graph.canonical(row.object or 0) for row in self._rows(of, word)}
-        return waiting if waiting is not None and known <= {waiting.number} else None
-
-    def _kin(self, word: str) -> Entity:
-        """The known sister, or a placeholder for her."""
-        known = self._known_kin(word)
-        if known is not None:
-            return known
-        if word not in _UNNAMED:
-            raise UnclearMention(f"nobody is known to be 'my {word}'")
-        return self._named(_placeholder(self.me(), word), "person")
+        return waiting if waiting is not None and self._relatives(of, word) <= {waiting.number} else None
 
     def _known_kin(self, word: str) -> Entity | None:
         """The only sister known by name."""
-        known = {self.graph.canonical(row.object or 0) for row in self._rows(self.me(), word)}
+        known = self._relatives(self.me(), word)
         if len(known) > 1:
-            raise UnclearMention(f"several may be meant by 'my {word}'")
+            raise Refused(f"several may be meant by 'my {word}'")
         return self._standing(known)[0] if known else None
 
     def _had(self, predicate: str) -> list[Entity]:
         """The entities that the speaker is known to have by a predicate."""
-        rows = relations.group(*self.graph.at, self.graph.members(self.me().number), predicate)
-        return self._standing(
-            row.object for row in rows if row.believed and row.last.valid_to is None and row.object is not None
-        )
+        rows = self.graph.stated(self.me(), predicate)
+        return self._standing(row.object for row in rows if is_open(row) and row.object is not None)
 
     def _words_about(self, thing: Entity) -> set[str]:
         """The words of its name and of its kind."""
-        rows = relations.group(*self.graph.at, self.graph.members(thing.number), "is_a")
-        kinds = (row.value or "" for row in rows if row.believed)
+        kinds = (row.value or "" for row in self.graph.stated(thing, "is_a") if row.believed)
         return {word for text in (thing.name, *kinds) for word in name_key(text).split()}
 
-    def _rows(self, of: Entity, word: str) -> list[RelationRow]:
-        """The current relations that tell who is related to whom."""
-        members = self.graph.members(of.number)
-        kinds = [kinship.predicate(word), *([_ALSO[word]] if word in _ALSO else [])]
-        rows = [row for predicate in kinds for row in relations.group(*self.graph.at, members, predicate)]
-        return [row for row in rows if row.believed and row.last.valid_to is None and row.object is not None]
+    def _relatives(self, of: Entity, word: str) -> set[int]:
+        """The current sisters, bosses and so on of someone, as canonical entities."""
+        rows = self.graph.stated(of, kinship.predicate(word), *([_ALSO[word]] if word in _ALSO else []))
+        return {self.graph.canonical(row.object) for row in rows if is_open(row) and row.object is not None}
 
     def _thing(self, noun: str) -> str:
         """The name for a thing: the user's by its noun, that of others with the owner's name."""
         owner = self.me()
         return noun if owner.name == naming.USER else f"{owner.name}'s {noun}"
 
-    def _called(self, name: str) -> list[Entity]:
-        """The canonical people with a name."""
-        held = self._by_name(name)
-        return [each for each in held if each.type in {"person", "other"}]
-
-    def _excluded(self, of: Entity, word: str, known: Entity) -> bool:
-        """Whether someone already has another kinship to the same person, so that this must be someone else."""
-        kinds = (row.predicate.removeprefix("has_").replace("_", " ") for row in self._between(of, known))
-        return any(kinship.exclude(kind, word) for kind in kinds)
-
-    def _is_kin(self, of: Entity, word: str, known: Entity) -> bool:
-        return any(row.predicate == kinship.predicate(word) for row in self._between(of, known))
-
-    def _between(self, of: Entity, known: Entity) -> list[RelationRow]:
+    def _relations_between(self, of: Entity, known: Entity) -> set[str]:
+        """The believed kinship between two, as predicates."""
         ends = [self.graph.members(each.number) for each in (of, known)]
         rows = relations.between(*self.graph.at, *ends)
-        return [row for row in rows if row.believed and row.predicate.startswith("has_")]
+        return {row.predicate for row in rows if row.believed and row.predicate.startswith("has_")}
 
     def _named(self, name: str, type: str, aliases: tuple[str, ...] = ()) -> Entity:
         if not naming.is_id(name) and entity_deleted(self.graph, name):
-            raise UnclearMention(DELETED)
+            raise Refused(DELETED)
         try:
             return upsert_entity(self.graph, self._said(name, type or "other", aliases))
         except AmbiguousEntity as error:
-            raise UnclearMention("several have this name") from error
+            raise Refused("several have this name") from error
 
-    def _another(self, name: str) -> Entity:
-        """A new person with a name that is already taken."""
+    def _namesake(self, name: str) -> Entity:
+        """A new person with a name that someone else has, too."""
         made = insert_entity(self.graph, self._said(name, "person"), "person")
         entities.add_evidence(*self.graph.at, made.number, self.evidence())
         return made
@@ -252,10 +232,11 @@ class Mentions:
         return all(" ".join(each.split()).casefold() in {name.casefold(), *_NOBODY} for each in found)
 
 
-DELETED = "it was deleted"
-"""Why what was deleted on purpose does not come back."""
-
-
 def _placeholder(of: Entity, word: str) -> str:
     """The name for someone whose name is unknown, such as "Anna's sister"."""
     return f"{of.name}'s {word}"
+
+
+def _excludes(predicate: str, word: str) -> bool:
+    """Whether who is related so cannot be that relative as well: a mother is no sister."""
+    return kinship.exclude(predicate.removeprefix("has_").replace("_", " "), word)

@@ -275,10 +275,10 @@ def rivals_of(graph: GraphTransaction, row: RelationRow) -> list[RelationRow]:
     if graph.single(row.predicate, row.kind):
         starts = [row.subject, row.object] if both_ways and row.object is not None else [row.subject]
         return group_of(graph, [graph.canonical(each) for each in starts], row.predicate)
-    subjects = graph.members(graph.canonical(row.subject))
+    subjects = graph.one_with(row.subject)
     if row.object is None:
         return relations.to_value(*graph.at, subjects, row.predicate, row.value or "", kind=row.kind)
-    objects = graph.members(graph.canonical(row.object))
+    objects = graph.one_with(row.object)
     rows = relations.to_objects(*graph.at, subjects, row.predicate, objects, kind=row.kind)
     if both_ways:
         rows += relations.to_objects(*graph.at, objects, row.predicate, subjects, kind=row.kind)
@@ -366,8 +366,7 @@ def resolve_around(graph: GraphTransaction, *rows: RelationRow) -> None:
 
 def resolve_entity(graph: GraphTransaction, number: int) -> list[int]:
     """Make groups consistent after an entity was merged or split; returns the numbers of changed relations."""
-    members = graph.members(graph.canonical(number))
-    return resolve_groups(graph, relations.groups_of(*graph.at, members))
+    return resolve_groups(graph, relations.groups_of(*graph.at, graph.one_with(number)))
 
 
 def write(graph: GraphTransaction, news: Sequence[tuple[RelationRow, VersionRow]]) -> list[RelationRow]:

@@ -14,7 +14,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import AuthorityTooLow, UnknownRelation
 from langmem_tiers.language import predicates
-from langmem_tiers.records import Authority, Relation
+from langmem_tiers.records import Authority, Entity, Relation
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import change_log, entities, relations
 from langmem_tiers.storage.change_log import Kind
@@ -72,6 +72,10 @@ class GraphTransaction:
             found.update(waiting)
         return sorted(found)
 
+    def one_with(self, number: int) -> list[int]:
+        """All entities that count as one with this: the canonical one, and those merged into it."""
+        return self.members(self.canonical(number))
+
     def merges_changed(self) -> None:
         """Recompute the merges: one was made or undone, or entities were deleted."""
         self.__dict__.pop("_merged_into", None)
@@ -82,6 +86,11 @@ class GraphTransaction:
     def single(self, predicate: str, kind: str = "stated") -> bool:
         """Whether only one relation by this predicate holds at a time."""
         return kind == "stated" and predicates.single_valued(predicate, self.settings.graph)
+
+    def stated(self, subject: Entity, *of: str) -> list[RelationRow]:
+        """The stated relations of an entity by these predicates, each with its last version only."""
+        members = self.one_with(subject.number)
+        return [row for predicate in of for row in relations.group(*self.at, members, predicate)]
 
     def row(self, which: str | int) -> RelationRow:
         """A relation by its id or number, with all its versions.
@@ -137,6 +146,11 @@ class GraphTransaction:
             for span in ranges((number, number) for number in numbers)
         ]
         change_log.append_all(*self.at, runs, at=self.now)
+
+
+def is_open(row: RelationRow) -> bool:
+    """Whether a relation is believed, and nothing has ended it."""
+    return row.believed and row.last.valid_to is None
 
 
 @contextmanager
