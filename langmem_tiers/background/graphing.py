@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
-from langmem_tiers.knowledge_graph import deduplication
+from langmem_tiers.knowledge_graph import duplicates
 from langmem_tiers.knowledge_graph.deletion import withdraw_superseded
 from langmem_tiers.knowledge_graph.ingest import Ingested, Message, ingest, messages_of_episodes
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
@@ -91,7 +91,7 @@ class GraphJob:
     def _merge(self) -> bool:
         context = self.context
         asker = context.asker(self.store)
-        activity = deduplication.step(self.store, context.settings, context.clock, asker, self._noted)
+        activity = duplicates.step(self.store, context.settings, context.clock, asker, self._noted)
         if activity is None:
             return False
         if isinstance(activity, Activity):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from langmem_tiers import arguments
 from langmem_tiers.clock import from_millis, to_millis
-from langmem_tiers.errors import InvalidPeriod, UnknownEntity
+from langmem_tiers.errors import InvalidPeriod, MergeRefused, UnknownEntity
 from langmem_tiers.knowledge_graph import (
     checks,
     deletion,
@@ -21,15 +21,18 @@ from langmem_tiers.knowledge_graph import (
     relations,
     resolving,
 )
+from langmem_tiers.knowledge_graph.ambiguity import describe_ambiguity
 from langmem_tiers.knowledge_graph.answers import alike, answering
 from langmem_tiers.knowledge_graph.entities import Named
 from langmem_tiers.knowledge_graph.queries import GraphQueries
 from langmem_tiers.knowledge_graph.relations import NewRelation
-from langmem_tiers.knowledge_graph.transaction import GraphTransaction, writing
+from langmem_tiers.knowledge_graph.transaction import GraphTransaction, reading, writing
 from langmem_tiers.knowledge_graph.types import GraphDeleted, KeptApart, LikelyPair, Merge, RelationLanded
-from langmem_tiers.language import periods
+from langmem_tiers.language import name_matching, periods
 from langmem_tiers.language.periods import When
+from langmem_tiers.language.slugs import name_key
 from langmem_tiers.records import Authority, Entity, EntityType, GraphEvidence, Relation
+from langmem_tiers.storage import merges as merge_rows
 from langmem_tiers.storage import relations as relation_rows
 from langmem_tiers.types import Origin
 
@@ -239,7 +242,23 @@ class KnowledgeGraph(GraphQueries):
             MergeRefused: they are already merged, or were marked as different.
             UnknownEntity, AmbiguousEntity: no entity, or several, have this name.
         """
-        return merging.merge(self._context, source, target, reason=reason, origin=origin)
+        by = checks.said_by(origin)
+        named = (arguments.text(source, "source"), arguments.text(target, "target"))
+        why = " ".join(arguments.text(reason, "reason").split())[: merging.LONGEST_REASON]
+        checks.require_harmless(why, "reason", self._context.settings)
+        with writing(self._context) as graph:
+            one, other = merging.require_two(graph, *named)
+            if name_key(one.name) == naming.USER:
+                raise MergeRefused(
+                    "The user of the space stays who they are.", way_out="Merge the other one into the user."
+                )
+            if merging.kept_apart_marks(graph, one.number, other.number):
+                raise MergeRefused(
+                    f"These are kept apart: {describe_ambiguity(graph, (one, other))}.", way_out=merging.KEPT_APART
+                )
+            if by.authority < min(max(one.authority, other.authority), Authority.AGENT):
+                raise MergeRefused(f"Somebody else stands behind these: {describe_ambiguity(graph, (one, other))}.")
+            return merging.merge_entities(graph, one, other, reason=why, path=by.path)
 
     def unmerge(self, merge: int) -> Merge:
         """Undo a merge. If the memory might merge the two again, they are kept apart until `allow_merge` lifts that.
@@ -247,23 +266,37 @@ class KnowledgeGraph(GraphQueries):
         Raises:
             UnknownEntity: there is no merge with this id, or it was already undone.
         """
-        return merging.unmerge(self._context, merge)
+        number = arguments.whole(merge, "merge")
+        with writing(self._context) as graph:
+            undone = merging.unmerge_entities(graph, number)
+            one, other = undone.source, undone.target
+            alike = name_matching.compare(one.name, other.name, one.type, other.type).kind != "other"
+            if undone.path in {"rule", "model"} or alike:
+                merging.keep_apart(graph, one, other, "a merge of them was undone")
+            return undone
 
     def merges(self, *, undone: bool = False) -> tuple[Merge, ...]:
         """The merges in force, newest first; with `undone`, undone ones, too."""
-        return merging.every_merge(self._context, undone=undone)
+        every = arguments.flag(undone, "undone")
+        with reading(self._context) as graph:
+            return merging.every_merge(graph, undone=every)
 
     def likely_pairs(self, *, limit: int = 50) -> tuple[LikelyPair, ...]:
         """Undecided pairs that may be the same, most likely first."""
-        return merging.likely_pairs(self._context, limit=limit)
+        most = arguments.whole(limit, "limit", least=1)
+        with reading(self._context) as graph:
+            return merging.likely_pairs(graph, most)
 
     def keep_apart(self, first: str, second: str) -> None:
         """Mark two entities as different, whatever their names; `allow_merge` takes it back."""
-        merging.keep_apart(self._context, first, second)
+        named = (arguments.text(first, "first"), arguments.text(second, "second"))
+        with writing(self._context) as graph:
+            merging.keep_apart(graph, *merging.require_two(graph, *named), "somebody said so")
 
     def kept_apart(self) -> tuple[KeptApart, ...]:
         """The pairs marked as different, by someone or because their merge was undone."""
-        return merging.kept_apart(self._context)
+        with reading(self._context) as graph:
+            return merging.kept_apart(graph)
 
     def allow_merge(self, first: str, second: str) -> bool:
         """Allow two entities kept apart to be merged again, by the memory too; returns whether they were kept apart.
@@ -271,7 +304,14 @@ class KnowledgeGraph(GraphQueries):
         Raises:
             UnknownEntity, AmbiguousEntity: no entity, or several, have this name.
         """
-        return merging.allow_merge(self._context, first, second)
+        named = (arguments.text(first, "first"), arguments.text(second, "second"))
+        with writing(self._context) as graph:
+            one, other = (entities.require_known(graph, name).number for name in named)
+            marks = merging.kept_apart_marks(graph, one, other)
+            merge_rows.remove_pairs(*graph.at, marks)
+            if marks:  # background work examines them again
+                graph.log_entities(one, other)
+            return bool(marks)
 
     # Import and export.
 
