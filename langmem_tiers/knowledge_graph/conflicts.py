@@ -1,19 +1,20 @@
-"""The timeline of mutually exclusive relations: computes when each holds from what was stated about all. Pure.
+"""Decides which of several conflicting relations holds at which time, from what was stated about all of them. Pure.
 
-Every relation has two times: when it holds, and when the memory came to believe it. A `VersionRow` is one belief:
-from `recorded_at` to `until` the relation was believed to hold from `valid_from` to `valid_to`.
+Two homes, employers or birthdays of one person conflict: only one holds at a time. Every relation has two times: when
+it holds, and when the memory came to believe it. A `VersionRow` is one belief: from `recorded_at` to `until` the
+relation was believed to hold from `valid_from` to `valid_to`.
 
-Adding to a timeline is `place` (does a new statement say something new, and for which time?) followed by
-`resolve_intervals` (where does each relation of the group end now?). A stay may be nested in a longer one: "I have
-lived in Lisbon since 2015", "in 2017 I lived in Faro". Both are right, and while the inner one holds the outer one
-does not; `nested_intervals` finds those. Times are UTC milliseconds.
+A new statement goes through `place` (does it say something new, and for which time?) and then `resolve_intervals`
+(where does each relation of the group end now?). A stay may be nested in a longer one: "I have lived in Lisbon since
+2015", "in 2017 I lived in Faro". Both are right, and while the inner one holds the outer one does not;
+`nested_intervals` finds those. Times are UTC milliseconds.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from langmem_tiers.knowledge_graph.types import RelationOutcome
@@ -107,10 +108,11 @@ def place(new: Interval, known: Iterable[Interval], now: int) -> Placement:
             return Placement("known", holding)
         if any(each.void_by is None and each.begun(now) for each in (*same, *others)):
             new = new._replace(start=now, start_stated=False)
-    if new.start is None and new.stated_end is not None:
-        return _end_of_last(new, new.stated_end, same) or Placement("added", new)
-    return (_within_known(new, same) or _already_overruled(new, same) or _moved_back(new, same, others)) or Placement(
-        "added", new
+    if new.start is None and new.stated_end is not None:  # only its end is stated, so it is that of the latest one
+        last = _latest(each for each in same if each.void_by is None and each.begun(new.stated_end - 1))
+        return Placement("added", new) if last is None else _ended(last, new.stated_end)
+    return (
+        _within_known(new, same) or _overruled(new, same) or _moved_back(new, same, others) or Placement("added", new)
     )
 
 
@@ -122,27 +124,14 @@ def _within_known(new: Interval, same: Sequence[Interval]) -> Placement | None:
     if here.start is None and new.start_stated:
         end = here.stated_end if new.stated_end is None else new.stated_end
         return Placement("moved", here._replace(start=new.start, start_stated=True, stated_end=end))
-    if _reopens(new, here):
+    holds_again = new.start_stated and new.start != here.start and new.stated_end is None
+    # Never by what the memory itself found, since old messages are read again, too.
+    if holds_again and here.stated_end is not None and new.authority >= max(here.authority, Authority.AGENT):
         return Placement("moved", here._replace(stated_end=None))
     return _ended(here, new.stated_end)
 
 
-def _reopens(new: Interval, here: Interval) -> bool:
-    """Whether someone states that an ended relation holds again since a later moment.
-
-    Never for what the memory itself found, since old messages are read again, too.
-    """
-    since_later = new.start_stated and new.start != here.start and new.stated_end is None
-    return since_later and here.stated_end is not None and new.authority >= max(here.authority, Authority.AGENT)
-
-
-def _end_of_last(new: Interval, end: int, same: Sequence[Interval]) -> Placement | None:
-    """Only an end is stated: it is the end of the latest interval that began before."""
-    here = _latest(each for each in same if each.void_by is None and each.begun(end - 1))
-    return None if here is None else _ended(here, end)
-
-
-def _already_overruled(new: Interval, same: Sequence[Interval]) -> Placement | None:
+def _overruled(new: Interval, same: Sequence[Interval]) -> Placement | None:
     """It was stated before, and overruled by a higher authority."""
     void = (each for each in same if each.void_by is not None and each.void_by > new.authority)
     here = _latest(each for each in void if each.start == new.start)
@@ -230,7 +219,10 @@ def _decide_starts(group: Sequence[Interval]) -> tuple[list[Interval], dict[int,
     gone: dict[int, Interval] = {}
     for authority in sorted(by_authority, reverse=True):
         level = by_authority[authority]
-        outranked = _outranked(level, [each for each in holding if _both_ends_stated(each)])
+        bounded = [
+            each for each in holding if each.start is not None and each.start_stated and each.stated_end is not None
+        ]
+        outranked = _outranked(level, bounded)
         for each in sorted(level, key=lambda each: -each.number):
             there = (other for slot in each.slots for other in starting[slot, each.first])
             rival = next((other for other in there if not (_nested(each, other) or _nested(other, each))), None)
@@ -263,10 +255,6 @@ def _outranked(level: Sequence[Interval], above: Sequence[Interval]) -> dict[int
         if over is not None:
             found[each.number] = over
     return found
-
-
-def _both_ends_stated(each: Interval) -> bool:
-    return each.start is not None and each.start_stated and each.stated_end is not None
 
 
 def _enders(line: Sequence[Interval]) -> dict[int, Interval]:
@@ -398,39 +386,3 @@ def contradicted(row: RelationRow, known_at: int | None) -> VersionRow | None:
     """Like `displaced`, but only by a different statement: what was stated twice is shown once."""
     last = displaced(row, known_at)
     return last if last is not None and last.reason != "repeated" else None
-
-
-class Event(NamedTuple):
-    """Something that happened to a relation at a moment; events of one moment sort ended, displaced, began."""
-
-    at: int
-    order: int
-    number: int
-
-    @property
-    def what(self) -> Literal["ended", "displaced", "began"]:
-        """The kind of event."""
-        return _ORDER[self.order]
-
-
-_ORDER: tuple[Literal["ended"], Literal["displaced"], Literal["began"]] = ("ended", "displaced", "began")
-
-
-def events(rows: Iterable[RelationRow], first: int, behind: int) -> Iterator[Event]:
-    """What happened to stated, unwithdrawn relations from one moment up to another."""
-    for row in rows:
-        for event in _events_of(row) if row.kind == "stated" else ():
-            if first <= event.at < behind:
-                yield event
-
-
-def _events_of(row: RelationRow) -> Iterator[Event]:
-    displacing = contradicted(row, None)
-    if displacing is not None:
-        start = displacing.valid_from
-        yield Event(displacing.recorded_at if start is None else start, 1, row.number)
-    elif (version := version_at(row, None)) is not None:
-        start, end = bounds(version)
-        if start < end:
-            yield Event(start, 2, row.number)
-            yield Event(end, 0, row.number)

@@ -5,9 +5,9 @@ Each is answered from one consistent moment by the in-memory graph; only the evi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from langmem_tiers import arguments
 from langmem_tiers.clock import from_millis, to_millis
@@ -15,7 +15,7 @@ from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import InvalidInput, InvalidPeriod, UnknownRelation
 from langmem_tiers.knowledge_graph import naming, resolving
 from langmem_tiers.knowledge_graph.answers import Answers, Wanted, answering, distinct_rows, networkx_copy
-from langmem_tiers.knowledge_graph.conflicts import FOREVER, bounds, contradicted, events, version_at
+from langmem_tiers.knowledge_graph.conflicts import FOREVER, bounds, contradicted, version_at
 from langmem_tiers.knowledge_graph.entities import find_entity, with_merged
 from langmem_tiers.knowledge_graph.transaction import reading
 from langmem_tiers.knowledge_graph.types import GraphChange, GraphStats, Paths, Resolution, Subgraph, Timeline
@@ -236,11 +236,11 @@ class GraphQueries:
             raise InvalidPeriod("The second moment lies before the first.", way_out="Name the earlier one first.")
         with answering(self._context) as answers:
             rows = distinct_rows(answers.view, _rows_of(answers, entity))
-            happened = sorted(events(rows, first, behind))
-            found = {each.number: each for each in answers.relations({event.number for event in happened}, None)}
+            happened = sorted(event for row in rows for event in _events(row) if first <= event[0] < behind)
+            found = {each.number: each for each in answers.relations({number for _, _, number in happened}, None)}
             return tuple(
-                GraphChange(at=from_millis(event.at), what=event.what, relation=found[event.number])
-                for event in happened
+                GraphChange(at=from_millis(at), what=_WHAT[order], relation=found[number])
+                for at, order, number in happened
             )
 
     def networkx(self, *, as_of: When | None = None, known_at: When | None = None) -> nx.MultiDiGraph:
@@ -274,6 +274,24 @@ class GraphQueries:
 def _began(row: RelationRow, known_at: int | None) -> int:
     version = version_at(row, known_at)
     return -FOREVER if version is None else bounds(version)[0]
+
+
+# What happens to a relation, in the order of what happens at one moment.
+_WHAT: tuple[Literal["ended"], Literal["displaced"], Literal["began"]] = ("ended", "displaced", "began")
+
+
+def _events(row: RelationRow) -> Iterator[tuple[int, int, int]]:
+    """What happened to a stated relation that was not withdrawn: when, the place in `_WHAT`, and its number."""
+    if row.kind != "stated":
+        return
+    version = contradicted(row, None)
+    if version is not None:
+        yield version.recorded_at if version.valid_from is None else version.valid_from, 1, row.number
+    elif (version := version_at(row, None)) is not None:
+        start, end = bounds(version)
+        if start < end:
+            yield start, 2, row.number
+            yield end, 0, row.number
 
 
 def _rows_of(answers: Answers, entity: str | None) -> list[RelationRow]:
