@@ -111,9 +111,8 @@ def place(new: Interval, known: Iterable[Interval], now: int) -> Placement:
     if new.start is None and new.stated_end is not None:  # only its end is stated, so it is that of the latest one
         last = _latest(each for each in same if each.void_by is None and each.begun(new.stated_end - 1))
         return Placement("added", new) if last is None else _ended(last, new.stated_end)
-    return (
-        _within_known(new, same) or _overruled(new, same) or _moved_back(new, same, others) or Placement("added", new)
-    )
+    known_already = _within_known(new, same) or _overruled(new, same) or _moved_back(new, same, others)
+    return known_already or Placement("added", new)
 
 
 def _within_known(new: Interval, same: Sequence[Interval]) -> Placement | None:
@@ -219,9 +218,7 @@ def _decide_starts(group: Sequence[Interval]) -> tuple[list[Interval], dict[int,
     gone: dict[int, Interval] = {}
     for authority in sorted(by_authority, reverse=True):
         level = by_authority[authority]
-        bounded = [
-            each for each in holding if each.start is not None and each.start_stated and each.stated_end is not None
-        ]
+        bounded = [each for each in holding if each.start_stated and None not in (each.start, each.stated_end)]
         outranked = _outranked(level, bounded)
         for each in sorted(level, key=lambda each: -each.number):
             there = (other for slot in each.slots for other in starting[slot, each.first])
