@@ -52,8 +52,9 @@ def draw(
     kind = kind_of(file, ("svg", "png", "html"))
     drawn = _drawable(subgraph)
     said = (*captions, *filter(None, [left_out(drawn.cut)]))
-    picture = network(drawn, title=title or _started_at(subgraph), at=moment, captions=said)
-    data = page(picture, subgraph.relations, at=moment).encode() if kind == "html" else _drawn(picture, kind)
+    started_at = ", ".join(each.name for each in subgraph.entities if subgraph.distance.get(each.id) == 0)
+    picture = network(drawn, title=title or started_at or "Knowledge graph", at=moment, captions=said)
+    data = "".join(page(picture, subgraph.relations, at=moment)).encode() if kind == "html" else _drawn(picture, kind)
     return save(file, data)
 
 
@@ -130,8 +131,3 @@ def _drawn(picture: Picture, kind: str) -> bytes:
     from langmem_tiers.knowledge_graph.pictures.svg import svg
 
     return png(picture) if kind == "png" else svg(picture).encode()
-
-
-def _started_at(subgraph: Subgraph) -> str:
-    names = [each.name for each in subgraph.entities if subgraph.distance.get(each.id) == 0]
-    return ", ".join(names) or "Knowledge graph"

@@ -7,7 +7,7 @@ give their values.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -100,70 +100,41 @@ def _far(one: Point, other: Point) -> float:
 
 # Colours.
 
-LIGHT: Mapping[str, str] = {
-    "paper": "#ffffff",
-    "ink": "#1c2430",
-    "quiet": "#5d6878",
-    "rule": "#d5dae1",
-    "band": "#f4f6f9",
-    "edge": "#3d4b5e",
-    "past": "#8d97a5",
-    "value": "#fffbe8",
-    "value-line": "#b59a3c",
-    "now": "#c62f3d",
-    "kind-0": "#d6e6fb",
-    "kind-0-line": "#2f6fc1",
-    "kind-1": "#ffe0c7",
-    "kind-1-line": "#c4610f",
-    "kind-2": "#d5efd9",
-    "kind-2-line": "#2c8540",
-    "kind-3": "#e7dcf8",
-    "kind-3-line": "#7446b8",
-    "kind-4": "#f8f0bf",
-    "kind-4-line": "#948009",
-    "kind-5": "#fbd9e4",
-    "kind-5-line": "#c03468",
-    "kind-6": "#d0eff2",
-    "kind-6-line": "#187f8c",
-    "kind-7": "#e6e8ec",
-    "kind-7-line": "#626b79",
-    "kind-8": "#eadfd3",
-    "kind-8-line": "#80562a",
-    "kind-9": "#e3edc4",
-    "kind-9-line": "#647d16",
+# In a light and in a dark scheme.
+_COLOURS = {
+    "paper": ("#ffffff", "#15181d"),
+    "ink": ("#1c2430", "#e8ebf0"),
+    "quiet": ("#5d6878", "#a3adba"),
+    "rule": ("#d5dae1", "#383f49"),
+    "band": ("#f4f6f9", "#1d2127"),
+    "edge": ("#3d4b5e", "#b4bfcd"),
+    "past": ("#8d97a5", "#77818f"),
+    "value": ("#fffbe8", "#332e19"),
+    "value-line": ("#b59a3c", "#c9b45c"),
+    "now": ("#c62f3d", "#ff7b86"),
+    "kind-0": ("#d6e6fb", "#1c3350"),
+    "kind-0-line": ("#2f6fc1", "#6ea8ee"),
+    "kind-1": ("#ffe0c7", "#48290f"),
+    "kind-1-line": ("#c4610f", "#f09a55"),
+    "kind-2": ("#d5efd9", "#173a20"),
+    "kind-2-line": ("#2c8540", "#69bd7c"),
+    "kind-3": ("#e7dcf8", "#33244e"),
+    "kind-3-line": ("#7446b8", "#b392ea"),
+    "kind-4": ("#f8f0bf", "#39330b"),
+    "kind-4-line": ("#948009", "#d0bb3c"),
+    "kind-5": ("#fbd9e4", "#4a1a2d"),
+    "kind-5-line": ("#c03468", "#ee7ca5"),
+    "kind-6": ("#d0eff2", "#0f3a40"),
+    "kind-6-line": ("#187f8c", "#56bfcd"),
+    "kind-7": ("#e6e8ec", "#2b3038"),
+    "kind-7-line": ("#626b79", "#a1abb9"),
+    "kind-8": ("#eadfd3", "#3a2a1a"),
+    "kind-8-line": ("#80562a", "#c89a68"),
+    "kind-9": ("#e3edc4", "#2c3511"),
+    "kind-9-line": ("#647d16", "#a9c24f"),
 }
-DARK: Mapping[str, str] = {
-    "paper": "#15181d",
-    "ink": "#e8ebf0",
-    "quiet": "#a3adba",
-    "rule": "#383f49",
-    "band": "#1d2127",
-    "edge": "#b4bfcd",
-    "past": "#77818f",
-    "value": "#332e19",
-    "value-line": "#c9b45c",
-    "now": "#ff7b86",
-    "kind-0": "#1c3350",
-    "kind-0-line": "#6ea8ee",
-    "kind-1": "#48290f",
-    "kind-1-line": "#f09a55",
-    "kind-2": "#173a20",
-    "kind-2-line": "#69bd7c",
-    "kind-3": "#33244e",
-    "kind-3-line": "#b392ea",
-    "kind-4": "#39330b",
-    "kind-4-line": "#d0bb3c",
-    "kind-5": "#4a1a2d",
-    "kind-5-line": "#ee7ca5",
-    "kind-6": "#0f3a40",
-    "kind-6-line": "#56bfcd",
-    "kind-7": "#2b3038",
-    "kind-7-line": "#a1abb9",
-    "kind-8": "#3a2a1a",
-    "kind-8-line": "#c89a68",
-    "kind-9": "#2c3511",
-    "kind-9-line": "#a9c24f",
-}
+LIGHT: Mapping[str, str] = {name: light for name, (light, _) in _COLOURS.items()}
+DARK: Mapping[str, str] = {name: dark for name, (_, dark) in _COLOURS.items()}
 _OWN = ("kind-8", "kind-9")
 
 
@@ -172,6 +143,12 @@ def colours(types: Iterable[str]) -> dict[str, str]:
     named = {kind: f"kind-{place}" for place, kind in enumerate(BUILT_IN_TYPES)}
     own = sorted(set(types) - named.keys())
     return named | {kind: _OWN[place % len(_OWN)] for place, kind in enumerate(own)}
+
+
+def legend_of_types(types: Collection[str]) -> list[tuple[str, str]]:
+    """Entity types with their colours, in the order of a legend."""
+    every = colours(types)
+    return [(kind, every[kind]) for kind in every if kind in types]
 
 
 # Measuring text without a font.
@@ -271,26 +248,24 @@ class Key:
     dashes: Dashes = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Drawing:
-    """Groups of shapes from 0, 0 to their extent."""
-
-    width: float
-    height: float
-    groups: tuple[Group, ...]
-
-
-def framed(drawing: Drawing, *, title: str, keys: Sequence[Key], captions: Sequence[str]) -> Picture:
-    """A drawing with title, legend and captions."""
-    inner = max(drawing.width, _NARROWEST)
-    left, top = _MARGIN + (inner - drawing.width) / 2, _MARGIN + _TITLE + 20
-    below = top + drawing.height + 24
+def framed(
+    drawn: Iterable[Group], extent: tuple[float, float], *, title: str, keys: Sequence[Key], captions: Sequence[str]
+) -> Picture:
+    """What was drawn from 0, 0 to its extent, with title, legend and captions."""
+    inner = max(extent[0], _NARROWEST)
+    left, top = _MARGIN + (inner - extent[0]) / 2, _MARGIN + _TITLE + 20
+    below = top + extent[1] + 24
     legend, bottom = _legend(keys, inner, below)
-    captioned, bottom = _captions(captions, inner, bottom)
+    lines = [line for each in captions for line in wrapped(each, _SMALL, inner)]
+    captioned = [
+        Words(x=_MARGIN, y=bottom + place * 18, text=line, size=_SMALL, colour="quiet")
+        for place, line in enumerate(lines, 1)
+    ]
+    bottom += len(lines) * 18
     heading = Words(x=_MARGIN, y=_MARGIN + _TITLE, text=fitting(title, _TITLE, inner), size=_TITLE, bold=True)
     total = inner + 2 * _MARGIN
     paper = Box(x=0, y=0, width=total, height=bottom + _MARGIN, fill="paper")
-    moved = (_moved(group, left, top) for group in drawing.groups)
+    moved = (_moved(group, left, top) for group in drawn)
     return Picture(
         width=total,
         height=bottom + _MARGIN,
@@ -319,22 +294,11 @@ def _sample(key: Key, x: float, y: float) -> Shape:
     return Line(points=points, colour=key.line, dashes=key.dashes, arrow=key.dashes != "dotted")
 
 
-def _captions(captions: Sequence[str], inner: float, top: float) -> tuple[list[Shape], float]:
-    lines = [line for each in captions for line in wrapped(each, _SMALL, inner)]
-    shapes: list[Shape] = [
-        Words(x=_MARGIN, y=top + (place + 1) * 18, text=line, size=_SMALL, colour="quiet")
-        for place, line in enumerate(lines)
-    ]
-    return shapes, top + len(lines) * 18
-
-
 def _moved(group: Group, right: float, down: float) -> Group:
-    return Group(shapes=tuple(_shifted(group.shapes, right, down)), title=group.title, name=group.name)
-
-
-def _shifted(shapes: Sequence[Shape], right: float, down: float) -> Iterator[Shape]:
-    for shape in shapes:
+    shapes: list[Shape] = []
+    for shape in group.shapes:
         if isinstance(shape, Line):
-            yield replace(shape, points=tuple((x + right, y + down) for x, y in shape.points))
+            shapes.append(replace(shape, points=tuple((x + right, y + down) for x, y in shape.points)))
         else:
-            yield replace(shape, x=shape.x + right, y=shape.y + down)
+            shapes.append(replace(shape, x=shape.x + right, y=shape.y + down))
+    return replace(group, shapes=tuple(shapes))

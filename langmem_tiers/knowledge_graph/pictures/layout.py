@@ -30,29 +30,29 @@ def place(sizes: Sequence[Size], joins: Sequence[Join]) -> list[tuple[float, flo
     if not sizes:
         return []
     boxes = np.array(sizes, dtype=float)
-    parts = [(part, _placed(boxes[part], _within(part, joins))) for part in _parts(len(sizes), joins)]
+    parts: list[tuple[list[int], Floats]] = []
+    for part in _parts(len(sizes), joins):
+        stand = _majorized(_distances(part, joins)) * _STRETCH
+        parts.append((part, _pushed(stand, boxes[part])))
+    lows = [(stand - boxes[part] / 2).min(axis=0) for part, stand in parts]
+    highs = [(stand + boxes[part] / 2).max(axis=0) for part, stand in parts]
     centres = np.zeros((len(sizes), 2))
-    corners = _packed([_extent(boxes[part], stand) for part, stand in parts])
-    for (part, stand), corner in zip(parts, corners, strict=True):
-        low = (stand - boxes[part] / 2).min(axis=0)
+    corners = _packed([(float(x), float(y)) for x, y in np.subtract(highs, lows)])
+    for (part, stand), low, corner in zip(parts, lows, corners, strict=True):
         centres[part] = stand - low + corner
     return [(float(x), float(y)) for x, y in centres]
 
 
-def _placed(boxes: Floats, joins: Sequence[Join]) -> Floats:
-    """The layout of one connected component."""
-    apart = _distances(len(boxes), joins)
-    stand = _majorized(apart) * _STRETCH
-    return _pushed(stand, boxes)
-
-
-def _distances(count: int, joins: Sequence[Join]) -> Floats:
-    """The distances between all pairs along the lines."""
-    apart = np.full((count, count), np.inf)
+def _distances(part: Sequence[int], joins: Sequence[Join]) -> Floats:
+    """The distances between all pairs of a connected component along the lines."""
+    place_of = {each: place for place, each in enumerate(part)}
+    apart = np.full((len(part), len(part)), np.inf)
     np.fill_diagonal(apart, 0)
     for one, other, length in joins:
-        apart[one, other] = apart[other, one] = min(apart[one, other], length)
-    for via in range(count):
+        if one in place_of:
+            ends = place_of[one], place_of[other]
+            apart[ends] = apart[ends[::-1]] = min(apart[ends], length)
+    for via in range(len(part)):
         np.minimum(apart, apart[:, via, None] + apart[None, via, :], out=apart)
     return apart
 
@@ -66,16 +66,11 @@ def _majorized(apart: Floats) -> Floats:
     inverse = np.linalg.pinv(pull)
     stand = np.random.default_rng(_SEED).normal(size=(count, 2)) * apart.max() / 4
     for _ in range(_ROUNDS):
-        now = _lengths(stand)
+        now = np.hypot(*(stand[:, None, :] - stand[None, :, :]).transpose(2, 0, 1))
         ratio = np.divide(weights * apart, now, out=np.zeros_like(now), where=now > 0)
         push = np.diag(ratio.sum(axis=1)) - ratio
         stand = inverse @ (push @ stand)
     return _laid_flat(stand - stand.mean(axis=0))
-
-
-def _lengths(stand: Floats) -> Floats:
-    lengths: Floats = np.hypot(*(stand[:, None, :] - stand[None, :, :]).transpose(2, 0, 1))
-    return lengths
 
 
 def _laid_flat(stand: Floats) -> Floats:
@@ -123,16 +118,6 @@ def _parts(count: int, joins: Sequence[Join]) -> list[list[int]]:
     graph = nx.empty_graph(count)
     graph.add_edges_from((one, other) for one, other, _ in joins)
     return sorted(map(sorted, nx.connected_components(graph)), key=lambda part: (-len(part), part[0]))
-
-
-def _within(part: Sequence[int], joins: Sequence[Join]) -> list[Join]:
-    place_of = {each: place for place, each in enumerate(part)}
-    return [(place_of[one], place_of[other], length) for one, other, length in joins if one in place_of]
-
-
-def _extent(boxes: Floats, stand: Floats) -> Size:
-    wide, high = (stand + boxes / 2).max(axis=0) - (stand - boxes / 2).min(axis=0)
-    return float(wide), float(high)
 
 
 def _packed(extents: Sequence[Size]) -> list[Size]:

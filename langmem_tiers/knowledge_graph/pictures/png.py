@@ -42,19 +42,16 @@ def png(picture: Picture) -> bytes:
         raise MissingExtra("matplotlib", "pictures") from error
     finer = min(_FINER, _MOST / max(picture.width, picture.height))
     figure = Figure(figsize=(picture.width / _INCH, picture.height / _INCH), dpi=_INCH * finer)
-    with unremarked():
-        return _painted(picture, figure, FigureCanvasAgg)
-
-
-def _painted(picture: Picture, figure: Any, canvas: Any) -> bytes:
-    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, picture.width), ylim=(picture.height, 0))
-    axes.set_axis_off()
     shapes = [shape for group in picture.groups for shape in group.shapes]
-    lettering = Lettering(words.text for words in shapes if isinstance(words, Words))
-    for depth, shape in enumerate(shapes):
-        _draw(axes, shape, lettering, depth)
     file = io.BytesIO()
-    canvas(figure).print_png(file, metadata={"Software": None})
+    with _unremarked():
+        axes = figure.add_axes((0, 0, 1, 1), xlim=(0, picture.width), ylim=(picture.height, 0))
+        axes.set_axis_off()
+        lettering = Lettering(words.text for words in shapes if isinstance(words, Words))
+        for depth, shape in enumerate(shapes):
+            _draw(axes, shape, lettering, depth)
+        canvas: Any = FigureCanvasAgg(figure)
+        canvas.print_png(file, metadata={"Software": None})
     return file.getvalue()
 
 
@@ -134,18 +131,12 @@ class Lettering:
         wanted = {ord(each) for text in texts for each in text}
         self._drawable = set(_characters_of(_FIRST)) & wanted
         self.families = [_FIRST]
-        for family in self._others(wanted):
-            more = _characters_of(family) & (wanted - self._drawable)
-            if more:
-                self.families.append(family)
-                self._drawable |= more
-
-    def _others(self, wanted: set[int]) -> Iterator[str]:
-        """Further fonts, as long as characters are missing."""
         for family in _families():
             if wanted <= self._drawable:
-                return
-            yield family
+                break
+            if more := _characters_of(family) & (wanted - self._drawable):
+                self.families.append(family)
+                self._drawable |= more
 
     def drawable(self, text: str) -> str:
         """`text` with a dot for each run of characters that no font has, instead of empty boxes."""
@@ -181,7 +172,7 @@ def _characters_of(family: str) -> frozenset[int]:
 
 
 @contextmanager
-def unremarked() -> Iterator[None]:
+def _unremarked() -> Iterator[None]:
     """Silence matplotlib's warnings about substituted fonts."""
     log = logging.getLogger("matplotlib.font_manager")
 

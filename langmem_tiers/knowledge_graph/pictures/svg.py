@@ -19,7 +19,6 @@ from langmem_tiers.knowledge_graph.pictures.canvas import (
     Line,
     Picture,
     Point,
-    Shape,
     Words,
     arrow_head,
     printable,
@@ -36,12 +35,6 @@ def svg(picture: Picture) -> str:
     """A standalone file in the light colour scheme."""
     style = f"text{{font-family:{FONTS}}}"
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{"".join(_document(picture, style, LIGHT))}\n'
-
-
-def inline_svg(picture: Picture) -> str:
-    """SVG to embed in a page that defines the colours as CSS variables."""
-    variables = {name: f"var(--{name})" for name in LIGHT}
-    return "".join(_document(picture, "", variables))
 
 
 def _document(picture: Picture, style: str, colour: Mapping[str, str]) -> Iterator[str]:
@@ -64,14 +57,11 @@ def _group(group: Group, colour: Mapping[str, str]) -> Iterator[str]:
     if group.title:
         yield f"<title>{_safe(group.title)}</title>"
     for shape in group.shapes:
-        yield _shape(shape, colour)
+        if isinstance(shape, Box):
+            yield _box(shape, colour)
+        else:
+            yield _line(shape, colour) if isinstance(shape, Line) else _words(shape, colour)
     yield "</g>"
-
-
-def _shape(shape: Shape, colour: Mapping[str, str]) -> str:
-    if isinstance(shape, Box):
-        return _box(shape, colour)
-    return _line(shape, colour) if isinstance(shape, Line) else _words(shape, colour)
 
 
 def _box(box: Box, colour: Mapping[str, str]) -> str:
@@ -124,13 +114,10 @@ _STANDING = {"holds": "holds", "ended": "ended", "coming": "still to come", "nev
 _COLUMNS = ("Who or what", "Relation", "To", "Holds from", "Until", "State", "Believed since", "Rests on", "Id")
 
 
-def page(picture: Picture, relations: Sequence[Relation], *, at: datetime) -> str:
-    """The page as one string. All names in it are escaped."""
-    return "".join(_page(picture, relations, at))
-
-
-def _page(picture: Picture, relations: Sequence[Relation], at: datetime) -> Iterator[str]:
-    style = _STYLE + _variables()
+def page(picture: Picture, relations: Sequence[Relation], *, at: datetime) -> Iterator[str]:
+    """The page in parts. All names in it are escaped."""
+    light, dark = ("".join(f"--{name}:{colour};" for name, colour in each.items()) for each in (LIGHT, DARK))
+    style = f"{_STYLE}:root{{{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}"
     yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
     yield (
         f'<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; script-src {_hash(_SCRIPT)}; '
@@ -141,7 +128,7 @@ def _page(picture: Picture, relations: Sequence[Relation], at: datetime) -> Iter
     yield f"<title>{_safe(picture.title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
     yield f'<h1 class="heard">{_safe(picture.title)}</h1>\n'
     yield '<p><button type="button" id="size" aria-pressed="false">Actual size</button></p>\n'
-    drawn = inline_svg(picture)
+    drawn = "".join(_document(picture, "", {name: f"var(--{name})" for name in LIGHT}))
     yield f'<figure id="picture" class="fit" tabindex="0" aria-label="Picture of the graph">{drawn}</figure>\n'
     yield '<h2 id="relations">Relations</h2>\n'
     yield '<p><label for="search">Search </label><input id="search" type="search" autocomplete="off"> '
@@ -186,12 +173,6 @@ def _cell(text: str, key: str = "", *, title: str = "") -> str:
 def _hash(text: str) -> str:
     """The hash for the content security policy: the browser runs no other script or style on the page."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _variables() -> str:
-    light = "".join(f"--{name}:{colour};" for name, colour in LIGHT.items())
-    dark = "".join(f"--{name}:{colour};" for name, colour in DARK.items())
-    return f":root{{{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}"
 
 
 _STYLE = (

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 from langmem_tiers.knowledge_graph.pictures.canvas import (
     Box,
-    Drawing,
     Group,
     Key,
     Line,
@@ -18,11 +17,12 @@ from langmem_tiers.knowledge_graph.pictures.canvas import (
     colours,
     fitting,
     framed,
+    legend_of_types,
     width,
 )
 from langmem_tiers.knowledge_graph.types import Timeline
 from langmem_tiers.knowledge_graph.wording import Standing, predicate_words, relation_words, standing, standing_words
-from langmem_tiers.records import BUILT_IN_TYPES, Entity, Relation
+from langmem_tiers.records import Entity, Relation
 
 _NAMES, _CHART, _ROOM = 230.0, 720.0, 150.0
 _ROW, _BAR, _TOP = 26.0, 16.0, 30.0
@@ -52,7 +52,10 @@ class _Axis:
 
 def bars(timeline: Timeline, *, title: str, at: datetime, captions: Sequence[str] = ()) -> Picture:
     """When each relation of an entity holds, with `at` marked."""
-    axis = _axis(timeline.relations, at)
+    periods = [one.period for one in timeline.relations]
+    known = [at, *(each for one in periods for each in (one.start, one.end) if each is not None)]
+    slack = max((max(known) - min(known)).total_seconds(), 0.5 * _YEAR) * 0.06
+    axis = _Axis(first=_moved(min(known), -slack), last=_moved(max(known), slack))
     rows = list(_rows(timeline))
     height = _TOP + len(rows) * _ROW + 6
     kinds = colours(_types(timeline))
@@ -63,16 +66,8 @@ def bars(timeline: Timeline, *, title: str, at: datetime, captions: Sequence[str
             groups.append(_heading(row, top))
         else:
             groups.append(_row(row, timeline.entity, axis, top, kinds, at))
-    drawing = Drawing(width=_NAMES + _CHART + _ROOM, height=height, groups=tuple(groups))
-    return framed(drawing, title=title, keys=list(_keys(timeline, kinds)), captions=captions)
-
-
-def _axis(relations: Sequence[Relation], at: datetime) -> _Axis:
-    known = [at, *(each for one in relations for each in (one.period.start, one.period.end) if each is not None)]
-    first, last = min(known), max(known)
-    least = 0.5 * _YEAR
-    slack = max((last - first).total_seconds(), least) * 0.06
-    return _Axis(first=_moved(first, -slack), last=_moved(last, slack))
+    extent = (_NAMES + _CHART + _ROOM, height)
+    return framed(groups, extent, title=title, keys=list(_keys(timeline)), captions=captions)
 
 
 def _moved(moment: datetime, seconds: float) -> datetime:
@@ -84,17 +79,15 @@ def _rows(timeline: Timeline) -> Iterator[str | Relation]:
     """Headings with their relations, in the order in which the groups began."""
     groups: dict[str, list[Relation]] = {}
     for each in timeline.relations:
-        groups.setdefault(_group_of(each, timeline.entity), []).append(each)
+        heading = predicate_words(each)
+        if each.kind == "mentioned":
+            heading = "only spoken of together"
+        elif each.subject.id != timeline.entity.id:
+            heading = f"… {heading} {timeline.entity.name}"
+        groups.setdefault(heading, []).append(each)
     for heading, relations in groups.items():
         yield heading
         yield from relations
-
-
-def _group_of(relation: Relation, entity: Entity) -> str:
-    words = predicate_words(relation)
-    if relation.kind == "mentioned":
-        return "only spoken of together"
-    return words if relation.subject.id == entity.id else f"… {words} {entity.name}"
 
 
 def _other(relation: Relation, entity: Entity) -> Entity | None:
@@ -117,22 +110,16 @@ def _mark(axis: _Axis, moment: datetime, text: str, height: float, now: float, l
 
 
 def _marks(axis: _Axis) -> Iterator[tuple[datetime, str]]:
+    """The months or years to mark, with their label."""
     years = (axis.last - axis.first).total_seconds() / _YEAR
     if years < 2:
-        yield from _months(axis, 1 if years < 0.9 else 3)
-        return
-    step = next((each for each in _STEPS if years / each <= _MOST_MARKS), _STEPS[-1])
-    for year in range(-(-axis.first.year // step) * step, axis.last.year + 1, step):
-        moment = datetime(max(year, 1), 1, 1, tzinfo=UTC)
-        if axis.first <= moment <= axis.last:
-            yield moment, f"{moment.year:04}"
-
-
-def _months(axis: _Axis, step: int) -> Iterator[tuple[datetime, str]]:
-    for count in range(axis.first.year * 12, axis.last.year * 12 + 12, step):
+        step = 1 if years < 0.9 else 3
+    else:
+        step = 12 * next((each for each in _STEPS if years / each <= _MOST_MARKS), _STEPS[-1])
+    for count in range(-(-axis.first.year * 12 // step) * step, axis.last.year * 12 + 12, step):
         moment = datetime(count // 12, count % 12 + 1, 1, tzinfo=UTC)
         if axis.first <= moment <= axis.last:
-            yield moment, f"{moment.year:04}-{moment.month:02}"
+            yield moment, f"{moment.year:04}" if step >= 12 else f"{moment.year:04}-{moment.month:02}"
 
 
 def _heading(text: str, top: float) -> Group:
@@ -163,8 +150,12 @@ def _bar(relation: Relation, axis: _Axis, top: float, colour: str, told: Standin
     line = f"{colour}-line"
     solid = left
     if start is None:
+        # It fades in.
         solid = min(left + _FADES * _FADE, (left + right) / 2)
-        yield from _faded(left, solid, top, line)
+        part = (solid - left) / _FADES
+        for each in range(_FADES):
+            shade = 0.85 * (each + 0.5) / _FADES
+            yield Box(x=left + each * part, y=top, width=part, height=_BAR, fill=line, opacity=shade)
     body = right - (_HEAD if end is None else 0)
     yield Box(
         x=solid,
@@ -182,22 +173,13 @@ def _bar(relation: Relation, axis: _Axis, top: float, colour: str, told: Standin
     yield Words(x=right + 9, y=top + _BAR - 4, text=when, size=11, colour="quiet")
 
 
-def _faded(left: float, right: float, top: float, fill: str) -> Iterator[Shape]:
-    """A bar that fades in, because its start is unknown."""
-    part = (right - left) / _FADES
-    for each in range(_FADES):
-        yield Box(x=left + each * part, y=top, width=part, height=_BAR, fill=fill, opacity=0.85 * (each + 0.5) / _FADES)
-
-
 def _types(timeline: Timeline) -> set[str]:
     others = (_other(each, timeline.entity) for each in timeline.relations)
     return {other.type for other in others if other is not None}
 
 
-def _keys(timeline: Timeline, kinds: dict[str, str]) -> Iterator[Key]:
-    there = _types(timeline)
-    for kind in (*BUILT_IN_TYPES, *sorted(there - set(BUILT_IN_TYPES))):
-        if kind in there:
-            yield Key(text=kind, fill=f"{kinds[kind]}-line", line=f"{kinds[kind]}-line")
+def _keys(timeline: Timeline) -> Iterator[Key]:
+    for kind, colour in legend_of_types(_types(timeline)):
+        yield Key(text=kind, fill=f"{colour}-line", line=f"{colour}-line")
     if any(relation.object is None for relation in timeline.relations):
         yield Key(text="value", fill="value-line", line="value-line")
