@@ -1,4 +1,4 @@
-"""Clauses of a sentence, without interjections, calls and reasons; and patterns for the subject of a clause."""
+"""Clauses of a sentence, without interjections, calls and reasons."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 from langmem_tiers.language import speech_acts
 from langmem_tiers.language.names import CALENDAR, FIRST_NAMES
-from langmem_tiers.language.numbers import cardinals
-from langmem_tiers.language.verbs import ADVERBS
 from langmem_tiers.language.words import PLEASANTRIES
 
 _OPENERS = (
@@ -137,28 +135,3 @@ def _call(text: str) -> re.Match[str] | None:
     if match is None or match["name"].casefold() in CALENDAR:
         return None
     return match if not match["word"] or match["word"].casefold() in PLEASANTRIES else None
-
-
-# Atomic: "really" is both listed and an adverb in -ly, so several of them could otherwise match in two ways each.
-SOME_ADVERBS = rf"(?: (?>(?:{'|'.join(sorted(ADVERBS))}|[a-z]{{3,20}}ly)\b)){{0,6}}"
-
-
-COUNTED = rf"(?:an?|another|{cardinals(1, 10)}|no|twin|some|\d+|several|many)"
-
-
-NAMED = r"[A-Z][\w'-]+"
-
-
-I_DO = rf"I{SOME_ADVERBS}"
-
-
-I_AM = rf"(?:I'm|I am|I was|I've been|I have been){SOME_ADVERBS}"
-
-
-WE_OR_I = rf"(?:I|[Ww]e)(?:'ve|'d| have| had)?{SOME_ADVERBS}"
-
-
-MY = "(?:[Mm]y|[Oo]ur)"
-
-
-IS = r"(?:'s(?= (?:an?|the|not|in|on|at|due|called|named|from|my|\$?\d|[A-Z]))| is| are| was| were| will be| has been)"

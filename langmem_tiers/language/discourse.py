@@ -6,14 +6,12 @@ import re
 from dataclasses import dataclass
 
 from langmem_tiers.language import dates, rewriting, rules, speech_acts
-from langmem_tiers.language import vocabulary as lists
 from langmem_tiers.language.calendar import WEEKDAY_WRITTEN
-from langmem_tiers.language.clauses import OPENING_TIME, WE_OR_I, with_subject
+from langmem_tiers.language.clauses import OPENING_TIME, with_subject
 from langmem_tiers.language.dates import SPOKEN
 from langmem_tiers.language.numbers import cardinals
 from langmem_tiers.language.rewriting import spelled_out
-from langmem_tiers.language.rule_table import first_fitting
-from langmem_tiers.language.rules import Found, says_something, tells
+from langmem_tiers.language.rules import FAINT_ADJECTIVES, PARTS, Found, first_fitting, says_something, tells
 from langmem_tiers.language.turns import Reading
 
 _PAST_TIME = re.compile(
@@ -22,7 +20,7 @@ _PAST_TIME = re.compile(
     rf"|(?:\d+|an?|{cardinals(1, 7)}) (?:day|week|month|year)s? ago|this morning)\b(?!')",
     re.IGNORECASE,
 )
-_BY_ITSELF = re.compile(rf"^{OPENING_TIME}{WE_OR_I}(?: (?:{lists.TURNING_POINTS}))")
+_BY_ITSELF = re.compile(rf"^{OPENING_TIME}{PARTS['we_or_i']}(?: (?:{PARTS['turning_points']}))")
 _OWN_TIME = re.compile(
     r"\b(?:when|while|always|never|ever|used to|since|every|each|once|ago|years?|first|usually|often|as an? |growing up"
     r"|back in|before|after|later|then|already|19\d\d|20\d\d)\b|\d{4}",
@@ -30,7 +28,7 @@ _OWN_TIME = re.compile(
 )
 _SPEAKER = re.compile(r"\b(I|we)\b", re.IGNORECASE)
 _SOMEBODY = re.compile(r"\b(?:my|our|he|she|they|you|your|his|her|their)\b|\b[A-Z][a-z]+ [a-z]+ed\b", re.IGNORECASE)
-_VAGUE_ADJECTIVES = rf"(?:(?:{'|'.join(sorted(lists.FAINT_ADJECTIVES))}) )*"
+_VAGUE_ADJECTIVES = rf"(?:(?:{'|'.join(sorted(FAINT_ADJECTIVES))}) )*"
 _DEFINITE = (
     r"(?P<noun>events?|causes?|places?|spots?|venue|lessons?|class(?:es)?|courses?|sessions?|competitions?|contest"
     r"|tournament|campaign|festival|workshops?|conference|programme|program|group|pieces?|shows?|performance"

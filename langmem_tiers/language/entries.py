@@ -12,8 +12,7 @@ from langmem_tiers.language.clauses import clauses, trimmed
 from langmem_tiers.language.discourse import Understood, understood
 from langmem_tiers.language.numbers import cardinals
 from langmem_tiers.language.rewriting import Subject, capitalised, third_person
-from langmem_tiers.language.rule_table import first_fitting
-from langmem_tiers.language.rules import Found
+from langmem_tiers.language.rules import Found, first_fitting
 from langmem_tiers.language.sentences import Sentence
 from langmem_tiers.language.turns import Reading, quote
 from langmem_tiers.language.word_lists import word_set

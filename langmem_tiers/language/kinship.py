@@ -22,6 +22,8 @@ FAMILY = _SHE | _HE | listed("kinship", "either")
 BY_BLOOD = FAMILY - PARTNERS
 """Those whom nothing ends, not even death."""
 COMPANY = frozenset(phrases(_TABLE["company"]))
+PLURALS: dict[str, str] = _TABLE["plurals"]
+"""Words for several of them, each with the word for one."""
 FORMER = frozenset(word for word in _CANONICAL.values() if word.startswith("former "))
 _ONLY_ONE = listed("kinship", "only_one")
 _MUTUAL = frozenset(phrases(_TABLE["mutual"]))

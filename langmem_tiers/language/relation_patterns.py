@@ -1,4 +1,4 @@
-"""Building blocks for the shapes of relations: names, subjects, and the normal form of a clause."""
+"""What clauses that claim a relation are made of: their normal form, names, and a clause that fits a shape."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
 
 from langmem_tiers.language import kinship, validity
 from langmem_tiers.language.calendar import MONTH_NAMES, SHORT_MONTHS, SHORT_WEEKDAYS, WEEKDAY_NAMES
@@ -16,62 +15,24 @@ from langmem_tiers.language.names import CALENDAR, FIRST_NAMES, LANGUAGES, NOT_N
 from langmem_tiers.language.numbers import cardinals
 from langmem_tiers.language.rewriting import spelled_out
 from langmem_tiers.language.validity import Span
-from langmem_tiers.language.word_lists import word_set
+from langmem_tiers.language.word_lists import fragments, one_line, table, word_set
 
-UPPER = "A-Z\u00c0-\u00d6\u00d8-\u00de\u0100-\u017f\u0386-\u03ab\u0400-\u042f"
-TITLED = r"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?"
-_WORD = rf"[{UPPER}][\w&]*(?:[-.'](?!s\b)[\w&]+)*"
-NAME = (
-    rf"(?:(?:St|Mt|Ft)\. |{TITLED}){_WORD}(?: (?:(?:of|de|da|do|del|della|di|dos|van|von|der|den|la|le|el|al|bin|&"
-    rf"|the|and the) )?{_WORD}){{0,4}}"
-)
-"""A run of capitalised words."""
-PLACE = rf"(?:the )?(?P<place>{NAME}(?:, {_WORD}(?: {_WORD})?)?)(?!['’]s|\w)"
-ORGANISATION = rf"(?:the )?(?P<organisation>(?:(?:St\.? )?{_WORD}['’]s )?{NAME}|[A-Z]{{2,}}\b)(?!['’]s|\w)"
-_KIN = kinship.WORDS
-_AGED = r"(?:(?:little|big|older|younger|elder|eldest|oldest|youngest|dear|lovely|beloved|new|current) )?"
-# Possibly one of several: someone without a name need not be the person already known.
-_WHICH = r"(?:(?:(?P<which>little|big|older|younger|elder|eldest|oldest|youngest|new)|dear|lovely|beloved|current) )?"
-
-# The subject: the speaker, their kin, someone named, or a pronoun for someone named before.
-WHO = (
-    f"(?:(?P<both>(?:(?:[Mm]y|[Oo]ur) {_AGED}{_KIN}(?:,? {_WORD})?|{_WORD}),? and I)|(?P<me>I|[Ww]e)|(?:[Mm]y"
-    f"|[Oo]ur) {_WHICH}(?P<kin>{_KIN})(?:,? (?P<kin_name>{TITLED}{_WORD}(?: {_WORD})?),?)?"
-    f"|{_WORD}(?: {_WORD}){{0,2}}['’]s {_AGED}{_KIN},? (?P<their>{_WORD}(?: {_WORD})?),?|(?P<pronoun>[Hh]e|[Ss]he)"
-    f"|(?P<name>{_WORD}(?: {_WORD}){{0,2}}))"
-)
-FIRST = rf"[{UPPER}][\w'-]*"
-"""One capitalised word."""
-MINE = r"(?:[Mm]y|[Oo]ur)"
-LOOKS = (
-    r"(?:(?:new|old|used|second-hand|secondhand|beautiful|small|big|tiny|red|blue|black|white|green|grey"
-    r"|gray|silver|yellow|brand-?new|brand new|little|nice|first|second|own) )*"
-)
-"""What a thing or an animal looks like, which is no part of what it is."""
+_TABLE = table("relations")
+_HEADS = {kind: one_line(heads) for kind, heads in _TABLE["heads"].items()}
+_KNOWN = {name: one_line(text) for name, text in table("vocabulary").items()} | {
+    "kin": kinship.WORDS,
+    "several_kin": "|".join(kinship.PLURALS),
+    "months": MONTH_NAMES.title(),
+    "short_names": "|".join((*SHORT_MONTHS[:12], *SHORT_WEEKDAYS[:7])).title(),
+    "up_to_ten": cardinals(1, 10),
+    "kinds_of_place": _HEADS["place"],
+    "head": "(?:" + "|".join(f"(?P<{kind}>{heads})" for kind, heads in _HEADS.items()) + ")",
+    "took_part": "|".join(f"(?P<v{place}>{verbs})" for place, verbs in enumerate(_TABLE["took_part"].values())),
+}
+PARTS = fragments(_TABLE["fragments"], _KNOWN)
+"""Fragments of the patterns for clauses, such as `@who@`, a subject, and `@end@`, what may follow a name."""
 OF_SEVERAL = re.compile(r"\b(?:new|old|first|second|used|big|small|tiny|red|blue|black|white|gr[ea]y|yellow) ")
 """What tells one animal from another one of the same owner."""
-IS = r"(?:am|is|are)"
-HAS = r"(?:have|has)"
-END = (
-    r"(?= ?$|[,;:.!?)]| (?:and|but|with|in|on|at|since|for|from|until|till|when|because|after|before|last|this|next|as"
-    r"|a|an|two|three|\d|now|so|to|where|which|who|right|back|these|yesterday|today|almost|about|around"
-    r"|near|together)\b)"
-)
-"""Behind a name: what goes on with the sentence rather than with the name."""
-_SPAN = r"(?:days?|weeks?|months?|years?)"
-_SHORT_NAMES = "|".join((*SHORT_MONTHS[:12], *SHORT_WEEKDAYS[:7])).title()
-_SEASON = rf"(?:\d|spring|summer|autumn|fall|winter|night|end of|{_SHORT_NAMES}|Christmas|Easter|New Year)"
-_FIGURATIVE = r"(?:laugh|boredom|shame|embarrass|hunger|curios|thirst|envy|jealous|excite|joy|happiness|fright|love)"
-_CALAMITY = "(?:accident|crash|collision|war|hospital|hospice|fire|earthquake|flood|pandemic|attack|surgery)"
-HAPPENED = (
-    r"(?= ?$|[,;:.!)]| (?:(?:last|this|yesterday|today|tonight|recently|earlier|after|before|because|when|while|and|but"
-    r"|since|years ago|peacefully|suddenly|unexpectedly|at home|in (?:his|her|their|its) sleep|at the age|aged)\b"
-    rf"|(?:an?|\d+|{cardinals(1, 10)}|many|some|several|a few|a couple of) {_SPAN}\b"
-    rf"|(?:in|on|at|around|back in|during|over) (?:the )?(?:early |late )?{_SEASON}"
-    rf"|(?:of|from) (?!{_FIGURATIVE})[a-z]|in (?:an? |the |his |her )?(?:[a-z-]+ ){{0,2}}{_CALAMITY}\b))"
-)
-"""Behind a verb that tells of an end: nothing more, or when and how it came; no figure of speech."""
-
 _ADVERBS = re.compile(
     r" (?:currently|still|also(?! (?:lives?|works?)\b)|actually|just|recently|finally|really|originally|already"
     r"|presently|temporarily|happily|proudly|officially|both|all|definitely|basically|mostly|mainly|permanently|eventually|once|then|now)"
@@ -104,7 +65,9 @@ _SHORT = (
 NEGATED = re.compile(r"\b(?:not|never|no longer|hardly|nor|neither|nobody|cannot)\b|n't\b|\bno\b", re.IGNORECASE)
 _MONTHS_AND_DAYS = "|".join((MONTH_NAMES, *SHORT_WEEKDAYS[:7])).title()
 _OPENS = re.compile(rf"{OPENING_TIME}(?=(?:I|[Ww]e|[Hh]e|[Ss]he|[Mm]y|[Oo]ur)\b)")
-_OPENS_NAME = re.compile(rf"{OPENING_TIME}(?=[{UPPER}])(?!(?:{WEEKDAY_NAMES.title()})|(?:{_MONTHS_AND_DAYS})\b)")
+_OPENS_NAME = re.compile(
+    rf"{OPENING_TIME}(?=[{PARTS['upper']}])(?!(?:{WEEKDAY_NAMES.title()})|(?:{_MONTHS_AND_DAYS})\b)"
+)
 # Capitalised, but nobody's employer or home.
 _NO_NAMES = NOT_NAMES | LANGUAGES | CALENDAR | word_set("mom mum mother dad father grandma grandpa aunt uncle god lord")
 _NO_NAMES -= {"jan"}
@@ -228,28 +191,11 @@ def person_claim(subject: str, predicate: str, object_: str = "", kind: str = ""
 
 
 Claims = Callable[[Fit], Iterator[Claim]]
+MAKERS: dict[str, Claims] = {}
+"""The functions that shapes in `relations.toml` are `made_by`."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Shape:
-    """A pattern matched from the beginning of a clause, and what a matching clause claims.
-
-    `ends` says that it includes a negation.
-    """
-
-    source: str
-    claims: Claims
-    ends: bool = False
-
-    @property
-    def pattern(self) -> re.Pattern[str]:
-        """Compiled on first use: all of them take half a second."""
-        return _compiled(self.source)
-
-
-_compiled = cache(re.compile)
-
-
-def shape(pattern: str, claims: Claims, *, ends: bool = False) -> Shape:
-    """A shape from a pattern."""
-    return Shape(source=pattern, claims=claims, ends=ends)
+def maker(function: Claims) -> Claims:
+    """Register a function that makes the claims of a shape."""
+    MAKERS[function.__name__] = function
+    return function

@@ -12,34 +12,21 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import takewhile
 
-from langmem_tiers.language import (
-    corrections,
-    kinship,
-    relations_family,
-    relations_life,
-    relations_places,
-    relations_work,
-    speech_acts,
-    validity,
-)
+from langmem_tiers.language import corrections, kinship, relation_shapes, relations_family, speech_acts, validity
 from langmem_tiers.language.claims import ANY_OTHER, ME, Claim
 from langmem_tiers.language.clauses import clauses, with_subject
 from langmem_tiers.language.corrections import Righting
 from langmem_tiers.language.mentions import Tracker, together
 from langmem_tiers.language.relation_patterns import (
-    END,
-    HAPPENED,
-    NAME,
     NEGATED,
+    PARTS,
     Fit,
-    Shape,
     is_name,
     is_name_beside,
     is_place,
     plain,
     without_time,
 )
-from langmem_tiers.language.relations_life import PET
 from langmem_tiers.language.sentences import Sentence
 from langmem_tiers.language.turns import Reading, quote
 from langmem_tiers.language.word_lists import phrases
@@ -102,8 +89,8 @@ _ENDS = (
     ),
     (_OWNED, rf"{_LATER}(?:sold|lost|returned|scrapped|donated|gave away|got rid of) (?:it|them)(?: again)?"),
 )
-_ENDED = tuple((ended, re.compile(rf"{words}(?:{HAPPENED}|(?= ?(?:until|till)\b))")) for ended, words in _ENDS)
-_ON_TO = re.compile(rf"{_LATER}(?:back |over |on )?to (?P<place>{NAME})(?!['’]s|\w){END}")
+_ENDED = tuple((ended, re.compile(rf"{words}(?:{PARTS['happened']}|(?= ?(?:until|till)\b))")) for ended, words in _ENDS)
+_ON_TO = re.compile(rf"{_LATER}(?:back |over |on )?to (?P<place>{PARTS['name']})(?!['’]s|\w){PARTS['end']}")
 _WHO = re.compile(r"(?:I|[Ww]e) ")
 
 
@@ -151,16 +138,6 @@ def _moved_on(told: Sequence[Claim], place: str, since: str) -> list[Claim]:
 
 _MOST_OF_A_TURN = 20
 _MOST_MENTIONS = 3  # within one turn
-_SHAPES: tuple[Shape, ...] = (
-    *relations_life.DEATHS,
-    *relations_family.FAMILY,
-    *relations_life.PETS,
-    *relations_life.THINGS,
-    *relations_places.HOMES,
-    *relations_work.SELF,
-    *relations_work.WORK,
-    *relations_places.DEEDS,
-)
 # "Anna, my sister, …" is "My sister Anna …"; with a single comma, Anna is addressed.
 _APPOSED = re.compile(rf"\b([A-Z][\w'-]{{1,40}}), ([Mm]y|[Oo]ur) ((?:\w+ )?{kinship.WORDS}),(?= )")
 _SINCE_APART = re.compile(r" \(((?:since|from|until|till|as of) [^()]{4,40})\)")
@@ -186,7 +163,9 @@ _OPEN = re.compile(
 
 
 _ITS_NAME = re.compile(r"(?:[Hh]er|[Hh]is|[Ii]ts|[Tt]heir) names? (?:is|are) [A-Z]")
-_SOMEBODY_NEW = re.compile(rf"\b(?:an?|another|two|three) (?:[\w-]+ ){{0,3}}(?:{PET}s?|{kinship.WORDS})[.!…]*$")
+_SOMEBODY_NEW = re.compile(
+    rf"\b(?:an?|another|two|three) (?:[\w-]+ ){{0,3}}(?:{PARTS['pet']}s?|{kinship.WORDS})[.!…]*$"
+)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -297,7 +276,7 @@ def _named(clause: str) -> Iterator[Claim]:
             yield relations_family.related(of, word, name)
         if word in kinship.FORMER:
             yield relations_family.apart(of, name, "", ended="former")
-    yield from relations_life.named_pets(clause)
+    yield from relation_shapes.named_pets(clause)
 
 
 def _of_clause(turn: _Turn, heard: Tracker, clause: str, told: list[Claim]) -> list[Claim]:
@@ -316,11 +295,11 @@ def _of_clause(turn: _Turn, heard: Tracker, clause: str, told: list[Claim]) -> l
 def _first_fitting(turn: _Turn, heard: Tracker, clause: str, text: str) -> list[Claim]:
     """The claims of the first matching shape that makes any; `text` is the clause without an opening time."""
     negated = NEGATED.search(text) is not None
-    for shape in _SHAPES:
+    for shape in relation_shapes.SHAPES:
         match = shape.pattern.match(text) if shape.ends or not negated else None
         if match and (subjects := _subjects(match, heard)):
             fit = Fit(match=match, subjects=subjects, clause=clause, said_at=turn.said.said_at)
-            if claims := [*shape.claims(fit)]:
+            if claims := shape.claims(fit):
                 return without_vague(claims, clause)
     return []
 

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from langmem_tiers.language import verbs
-from langmem_tiers.language import vocabulary as lists
+from langmem_tiers.language.word_lists import alternatives
 
 _SHORT = (
     (re.compile(r"\b(I|[Ww]e)(?: just|'ve| have)? gotta\b"), r"\1 have to"),
@@ -190,8 +190,9 @@ _LAST = re.compile(
     r"|(?<!\bno )(?<!\bany )(?<!\bonce )more)){1,8}$",
     re.IGNORECASE,
 )
+_BEINGS = "|".join(alternatives("vocabulary", key) for key in ("kin", "pets"))
 _RESTS = re.compile(
-    rf"\b(?:(?<!one )another (?!(?:[\w-]+ )?(?:{lists.KIN}|{lists.PETS})\b)|even more\b|(?:one|some|two|few|any) more\b"
+    rf"\b(?:(?<!one )another (?!(?:[\w-]+ )?(?:{_BEINGS})\b)|even more\b|(?:one|some|two|few|any) more\b"
     rf"|the other (?!day|night|week))",
     re.IGNORECASE,
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -27,3 +29,26 @@ def word_set(text: str) -> frozenset[str]:
 def phrases(text: str) -> tuple[str, ...]:
     """The comma-separated phrases of a text, in order."""
     return tuple(" ".join(phrase.split()) for phrase in text.split(",") if phrase.strip())
+
+
+def alternatives(name: str, key: str) -> str:
+    """The alternatives of a pattern that `data/NAME.toml` lists under a key, without an enclosing group."""
+    return one_line(table(name)[key])
+
+
+def one_line(pattern: str) -> str:
+    """A pattern that is written in several lines."""
+    return "".join(pattern.splitlines())
+
+
+def written_out(pattern: str, parts: Mapping[str, str]) -> str:
+    """A pattern in one line, with each `@name@` replaced by that part."""
+    return re.sub(r"@(\w+)@", lambda found: parts[found[1]], one_line(pattern))
+
+
+def fragments(texts: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
+    """The parts of patterns by name, besides those already known; each may contain earlier ones as `@name@`."""
+    made = dict(known)
+    for name, text in texts.items():
+        made[name] = written_out(text, made)
+    return made
