@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from langmem_tiers.language import kinship, speech_acts, verbs
@@ -16,7 +16,6 @@ from langmem_tiers.language.calendar import MONTH_NAMES, WEEKDAY_NAMES
 from langmem_tiers.language.claims import ANY_OTHER
 from langmem_tiers.language.clauses import clauses
 from langmem_tiers.language.names import FIRST_NAMES, names
-from langmem_tiers.language.rewriting import Subject
 from langmem_tiers.language.turns import Reading, Statement
 from langmem_tiers.language.word_lists import word_set
 from langmem_tiers.language.words import meaningful_words, stem
@@ -35,66 +34,35 @@ _TO_THE_SPEAKER = (
 _LONGEST_VALUE = 4  # words
 
 
-def bare_value(said: str) -> str:
+def _bare_value(said: str) -> str:
     """The value in words such as "it's on Friday"."""
     return _BEFORE_A_VALUE.sub("", said)
 
 
-def holds_value(statement: Statement, wrong: str) -> bool:
-    """Whether a statement contains a value."""
-    return _as_whole_word(wrong).search(statement.sentence.text) is not None
+def _as_whole_word(wrong: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w$€£]){re.escape(_bare_value(wrong))}(?!\w)", re.IGNORECASE)
 
 
-def say_again(statement: Statement, wrong: str, right: str, *, said: str) -> str | None:
-    """Restate a sentence with the right value, in the speaker's words; None if that is unsafe or would lose something.
-
-    Args:
-        statement: What was said before, by the speaker or to the speaker.
-        wrong: The wrong value in it.
-        right: The right one ("Friday", "it's on Friday").
-        said: Everything that was said to correct it.
-
-    """
-    new, own = bare_value(right), _as_own(statement)
-    if own is None or not 0 < len(new.split()) <= _LONGEST_VALUE or _says_more(said, new, statement):
-        return None
-    clause = _only_clause(own, _as_whole_word(wrong)) or ""
-    again = _as_whole_word(wrong).sub(lambda _: new, clause)
-    return again if again and speech_acts.standing_alone(again) == again else None
-
-
-def _says_more(said: str, new: str, statement: Statement) -> bool:
-    return bool(stems(said) - stems(new) - stems(statement.sentence.text))
-
-
-def stems(text: str) -> set[str]:
+def _stems(text: str) -> set[str]:
     """The stems of the words that carry meaning."""
     return {stem(word) for word in meaningful_words(text)}
 
 
-def _as_own(statement: Statement) -> str | None:
-    """A statement in the speaker's first person; None if it is someone else's, or states nothing."""
-    text = statement.sentence.text
-    if not speech_acts.is_stated(text):
+def _say_again(statement: Statement, wrong: str, right: str, *, said: str) -> str | None:
+    """An earlier sentence with the right value, in the speaker's words; None if unsafe, or if more was `said`."""
+    text, new, value = statement.sentence.text, _bare_value(right), _as_whole_word(wrong)
+    if not speech_acts.is_stated(text) or _stems(said) - _stems(new) - _stems(text):
         return None
-    if statement.mine:
-        return text
-    if _FIRST_PERSON.search(text):
+    if not statement.mine:
+        if _FIRST_PERSON.search(text):
+            return None
+        for pattern, form in _TO_THE_SPEAKER:
+            text = pattern.sub(form, text)
+    if not 0 < len(new.split()) <= _LONGEST_VALUE or len(value.findall(text)) != 1:
         return None
-    for pattern, form in _TO_THE_SPEAKER:
-        text = pattern.sub(form, text)
-    return text
-
-
-def _only_clause(text: str, wrong: re.Pattern[str]) -> str | None:
-    """The clause that contains a value, if it occurs only once in the text."""
-    if len(wrong.findall(text)) != 1:
-        return None
-    return next((clause for clause, _ in clauses(text) if wrong.search(clause)), None)
-
-
-def _as_whole_word(wrong: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w$€£]){re.escape(bare_value(wrong))}(?!\w)", re.IGNORECASE)
+    clause = next((clause for clause, _ in clauses(text) if value.search(clause)), "")
+    again = value.sub(lambda _: new, clause)
+    return again if again and speech_acts.standing_alone(again) == again else None
 
 
 _START = r"^(?:(?:sorry|oh|hmm|wait|well|um|ah|hey|hi|ok(?:ay)?|but)[,.!]* )*"
@@ -182,7 +150,7 @@ class Correction:
 def read_correction(sentence: str, earlier: Iterable[Statement]) -> Correction | None:
     """The correction that a sentence makes, of something it names or something said before; None if there is none."""
     opening = _OPENING.match(sentence)
-    rest = without_stop(sentence[opening.end() :] if opening else sentence)
+    rest = _without_stop(sentence[opening.end() :] if opening else sentence)
     if len(rest) > _LONGEST or not rest:
         return None
     if opening is None:
@@ -192,27 +160,9 @@ def read_correction(sentence: str, earlier: Iterable[Statement]) -> Correction |
     return _placed(with_wrong, there) if with_wrong else _of_said(rest, there, opening.group())
 
 
-def without_stop(text: str) -> str:
+def _without_stop(text: str) -> str:
     """The text without trailing blanks and punctuation."""
     return text.rstrip(string.whitespace + ".!…")
-
-
-def split_correction(sentence: str) -> Correction | None:
-    """What a sentence says is right and what is wrong, even without a word that signals a correction.
-
-    Example:
-        >>> split_correction("I live in Turin, not Rome.").wrong
-        'Rome'
-    """
-    return _with_wrong(without_stop(sentence))
-
-
-def quoted_correction(sentence: str, corrected: Correction, subject: Subject) -> str:
-    """The correction in the user's words, with the statement it is about."""
-    words = sentence.rstrip(".!").rstrip()
-    if corrected.of and not corrected.of.mine:
-        return f'{subject.opening} corrected "{corrected.of.sentence.text}": "{words}."'
-    return f'{subject.opening} said: "{words}."'
 
 
 def correcting_statement(sentence: str, before: str | None) -> str | None:
@@ -223,19 +173,16 @@ def correcting_statement(sentence: str, before: str | None) -> str | None:
         'I have three cats.'
     """
     opening, closing = _opening(sentence), _AFTERTHOUGHT.search(sentence)
-    if _MORE.search(sentence) or not (opening or closing or _only_opens(before or "")):
+    # "No." or "That's wrong!" alone rejects what was said before it.
+    rejected = (before or "").rstrip()
+    rejects = _opening(f"{rejected} ")
+    if _MORE.search(sentence) or not (opening or closing or (rejects and rejects.end() >= len(rejected))):
         return None
     return sentence[opening.end() if opening else 0 : closing.start() if closing else len(sentence)]
 
 
 def _opening(sentence: str) -> re.Match[str] | None:
     return _OPENING.match(sentence) or _APOLOGY.match(sentence)
-
-
-def _only_opens(sentence: str) -> bool:
-    """Whether a sentence only says that something is wrong: "No.", "That's wrong!"."""
-    opening = _opening(f"{sentence.rstrip()} ")
-    return opening is not None and opening.end() >= len(sentence.rstrip())
 
 
 def _of_itself(rest: str, earlier: Iterable[Statement]) -> Correction | None:
@@ -259,56 +206,44 @@ def _is_measured(match: re.Match[str] | None) -> bool:
 
 
 def _with_wrong(rest: str) -> Correction | None:
-    """'It's Friday, not Thursday', 'it's not Thursday, it's Friday'."""
+    """'It's Friday, not Thursday', 'it's not Thursday, it's Friday': even without a word that signals a correction."""
     match = _NOT_BEHIND.match(rest) or _NOT_BEFORE.match(rest)
-    if match is None or not _is_value(match["wrong"]) or _AUXILIARY.search(match["right"]):
+    if match is None or _AUXILIARY.search(match["right"]):
         return None
-    right = match["right"]
-    return Correction(right=right, wrong=match["wrong"], alone=_OWN.match(right) is not None)
-
-
-def _is_value(wrong: str) -> bool:
-    return not _MOOD.search(wrong) and wrong.split(maxsplit=1)[0].casefold() not in _NO_VALUE
+    right, wrong = match["right"], match["wrong"]
+    if _MOOD.search(wrong) or wrong.split(maxsplit=1)[0].casefold() in _NO_VALUE:
+        return None
+    return Correction(right=right, wrong=wrong, alone=_OWN.match(right) is not None)
 
 
 def _of_said(rest: str, earlier: Sequence[Statement], opening: str) -> Correction | None:
     """'No, it's on Friday', after a statement with another day."""
-    alone = _OWN.match(rest) is not None
-    strong = _STRONG.search(opening) is not None
+    alone, strong = _OWN.match(rest) is not None, _STRONG.search(opening) is not None
     if _MOOD.search(rest) or not (strong or alone or _IT_IS.match(rest)):
         return None
-    tried = (_against(rest, each, alone=alone, strong=strong) for each in _possible_targets(earlier, opening))
-    return next(filter(None, tried), None)
-
-
-def _against(rest: str, statement: Statement, *, alone: bool, strong: bool) -> Correction | None:
-    """The correction of a statement to which it gives another value of the same kind."""
-    values = _other_values(rest, statement.sentence.text)
-    if values is None or (alone and not strong and not _same_frame(rest, values[0], statement)):
-        return None
-    said_again = None if alone else say_again(statement, *values, said=rest)
-    return Correction(right=rest, wrong=values[0], alone=alone, of=statement, again=said_again)
-
-
-def _possible_targets(earlier: Sequence[Statement], opening: str) -> Iterator[Statement]:
-    """The statements that a correction without the wrong value may be about; after a slip, the speaker's own first."""
-    if _SLIP.search(opening):
-        yield from (each for each in earlier if each.mine)
-    yield from (each for place, each in enumerate(earlier) if each.ago == 1 or (each.ago == 0 and place == 0))
-
-
-def _same_frame(right: str, wrong: str, statement: Statement) -> bool:
-    """Whether a statement is about something, and about nothing that the right one leaves out."""
-    frame = stems(statement.sentence.text) - stems(wrong)
-    return bool(frame) and frame <= stems(right)
+    # After a slip, the speaker's own statements come first.
+    own = [each for each in earlier if each.mine] if _SLIP.search(opening) else []
+    near = (each for place, each in enumerate(earlier) if each.ago == 1 or (each.ago == 0 and place == 0))
+    for statement in (*own, *near):
+        text = statement.sentence.text
+        wrong, right = _other_values(rest, text) or ("", "")
+        frame = _stems(text) - _stems(wrong)
+        # Alone, it must be about what the statement is about, and leave nothing of that out.
+        if wrong and (strong or not alone or (frame and frame <= _stems(rest))):
+            again = None if alone else _say_again(statement, wrong, right, said=rest)
+            return Correction(right=rest, wrong=wrong, alone=alone, of=statement, again=again)
+    return None
 
 
 def _placed(found: Correction, earlier: Iterable[Statement]) -> Correction:
     """The correction with the nearest statement that contains the wrong value, if the right part needs one."""
-    there = () if found.alone else (each for each in earlier if holds_value(each, found.wrong))
-    tried = ((each, say_again(each, found.wrong, found.right, said=found.right)) for each in there)
-    of, said_again = next((each for each in tried if each[1]), (None, None))
-    return replace(found, of=of, again=said_again)
+    wrong = _as_whole_word(found.wrong)
+    for statement in () if found.alone else earlier:
+        if wrong.search(statement.sentence.text):
+            again = _say_again(statement, found.wrong, found.right, said=found.right)
+            if again:
+                return replace(found, of=statement, again=again)
+    return found
 
 
 def _other_values(right: str, statement: str) -> tuple[str, str] | None:
@@ -317,10 +252,6 @@ def _other_values(right: str, statement: str) -> tuple[str, str] | None:
         new, old = pattern.findall(right), pattern.findall(statement)
         if len(set(new)) == 1 and len(set(old)) == 1 and new[0].casefold() != old[0].casefold():
             return old[0], new[0]
-    return _other_names(right, statement)
-
-
-def _other_names(right: str, statement: str) -> tuple[str, str] | None:
     new = {name.text for name in names(f"x {right}")}
     old = {name.text for name in names(statement) if not name.opens or name.folded in FIRST_NAMES}
     if len(new) == 1 and len(old) == 1 and new != old and not statement.endswith("?"):
@@ -365,35 +296,23 @@ def read_denial(clause: str, *, against: bool = False) -> Denial | None:
         Denial(held='I live in Oslo', now='I no longer live in Oslo')
 
     """
-    for pattern in _OVER:
-        if match := pattern.match(clause):
-            return _denial(match)
-    plain = next(filter(None, (pattern.match(clause) for pattern in _NOT_SO)), None) if against else None
-    return Denial(held=_held(plain), now=clause) if plain else None
+    over = _first_match(_OVER, clause)
+    plain = _first_match(_NOT_SO, clause) if against and not over else None
+    match = over or plain
+    if match is None:
+        return None
+    who, being = match["who"], match.groupdict().get("be", "").strip()
+    if being:
+        verb, what = _BEING.get(being, being), match["what"]
+        return Denial(held=f"{who} {verb} {what}", now=clause if plain else f"{who} {verb} no longer {what}")
+    # The verb as it would be without "doesn't"; an unknown one is left as it is.
+    of_others = who[:2] not in {"I", "we", "We"} and "no longer" not in match.group()
+    said = f"{(verbs.third_person(match['verb']) if of_others else None) or match['verb']}{match['what']}"
+    return Denial(held=f"{who} {said}", now=clause if plain else f"{who} no longer {said}")
 
 
-def _denial(match: re.Match[str]) -> Denial:
-    who, held = match["who"], _held(match)
-    said = held[len(who) + 1 :]
-    if "be" in match.groupdict():
-        being, _, said = said.partition(" ")
-        return Denial(held=held, now=f"{who} {being} no longer {said}")
-    return Denial(held=held, now=f"{who} no longer {said}")
-
-
-def _held(match: re.Match[str]) -> str:
-    """The clause without its negation."""
-    if "be" in match.groupdict():
-        being = match["be"].strip()
-        return f"{match['who']} {_BEING.get(being, being)} {match['what']}"
-    return f"{match['who']} {_conjugated(match)}{match['what']}"
-
-
-def _conjugated(match: re.Match[str]) -> str:
-    """The verb inflected as it would be without "doesn't"; an unknown verb is left as it is."""
-    verb = match["verb"]
-    of_others = match["who"][:2] not in {"I", "we", "We"}
-    return (verbs.third_person(verb) if of_others and "no longer" not in match.group() else None) or verb
+def _first_match(patterns: Iterable[re.Pattern[str]], clause: str) -> re.Match[str] | None:
+    return next(filter(None, (pattern.match(clause) for pattern in patterns)), None)
 
 
 # What became something else was right before.
@@ -448,10 +367,17 @@ def read_righting(reading: Reading, text: str) -> Righting | None:
         return Righting(never=never)
     if right := _against_before(reading, text):
         return Righting(right=right, wrong=ANY_OTHER)
+    both = _with_wrong(_without_stop(text))
+    wrong = _IN_FRONT.sub("", both.wrong) if both else ""
+    if both is None or not (_NAME_OR_NUMBER.match(wrong) or kinship.mine(wrong)):
+        both = None
     if _CHANGED.search(text):
-        both = _right_not_wrong(text)
         return Righting(right=both.right) if both else None
-    return _naming_the_wrong(reading, text) or _right_not_wrong(text) or _against_all(reading, text)
+    # "Correction: I live in Turin, not Rome", "I don't live in Rome, I live in Turin".
+    found = read_correction(text, reading.earlier())
+    if found and found.stands:
+        return Righting(right=found.again or found.right, wrong=_IN_FRONT.sub("", found.wrong))
+    return Righting(right=both.right, wrong=wrong) if both else _against_all(reading, text)
 
 
 def unlaughed(text: str) -> str:
@@ -484,24 +410,7 @@ def _against_before(reading: Reading, text: str) -> str:
     else:
         before = _ALL_WRONG.fullmatch(reading.before.text.strip()) if reading.before else None
         right = text if before else ""
-    return "" if _CHANGED.search(right) or split_correction(right) else right
-
-
-def _naming_the_wrong(reading: Reading, text: str) -> Righting | None:
-    """'Correction: I live in Turin, not Rome', 'I don't live in Rome, I live in Turin'."""
-    found = read_correction(text, reading.earlier())
-    if found is None or not found.stands:
-        return None
-    return Righting(right=found.again or found.right, wrong=_bare(found.wrong))
-
-
-def _right_not_wrong(text: str) -> Righting | None:
-    """'I live in Turin, not Rome', 'Nils is my cousin, not my brother'."""
-    both = split_correction(text)
-    wrong = _bare(both.wrong) if both else ""
-    if both is None or not (_NAME_OR_NUMBER.match(wrong) or kinship.mine(wrong)):
-        return None
-    return Righting(right=both.right, wrong=wrong)
+    return "" if _CHANGED.search(right) or _with_wrong(_without_stop(right)) else right
 
 
 def _against_all(reading: Reading, text: str) -> Righting | None:
@@ -509,10 +418,6 @@ def _against_all(reading: Reading, text: str) -> Righting | None:
     stated = correcting_statement(text, reading.before.text if reading.before else None)
     if not stated:
         return None
-    clause = without_stop(stated)
+    clause = _without_stop(stated)
     denial = read_denial(clause, against=True)
     return Righting(right=clause, wrong=ANY_OTHER) if denial is None else Righting(never=denial.held)
-
-
-def _bare(said: str) -> str:
-    return _IN_FRONT.sub("", said)

@@ -179,13 +179,21 @@ def of_correction(reading: Reading, sentence: Sentence, of: corrections.Correcti
         sentence,
         kind="correction",
         category="general",
-        content=turned or corrections.quoted_correction(sentence.text, of, reading.subject),
+        content=turned or _quoted_correction(sentence.text, of, reading.subject),
         clause=clause,
         ahead=True,
     )
     if turned and of.lender:
         written = _resting_on(written, of.lender.said, of.lender.sentence)
     return replace(written, corrects=of.wrong, contradicts=turned is not None)
+
+
+def _quoted_correction(sentence: str, of: corrections.Correction, subject: Subject) -> str:
+    """The correction in the user's words, with the statement it is about."""
+    said = sentence.rstrip(".!").rstrip()
+    if of.of and not of.of.mine:
+        return f'{subject.opening} corrected "{of.of.sentence.text}": "{said}."'
+    return f'{subject.opening} said: "{said}."'
 
 
 def of_denial(reading: Reading, sentence: Sentence, of: corrections.Denial, found: Found) -> Proposal | None:

@@ -224,7 +224,9 @@ def _item(brand: str, noun: str) -> _Item | None:
 
 
 def _owns(fit: Fit, item: _Item | None, *, owned: str = "object", **told: str) -> Iterator[Claim]:
-    for owner in fit.subjects if item else ():
+    if item is None:
+        return
+    for owner in fit.subjects:
         mine = owned if owner == ME else ""
         yield person_claim(owner, "owns", item.of(owner), "item", owned=mine, **told)
         if item.kind:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import takewhile
 
@@ -29,20 +29,16 @@ from langmem_tiers.language.relation_patterns import (
 )
 from langmem_tiers.language.sentences import Sentence
 from langmem_tiers.language.turns import Reading, quote
-from langmem_tiers.language.word_lists import phrases
+from langmem_tiers.language.word_lists import phrases, table, written_out
 from langmem_tiers.records import Said
 
+_TABLE = table("relations")
 # What begins on some day: the day it is mentioned, if no other is given.
-_DATED = phrases(
-    """
-    lives in, also lives in, works at, also works at, works as, studies at, studies, owns, has pet, is married to,
-    is engaged to, is dating, plays, practises
-    """
-)
-_ONE_AT_A_TIME = frozenset({"lives in", "works at", "is named", "has age", "has birthday"})
+_DATED = phrases(_TABLE["dated"])
+_ONE_AT_A_TIME = phrases(_TABLE["one_at_a_time"])
 
 
-def takes_back(claim: Claim, earlier: Claim) -> bool:
+def _takes_back(claim: Claim, earlier: Claim) -> bool:
     """Whether a claim corrects an earlier one from the same turn: 'I live in Oslo. No, in Bergen'."""
     if (claim.subject, claim.predicate) != (earlier.subject, earlier.predicate) or earlier.ended:
         return False
@@ -53,71 +49,36 @@ def takes_back(claim: Claim, earlier: Claim) -> bool:
     )
 
 
-def without_ended(claims: Sequence[Claim]) -> list[Claim]:
-    """The claims without those that another one in the same sentence ends: "my cat Luna died"."""
-    over = {(each.subject, each.predicate, each.object) for each in claims if each.ended not in {"", "others"}}
-    return [each for each in claims if each.ended or (each.subject, each.predicate, each.object) not in over]
-
-
-def without_vague(claims: list[Claim], clause: str) -> list[Claim]:
-    """The claims without those whose beginning the clause names too vaguely to date: "in the 90s"."""
-    if not validity.is_vague(clause):
-        return claims
-    return [each for each in claims if each.since or each.until or each.ended or each.predicate not in _DATED]
-
-
-_AT_WORK = frozenset({"works at", "also works at", "studies at"})
-_AT_HOME = frozenset({"lives in", "also lives in"})
-_TOGETHER = frozenset({"is married to", "is engaged to", "is dating"})
-_OWNED = frozenset({"owns", "bought"})
-_LATER = r"(?:(?:then|later|eventually|finally|again) )?"
-# What ends, and phrases for its end that name nothing else.
-_ENDS = (
-    (
-        _AT_WORK,
-        rf"{_LATER}(?:left|quit|resigned|retired|moved on|(?:was|were|got) (?:fired|laid off|let go)"
-        rf"|stayed(?: there)? (?=until|till))(?: (?:it|there|again|the company|that job))?",
-    ),
-    (
-        _AT_HOME,
-        rf"{_LATER}(?:left|moved (?:away|out|on)|stayed(?: there)? (?=until|till))(?: (?:it|there|again|the city))?",
-    ),
-    (
-        _TOGETHER,
-        rf"{_LATER}(?:(?:divorced|left|broke up with|split up with|separated from) (?:him|her)"
-        rf"|divorced|got divorced|separated|broke up|split up)",
-    ),
-    (_OWNED, rf"{_LATER}(?:sold|lost|returned|scrapped|donated|gave away|got rid of) (?:it|them)(?: again)?"),
+_GONE = rf"(?:{PARTS['happened']}|(?= ?(?:until|till)\b))"
+_ENDINGS = tuple(
+    (phrases(each["of"]), re.compile(written_out(each["said"], PARTS) + _GONE)) for each in _TABLE["ending"]
 )
-_ENDED = tuple((ended, re.compile(rf"{words}(?:{PARTS['happened']}|(?= ?(?:until|till)\b))")) for ended, words in _ENDS)
-_ON_TO = re.compile(rf"{_LATER}(?:back |over |on )?to (?P<place>{PARTS['name']})(?!['’]s|\w){PARTS['end']}")
+_ON_TO = re.compile(rf"{PARTS['later']}(?:back |over |on )?to (?P<place>{PARTS['name']})(?!['’]s|\w){PARTS['end']}")
 _WHO = re.compile(r"(?:I|[Ww]e) ")
 
 
-def continues_subject(clause: str, told: Sequence[Claim]) -> str:
-    """The part of a clause that continues with the same subject; empty if the subject may be someone else."""
-    if who := _WHO.match(clause):
-        return clause[who.end() :] if told and told[-1].subject == ME else ""
-    return clause if clause[:1].islower() else ""
-
-
-def with_end(told: Sequence[Claim], goes_on: str, said_at: datetime) -> list[Claim] | None:
+def _with_end(told: Sequence[Claim], goes_on: str, said_at: datetime) -> list[Claim] | None:
     """The claims, with the end that the sentence continues with; None if it continues with something else."""
-    for ending, pattern in _ENDED:
+    for ending, pattern in _ENDINGS:
         if pattern.match(goes_on) and any(_may_end(claim, ending) for claim in told):
             until = validity.of_state(goes_on, said_at).until or validity.of_event(goes_on, said_at)
             return [each for claim in told for each in _until(claim, ending, until)]
     moved = _ON_TO.match(goes_on)
-    if moved is None or not told or not _may_end(told[-1], frozenset({"lives in"})) or not is_place(moved["place"]):
+    if moved is None or not told or not _may_end(told[-1], ("lives in",)) or not is_place(moved["place"]):
         return None
-    return _moved_on(told, moved["place"], validity.of_event(goes_on, said_at))
+    # "I moved to Paris in 2018, then to Rome in 2021"; for an undated move, only that the first home is over.
+    since = validity.of_event(goes_on, said_at)
+    *others, home = told
+    if not since:
+        return [*others, replace(home, ended="said")]
+    return [*told, replace(home, object=moved["place"], since=since)] if since > home.since else [*others]
 
 
-def _may_end(claim: Claim, ending: frozenset[str]) -> bool:
+def _may_end(claim: Claim, ending: tuple[str, ...]) -> bool:
     return claim.predicate in ending and not (claim.until or claim.ended)
 
 
-def _until(claim: Claim, ending: frozenset[str], until: str) -> list[Claim]:
+def _until(claim: Claim, ending: tuple[str, ...], until: str) -> list[Claim]:
     """A claim with its end; nothing if that would come before its beginning."""
     if not _may_end(claim, ending):
         return [claim]
@@ -126,14 +87,6 @@ def _until(claim: Claim, ending: frozenset[str], until: str) -> list[Claim]:
     if claim.since and until <= claim.since:
         until = validity.the_end_of(until)
     return [replace(claim, until=until)] if until > claim.since else []
-
-
-def _moved_on(told: Sequence[Claim], place: str, since: str) -> list[Claim]:
-    """'I moved to Paris in 2018, then to Rome in 2021'; for an undated move, only that the first home is over."""
-    *others, home = told
-    if not since:
-        return [*others, replace(home, ended="said")]
-    return [*told, replace(home, object=place, since=since)] if since > home.since else [*others]
 
 
 _MOST_OF_A_TURN = 20
@@ -168,28 +121,25 @@ _SOMEBODY_NEW = re.compile(
 )
 
 
-@dataclass(kw_only=True, slots=True)
-class _Turn:
-    """A turn being read: who was named in it so far, and what was claimed."""
-
-    said: Said
-    tracker: Tracker = field(default_factory=Tracker)
-
-
 def of_turn(said: Said, read: Iterable[tuple[Reading, Sentence]]) -> list[Claim]:
     """What the sentences of a turn claim, in order, each claim once, with the words that say so.
 
     Questions, hypotheticals, plans without a date, jokes, tasks and quotations are ignored.
     """
     found: dict[Claim, Claim] = {}
-    turn = _Turn(said=said)
+    tracker = Tracker()
     up_to_task = [*takewhile(lambda each: not speech_acts.is_task(each[1].text), read)]
     for reading, sentence in up_to_task:
-        for claim in without_ended([*_of_sentence(turn, reading, sentence)]):
-            for wrong in [each for each in found if takes_back(claim, each)]:
+        claims = [*_of_sentence(tracker, reading, sentence)]
+        # "My cat Luna died": that she is had is over in the same sentence.
+        over = {(each.subject, each.predicate, each.object) for each in claims if each.ended not in {"", "others"}}
+        for claim in claims:
+            if not claim.ended and (claim.subject, claim.predicate, claim.object) in over:
+                continue
+            for wrong in [each for each in found if _takes_back(claim, each)]:
                 del found[wrong]
             found.setdefault(claim, _with_evidence(claim, said, sentence))
-        turn.tracker.hear(sentence.text)
+        tracker.hear(sentence.text)
     stated = [*found.values()][:_MOST_OF_A_TURN]
     return [*stated, *_mentions(said, [sentence for _, sentence in up_to_task], stated)]
 
@@ -210,15 +160,15 @@ def _mentions(said: Said, read: Sequence[Sentence], stated: Collection[Claim]) -
     return [*found.values()][:_MOST_MENTIONS]
 
 
-def _of_sentence(turn: _Turn, reading: Reading, sentence: Sentence) -> Iterator[Claim]:
+def _of_sentence(tracker: Tracker, reading: Reading, sentence: Sentence) -> Iterator[Claim]:
     text = corrections.unlaughed(_QUOTED.sub(" ", sentence.text))
     if not speech_acts.is_stated(text) or speech_acts.is_taken_back(text):
         return
     right = corrections.read_righting(reading, text)
     if right is None or right.never:
-        yield from _of_text(turn, _introduced(reading, text))
+        yield from _of_text(tracker, reading, _introduced(reading, text))
     if right is not None:
-        claims = [*_of_text(turn, right.never or right.right, right=True)]
+        claims = [*_of_text(tracker, reading, right.never or right.right, right=True)]
         said = [each for each in claims if kinship.read(each.predicate) is None]
         for claim in claims:
             # "My brother never lived in Oslo": he is a brother.
@@ -246,24 +196,19 @@ def _introduced(reading: Reading, text: str) -> str:
     return f"{before.rstrip(' .!…')}, {text[0].lower()}{text[1:]}"
 
 
-def _of_text(turn: _Turn, said: str, *, right: bool = False) -> Iterator[Claim]:
+def _of_text(tracker: Tracker, reading: Reading, said: str, *, right: bool = False) -> Iterator[Claim]:
     """What a text claims; `right` says that it is a correction, so that any name in it may be a person's."""
     text = _SINCE_APART.sub(r" \1", _APPOSED.sub(r"\2 \3 \1", said))
-    heard = turn.tracker.copy()
+    heard = tracker.copy()
     heard.trusting = right
     told: list[Claim] = []
     for clause, _ in clauses(text):
         simple = plain(with_subject(clause))
-        if not speech_acts.is_unsure(simple) and not speech_acts.is_reported(_beginning(simple)):
+        if not speech_acts.is_unsure(simple) and not speech_acts.is_reported(" ".join(simple.split()[:4])):
             told += _named(simple)
-            told = _of_clause(turn, heard, simple, told)
+            told = _of_clause(heard, reading.said.said_at, simple, told)
         heard.hear(clause)
     yield from told
-
-
-def _beginning(clause: str) -> str:
-    """The first words of a clause, which would say whose words it reports."""
-    return " ".join(clause.split()[:4])
 
 
 def _named(clause: str) -> Iterator[Claim]:
@@ -279,28 +224,41 @@ def _named(clause: str) -> Iterator[Claim]:
     yield from relation_shapes.named_pets(clause)
 
 
-def _of_clause(turn: _Turn, heard: Tracker, clause: str, told: list[Claim]) -> list[Claim]:
+def _of_clause(heard: Tracker, said_at: datetime, clause: str, told: list[Claim]) -> list[Claim]:
     """The claims of a sentence so far, extended by those of a clause, part by part."""
     for subject, said in _parts(clause):
         part = f"{subject} {said}".strip()
         text = without_time(part)
-        if _OPEN.search(text) or validity.is_impossible(part, turn.said.said_at):
+        if _OPEN.search(text) or validity.is_impossible(part, said_at):
             continue
-        goes_on = said if subject else continues_subject(said, told)
-        joined = with_end(told, goes_on, turn.said.said_at) if goes_on and not NEGATED.search(said) else None
-        told = [*told, *_first_fitting(turn, heard, part, text)] if joined is None else joined
+        negated = NEGATED.search(said) is not None
+        joined = None if negated else _with_end(told, said if subject else _continued(said, told), said_at)
+        told = [*told, *_first_fitting(heard, said_at, part, text)] if joined is None else joined
     return told
 
 
-def _first_fitting(turn: _Turn, heard: Tracker, clause: str, text: str) -> list[Claim]:
+def _continued(clause: str, told: Sequence[Claim]) -> str:
+    """The part of a clause that continues with the same subject; empty if the subject may be someone else."""
+    if who := _WHO.match(clause):
+        return clause[who.end() :] if told and told[-1].subject == ME else ""
+    return clause if clause[:1].islower() else ""
+
+
+def _first_fitting(heard: Tracker, said_at: datetime, clause: str, text: str) -> list[Claim]:
     """The claims of the first matching shape that makes any; `text` is the clause without an opening time."""
     negated = NEGATED.search(text) is not None
     for shape in relation_shapes.SHAPES:
         match = shape.pattern.match(text) if shape.ends or not negated else None
         if match and (subjects := _subjects(match, heard)):
-            fit = Fit(match=match, subjects=subjects, clause=clause, said_at=turn.said.said_at)
-            if claims := shape.claims(fit):
-                return without_vague(claims, clause)
+            claims = shape.claims(Fit(match=match, subjects=subjects, clause=clause, said_at=said_at))
+            if not claims:
+                continue
+            undated = validity.is_vague(clause)  # "in the 90s"
+            return [
+                each
+                for each in claims
+                if not undated or each.since or each.until or each.ended or each.predicate not in _DATED
+            ]
     return []
 
 
