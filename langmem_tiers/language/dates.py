@@ -7,6 +7,7 @@ The only date reader, for tags, statements, claims and queries. It writes dates 
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -59,8 +60,6 @@ _VAGUE = re.compile(r"\b(?:last|next|this|past) week(?:end)?\b|\bweek(?:end)?s? 
 _EVERY_YEAR = re.compile(r"\b(?:birthday|anniversary|born|name ?day)\b", re.IGNORECASE)
 _NAMES_A_MONTH = re.compile(rf"\b(?:{MONTH_NAMES})\b", re.IGNORECASE)
 
-Resolver = Callable[[re.Match[str], date], str]
-
 
 def times(text: str, spoken: date) -> list[str]:
     """The dates ('2023-05-07'), months ('2023-05') and years ('2023') in a text, in order.
@@ -72,9 +71,9 @@ def times(text: str, spoken: date) -> list[str]:
     rest = text[:LOOKED_AT]
     for rule in _RULES:
         rest = rest.lower() if rule is _FIRST_LOWERED else rest
-        matches = rule.matches(rest)
-        found += [(match.start(), moment) for match in matches if (moment := _resolved(rule.resolve, match, spoken))]
-        for match in matches:  # text matched by one rule is hidden from the later, looser ones
+        for match, moment in rule.found(rest, spoken):
+            found += [(match.start(), moment)] if moment else []
+            # Text matched by one rule is hidden from the later, looser ones.
             rest = rest[: match.start()] + "\0" * len(match.group()) + rest[match.end() :]
     return list(dict.fromkeys(moment for _, moment in sorted(found)))
 
@@ -85,11 +84,13 @@ def moments(clause: str, said_at: datetime, *, ahead: bool, happened: bool = Fal
     In a clause about the past, a month without a year lies in the past as well.
     """
     spoken = spoken_on(said_at)
-    found = times(_ABBREVIATED.sub(_written_out, clause), spoken)
+    found = times(_ABBREVIATED.sub(lambda day: day[1] + WEEKDAYS[weekday_number(day[2])], clause), spoken)
     if happened and _NAMES_A_MONTH.search(clause):
         found = [_behind(moment, spoken, clause) for moment in found]
-    days = [_bare_weekday(match[1], spoken, ahead=ahead) for match in _WEEKDAY.finditer(clause)]
-    return list(dict.fromkeys([*found, *(day for day in days if not found)]))
+    if not found:
+        days = [(weekday_number(match[1]) - spoken.weekday()) % 7 for match in _WEEKDAY.finditer(clause)]
+        found = [(spoken + timedelta(days=day if ahead else day - 7)).isoformat() for day in days]
+    return list(dict.fromkeys(found))
 
 
 def dated(content: str, clause: str, said_at: datetime, *, ahead: bool, happened: bool = False) -> str:
@@ -123,15 +124,6 @@ def spoken_on(said_at: datetime) -> date:
     return said_at.astimezone(UTC).date()
 
 
-def _written_out(match: re.Match[str]) -> str:
-    return match[1] + WEEKDAYS[weekday_number(match[2])]
-
-
-def _bare_weekday(name: str, spoken: date, *, ahead: bool) -> str:
-    days = (weekday_number(name) - spoken.weekday()) % 7
-    return (spoken + timedelta(days=days if ahead else days - 7)).isoformat()
-
-
 def _behind(moment: str, spoken: date, clause: str) -> str:
     """The moment, or the same a year earlier if it is in the future and the clause names no year."""
     later = moment > spoken.isoformat()[: len(moment)] and not _is_written(moment, clause)
@@ -146,26 +138,13 @@ def _is_written(moment: str, clause: str) -> bool:
 # How each way of naming a time is resolved.
 
 
-def _resolved(resolve: Resolver, match: re.Match[str], spoken: date) -> str:
-    """The time a match means, or nothing if there is no such day."""
-    try:
-        return resolve(match, spoken)
-    except (ValueError, OverflowError):  # 30 February, 900 years ago
-        return ""
-
-
 def _month(year: int, month: int) -> str:
     """A month by number, which may run past the ends of the year."""
     return date(year + (month - 1) // 12, (month - 1) % 12 + 1, 1).isoformat()[:7]
 
 
 def _year_first(match: re.Match[str], spoken: date) -> str:
-    return date(*(int(part) for part in match.groups())).isoformat()
-
-
-def _day_first(match: re.Match[str], spoken: date) -> str:
-    day, month, year = (int(part) for part in match.groups())
-    return date(year, month, day).isoformat()
+    return date(*map(int, match.groups())).isoformat()
 
 
 def _slashed(match: re.Match[str], spoken: date) -> str:
@@ -181,19 +160,8 @@ def _day_of_month(match: re.Match[str], spoken: date) -> str:
     if match["year"]:
         return date(int(match["year"]), month, day).isoformat()
     years = (spoken.year - 1, spoken.year, spoken.year + 1)
-    real = [moment for year in years if (moment := _date_or_none(year, month, day))]
+    real = [date(year, month, day) for year in years if day <= monthrange(year, month)[1]]
     return min(real, key=lambda moment: abs(moment - spoken)).isoformat()
-
-
-def _date_or_none(year: int, month: int, day: int) -> date | None:
-    try:
-        return date(year, month, day)
-    except ValueError:
-        return None
-
-
-def _month_of_year(match: re.Match[str], spoken: date) -> str:
-    return _month(int(match[2]), month_number(match[1]))
 
 
 def _month_alone(match: re.Match[str], spoken: date) -> str:
@@ -207,35 +175,15 @@ def _month_alone(match: re.Match[str], spoken: date) -> str:
     return _month(spoken.year, spoken.month + (0 if direction == "this" else distance))
 
 
-def _day_word(match: re.Match[str], spoken: date) -> str:
-    return (spoken + timedelta(days=_DAY_WORDS[match[1]])).isoformat()
-
-
-def _part_of_day(match: re.Match[str], spoken: date) -> str:
-    return (spoken - timedelta(days=match[1] == "last")).isoformat()
-
-
-def _two_days_off(match: re.Match[str], spoken: date) -> str:
-    return (spoken + timedelta(days=-2 if match[1] == "before yesterday" else 2)).isoformat()
+def _days_off(spoken: date, days: int) -> str:
+    return (spoken + timedelta(days=days)).isoformat()
 
 
 def _weekday(match: re.Match[str], spoken: date) -> str:
     """The last such day before, the next one after, or with 'this' the coming one, including today."""
     ahead = (weekday_number(match[2]) - spoken.weekday()) % 7
     shift = {"last": ahead - 7, "past": ahead - 7, "this": ahead, "next": ahead or 7}[match[1]]
-    return (spoken + timedelta(days=shift)).isoformat()
-
-
-def _span(match: re.Match[str], spoken: date) -> str:
-    return _shifted(spoken, _DIRECTIONS[match[1]], match[2])
-
-
-def _ago(match: re.Match[str], spoken: date) -> str:
-    return _shifted(spoken, -counted(match[1]), match[2])
-
-
-def _ahead(match: re.Match[str], spoken: date) -> str:
-    return _shifted(spoken, counted(match[1]), match[2])
+    return _days_off(spoken, shift)
 
 
 def _shifted(spoken: date, count: int, unit: str) -> str:
@@ -246,11 +194,10 @@ def _shifted(spoken: date, count: int, unit: str) -> str:
     if unit == "weekend":  # named by its Saturday; on a Sunday, 'this weekend' began yesterday
         saturday = spoken + timedelta(days=-1 if spoken.weekday() == 6 else 5 - spoken.weekday())
         return (saturday + timedelta(weeks=count)).isoformat()
-    return (spoken + timedelta(days=count * (7 if unit == "week" else 1))).isoformat()
+    return _days_off(spoken, count * (7 if unit == "week" else 1))
 
 
-def _year(match: re.Match[str], spoken: date) -> str:
-    return match[1]
+Resolver = Callable[[re.Match[str], date], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,46 +208,78 @@ class _Rule:
     resolve: Resolver
     hint: Callable[[str], object]
 
-    def matches(self, text: str) -> list[re.Match[str]]:
-        """Where the text names a time in this way."""
-        return list(self.pattern.finditer(text)) if self.hint(text) else []
+    def found(self, text: str, spoken: date) -> list[tuple[re.Match[str], str]]:
+        """Where the text names a time in this way, and which; an empty one if there is no such day."""
+        return [(each, self._meant(each, spoken)) for each in self.pattern.finditer(text)] if self.hint(text) else []
+
+    def _meant(self, match: re.Match[str], spoken: date) -> str:
+        try:
+            return self.resolve(match, spoken)
+        except (ValueError, OverflowError):  # 30 February, 900 years ago
+            return ""
 
 
-def _rule(pattern: str, resolve: Resolver, *hints: str) -> _Rule:
-    """A rule whose hints are words, one of which the text has to contain."""
-    return _Rule(re.compile(pattern), resolve, lambda text: any(map(text.__contains__, hints)))
-
-
-def _hinted(pattern: str, resolve: Resolver, hint: str) -> _Rule:
-    """A rule whose hint is a pattern that is quicker to search for."""
-    return _Rule(re.compile(pattern), resolve, re.compile(hint).search)
+def _rule(pattern: str, resolve: Resolver, *words: str, hint: str = "") -> _Rule:
+    """A rule for texts that contain one of some words, or match a pattern that is quicker to search for."""
+    quick = re.compile(hint).search if hint else lambda text: any(map(text.__contains__, words))
+    return _Rule(re.compile(pattern), resolve, quick)
 
 
 _MONTH_HINT = "[JFMASOND](?:an|eb|ar|pr|ay|u[nlg]|ep|ct|ov|ec)"
 # From here on, case carries no meaning.
-_FIRST_LOWERED = _rule(r"\bday (before yesterday|after tomorrow)\b", _two_days_off, "day before", "day after")
+_FIRST_LOWERED = _rule(
+    r"\bday (before yesterday|after tomorrow)\b",
+    lambda match, spoken: _days_off(spoken, -2 if match[1] == "before yesterday" else 2),
+    *("day before", "day after"),
+)
 # In this order: the stricter patterns match first.
 _RULES = (
-    _hinted(r"(?<![\d-])(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?![\d-])", _year_first, r"[-/]\d\d?[-/]"),
+    _rule(r"(?<![\d-])(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?![\d-])", _year_first, hint=r"[-/]\d\d?[-/]"),
     _rule(r"(\d{4})\s*年\s*(\d{1,2})\s*月\s*(\d{1,2})\s*日", _year_first, "年"),
-    _hinted(r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?!\d)", _day_first, r"\.\s?\d\d?\."),
-    _hinted(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{4})(?![\d/])", _slashed, r"/\d\d?/"),
-    _hinted(rf"\b{_MONTH_NAMED} (?:the )?{_ORDINAL}{_YEAR_AFTER}(?![\d:])\b", _day_of_month, _MONTH_HINT),
-    _hinted(rf"(?<![\d:.]){_ORDINAL} (?:of )?{_MONTH_NAMED}{_YEAR_AFTER}\b", _day_of_month, _MONTH_HINT),
-    _hinted(rf"\b{_MONTH},? {_YEAR}\b", _month_of_year, _MONTH_HINT),
-    _hinted(rf"\b(in|since|until|by|last|next|this|Last|Next|In|Since) {_MONTH}(?!\w)", _month_alone, _MONTH_HINT),
+    _rule(
+        r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?!\d)",
+        lambda match, spoken: date(int(match[3]), int(match[2]), int(match[1])).isoformat(),
+        hint=r"\.\s?\d\d?\.",
+    ),
+    _rule(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{4})(?![\d/])", _slashed, hint=r"/\d\d?/"),
+    _rule(rf"\b{_MONTH_NAMED} (?:the )?{_ORDINAL}{_YEAR_AFTER}(?![\d:])\b", _day_of_month, hint=_MONTH_HINT),
+    _rule(rf"(?<![\d:.]){_ORDINAL} (?:of )?{_MONTH_NAMED}{_YEAR_AFTER}\b", _day_of_month, hint=_MONTH_HINT),
+    _rule(
+        rf"\b{_MONTH},? {_YEAR}\b",
+        lambda match, spoken: _month(int(match[2]), month_number(match[1])),
+        hint=_MONTH_HINT,
+    ),
+    _rule(rf"\b(in|since|until|by|last|next|this|Last|Next|In|Since) {_MONTH}(?!\w)", _month_alone, hint=_MONTH_HINT),
     _FIRST_LOWERED,
     _rule(
         r"\b(last|this) (?:night|morning|afternoon|evening)\b",
-        _part_of_day,
+        lambda match, spoken: _days_off(spoken, -1 if match[1] == "last" else 0),
         *(" night", " morning", " afternoon", " evening"),
     ),
-    _rule(r"\b(today|tonight|yesterday|tomorrow)\b", _day_word, *_DAY_WORDS),
-    _rule(rf"\b(last|past|this|next) ({WEEKDAY_NAMES})s?\b", _weekday, *WEEKDAYS),
-    _rule(r"\b(last|this|next) (week|weekend|month|year)\b(?![-'’])", _span, " week", " month", " year"),
-    _rule(rf"\b{_COUNT} (day|week|weekend|month|year)s? ago\b", _ago, " ago"),
-    _rule(rf"\bin {_COUNT} (day|week|month|year)s?\b(?! of\b)", _ahead, " day", " week", " month", " year"),
     _rule(
-        rf"\b(?:in|since|until|by|from|during|of|year|summer|winter|spring|fall|autumn) {_YEAR}\b", _year, " 19", " 20"
+        r"\b(today|tonight|yesterday|tomorrow)\b",
+        lambda match, spoken: _days_off(spoken, _DAY_WORDS[match[1]]),
+        *_DAY_WORDS,
+    ),
+    _rule(rf"\b(last|past|this|next) ({WEEKDAY_NAMES})s?\b", _weekday, *WEEKDAYS),
+    _rule(
+        r"\b(last|this|next) (week|weekend|month|year)\b(?![-'’])",
+        lambda match, spoken: _shifted(spoken, _DIRECTIONS[match[1]], match[2]),
+        *(" week", " month", " year"),
+    ),
+    _rule(
+        rf"\b{_COUNT} (day|week|weekend|month|year)s? ago\b",
+        lambda match, spoken: _shifted(spoken, -counted(match[1]), match[2]),
+        " ago",
+    ),
+    _rule(
+        rf"\bin {_COUNT} (day|week|month|year)s?\b(?! of\b)",
+        lambda match, spoken: _shifted(spoken, counted(match[1]), match[2]),
+        *(" day", " week", " month", " year"),
+    ),
+    _rule(
+        rf"\b(?:in|since|until|by|from|during|of|year|summer|winter|spring|fall|autumn) {_YEAR}\b",
+        lambda match, spoken: match[1],
+        *(" 19", " 20"),
     ),
 )

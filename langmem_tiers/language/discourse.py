@@ -101,29 +101,19 @@ def _noun(match: re.Match[str]) -> str:
 
 
 def _explained(clause: str, match: re.Match[str], before: str) -> str | None:
+    """The clause with what earlier words say of the same noun ("a charity" event), or the activity they name."""
     noun = _noun(match)
-    found = _modifiers(noun, before) or (_activities(before) if noun in _LEARNED else set())
+    modifiers = re.findall(rf"\b(?:an?|my|our|the|some) ((?:[\w'&+-]+ ){{1,3}}?){noun}(?:e?s)?\b", before)
+    found = {each for each in (_VAGUE_START.sub("", said).strip() for said in modifiers) if says_something(each)}
+    if not found and noun in _LEARNED:
+        found = {each for pattern in (_PLAYED, _DOING) for each in pattern.findall(before) if tells(each)}
     if len(found) != 1:
         return None
     place = match.start("noun") if match["noun"] else match.start("any") if match["any"] else match.start("bare")
     return f"{clause[:place]}{found.pop()} {clause[place:]}"
 
 
-def _modifiers(noun: str, before: str) -> set[str]:
-    """The modifiers of the same noun in earlier words: "a charity" event."""
-    pattern = rf"\b(?:an?|my|our|the|some) ((?:[\w'&+-]+ ){{1,3}}?){noun}(?:e?s)?\b"
-    found = {_VAGUE_START.sub("", match[1]).strip() for match in re.finditer(pattern, before)}
-    return {each for each in found if says_something(each)}
-
-
 _VAGUE_START = re.compile(rf"^{_VAGUE_ADJECTIVES}")
-
-
-def _activities(before: str) -> set[str]:
-    found = {match[1] for pattern in (_PLAYED, _DOING) for match in pattern.finditer(before)}
-    return {each for each in found if tells(each)}
-
-
 _LEAST_LETTERS = 6
 
 
@@ -148,68 +138,31 @@ def understood(reading: Reading, clause: str, before: str) -> Understood | None:
     if speech_acts.is_unsure(whole) or sum(map(str.isalpha, whole)) < _LEAST_LETTERS:
         return None
     found = first_fitting(whole, reading.listener)
-    if found is None or _is_for_a_task(reading, found):
+    if found is None or (reading.briefs and found.rule.quoted):
         return None
     if found.rule.quoted or found.rule.form:
         return Understood(found=found, clause=whole)
-    alone = _alone(reading, whole)
-    return _in_context(reading, alone, before) if alone else None
-
-
-def _is_for_a_task(reading: Reading, found: Found) -> bool:
-    return reading.briefs and found.rule.quoted
-
-
-def _alone(reading: Reading, whole: str) -> Found | None:
-    """The rule that fits the clause as far as it makes sense alone."""
     alone = None if speech_acts.speaks_to_somebody(whole) else speech_acts.standing_alone(whole)
     if not alone or speech_acts.is_broken_off(alone):
         return None
+    # The rule that fits the clause as far as it makes sense alone.
     found = first_fitting(rules.without_vague_end(alone), reading.listener)
-    return None if found is None or _is_for_a_task(reading, found) else found
+    return None if found is None or (reading.briefs and found.rule.quoted) else _in_context(reading, found, before)
 
 
 def _in_context(reading: Reading, found: Found, before: str) -> Understood | None:
     """The clause without connectives, plus what it takes from other sentences; None if that leaves it unclear."""
-    clause = found.match.string
-    last = _stated_before(reading)
-    time = _time(found, before, last)
-    if _is_open_or_trivial(found) or (reading.asked and _is_undated_news(clause, time)):
+    clause, rule = found.match.string, found.rule
+    last = reading.before.text if reading.before and speech_acts.is_stated(reading.before.text) else ""
+    dated = rule.happened and not dates.is_yearly(clause)
+    time = (time_before(clause, before) or time_before(clause, last)) if dated else None
+    everyday = (rule.happened or rule.category == "people/{relation}") and rules.is_everyday(clause)
+    if everyday or rewriting.rests_on_others(clause) or speech_acts.leaves_out_who(clause):
         return None
+    if reading.asked and rewriting.claims_news(clause) and not (time or SPOKEN.search(clause)):
+        return None  # a mere "just", in answer to a question about the past
     shown = rewriting.without_fillers(clause)
-    told = _with_topic(found, shown, last)
+    # A statement about a project needs no topic from the sentence before: the project is its topic.
+    told = shown if rule.category.startswith("project-context") else with_topic(shown, last)
     borrowed = told != shown or (time is not None and time not in before)
     return Understood(found=found, clause=told, time=time, borrowed=borrowed) if told else None
-
-
-def _is_open_or_trivial(found: Found) -> bool:
-    clause = found.match.string
-    return rewriting.rests_on_others(clause) or speech_acts.leaves_out_who(clause) or _is_trivial(found)
-
-
-def _is_trivial(found: Found) -> bool:
-    tells_of_a_day = found.rule.happened or found.rule.category == "people/{relation}"
-    return tells_of_a_day and rules.is_everyday(found.match.string)
-
-
-def _with_topic(found: Found, shown: str, last: str) -> str | None:
-    """A statement about a project needs no topic from the sentence before: the project is its topic."""
-    return shown if found.rule.category.startswith("project-context") else with_topic(shown, last)
-
-
-def _stated_before(reading: Reading) -> str:
-    """The sentence before, empty if it states nothing."""
-    return reading.before.text if reading.before and speech_acts.is_stated(reading.before.text) else ""
-
-
-def _time(found: Found, before: str, last: str) -> str | None:
-    """The time, from earlier words or the sentence before."""
-    clause = found.match.string
-    if not found.rule.happened or dates.is_yearly(clause):
-        return None
-    return time_before(clause, before) or time_before(clause, last)
-
-
-def _is_undated_news(clause: str, time: str | None) -> bool:
-    """Whether a mere "just" says when it was."""
-    return rewriting.claims_news(clause) and not (time or dates.SPOKEN.search(clause))

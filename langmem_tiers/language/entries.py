@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import takewhile
 
 from langmem_tiers.language import corrections, dates, discourse, speech_acts
 from langmem_tiers.language.clauses import clauses, trimmed
-from langmem_tiers.language.discourse import Understood, understood
+from langmem_tiers.language.discourse import understood
 from langmem_tiers.language.numbers import cardinals
 from langmem_tiers.language.rewriting import Subject, capitalised, third_person
-from langmem_tiers.language.rules import Found, first_fitting
+from langmem_tiers.language.rules import first_fitting
 from langmem_tiers.language.sentences import Sentence
 from langmem_tiers.language.turns import Reading, quote
 from langmem_tiers.language.word_lists import word_set
@@ -31,15 +30,18 @@ _UNDER_WAY = re.compile(r"(?:I'm|I am|I've been|I have been|[Ww]e're|[Ww]e are|[
 _GOES_ON = re.compile(r"[a-z]{2,}ing ")
 
 
-def of_turn(read: Iterable[tuple[Reading, Sentence]]) -> Iterator[Proposal]:
+def of_turn(read: Iterable[Reading]) -> Iterator[Proposal]:
     """What the sentences of a turn state, up to a task: whatever follows that is material for it.
 
     Each content is a sentence about the user (by name if several named speakers talk), or their own words quoted;
     relative dates are resolved and appended.
     """
-    for reading, sentence in takewhile(_is_no_task, read):
-        if not speech_acts.is_taken_back(sentence.text):
-            yield from _of_one(reading, sentence)
+    for reading in read:
+        remembered = _REMEMBER.match(reading.text)
+        if not remembered and speech_acts.is_task(reading.text):
+            return
+        if not speech_acts.is_taken_back(reading.text):
+            yield from _of_sentence(reading, remembered["what"] if remembered else "")
 
 
 def merged(said: Iterable[Proposal]) -> list[Proposal]:
@@ -55,175 +57,126 @@ def merged(said: Iterable[Proposal]) -> list[Proposal]:
             against = known.contradicts or new.contradicts
             new = replace(known, evidence=(*known.evidence, *new.evidence), contradicts=against)  # noqa: PLW2901
         found[key] = new
-    return _without_near_repeats([*found.values()])
+    return _without_near_repeats(found.values())
 
 
-def _is_no_task(read: tuple[Reading, Sentence]) -> bool:
-    sentence = read[1].text
-    return _REMEMBER.match(sentence) is not None or not speech_acts.is_task(sentence)
-
-
-def _of_one(reading: Reading, sentence: Sentence) -> Iterator[Proposal]:
+def _of_sentence(reading: Reading, remembered: str) -> Iterator[Proposal]:
     """What a sentence states: a correction, something to remember, or what the rules find in it."""
-    remembered = _REMEMBER.match(sentence.text)
-    if corrected := _correction(reading, sentence):
-        yield of_correction(reading, sentence, corrected)
-    elif remembered and reading.listener == "agent" and not speech_acts.is_question(sentence.text):
-        yield from _remembered(reading, sentence, remembered["what"])
-    elif speech_acts.is_stated(sentence.text):
-        yield from _stated(reading, sentence)
+    asks = speech_acts.is_question(reading.text)
+    doubtful = asks or speech_acts.is_joking(reading.text)
+    if corrected := None if doubtful else corrections.read_correction(reading.text, reading.earlier()):
+        yield _of_correction(reading, corrected)
+    elif remembered and reading.listener == "agent" and not asks:
+        yield from _of_request(reading, remembered)
+    elif speech_acts.is_stated(reading.text):
+        right = corrections.correcting_statement(reading.text, reading.before.text if reading.before else None)
+        for proposal in _of_text(reading, reading.text if right is None else right, against=right is not None):
+            yield proposal if right is None else replace(proposal, contradicts=True)
 
 
-def _correction(reading: Reading, sentence: Sentence) -> corrections.Correction | None:
-    if speech_acts.is_question(sentence.text) or speech_acts.is_joking(sentence.text):
-        return None
-    return corrections.read_correction(sentence.text, reading.earlier())
-
-
-def _stated(reading: Reading, sentence: Sentence) -> Iterator[Proposal]:
-    """What a sentence states, in contradiction to something or not."""
-    right = corrections.correcting_statement(sentence.text, reading.before.text if reading.before else None)
-    if right is None:
-        yield from _of_sentence(reading, sentence, sentence.text)
-        return
-    for proposal in _of_sentence(reading, sentence, right, against=True):
-        yield replace(proposal, contradicts=True)
-
-
-def _of_sentence(reading: Reading, sentence: Sentence, text: str, *, against: bool = False) -> Iterator[Proposal]:
-    """What the clauses of a text say; `sentence` is the one it belongs to."""
+def _of_text(reading: Reading, text: str, *, against: bool = False) -> Iterator[Proposal]:
+    """What the clauses of a text say; one that says nothing may continue in the next, or need the time before it."""
     opening, missed = "", False
     for clause, before in clauses(text):
         shown = f"{opening} {clause}" if opening and _GOES_ON.match(clause) else clause
-        proposal = _read_denial(reading, sentence, shown, against=against) or _read_clause(
-            reading, sentence, shown, before, again=missed
-        )
+        proposal = _of_denial(reading, shown, against=against) or _of_clause(reading, shown, before, again=missed)
         if proposal:
             yield proposal
         missed = proposal is None
-        opening = _under_way(shown) if missed else ""
+        # "I'm working on some things | building a canoe"
+        begins = _UNDER_WAY.match(shown) if missed else None
+        opening = begins[0] if begins else ""
 
 
-def _under_way(clause: str) -> str:
-    """A clause whose opening may continue in the next one: "I'm working on some things | building a canoe"."""
-    begins = _UNDER_WAY.match(clause)
-    return begins[0] if begins else ""
-
-
-def _read_clause(reading: Reading, sentence: Sentence, clause: str, before: str, *, again: bool) -> Proposal | None:
+def _of_clause(reading: Reading, clause: str, before: str, *, again: bool) -> Proposal | None:
     """What a clause says; with `again`, one that says nothing is retried with the time named before it."""
-    told = understood(reading, clause, before)
-    time = discourse.time_before(clause, before) if again and told is None else None
+    of = understood(reading, clause, before)
+    time = discourse.time_before(clause, before) if again and of is None else None
     if time:
-        told = understood(reading, f"{clause} {time[:1].lower()}{time[1:]}", before)
-    return of_clause(reading, sentence, told) if told else None
+        of = understood(reading, f"{clause} {time[:1].lower()}{time[1:]}", before)
+    if of is None:
+        return None
+    rule, subject = of.found.rule, reading.subject
+    if rule.form:
+        forms = {"They": subject.opening, "Their": capitalised(subject.their)}
+        content = rule.form.format(**forms, **of.found.match.groupdict())
+    else:
+        content = (None if rule.quoted else third_person(of.clause, subject)) or _quoted(of.clause, subject)
+    return _proposal(
+        reading,
+        kind=rule.kind,
+        category=of.found.category(subject),
+        content=content,
+        clause=of.dated,
+        ahead=rule.ahead,
+        happened=rule.happened,
+        lender=(reading.said, reading.before) if of.borrowed and reading.before else None,
+    )
 
 
-def _read_denial(reading: Reading, sentence: Sentence, clause: str, *, against: bool) -> Proposal | None:
-    """That something worth keeping is no longer true."""
+def _of_denial(reading: Reading, clause: str, *, against: bool) -> Proposal | None:
+    """That something worth keeping is no longer true; None if that cannot be said about the speaker."""
     denial = None if speech_acts.is_unsure(clause) else corrections.read_denial(clause, against=against)
     if denial is None:
         return None
     found = first_fitting(denial.held, reading.listener) or first_fitting(clause, reading.listener)
-    return of_denial(reading, sentence, denial, found) if found else None
+    held, now = _turned(denial.held, reading.subject), _turned(denial.now, reading.subject)
+    if found is None or held is None or now is None:
+        return None
+    category = found.category(reading.subject)
+    return replace(
+        _proposal(reading, kind="correction", category=category, content=now, clause=denial.now), corrects=held
+    )
 
 
-def _remembered(reading: Reading, sentence: Sentence, what: str) -> Iterator[Proposal]:
-    """What the user asks to be remembered: by a rule if one fits, otherwise in the user's words."""
+def _of_request(reading: Reading, what: str) -> Iterator[Proposal]:
+    """What the user asks to be remembered: by a rule if one fits, otherwise in the user's words.
+
+    An instruction to the agent is stored as how the user wants to be treated.
+    """
     if speech_acts.is_unreal(what) or len(what.split()) < _LEAST_WORDS:
         return
     clause = trimmed(what)
-    if speech_acts.speaks_to_somebody(clause) and not _TO_AGENT.match(clause):
-        return
-    start = sentence.stop - len(what)
-    part = replace(sentence, text=what, start=start)
-    yield from [*_of_sentence(reading, part, what)] or [of_request(reading, sentence, clause)]
-
-
-def of_clause(reading: Reading, sentence: Sentence, of: Understood) -> Proposal:
-    """A proposal from what a clause says."""
-    rule = of.found.rule
-    written = _proposal(
-        reading,
-        sentence,
-        kind=rule.kind,
-        category=of.found.category(reading.subject),
-        content=_content(reading.subject, of),
-        clause=of.dated,
-        ahead=rule.ahead,
-        happened=rule.happened,
-    )
-    return _resting_on(written, reading.said, reading.before) if of.borrowed and reading.before else written
-
-
-def of_request(reading: Reading, sentence: Sentence, clause: str) -> Proposal:
-    """A fact in the words of the user; an instruction to the agent is stored as how the user wants to be treated."""
     to_agent = speech_acts.speaks_to_somebody(clause)
-    return _proposal(
+    if to_agent and not _TO_AGENT.match(clause):
+        return
+    part = replace(reading.sentence, text=what, start=reading.sentence.stop - len(what))
+    if found := [*_of_text(replace(reading, sentence=part), what)]:
+        yield from found
+        return
+    yield _proposal(
         reading,
-        sentence,
         kind="preference" if to_agent else "fact",
         category="user-preferences/assistant" if to_agent else "general",
-        content=(None if to_agent else third_person(clause, reading.subject)) or quoted(clause, reading.subject),
+        content=(None if to_agent else third_person(clause, reading.subject)) or _quoted(clause, reading.subject),
         clause=clause,
         ahead=True,
     )
 
 
-def of_correction(reading: Reading, sentence: Sentence, of: corrections.Correction) -> Proposal:
+def _of_correction(reading: Reading, of: corrections.Correction) -> Proposal:
     """The right version, said about the speaker if possible, otherwise in the speaker's words."""
-    clause = trimmed(of.again or of.right)
-    turned = _turned(clause, reading.subject) if of.stands else None
+    clause, subject = trimmed(of.again or of.right), reading.subject
+    turned = _turned(clause, subject) if of.alone or of.again is not None else None
+    said = reading.text.rstrip(".!").rstrip()
+    told = f'corrected "{of.of.sentence.text}"' if of.of and not of.of.mine else "said"
+    # The speaker's own statement that is restated.
+    lender = of.of if turned and of.again and of.of and of.of.mine else None
     written = _proposal(
         reading,
-        sentence,
         kind="correction",
         category="general",
-        content=turned or _quoted_correction(sentence.text, of, reading.subject),
+        content=turned or f'{subject.opening} {told}: "{said}."',
         clause=clause,
         ahead=True,
+        lender=(lender.said, lender.sentence) if lender else None,
     )
-    if turned and of.lender:
-        written = _resting_on(written, of.lender.said, of.lender.sentence)
     return replace(written, corrects=of.wrong, contradicts=turned is not None)
 
 
-def _quoted_correction(sentence: str, of: corrections.Correction, subject: Subject) -> str:
-    """The correction in the user's words, with the statement it is about."""
-    said = sentence.rstrip(".!").rstrip()
-    if of.of and not of.of.mine:
-        return f'{subject.opening} corrected "{of.of.sentence.text}": "{said}."'
-    return f'{subject.opening} said: "{said}."'
-
-
-def of_denial(reading: Reading, sentence: Sentence, of: corrections.Denial, found: Found) -> Proposal | None:
-    """That something is no longer true; None if that cannot be said about the speaker."""
-    held, now = _turned(of.held, reading.subject), _turned(of.now, reading.subject)
-    if held is None or now is None:
-        return None
-    written = _proposal(
-        reading,
-        sentence,
-        kind="correction",
-        category=found.category(reading.subject),
-        content=now,
-        clause=of.now,
-        ahead=False,
-    )
-    return replace(written, corrects=held)
-
-
-def quoted(clause: str, subject: Subject) -> str:
+def _quoted(clause: str, subject: Subject) -> str:
     """The clause as the speaker's own words."""
     return f'{subject.opening} said: "{capitalised(clause)}."'
-
-
-def _content(subject: Subject, of: Understood) -> str:
-    rule = of.found.rule
-    if rule.form:
-        forms = {"They": subject.opening, "Their": capitalised(subject.their)}
-        return rule.form.format(**forms, **of.found.match.groupdict())
-    return (None if rule.quoted else third_person(of.clause, subject)) or quoted(of.clause, subject)
 
 
 def _turned(clause: str, subject: Subject) -> str | None:
@@ -234,34 +187,26 @@ def _turned(clause: str, subject: Subject) -> str | None:
 
 def _proposal(
     reading: Reading,
-    sentence: Sentence,
     *,
     kind: ProposalKind,
     category: str,
     content: str,
     clause: str,
-    ahead: bool,
+    ahead: bool = False,
     happened: bool = False,
+    lender: tuple[Said, Sentence] | None = None,
 ) -> Proposal:
+    """What a clause says, with its dates; `lender` is another sentence that it rests on."""
     said_at = reading.said.said_at
+    whole = dates.dated(content, clause, said_at, ahead=ahead, happened=happened)
+    said = [(reading.said, reading.sentence), *([lender] if lender else [])]
     return Proposal(
         kind=kind,
         category=category,
-        content=_ended(dates.dated(content, clause, said_at, ahead=ahead, happened=happened)),
-        evidence=(Evidence(drawer=reading.said.drawer, quote=quote(reading.said, sentence)),),
+        content=whole if whole.endswith('."') else f"{whole}.",
+        evidence=tuple(Evidence(drawer=turn.drawer, quote=quote(turn, sentence)) for turn, sentence in said),
         expires_at=dates.due(clause, said_at) if kind == "action" else None,
     )
-
-
-def _ended(content: str) -> str:
-    """The content with a full stop, unless a quotation ends it with one."""
-    return content if content.endswith('."') else f"{content}."
-
-
-def _resting_on(written: Proposal, said: Said, sentence: Sentence) -> Proposal:
-    """The proposal with another sentence as evidence."""
-    lender = Evidence(drawer=said.drawer, quote=quote(said, sentence))
-    return replace(written, evidence=(*written.evidence, lender))
 
 
 _LEAST_SHARED = 3  # words of a proposal that another may contain entirely
@@ -272,7 +217,7 @@ _NAMED = re.compile(rf"(?<!^)\b[A-Z][\w'-]*|\d[\d.,:]*|\b(?:{cardinals(1, 10)}|f
 _LIGHT = word_set("user said want plan hope aim look work think go get start begin try really new")
 
 
-def _without_near_repeats(found: Sequence[Proposal]) -> list[Proposal]:
+def _without_near_repeats(found: Iterable[Proposal]) -> list[Proposal]:
     """The proposals without those that another says in more words; the one kept gets the evidence of all."""
     kept: list[Proposal] = []
     known: list[frozenset[str]] = []
@@ -305,11 +250,8 @@ def _repeats(one: Proposal, told: frozenset[str], other: Proposal, known: frozen
         return False
     fewer, more = sorted((told, known), key=len)
     same = (fewer <= more and len(fewer) >= _LEAST_SHARED) or len(told & known) >= _SHARE * len(told | known)
-    return bool(fewer) and same and _opening(one) == _opening(other) and not _differ(one.content, other.content)
-
-
-def _opening(proposal: Proposal) -> str:
-    return proposal.content.partition(" ")[0]
+    of_one = one.content.partition(" ")[0] == other.content.partition(" ")[0]
+    return bool(fewer) and same and of_one and not _differ(one.content, other.content)
 
 
 def _differ(one: str, other: str) -> bool:

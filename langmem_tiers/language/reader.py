@@ -46,5 +46,5 @@ def read(
         sentences = [*readings(turns, place, several=several)]
         stated += entries.of_turn(sentences)
         if place >= len(before) and len(turn.content) <= LONGEST and speaks(turn):
-            claimed += relations.of_turn(turn, sentences)
+            claimed += relations.of_turn(sentences)
     return Read(entries=tuple(entries.merged(stated)), claims=tuple(claimed))

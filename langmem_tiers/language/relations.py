@@ -27,10 +27,8 @@ from langmem_tiers.language.relation_patterns import (
     plain,
     without_time,
 )
-from langmem_tiers.language.sentences import Sentence
-from langmem_tiers.language.turns import Reading, quote
+from langmem_tiers.language.turns import Reading
 from langmem_tiers.language.word_lists import phrases, table, written_out
-from langmem_tiers.records import Said
 
 _TABLE = table("relations")
 # What begins on some day: the day it is mentioned, if no other is given.
@@ -121,16 +119,16 @@ _SOMEBODY_NEW = re.compile(
 )
 
 
-def of_turn(said: Said, read: Iterable[tuple[Reading, Sentence]]) -> list[Claim]:
+def of_turn(read: Iterable[Reading]) -> list[Claim]:
     """What the sentences of a turn claim, in order, each claim once, with the words that say so.
 
     Questions, hypotheticals, plans without a date, jokes, tasks and quotations are ignored.
     """
     found: dict[Claim, Claim] = {}
     tracker = Tracker()
-    up_to_task = [*takewhile(lambda each: not speech_acts.is_task(each[1].text), read)]
-    for reading, sentence in up_to_task:
-        claims = [*_of_sentence(tracker, reading, sentence)]
+    up_to_task = [*takewhile(lambda reading: not speech_acts.is_task(reading.text), read)]
+    for reading in up_to_task:
+        claims = [*_of_sentence(tracker, reading)]
         # "My cat Luna died": that she is had is over in the same sentence.
         over = {(each.subject, each.predicate, each.object) for each in claims if each.ended not in {"", "others"}}
         for claim in claims:
@@ -138,30 +136,25 @@ def of_turn(said: Said, read: Iterable[tuple[Reading, Sentence]]) -> list[Claim]
                 continue
             for wrong in [each for each in found if _takes_back(claim, each)]:
                 del found[wrong]
-            found.setdefault(claim, _with_evidence(claim, said, sentence))
-        tracker.hear(sentence.text)
+            found.setdefault(claim, replace(claim, drawer=reading.said.drawer, quote=reading.quote))
+        tracker.hear(reading.text)
     stated = [*found.values()][:_MOST_OF_A_TURN]
-    return [*stated, *_mentions(said, [sentence for _, sentence in up_to_task], stated)]
+    return [*stated, *_mentions(up_to_task, {each.quote for each in stated})]
 
 
-def _with_evidence(claim: Claim, said: Said, sentence: Sentence) -> Claim:
-    return replace(claim, drawer=said.drawer, quote=quote(said, sentence))
-
-
-def _mentions(said: Said, read: Sequence[Sentence], stated: Collection[Claim]) -> list[Claim]:
+def _mentions(read: Iterable[Reading], quoted: Collection[str]) -> list[Claim]:
     """A few pairs per turn that are merely mentioned together, from sentences that state nothing."""
-    quoted = {each.quote for each in stated}
     found: dict[frozenset[str], Claim] = {}
-    for sentence in read:
-        if quote(said, sentence) in quoted or not speech_acts.is_stated(sentence.text, joking=True):
-            continue
-        for claim in together(sentence.text, said.speaker):
-            found.setdefault(frozenset((claim.subject, claim.object)), _with_evidence(claim, said, sentence))
+    for reading in read:
+        if reading.quote not in quoted and speech_acts.is_stated(reading.text, joking=True):
+            for claim in together(reading.text, reading.said.speaker):
+                pair = frozenset((claim.subject, claim.object))
+                found.setdefault(pair, replace(claim, drawer=reading.said.drawer, quote=reading.quote))
     return [*found.values()][:_MOST_MENTIONS]
 
 
-def _of_sentence(tracker: Tracker, reading: Reading, sentence: Sentence) -> Iterator[Claim]:
-    text = corrections.unlaughed(_QUOTED.sub(" ", sentence.text))
+def _of_sentence(tracker: Tracker, reading: Reading) -> Iterator[Claim]:
+    text = corrections.unlaughed(_QUOTED.sub(" ", reading.text))
     if not speech_acts.is_stated(text) or speech_acts.is_taken_back(text):
         return
     right = corrections.read_righting(reading, text)

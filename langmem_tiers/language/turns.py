@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from langmem_tiers.language import speech_acts
 from langmem_tiers.language.rewriting import Subject
@@ -34,19 +34,30 @@ class Statement:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reading:
-    """A turn being read: whose it is, who listens, whether it is a long brief for a task, and what came before.
+    """A sentence being read: in which turn, whose it is, who listens, and what came before.
 
-    `asked` says that it answers a question about the past; `own` are the sentences before the one being read,
-    `behind` the earlier turns, nearest first.
+    `briefs` says that the turn is a long brief for a task, `asked` that it answers a question about the past; `own` are
+    the sentences before this one, `behind` the earlier turns, nearest first.
     """
 
     said: Said
+    sentence: Sentence
     subject: Subject
     listener: Listener
     briefs: bool = False
     asked: bool = False
     own: tuple[Sentence, ...] = ()
     behind: tuple[Said, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The sentence."""
+        return self.sentence.text
+
+    @property
+    def quote(self) -> str:
+        """Its words in the turn itself."""
+        return quote(self.said, self.sentence)
 
     @property
     def before(self) -> Sentence | None:
@@ -59,7 +70,11 @@ class Reading:
             yield Statement(sentence=sentence, said=self.said, ago=0, mine=True)
         if len(self.own) < _OPENING_SENTENCES:
             for ago, turn in enumerate(self.behind, start=1):
-                yield from _statements(self.said, turn, ago)
+                if turn.role in {"tool", "system"}:
+                    continue
+                mine = may_speak(turn) and turn.speaker == self.said.speaker
+                for sentence in sentences(turn.content[:LONGEST]):  # questions too, since they name values
+                    yield Statement(sentence=sentence, said=turn, ago=ago, mine=mine)
 
 
 def may_speak(turn: Said) -> bool:
@@ -83,47 +98,34 @@ def is_cut(turn: Said) -> bool:
     return may_speak(turn) and len(turn.content) > LONGEST
 
 
-def readings(said: Sequence[Said], place: int, *, several: bool) -> Iterator[tuple[Reading, Sentence]]:
+def readings(said: Sequence[Said], place: int, *, several: bool) -> Iterator[Reading]:
     """Each sentence of a turn, with what is known at that point."""
-    turn = said[place]
+    turn, before = said[place], said[place - 1] if place else None
     read = _sentences(turn)
-    reading = Reading(
-        said=turn,
-        subject=Subject(name=_named(turn) if several else None),
-        listener="people" if several else "agent",
-        briefs=len(read) > _MOST_OF_A_REQUEST and not several,
-        asked=place > 0 and _asks_of_long_ago(said[place - 1], turn),
-        behind=tuple(reversed(said[max(0, place - _MOST_AGO) : place])),
-    )
+    subject = Subject(name=_named(turn) if several else None)
+    answers = before is not None and before.speaker != turn.speaker
+    asked = before is not None and answers and speech_acts.asks_of_long_ago(before.content[:LONGEST])
     for number, sentence in enumerate(read):
-        yield replace(reading, own=tuple(read[:number])), sentence
+        yield Reading(
+            said=turn,
+            sentence=sentence,
+            subject=subject,
+            listener="people" if several else "agent",
+            briefs=len(read) > _MOST_OF_A_REQUEST and not several,
+            asked=asked,
+            own=tuple(read[:number]),
+            behind=tuple(reversed(said[max(0, place - _MOST_AGO) : place])),
+        )
 
 
 def _sentences(turn: Said) -> list[Sentence]:
     """The sentences in the part of a turn that is looked at; none if it is a joke or in another script."""
-    shown = _shown(turn)
+    shown = turn.content[:LONGEST]
     if not is_latin(shown) or speech_acts.jokes_throughout(shown):
         return []
     read = sentences(shown)
     # The last one may be cut in the middle.
     return read[:-1] if is_cut(turn) and read and read[-1].stop >= len(shown.rstrip()) else read
-
-
-def _asks_of_long_ago(before: Said, turn: Said) -> bool:
-    return before.speaker != turn.speaker and speech_acts.asks_of_long_ago(_shown(before))
-
-
-def _shown(turn: Said) -> str:
-    return turn.content[:LONGEST]
-
-
-def _statements(turn: Said, other: Said, ago: int) -> Iterator[Statement]:
-    """The sentences of another turn, if someone said it; questions too, since they name values."""
-    if other.role in {"tool", "system"}:
-        return
-    mine = may_speak(other) and other.speaker == turn.speaker
-    for sentence in sentences(_shown(other)):
-        yield Statement(sentence=sentence, said=other, ago=ago, mine=mine)
 
 
 def quote(said: Said, sentence: Sentence) -> str:

@@ -97,7 +97,13 @@ def of_state(clause: str, said_at: datetime, *, over: bool = False) -> Span:
         resolve(since["since"], said_at) if since else "",
         resolve(until["until"], said_at) if until else "",
     )
-    return span if span.since or span.until or over else Span(since=_lasting(clause, said_at))
+    lasting = None if span.since or span.until or over else _FOR.search(clause)
+    if lasting is None:
+        return span
+    # As precise as "three years ago".
+    count, unit = counted(lasting[1]), lasting[2].rstrip("s")
+    found = times(f"{count} {unit}{'' if count == 1 else 's'} ago", spoken_on(said_at))
+    return Span(since=found[0] if found else "")
 
 
 def lasts(clause: str) -> bool:
@@ -110,9 +116,12 @@ def of_event(clause: str, said_at: datetime, *, ahead: bool = False) -> str:
     found = [_refined(each, clause) for each in moments(_plain(clause), said_at, ahead=ahead, happened=not ahead)]
     if len(found) != 1:
         return ""
-    if ahead:
-        return _coming(found[0], clause, said_at)
-    return found[0] if found[0] <= spoken_on(said_at).isoformat()[: len(found[0])] else ""
+    moment, today = found[0], spoken_on(said_at).isoformat()
+    if not ahead:
+        return moment if moment <= today[: len(moment)] else ""
+    # A date without a year that is past comes a year later.
+    behind = moment < today[: len(moment)] and moment[:4] not in clause and not moment.endswith("02-29")
+    return f"{int(moment[:4]) + 1}{moment[4:]}" if behind else moment
 
 
 def is_vague(clause: str) -> bool:
@@ -138,12 +147,9 @@ def _plain(clause: str) -> str:
 
 
 def _unclear(slashed: re.Match[str]) -> str:
-    return slashed[0] if _is_clear(slashed) else f"{'in ' if slashed['on'] else ''}{slashed['year']}"
-
-
-def _is_clear(slashed: re.Match[str]) -> bool:
     first, second = int(slashed["first"]), int(slashed["second"])
-    return first == second or max(first, second) > len(MONTHS)
+    clear = first == second or max(first, second) > len(MONTHS)
+    return slashed[0] if clear else f"{'in ' if slashed['on'] else ''}{slashed['year']}"
 
 
 def _refined(moment: str, clause: str) -> str:
@@ -180,21 +186,6 @@ def the_end_of(moment: str) -> str:
     if len(rest) == 1:
         return f"{year + rest[0] // 12:04}-{rest[0] % 12 + 1:02}"
     return date.fromordinal(date(year, *rest).toordinal() + 1).isoformat()
-
-
-def _lasting(clause: str, said_at: datetime) -> str:
-    """The start of something said to have lasted for so many years, just as precise."""
-    match = _FOR.search(clause)
-    if match is None:
-        return ""
-    found = times(f"{counted(match[1])} {match[2].rstrip('s')}s ago".replace("1 years", "1 year"), spoken_on(said_at))
-    return found[0] if found else ""
-
-
-def _coming(moment: str, clause: str, said_at: datetime) -> str:
-    """The moment, or the same a year later if it is in the past and the clause names no year."""
-    behind = moment < spoken_on(said_at).isoformat()[: len(moment)] and moment[:4] not in clause
-    return f"{int(moment[:4]) + 1}{moment[4:]}" if behind and not moment.endswith("02-29") else moment
 
 
 def _exists(moment: str) -> bool:
