@@ -7,22 +7,10 @@ from collections.abc import Iterator
 
 from langmem_tiers.language import speech_acts
 from langmem_tiers.language.names import CALENDAR, FIRST_NAMES
+from langmem_tiers.language.word_lists import named_pattern
 from langmem_tiers.language.words import PLEASANTRIES
 
-_OPENERS = (
-    "by the way|btw|oh|well|also|so|and|but|anyway|actually|honestly|seriously|basically|plus|besides|anyways|fyi"
-    "|for the record|just so you know|you know|to be honest|tbh|in fact|as for me|personally|luckily|sadly"
-    "|unfortunately|fortunately|thankfully|funny enough|guess what|speaking of which|one more thing|another thing"
-    "|not gonna lie|ngl|man|dude|gosh|for sure|of course|no worries|same here|me too|totally|definitely|absolutely"
-    "|exactly|agreed|i agree|no|nope|not really|thank you(?: so much)?|thanks(?: so much| a lot| a bunch| a ton)?"
-    "|please|remember|listen|look|good news|bad news|since we last (?:spoke|talked|chatted)|lately|in general"
-    "|as (?:i|you) (?:said|know)|i mean|like i said|hi|hey|hello|yeah|yep|yes|ok|okay|sure|wow|true|right"
-)
-_OPENER = re.compile(
-    rf"(?:[^\w\s\"'“‘(\[#@$€£]+\s*|(?:{_OPENERS})\b(?:[,!.:…]+|\s+-|\s–)\s*|(?:oh|well|also|and|but|so|plus|btw"
-    r"|actually|yeah)\b,?\s+(?=i\b|my\b|we\b|our\b|i'))",
-    re.IGNORECASE,
-)
+_OPENER = named_pattern("clauses", "opener")
 _CALL = re.compile(r"(?:(?P<word>[A-Za-z]+) )?(?P<name>[A-Z][a-z]+)(?:,|!)\s*(?=\S)")
 _TIME = (
     r"(?:[Ll]ast|[Nn]ext|[Tt]his|[Yy]esterday|[Tt]oday|[Tt]omorrow|[Tt]onight|[Ii]n (?:19|20)?\d\d|[Ii]n [A-Z]"
@@ -42,14 +30,8 @@ _SPLIT = re.compile(
     rf"|{_GAP}(?=(?:and|then) (?:now |then |also |soon |just )?(?:{_SUBJECT}|[Ii]t\b|he\b|she\b|they\b|they're))"
     rf"|,{_GAP}(?=(?:it|it's|they|that|this|the|he|she|had|was|were|loved)\b)"
 )
-_JOINER = re.compile(
-    r"^(?:(?:and|so|plus|then|now|also|yeah|but)\b,?\s+)+(?=i\b|i'|my\b|we\b|we'|our\b)", re.IGNORECASE
-)
-_TAIL = re.compile(
-    "(?:,? (?:you know|tbh|though|too|as well|for sure|by the way|btw|haha|lol|honestly|right|actually|please"
-    "|thanks|thank you|man|dude)){1,8}$",
-    re.IGNORECASE,
-)
+_JOINER = named_pattern("clauses", "joiner")
+_TAIL = named_pattern("clauses", "tail")
 _TAIL_CALL = re.compile(r", ([A-Z][a-z]+)$")
 _AND_SPEAKER = re.compile(rf"and (?!it\b)(?:{_SUBJECT})")
 # A clause that stands on its own is no list of people: "my name is Bob | and I live in Ulm".
@@ -58,11 +40,7 @@ _LONGEST = 240
 _LONGEST_SENTENCE = 1000  # characters; a longer one is no sentence
 
 
-_ELIDED = re.compile(
-    r"(?:(?:just|recently|finally) ){0,2}(?:got|lost|started|signed|bought|adopted|joined|moved|finished|went|won|quit"
-    r"|graduated|took|visited|met|made|booked|attended)\b(?=.*\b(?:my|our|yesterday|last|ago|today|this)\b)",
-    re.IGNORECASE,
-)
+_ELIDED = named_pattern("clauses", "elided")
 
 
 def clauses(sentence: str) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,7 @@ from langmem_tiers.language.calendar import MONTH_NAMES, WEEKDAY_NAMES, WEEKDAYS
 from langmem_tiers.language.names import KIN
 from langmem_tiers.language.numbers import cardinals
 from langmem_tiers.language.synonyms import NUMBERS
-from langmem_tiers.language.word_lists import word_set
+from langmem_tiers.language.word_lists import named_pattern, word_set
 from langmem_tiers.language.words import STOPWORDS, meaningful_words, stem
 
 Kind = Literal["day", "date", "number", "name", "other"]
@@ -41,7 +41,6 @@ _NOUNS = (
     r"|mother tongue|nationality|height|weight|shoe size|blood type|time ?zone|username|employer|anniversary|salary"
     r"|budget|rent|deadline|pronouns|fav(?:ou?rite|e) [\w-]+(?: [\w-]+)?)"
 )
-_MEASURED_NOUN = r"(?:The|[\w-]+(?: and others)?'s|The user's) (?:[\w'-]+ ){0,3}[\w'-]+"
 _COUNT = rf"an?|{cardinals(1, 12)}|no|\d+"
 _VERBS = {
     "live": r"(?:lives?|is living|are living|resides?|is based|are based) in",
@@ -62,20 +61,13 @@ _BY_VERB = tuple(
     (attribute, re.compile(rf"^{_SUBJECT}{_NOW} (?P<said>{verb}) (?P<value>.+)$")) for attribute, verb in _VERBS.items()
 )
 _OF_NOUN = re.compile(rf"^(?P<subject>The user|[A-Z][\w' -]*?)'s (?P<said>{_NOUNS}) (?:is|are) (?P<value>.+)$")
-_OF_FAVOURITE = re.compile(
-    r"^(?P<value>.+?) (?:is|are) (?P<subject>the user|[A-Z][\w-]+)'s (?P<said>fav(?:ou?rite|e) [\w-]+(?: [\w-]+)?)$"
-)
+_OF_FAVOURITE = named_pattern("contradictions", "of_favourite")
 # For any other noun, only measurements have a single value: "The call is on Friday", "The flight leaves at 14:00".
-_OF_MEASURED = re.compile(
-    rf"^(?P<subject>{_MEASURED_NOUN}) (?P<said>is|are|costs?|starts?|begins?|ends?|leaves?|departs?|arrives?|opens?"
-    r"|closes?|expires?)(?: due)?(?: on| at| in| by)? (?P<value>.+)$"
-)
+_OF_MEASURED = named_pattern("contradictions", "of_measured")
 _OF_AGE = re.compile(rf"^{_SUBJECT} (?P<said>is|turned) (?P<value>\d{{1,3}})(?: years old)?$")
 _OF_COUNT = re.compile(rf"^{_SUBJECT} (?P<said>has|have|owns) (?P<value>{_COUNT}) (?P<what>[a-z-]+(?: [a-z-]+)?)$")
 _OF_STATE = re.compile(rf"^{_SUBJECT} (?P<said>is|are) (?:an? )?(?P<value>[a-z-]+)$")
-_OF_PREFERENCE = re.compile(
-    rf"^{_SUBJECT} (?P<said>prefers?) (?P<value>.+?)(?: (?:to|over|rather than|instead of) (?P<less>.+))?$"
-)
+_OF_PREFERENCE = named_pattern("contradictions", "of_preference")
 # People have one of each at a time.
 _STATES = (
     word_set("vegan vegetarian pescatarian omnivore"),
@@ -97,9 +89,7 @@ _ALTERNATIVES = (
     frozenset(WEEKDAYS),
 )
 # What may follow the value and merely adds detail.
-_TAIL = re.compile(
-    r",? (?:with|as|in|on|at|since|for|near|because|from|until|by|now|again|these days|any ?more|instead)\b.*$"
-)
+_TAIL = named_pattern("contradictions", "tail")
 _DATES = re.compile(r" \((?:about )?[\d, -]+\)$")
 _SEVERAL = re.compile(r"\b(?:and|or|but|also|both|sometimes|used to|not|never|no longer|who|which|where)\b|[,;]|n't\b")
 _OTHERS = re.compile(r"^(.+?) and others$")
@@ -107,10 +97,7 @@ _MONTHS, _WEEKDAYS = f"(?:{MONTH_NAMES})", f"(?:{WEEKDAY_NAMES})"
 _MONTH = re.compile(rf"\b{_MONTHS}\b")
 _WEEKDAY = re.compile(rf"\b{_WEEKDAYS}\b", re.IGNORECASE)
 # Nothing but a day, a date, a time or an amount.
-_MEASURED = re.compile(
-    rf"(?i:(?:next |this )?{_WEEKDAYS}|\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTHS}(?: \d{{4}})?"
-    rf"|{_MONTHS} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|[$€£]?\d[\d.,:]*(?: ?[a-z%€$£]+)?(?: (?:a|per) [a-z]+)?)"
-)
+_MEASURED = named_pattern("contradictions", "measured", weekdays=_WEEKDAYS, months=_MONTHS)
 _ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b")
 _TOKEN = re.compile(r"(?<![\w'$€£%.:-])[\w'$€£%.:-]*\w")
 _SMALL = word_set("the a an of on at in by my")

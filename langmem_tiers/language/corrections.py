@@ -17,14 +17,10 @@ from langmem_tiers.language.claims import ANY_OTHER
 from langmem_tiers.language.clauses import clauses
 from langmem_tiers.language.names import FIRST_NAMES, names
 from langmem_tiers.language.turns import Reading, Statement
-from langmem_tiers.language.word_lists import word_set
+from langmem_tiers.language.word_lists import named_pattern, word_set
 from langmem_tiers.language.words import meaningful_words, stem
 
-_BEFORE_A_VALUE = re.compile(
-    r"^(?:in fact )?(?:it's|it is|it was|that's|that is|they're|he's|she's|he is|she is|i meant(?: to say)?)? ?"
-    r"(?:(?:called|named|spelled|spelt|on|in|at|a|an|the) )*",
-    re.IGNORECASE,
-)
+_BEFORE_A_VALUE = named_pattern("corrections", "before_a_value")
 _FIRST_PERSON = re.compile(r"\b(?:I|me|my|mine|we|us|our)\b")
 _TO_THE_SPEAKER = (
     (re.compile(r"\b[Yy]our\b"), "my"),
@@ -65,62 +61,29 @@ def _say_again(statement: Statement, wrong: str, right: str, *, said: str) -> st
     return again if again and speech_acts.standing_alone(again) == again else None
 
 
-_START = r"^(?:(?:sorry|oh|hmm|wait|well|um|ah|hey|hi|ok(?:ay)?|but)[,.!]* )*"
-_OPENING = re.compile(
-    _START + r"(?:(?:no|nope|nah)\b[,.!:;-]+ ?|actually[,:]? |correction[:,] ?"
-    r"|(?:that's|that is|this is|it's)(?: just| still)? (?:wrong"
-    r"|incorrect|not (?:right|correct|true))[,.:;!-]+ ?"
-    r"|i meant(?: to say)? |i mean,? |scratch that[,:;.-]* ?|let me correct (?:that"
-    r"|myself|you)[,:;.-]* ?|(?:you're|you are) wrong[,:;.-]+ ?|not quite[,:;.-]+ ?)+",
-    re.IGNORECASE,
-)
+_OPENING = named_pattern("corrections", "opening")
 # Words that may introduce a statement set against another one; alone, they are no more than an apology.
 _APOLOGY = re.compile(r"^(?:oh,? |ah,? |oops,? |hmm,? )?(?:sorry|my mistake|my bad|oops)[,.:;!-]+ ?", re.IGNORECASE)
 _AFTERTHOUGHT = re.compile(r",? (?:actually|sorry)[.!]*$", re.IGNORECASE)
-_MORE = re.compile(
-    r"\b(?:also|too|as well|another|besides|in addition|both|sometimes|used to|part[- ]time|on (?:the )?(?:side"
-    r"|weekends|\w+days))\b",
-    re.IGNORECASE,
-)
+_MORE = named_pattern("corrections", "more")
 # The speaker means their own words.
 _SLIP = re.compile(r"\b(?:i meant|i mean|scratch that|correct myself)\b", re.IGNORECASE)
-_STRONG = re.compile(
-    r"\b(?:wrong|incorrect|not right|not correct|not true|correction|i meant|scratch that|let me correct)\b",
-    re.IGNORECASE,
-)
-_NOT_BEHIND = re.compile(
-    r"^(?P<right>.+?)(?:,| -| –|;)? (?:and )?(?:not|instead of|rather than) (?P<wrong>(?:in "
-    r"|on |at |a |an |the |my )?[\w€$£%.'-]+(?: [\w€$£%.'-]+){0,4})$"
-)
-_NOT_BEFORE = re.compile(
-    r"^(?P<head>(?:it|my [\w ]{2,30}?|the [\w ]{2,30}?)(?:'s| is| was)|i|i'm|i am)(?: do| am| don't)?(?: not|n't"
-    r"|'s not|'m not|(?<=don't)) (?:[a-z]+ (?:in|at|for|on) )?(?P<wrong>[\w€$£%.'-]{1,40}(?:"
-    r" [\w€$£%.'-]{1,40}){0,3}?)(?: anymore)?(?:,|;| -| –| but|\.){1,4} (?:but )?(?P<right>.+)$",
-    re.IGNORECASE,
-)
+_STRONG = named_pattern("corrections", "strong")
+_NOT_BEHIND = named_pattern("corrections", "not_behind")
+_NOT_BEFORE = named_pattern("corrections", "not_before")
 _VALUES = (
     re.compile(rf"\b(?:{WEEKDAY_NAMES})\b", re.IGNORECASE),
     re.compile(rf"\b(?:{MONTH_NAMES})\b", re.IGNORECASE),
     re.compile(r"[$€£]?\b\d[\d.,:]*(?<![.,:])\b"),
 )
 _IT_IS = re.compile(r"^(?:it's|it is|it was|that's|they're|he's|she's|in fact it's)\b", re.IGNORECASE)
-_MOOD = re.compile(
-    r"\b(?:fine|ok|okay|good|great|cool|nice|all right|alright|glad|happy|thanks?|worries|problem|way|idea)\b",
-    re.IGNORECASE,
-)
+_MOOD = named_pattern("corrections", "mood")
 _MEASURABLE = re.compile(r"\d|\b[A-Z][a-z]+|day\b")
 _NO_VALUE = word_set("so really very too that sure just only because even yet going to")
 _LONGEST = 200
-_AUXILIARY = re.compile(
-    r"\b(?:is|are|was|were|am|do|does|did|can|could|should|would|will|have|has|had|that|it)$", re.IGNORECASE
-)
+_AUXILIARY = named_pattern("corrections", "auxiliary")
 # A statement about oneself; what one owns, and any other thing, needs a verb to be one.
-_OWN = re.compile(
-    r"^(?:(?:i|i'm|i've|we|we're|we've)\b|(?:my|our|the) .*?(?:'s| (?:is|are|was|were|has|have|had|will|lives?|works?"
-    r"|costs?|starts?|begins?|ends?|leaves?|departs?|arrives?|opens?|closes?|expires?|likes?|prefers?|goes|runs?"
-    r"|moved|uses?|needs?)) )",
-    re.IGNORECASE,
-)
+_OWN = named_pattern("corrections", "own")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -316,35 +279,13 @@ def _first_match(patterns: Iterable[re.Pattern[str]], clause: str) -> re.Match[s
 
 
 # What became something else was right before.
-_CHANGED = re.compile(
-    r"\b(?:any ?more|any longer|no longer|now|nowadays|these days|just|recently|finally|since|until|ago|last|yesterday"
-    r"|today|used to|mov(?:ed|ing)|relocated|start(?:ed|ing)|began|joined|left|quit|became|switched|new"
-    r"|bought|got|sold|ordered|chose|picked|took|went|visited|met|married|adopted|graduated)\b",
-    re.IGNORECASE,
-)
+_CHANGED = named_pattern("corrections", "changed")
 # Phrases that call what was said before wrong, alone or before the right version.
-_ALL_WRONG = re.compile(
-    "(?:(?:oh|oops|sorry|wait|hm+|lol|haha|ah|well|ok|okay)[,.!]* )*(?:correction|i (?:was (?:wrong|mistaken)"
-    "|misspoke|made a (?:mistake|typo))|that (?:was|is) (?:wrong|incorrect|not (?:true|right|correct)|a (?:mistake"
-    "|typo))|that's (?:wrong|incorrect|not (?:true|right|correct)|a (?:mistake|typo))|(?:my|a) mistake"
-    "|forget (?:that|it|what i (?:just )?said)|scratch that|strike that)(?:[,:;.!]+ ?| [-–—]+ |$)",
-    re.IGNORECASE,
-)
+_ALL_WRONG = named_pattern("corrections", "all_wrong")
 _LAUGHED_NO = re.compile(r"(?:lol|haha+|hehe|lmao|oops)[,.!]* no[,.!]* (?=I\b|I'|[Mm]y\b|[Ww]e\b)", re.IGNORECASE)
-_NEVER = re.compile(
-    r"(?P<who>I|[Ww]e|(?:[Mm]y|[Oo]ur) [\w -]{2,40}?|[^\W\d_a-z][\w'-]*(?: [^\W\d_a-z][\w'-]*)?) (?:(?:(?:have"
-    "|has) )?never|(?P<did>did not|didn't)(?: actually| really)?) (?P<verb>lived|worked|studied|moved|owned|live"
-    r"|work|study|move|own)(?P<what> (?:(?:in|at|for|to|an?) )?(?:the )?[^\W\d_a-z][\w&.' -]*?)(?P<after> after"
-    r" all)?(?:[.!]{0,8}$|, (?:that|it) (?:was|is)\b.*$|, (?:never|not ever)[.!]{0,8}$)"
-)
-_NOT_MOVING = re.compile(
-    r"(?P<who>I|[Ww]e|(?:[Mm]y|[Oo]ur) [\w -]{2,40}?|[^\W\d_a-z][\w'-]*)(?:'m|'re|'s| am| are| is)(?: not|n't) moving"
-    r"(?P<what> (?:back )?to (?:the )?[^\W\d_a-z][\w&.' -]*?) (?:after all|any ?more)[.!]{0,8}$"
-)
-_NOT_TRUE = re.compile(
-    r"(?:no, )?it(?:'s| is) (?:not (?:true|right|correct|the case)|wrong|false) that (?P<held>.+?)(?<![.!])[.!]*$",
-    re.IGNORECASE,
-)
+_NEVER = named_pattern("corrections", "never")
+_NOT_MOVING = named_pattern("corrections", "not_moving")
+_NOT_TRUE = named_pattern("corrections", "not_true")
 _PRESENT = {"live": "lives", "work": "works", "study": "studies", "own": "owns"}
 _BARE = {"lived": "live", "worked": "work", "studied": "study", "owned": "own", "moved": "move"}
 _DATE = re.compile(r"\d{2,}|\b(?:before|after(?! all)|until|till|since|when|while|long|yet|full[- ]time)\b")

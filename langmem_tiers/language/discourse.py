@@ -13,48 +13,19 @@ from langmem_tiers.language.numbers import cardinals
 from langmem_tiers.language.rewriting import spelled_out
 from langmem_tiers.language.rules import FAINT_ADJECTIVES, PARTS, Found, first_fitting, says_something, tells
 from langmem_tiers.language.turns import Reading
+from langmem_tiers.language.word_lists import named_pattern
 
-_PAST_TIME = re.compile(
-    r"\b(?<!since )(?<!from )(?<!until )(?<!than )(?:yesterday|(?:last|past) (?:night|week|weekend|month|year"
-    rf"|summer|winter|spring|fall|autumn|{WEEKDAY_WRITTEN})"
-    rf"|(?:\d+|an?|{cardinals(1, 7)}) (?:day|week|month|year)s? ago|this morning)\b(?!')",
-    re.IGNORECASE,
-)
+_PAST_TIME = named_pattern("discourse", "past_time", weekday_written=WEEKDAY_WRITTEN, cardinals_1_7=cardinals(1, 7))
 _BY_ITSELF = re.compile(rf"^{OPENING_TIME}{PARTS['we_or_i']}(?: (?:{PARTS['turning_points']}))")
-_OWN_TIME = re.compile(
-    r"\b(?:when|while|always|never|ever|used to|since|every|each|once|ago|years?|first|usually|often|as an? |growing up"
-    r"|back in|before|after|later|then|already|19\d\d|20\d\d)\b|\d{4}",
-    re.IGNORECASE,
-)
+_OWN_TIME = named_pattern("discourse", "own_time")
 _SPEAKER = re.compile(r"\b(I|we)\b", re.IGNORECASE)
 _SOMEBODY = re.compile(r"\b(?:my|our|he|she|they|you|your|his|her|their)\b|\b[A-Z][a-z]+ [a-z]+ed\b", re.IGNORECASE)
 _VAGUE_ADJECTIVES = rf"(?:(?:{'|'.join(sorted(FAINT_ADJECTIVES))}) )*"
-_DEFINITE = (
-    r"(?P<noun>events?|causes?|places?|spots?|venue|lessons?|class(?:es)?|courses?|sessions?|competitions?|contest"
-    r"|tournament|campaign|festival|workshops?|conference|programme|program|group|pieces?|shows?|performance"
-    r"|project|meetings?|trip|tattoos?|photos?|pictures?|paintings?|stuff|things?|items?)"
-)
-_FURTHER = r"(?![\w'-]| [a-z]+(?:ship|shop|room)\b)"
-_NEEDY = re.compile(
-    rf"\b(?:(?P<the>the|these|those) {_VAGUE_ADJECTIVES}{_DEFINITE}"
-    rf"|(?:an?|some) {_VAGUE_ADJECTIVES}(?P<any>events?|places?|spots?|venue|pieces?|occasion|programs?)"
-    rf"|(?:tak(?:e|en|ing)|took|attend(?:ed|ing)?|giv(?:e|ing)|gave|had|having|offer(?:ed|ing)?|enter(?:ed|ing)?|teach"
-    rf"|taught|teaching|start(?:ed|ing)?) {_VAGUE_ADJECTIVES}(?P<bare>lessons|classes|sessions|courses|competitions))"
-    rf"{_FURTHER}"
-)
-_COMPLEMENT = re.compile(
-    ",? (?:(?<=, )an? |(?:of|about|on|for|against|in|at|by|with)(?= )(?P<what>.*)|called|named|to [a-z]|where"
-    r"|that|which|[A-Z\"“])"
-)
+_NEEDY = named_pattern("discourse", "needy", faint="|".join(sorted(FAINT_ADJECTIVES)))
+_COMPLEMENT = named_pattern("discourse", "complement")
 _LEARNED = ("lesson", "class", "course", "session", "competition", "contest", "show", "workshop")
-_PLAYED = re.compile(
-    r"\b(?:play|plays|played|playing|learn|learned|learnt|learning|study|studied|studying|practi[sc]ed?) (?:the |to )?"
-    r"([a-z]{3,})\b(?!,? (?:and|or)\b|,)"
-)
-_DOING = re.compile(
-    r"\b(?:love|loved|like|liked|enjoy|enjoyed|into|about|of|by|started|starting|tried|took up|at|do|did|to)"
-    r" ([a-z]{3,}ing)\b"
-)
+_PLAYED = named_pattern("discourse", "played")
+_DOING = named_pattern("discourse", "doing")
 
 
 def time_before(clause: str, before: str) -> str | None:

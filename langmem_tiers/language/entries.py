@@ -14,17 +14,12 @@ from langmem_tiers.language.rewriting import Subject, capitalised, third_person
 from langmem_tiers.language.rules import first_fitting
 from langmem_tiers.language.sentences import Sentence
 from langmem_tiers.language.turns import Reading, quote
-from langmem_tiers.language.word_lists import word_set
+from langmem_tiers.language.word_lists import named_pattern, word_set
 from langmem_tiers.language.words import STOPWORDS, stem, words
 from langmem_tiers.records import Evidence, Proposal, ProposalKind, Said
 
 _LEAST_WORDS = 3
-_REMEMBER = re.compile(
-    "^(?:(?:please|pls|also|and|ok(?:ay)?|hey|can you|could you|i want you to|i'd like you to)[,]? )*(?:remember"
-    "|note|keep in mind|bear in mind|make a note|don't forget|do not forget|save|store|memori[sz]e)(?: this"
-    "| for (?:later|me|next time|the future))?(?: that|:| -) (?P<what>.+)$",
-    re.IGNORECASE | re.DOTALL,
-)
+_REMEMBER = named_pattern("entries", "remember")
 _TO_AGENT = re.compile(r"(?:you|your|always|never|not|please)\b", re.IGNORECASE)
 _UNDER_WAY = re.compile(r"(?:I'm|I am|I've been|I have been|[Ww]e're|[Ww]e are|[Ww]e've been)\b")
 _GOES_ON = re.compile(r"[a-z]{2,}ing ")

@@ -10,20 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from langmem_tiers.language.word_lists import named_pattern
 from langmem_tiers.language.words import LOOKED_AT
 
-_FIRST_PERSON = re.compile(
-    r"\b(?:i|i'(?:m|ve|d|ll)|im|ive|me|my|mine|myself|we|we'(?:re|ve|d|ll)|us|our|ours)\b", re.IGNORECASE
-)
+_FIRST_PERSON = named_pattern("first_person", "first_person")
 # A line break ends a sentence too, unless a long line continues in lower case: such lines are wrapped prose.
 _END = re.compile(r"\s(?<=[.!?…]\s)\s*|\n(?:(?<![^\n]{50}\n)|(?![a-z]))\s*")
 _MARK = re.compile(r"\s*[-*•]\s+")
-_PREFERENCE = re.compile(
-    r"\b(?:love|loved|loving|like|liked|enjoy(?:ed|ing)?|prefer(?:red)?|favou?rite|fan of|interested in|fond of"
-    r"|obsessed with|hate|dislike|can't stand|allergic|vegan|vegetarian|avoid|always|never|usually|often"
-    r"|experiment(?:ed|ing)|used to)\b",
-    re.IGNORECASE,
-)
+_PREFERENCE = named_pattern("first_person", "preference")
 # Bits for what a drawer states.
 TELLS, PREFERS = 1, 2
 _LEAST_WORDS = 3

@@ -11,13 +11,11 @@ from langmem_tiers.language import kinship, relations_family
 from langmem_tiers.language.claims import Claim
 from langmem_tiers.language.names import PRODUCTS, Name, addressed, names, places
 from langmem_tiers.language.names import is_person as is_persons_name
-from langmem_tiers.language.relation_patterns import PARTS, is_name, is_person
+from langmem_tiers.language.relation_patterns import compiled, is_name, is_person
 from langmem_tiers.language.word_lists import word_set
 from langmem_tiers.language.words import FIRST_PERSON, FUNCTION_WORDS, words
 
-_ANY_KIN = re.compile(
-    rf"\b(?P<mine>[Mm]y|[Oo]ur)?\b ?(?P<which>\w+ )?\b(?P<kin>{kinship.WORDS})\b(?P<name> [{PARTS['upper']}][\w'-]+)?"
-)
+_ANY_KIN = compiled(r"\b(?P<mine>[Mm]y|[Oo]ur)?\b ?(?P<which>\w+ )?\b(?P<kin>@kin@)\b(?P<name> [@upper@][\w'-]+)?")
 # Words that do not distinguish one person from another of the same kin.
 _DEAR = frozenset(["dear ", "lovely ", "beloved ", "own "])
 _SOMEBODY = re.compile(

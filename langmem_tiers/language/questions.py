@@ -9,6 +9,7 @@ from datetime import date, timedelta
 
 from langmem_tiers.language.dates import times
 from langmem_tiers.language.numbers import cardinals, counted
+from langmem_tiers.language.word_lists import named_pattern
 from langmem_tiers.language.words import LOOKED_AT
 
 _HISTORY_WITHIN = 2000
@@ -52,35 +53,15 @@ _PATTERNS = (
     r"\b(?:last|other) time (?:we|i|you)\b|\b(?:history|timeline) of\b|\bwhat have (?:we|i) (?:been|done|learn)",
 )
 _HISTORY = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS), re.IGNORECASE)
-_ADVICE = re.compile(
-    r"\b(?:recommend(?:ations?|ed)?|suggest(?:ions?|ed)?|advi[cs]e|tips?|ideas?|inspiration|should i"
-    r"|what (?:to|can i|could i)|any (?:good|thoughts)|help me (?:choose|pick|decide|find|plan)|looking for|what would"
-    r"|can you help|thinking (?:of|about)|which .{0,40}should)\b",
-    re.IGNORECASE,
-)
-_ANSWERS = re.compile(
-    r"\b(?:you (?:\w+ )?(?:told|gave|said|suggested|recommended|mentioned|provided|listed|made|wrote|shared|explained"
-    r"|advised)|did you (?:\w+ )?(?:tell|give|say|suggest|recommend|mention|provide|list|make|write|share|explain"
-    r"|advise)"
-    r"|our (?:previous|last|earlier|past) (?:conversation|chat|discussion|session)"
-    r"|(?:we|previously) (?:discussed|talked)"
-    r"|remind me|your (?:recommendations?|suggestions?|answer|advice|list))\b",
-    re.IGNORECASE,
-)
+_ADVICE = named_pattern("questions", "advice")
+_ANSWERS = named_pattern("questions", "answers")
 _UNIX = date(1970, 1, 1)
 # How far off people are when they name a time: some days for a day, some more for a month.
 _DAYS_OFF = {"day": 4, "month": 10, "year": 20}
 _UNIT_DAYS = {"day": 1, "night": 1, "week": 7, "weekend": 7, "month": 30.44, "year": 365.25}
-_STRETCH = re.compile(
-    r"\b(?:in|over|during|for|within|of)?\s?(?:the |these )?(?:last|past|previous) "
-    rf"(\d{{1,3}}|few|couple of|several|{cardinals(2, 12)})? ?"
-    r"(day|night|week|weekend|month|year)(s)?\b",
-    re.IGNORECASE,
-)
+_STRETCH = named_pattern("questions", "stretch", cardinals_2_12=cardinals(2, 12))
 _VAGUE = {"few": 4, "several": 6}
-_START_OF_YEAR = re.compile(
-    r"\b(?:since|from) the (?:start|beginning) of (?:the|this) year\b|\bthis year\b", re.IGNORECASE
-)
+_START_OF_YEAR = named_pattern("questions", "start_of_year")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,34 +15,33 @@ from langmem_tiers.language.names import CALENDAR, FIRST_NAMES, LANGUAGES, NOT_N
 from langmem_tiers.language.numbers import cardinals
 from langmem_tiers.language.rewriting import spelled_out
 from langmem_tiers.language.validity import Span
-from langmem_tiers.language.word_lists import fragments, one_line, table, word_set
+from langmem_tiers.language.word_lists import named_pattern, table, word_set, written_out
 
 _TABLE = table("relations")
-_HEADS = {kind: one_line(heads) for kind, heads in _TABLE["heads"].items()}
-_KNOWN = {name: one_line(text) for name, text in table("vocabulary").items()} | {
+_RAW = table("vocabulary") | _TABLE["fragments"]
+_RAW |= {
     "kin": kinship.WORDS,
     "several_kin": "|".join(kinship.PLURALS),
     "months": MONTH_NAMES.title(),
     "short_names": "|".join((*SHORT_MONTHS[:12], *SHORT_WEEKDAYS[:7])).title(),
     "up_to_ten": cardinals(1, 10),
-    "kinds_of_place": _HEADS["place"],
-    "head": "(?:" + "|".join(f"(?P<{kind}>{heads})" for kind, heads in _HEADS.items()) + ")",
+    "kinds_of_place": _TABLE["heads"]["place"],
+    "head": "(?:" + "|".join(f"(?P<{kind}>{heads})" for kind, heads in _TABLE["heads"].items()) + ")",
     "took_part": "|".join(f"(?P<v{place}>{verbs})" for place, verbs in enumerate(_TABLE["took_part"].values())),
 }
-PARTS = fragments(_TABLE["fragments"], _KNOWN)
+PARTS: dict[str, str] = {name: written_out(text, _RAW) for name, text in _RAW.items()}
 """Fragments of the patterns for clauses, such as `@who@`, a subject, and `@end@`, what may follow a name."""
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern with the fragments that it names as `@name@`."""
+    return re.compile(written_out(pattern, PARTS))
+
+
 OF_SEVERAL = re.compile(r"\b(?:new|old|first|second|used|big|small|tiny|red|blue|black|white|gr[ea]y|yellow) ")
 """What tells one animal from another one of the same owner."""
-_ADVERBS = re.compile(
-    r" (?:currently|still|also(?! (?:lives?|works?)\b)|actually|just|recently|finally|really|originally|already"
-    r"|presently|temporarily|happily|proudly|officially|both|all|definitely|basically|mostly|mainly|permanently|eventually|once|then|now)"
-    r"(?= (?:live|work|move|relocat|study|stud|own|have|has|had|bought|buy|sold|got|left|quit|start|join|am|is|are|was"
-    r"|were|been|based|from|living|working|moving|with|married|engaged|used|ride|drive|graduat|turned|a|an|\d)\w*\b)"
-)
-_BETWEEN = re.compile(
-    r"\b(I|[Ww]e|[Hh]e|[Ss]he|am|is|are|have|has)(?: (?:just|recently|finally|also(?! (?:lives?|works?)\b)|actually"
-    r"|really|even|already|first|currently|still))+\b(?= \w)"
-)
+_ADVERBS = named_pattern("relation_patterns", "adverbs")
+_BETWEEN = named_pattern("relation_patterns", "between")
 _SHORT = (
     (re.compile(r"\b(I)'m\b"), r"\1 am"),
     (re.compile(r"\b([Ww]e)'re\b"), r"\1 are"),
@@ -65,9 +64,7 @@ _SHORT = (
 NEGATED = re.compile(r"\b(?:not|never|no longer|hardly|nor|neither|nobody|cannot)\b|n't\b|\bno\b", re.IGNORECASE)
 _MONTHS_AND_DAYS = "|".join((MONTH_NAMES, *SHORT_WEEKDAYS[:7])).title()
 _OPENS = re.compile(rf"{OPENING_TIME}(?=(?:I|[Ww]e|[Hh]e|[Ss]he|[Mm]y|[Oo]ur)\b)")
-_OPENS_NAME = re.compile(
-    rf"{OPENING_TIME}(?=[{PARTS['upper']}])(?!(?:{WEEKDAY_NAMES.title()})|(?:{_MONTHS_AND_DAYS})\b)"
-)
+_OPENS_NAME = compiled(rf"{OPENING_TIME}(?=[@upper@])(?!(?:{WEEKDAY_NAMES.title()})|(?:{_MONTHS_AND_DAYS})\b)")
 # Capitalised, but nobody's employer or home.
 _NO_NAMES = NOT_NAMES | LANGUAGES | CALENDAR | word_set("mom mum mother dad father grandma grandpa aunt uncle god lord")
 _NO_NAMES -= {"jan"}
@@ -83,9 +80,7 @@ _DEPARTMENTS = word_set(
     postgresql mysql react vue angular github gitlab
     """
 )
-_COMPANY = re.compile(
-    r"\b(?:GmbH|AG|SE|KG|Inc|LLC|Ltd|Corp|Corporation|Company|Co|plc|Bank|University|Hospital|School)\b"
-)
+_COMPANY = named_pattern("relation_patterns", "company")
 
 
 def plain(clause: str) -> str:

@@ -17,6 +17,7 @@ from langmem_tiers.language.relation_patterns import (
     OF_SEVERAL,
     PARTS,
     Fit,
+    compiled,
     is_name,
     is_name_beside,
     is_organisation,
@@ -117,9 +118,8 @@ _NAMED: dict[str, tuple[str, Callable[[str], bool]]] = {
 
 # Animals, and who has died.
 
-_BESIDE = re.compile(
-    rf"\b{PARTS['mine']} {PARTS['looks']}(?P<pet>{PARTS['pet']}s?),? "
-    rf"(?P<called>{PARTS['first']}(?:(?:, {PARTS['first']})*,? and {PARTS['first']})?)(?=[ ,.!?;:)']|$)"
+_BESIDE = compiled(
+    r"\b@mine@ @looks@(?P<pet>@pet@s?),? (?P<called>@first@(?:(?:, @first@)*,? and @first@)?)(?=[ ,.!?;:)']|$)"
 )
 
 

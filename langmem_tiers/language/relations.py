@@ -19,8 +19,8 @@ from langmem_tiers.language.corrections import Righting
 from langmem_tiers.language.mentions import Tracker, together
 from langmem_tiers.language.relation_patterns import (
     NEGATED,
-    PARTS,
     Fit,
+    compiled,
     is_name,
     is_name_beside,
     is_place,
@@ -28,7 +28,7 @@ from langmem_tiers.language.relation_patterns import (
     without_time,
 )
 from langmem_tiers.language.turns import Reading
-from langmem_tiers.language.word_lists import phrases, table, written_out
+from langmem_tiers.language.word_lists import named_pattern, phrases, table
 
 _TABLE = table("relations")
 # What begins on some day: the day it is mentioned, if no other is given.
@@ -47,11 +47,11 @@ def _takes_back(claim: Claim, earlier: Claim) -> bool:
     )
 
 
-_GONE = rf"(?:{PARTS['happened']}|(?= ?(?:until|till)\b))"
 _ENDINGS = tuple(
-    (phrases(each["of"]), re.compile(written_out(each["said"], PARTS) + _GONE)) for each in _TABLE["ending"]
+    (phrases(each["of"]), compiled(f"{each['said']}(?:@happened@|(?= ?(?:until|till)\\b))"))
+    for each in _TABLE["ending"]
 )
-_ON_TO = re.compile(rf"{PARTS['later']}(?:back |over |on )?to (?P<place>{PARTS['name']})(?!['’]s|\w){PARTS['end']}")
+_ON_TO = compiled(r"@later@(?:back |over |on )?to (?P<place>@name@)(?!['’]s|\w)@end@")
 _WHO = re.compile(r"(?:I|[Ww]e) ")
 
 
@@ -93,30 +93,16 @@ _MOST_MENTIONS = 3  # within one turn
 _APPOSED = re.compile(rf"\b([A-Z][\w'-]{{1,40}}), ([Mm]y|[Oo]ur) ((?:\w+ )?{kinship.WORDS}),(?= )")
 _SINCE_APART = re.compile(r" \(((?:since|from|until|till|as of) [^()]{4,40})\)")
 _QUOTED = re.compile(r"[\"“][^\"“”]{12,}+[\"”]")
-_COORDINATED = re.compile(
-    r",? and (?:then |now |also |currently |later |recently |just )?(?=(?:live|lives|work|works|moved"
-    r"|relocated|have|has|own|owns"
-    r"|bought|got|sold|started|joined|left|quit|study|studies|graduated|married|used to|am|is|are|grew|was born"
-    r"|divorced|separated|broke up|split up|resigned|retired|stayed|gave|donated|returned|to (?=[A-Z]))\b)"
-)
-_BEFORE_VERB = re.compile(
-    r"(?:I|[Ww]e|[Hh]e|[Ss]he|(?:[Mm]y|[Oo]ur) (?:\w+ ){0,2}?"
-    + kinship.WORDS
-    + r"(?:,? [A-Z][\w'-]+,?)?|[A-Z][\w'-]+)(?= )"
+_COORDINATED = named_pattern("relations", "coordinated")
+_BEFORE_VERB = compiled(
+    r"(?:I|[Ww]e|[Hh]e|[Ss]he|(?:[Mm]y|[Oo]ur) (?:\w+ ){0,2}?@kin@(?:,? [A-Z][\w'-]+,?)?|[A-Z][\w'-]+)(?= )"
 )
 # Words that mark a claim as merely wished, planned or possible.
-_OPEN = re.compile(
-    r"\b(?:would|might|could|should|(?-i:may)|wish|want(?:s|ed)? to|hop(?:e|es|ed|ing) to|plan(?:s|ned|ning)? (?:to|on)"
-    r"|think(?:s|ing)? (?:of|about)|consider(?:s|ing)?|dream(?:s|ing|t)? (?:of|about)|going to|'d|used to think|as if"
-    r"|about to|trying to|tried to|supposed to|almost|nearly|pretend\w*|joke|in a dream)\b",
-    re.IGNORECASE,
-)
+_OPEN = named_pattern("relations", "open")
 
 
 _ITS_NAME = re.compile(r"(?:[Hh]er|[Hh]is|[Ii]ts|[Tt]heir) names? (?:is|are) [A-Z]")
-_SOMEBODY_NEW = re.compile(
-    rf"\b(?:an?|another|two|three) (?:[\w-]+ ){{0,3}}(?:{PARTS['pet']}s?|{kinship.WORDS})[.!…]*$"
-)
+_SOMEBODY_NEW = compiled(r"\b(?:an?|another|two|three) (?:[\w-]+ ){0,3}(?:@pet@s?|@kin@)[.!…]*$")
 
 
 def of_turn(read: Iterable[Reading]) -> list[Claim]:

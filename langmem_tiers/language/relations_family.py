@@ -8,22 +8,28 @@ from typing import NamedTuple
 
 from langmem_tiers.language import kinship
 from langmem_tiers.language.claims import ME, Claim
-from langmem_tiers.language.relation_patterns import PARTS, Fit, is_name, is_name_beside, is_person, maker, person_claim
+from langmem_tiers.language.relation_patterns import (
+    PARTS,
+    Fit,
+    compiled,
+    is_name,
+    is_name_beside,
+    is_person,
+    maker,
+    person_claim,
+)
 from langmem_tiers.language.word_lists import word_set
 
 # "My sister Anna", "my sister, Anna,", "Anna's husband Tom"; "her husband Tom" is ignored.
-_BESIDE = re.compile(
-    rf"(?:\b(?P<mine>[Mm]y|[Oo]ur)|\b(?P<owner>{PARTS['full_name']})['’]s) {PARTS['kin_aged']}(?P<kin>{kinship.WORDS})"
-    rf"(?: {PARTS['named']}|, {PARTS['named'].replace('who', 'apposed')}(?=,|\.?$))"
+_BESIDE = compiled(
+    r"(?:\b(?P<mine>[Mm]y|[Oo]ur)|\b(?P<owner>@full_name@)['’]s) @kin_aged@(?P<kin>@kin@)"
+    rf"(?: @named@|, {PARTS['named'].replace('who', 'apposed')}(?=,|\.?$))"
 )
-_SEVERAL = re.compile(
-    r"\b(?:[Mm]y|[Oo]ur) (?:two |three |four |best |close |old |good )?"
-    rf"(?P<kin>{'|'.join(kinship.PLURALS)}),? (?:\(|are |named |called |- )?"
-    rf"(?P<names>{PARTS['given_name']}(?:, {PARTS['given_name']})*,? and {PARTS['given_name']})"
+_SEVERAL = compiled(
+    r"\b(?:[Mm]y|[Oo]ur) (?:two |three |four |best |close |old |good )?(?P<kin>@several_kin@),? "
+    r"(?:\(|are |named |called |- )?(?P<names>@given_name@(?:, @given_name@)*,? and @given_name@)"
 )
-_AND_CALLED = re.compile(
-    rf"(?:,| and|, and) an? {PARTS['kin_aged']}(?P<related>{kinship.WORDS}){PARTS['kin_called']} {PARTS['named']}"
-)
+_AND_CALLED = compiled("(?:,| and|, and) an? @kin_aged@(?P<related>@kin@)@kin_called@ @named@")
 PARTING = re.compile(
     r"\b(?:broke up|broken up|split up|separated|divorced|(?:left|dumped|divorced|leaving) me\b"
     r"|(?:no longer|not) (?:together|married)|ended things)\b"

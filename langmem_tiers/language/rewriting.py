@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from langmem_tiers.language import verbs
-from langmem_tiers.language.word_lists import alternatives
+from langmem_tiers.language.word_lists import alternatives, named_pattern
 
 _SHORT = (
     (re.compile(r"\b(I|[Ww]e)(?: just|'ve| have)? gotta\b"), r"\1 have to"),
@@ -179,23 +179,12 @@ def _plural(match: re.Match[str], subject: Subject) -> str:
 
 
 _FILLERS = r"(?:actually|even|also|finally|just|still|too|recently)"
-_AFTER_SUBJECT = re.compile(
-    rf"\b(I|[Ww]e|I'm|I've|[Ww]e're|[Ww]e've|(?:I|[Ww]e|[Tt]hey) (?:am|are|have|had|was|were)|is|are|has)"
-    rf"(?: {_FILLERS}\b)+(?= [\w'$€£])"
-)
+_AFTER_SUBJECT = named_pattern("rewriting", "after_subject")
 _IN_A_ROW = re.compile(r"\b(and|or) (?:even|also|finally|just)\b(?= [a-z])")
 _FIRST = re.compile(rf"^(?:(?:{_FILLERS}|lately)\b,? )+(?=\w)", re.IGNORECASE)
-_LAST = re.compile(
-    r"(?:,? (?:too|as well|(?:just )?like me|also|still|even|recently|lately|just"
-    r"|(?<!\bno )(?<!\bany )(?<!\bonce )more)){1,8}$",
-    re.IGNORECASE,
-)
+_LAST = named_pattern("rewriting", "last")
 _BEINGS = "|".join(alternatives("vocabulary", key) for key in ("kin", "pets"))
-_RESTS = re.compile(
-    rf"\b(?:(?<!one )another (?!(?:[\w-]+ )?(?:{_BEINGS})\b)|even more\b|(?:one|some|two|few|any) more\b"
-    rf"|the other (?!day|night|week))",
-    re.IGNORECASE,
-)
+_RESTS = named_pattern("rewriting", "rests", beings=_BEINGS)
 _NEWS = re.compile(r"\b(?:just|recently|finally|lately)\b", re.IGNORECASE)
 
 

@@ -16,14 +16,15 @@ from langmem_tiers.language.numbers import cardinals
 from langmem_tiers.language.rewriting import Subject
 from langmem_tiers.language.slugs import slugify
 from langmem_tiers.language.verbs import ADVERBS, is_past
-from langmem_tiers.language.word_lists import fragments, listed, one_line, table, word_set, written_out
+from langmem_tiers.language.word_lists import listed, named_pattern, table, word_set, written_out
 from langmem_tiers.language.words import STOPWORDS, words
 from langmem_tiers.records import ProposalKind
 
 Listener = Literal["anyone", "agent", "people"]
 Accept = Callable[[re.Match[str]], bool]
 
-_KNOWN = {name: one_line(text) for name, text in table("vocabulary").items()} | {
+_RAW = table("vocabulary") | table("rules")["fragments"]
+_RAW |= {
     # Atomic: "really" is both listed and an adverb in -ly, so several of them could otherwise match in two ways each.
     "some_adverbs": rf"(?: (?>(?:{'|'.join(sorted(ADVERBS))}|[a-z]{{3,20}}ly)\b)){{0,6}}",
     "one_to_ten": cardinals(1, 10),
@@ -31,7 +32,7 @@ _KNOWN = {name: one_line(text) for name, text in table("vocabulary").items()} | 
     "weekdays": WEEKDAY_NAMES,
     "sure_months": "|".join(month for month in MONTHS if month != "may"),
 }
-PARTS = fragments(table("rules")["fragments"], _KNOWN)
+PARTS: dict[str, str] = {name: written_out(text, _RAW) for name, text in _RAW.items()}
 """Fragments of the patterns of rules, such as `@we_or_i@`."""
 FAINT_ADJECTIVES = listed("vocabulary", "faint_adjectives")
 _FELT = listed("vocabulary", "felt")
@@ -44,40 +45,15 @@ _LIKED = word_set("loved liked enjoyed hated disliked")
 _LEAST_OF_NEWS = 2  # informative words
 _LEAST_OF_DEEDS = 3
 _LEAST_OF_LOOKING = 5
-_BESIDE = re.compile(
-    r"\b(?:(?:[a-z]+ )?(?:day|night|evening) out"
-    r"|on (?:my|our|the) way(?: home| back)?|at (?:work|home)|(?:regular |normal )?work(?:ing)? hours)\b"
-)
-_FAINTLY = re.compile(
-    r"\b(?:a chance|a shot|the best|a break|a lot of fun|so much|a great time|great memories|a blast|a ball"
-    r"|something similar|a ton|tons|loads|plenty|similar (?:issue|problem|situation|experience)s?)\b"
-)
+_BESIDE = named_pattern("rules", "beside")
+_FAINTLY = named_pattern("rules", "faintly")
 _NAMED = re.compile(r"[A-Z]\w|\d")
-_GUSHING = re.compile(
-    " ?(?:been )?(?:so|such|my|the|all|always|really|super|very|absolutely|incredibly|everything|there|here"
-    "|here's|like|what|who|how|why|kind|great|awesome|amazing|proud|excited|happy|thrilled|important|worth|about"
-    "|still|doing|getting|going (?:great|well|good|to be)|definitely|mine|crazy|tough|hard|cute|beautiful|lovely"
-    r"|fun|cool|gorgeous|stressful|wonderful)\b"
-)
+_GUSHING = named_pattern("rules", "gushing")
 # Things that someone who is asking for something is 'interested in'.
-_ERRAND = re.compile(
-    r"(?:learning|exploring|knowing|trying|reading|doing|finding"
-    r"|hearing|getting|seeing|buying|staying|visiting|checking)\b"
-)
-_UNLIKED = re.compile(
-    "(?:the (?!beach|ocean|sea|mountains?|outdoors|water|piano|countryside|color|colour|rain|cold|heat|snow|gym"
-    "|city|forest|smell of)|this|that|those|these|it|how|when|what|your|you|him|her|them|to (?:see|hear|know"
-    r"|think|be|say|hang|have|get|do|go (?:back|there))\b|seeing how|seeing you|hearing|knowing|being"
-    "|spending (?:quality )?time|doing something|having|getting|giving|making|sharing|helping|supporting"
-    "|every (?:minute|second|bit|moment)|all|everything|each|both|so|to$|learning|what's|talking|chatting|the$"
-    r"|watching (?:them|him|her)|to (?:just )?(?:take a look|look|relax|chill)\b|my (?:new |own )?(?:job|life"
-    r"|family|kids|work|new|place|home)$|(?:for|and|more|even|about|as|at|of|on|in|with|by|him|us|me)\b)",
-    re.IGNORECASE,
-)
+_ERRAND = named_pattern("rules", "errand")
+_UNLIKED = named_pattern("rules", "unliked")
 _NO_FAVOURITE = word_set("part thing things moment way bit memory one ones time")
-_VAGUE_PURPOSE = re.compile(
-    r",? (?:to raise (?:money|funds|awareness)(?: and (?:money|funds|awareness))? )?for (?:an?|the) (?:\w+ )?cause$"
-)
+_VAGUE_PURPOSE = named_pattern("rules", "vague_purpose")
 _AND = re.compile(r"(?P<and>,? and) (?P<verb>[a-z]+)\b")
 _ADVICE = re.compile(r"\b(?:advice|help|tips|insights?)\b")
 _AFTER_THAT = re.compile(r" (?:after|before|when|while|because) (?=I\b|we\b|my\b)")

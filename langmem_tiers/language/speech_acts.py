@@ -7,28 +7,13 @@ import re
 from langmem_tiers.language.calendar import MONTH_NAMES, SHORT_WEEKDAYS, WEEKDAY_NAMES
 from langmem_tiers.language.names import KIN, names
 from langmem_tiers.language.sentences import sentences
+from langmem_tiers.language.word_lists import named_pattern
 from langmem_tiers.language.words import words
 
-_UNREAL = re.compile(
-    r"\b(?:if|unless|whether|wish(?:ed)?|imagin\w+|suppos(?:e|ing)|hypothetical\w*|would(?:n't)? have|would've"
-    r"|could have|could've|should(?:n't)? have|pretend\w*|role-?play\w*|in theory|theoretically|another life"
-    r"|let's say|say i|assum(?:e|ing)|as though|for (?:example|instance)|e\.g|dreamt|dreamed (?:that|about)"
-    r"|in my dream|fictional|once upon)\b",
-    re.IGNORECASE,
-)
-_UNSURE = re.compile(
-    r"\b(?:maybe|perhaps|probably|possibly|might|i guess|i suppose|not sure|unsure|no idea|don't know|dunno|i think"
-    r"|i thought|i believe|i doubt|i forget|i feel like|seems?|apparently|supposedly|who knows|almost)\b",
-    re.IGNORECASE,
-)
-_JOKING = re.compile(
-    r"\b(?:just kidding|i'?m kidding|kidding|jk|joking|just joking|a joke|sarcas\w+|lol|lmao|rofl|ha(?:ha)+|hehe)\b"
-    r"|(?:^|\s)/[sj]\b|😂|🤣|😜|😝|🙃",
-    re.IGNORECASE,
-)
-_JOKE_ABOUT_ALL = re.compile(
-    r"\b(?:just kidding|i'?m kidding|jk|joking|sarcasm|sarcastic)\b|(?:^|\s)/[sj]\b", re.IGNORECASE
-)
+_UNREAL = named_pattern("speech_acts", "unreal")
+_UNSURE = named_pattern("speech_acts", "unsure")
+_JOKING = named_pattern("speech_acts", "joking")
+_JOKE_ABOUT_ALL = named_pattern("speech_acts", "joke_about_all")
 _VERBS_OF_SPEECH = (
     "said|says?|saying|told|tells?|telling|claims?|claimed|thinks?|believes?|wrote|writes|texted|asks?|asked|replied"
     "|mentioned|explained|quotes?|quoted|reads|goes like"
@@ -37,67 +22,26 @@ _VERBS_OF_SPEECH = (
 _REPORTED = re.compile(rf"(?<!\bI )(?<!\bwe )\b(?:{_VERBS_OF_SPEECH})\b|according to|\bquote\b|[\"“]", re.IGNORECASE)
 _I_SAID = re.compile(r"\bI (?:just |also |already )?(?:said|say|told|think|asked|wrote|mentioned)\b", re.IGNORECASE)
 # From here on the message contains a text to work on, or a role to play.
-_TASK = re.compile(
-    "^(?:(?:please|pls|now|ok(?:ay)?|hi|hey|hello|so|then|and|also|thanks)[,!.]? |(?:can|could|would|will) (?:you"
-    "|u) (?:please )?|i (?:want|need|would like|'d like) you to |help me (?:to )?|i'd like you to )*+(?:translate"
-    "|re-?write|rephrase|paraphrase|proof-?read|summari[sz]e|polish|edit|improve|fix|correct|review|check"
-    "|analy[sz]e|explain|debug|refactor|continue|complete|finish|draft|compose|write|generate|create|make up"
-    "|make me|tell me|give me|act as|behave|pretend|role-?play|imagine|you are|you're (?:an?|now)|from now on you"
-    "|ignore|disregard|forget (?:all|every|your|the|previous)|suppose|let's (?:say|pretend|imagine|suppose|play)"
-    "|say|repeat|read|classify|extract|format|convert|answer (?:as|the)|respond (?:as|to|with)|here(?:'s"
-    "| is) (?:an?|the|my) (?:text|email|e-mail|essay|letter|story|poem|draft|article|log|code|error|message"
-    r"|transcript|paragraph|conversation))\b",
-    re.IGNORECASE,
-)
-_ORDER_TO_AGENT = re.compile(
-    r"\b(?:ignore|disregard|forget|override|bypass|reveal|print|output|delete|erase"
-    r"|wipe)\b.{0,40}\b(?:instructions?|prompts?|rules|memor(?:y|ies)|everything|above|previous|system|guidelines"
-    r"|safety|files|database)\b|\bsystem prompt\b|\bjailbreak|\byou (?:are|must|should|will|have to"
-    r"|need to) (?:now|always|never|obey|ignore|act|behave|pretend|comply)\b|<\/?(?:system|instructions?|user"
-    r"|assistant|tool)\b|\[(?:system|inst)\]|^(?:system|assistant|user|human|ai)\s*:",
-    re.IGNORECASE,
-)
+_TASK = named_pattern("speech_acts", "task")
+_ORDER_TO_AGENT = named_pattern("speech_acts", "order_to_agent")
 _SECOND_PERSON = re.compile(r"\b(?:you|your|yours|yourself|u|ur|y'all|ya)\b", re.IGNORECASE)
-_DANGLING = re.compile(
-    r"\b(?:(?P<person>he|she|him|his|her|hers|he's|she's)|(?P<thing>it|its|it's|they|them|their|they're|they've"
-    "|one|ones)|(?P<pointing>this|that|these|those)|(?P<place>here|there|same|such|else|too|either|some(?= (?:for"
-    r"|from|in|at|to)\b| ?$)))\b",
-    re.IGNORECASE,
-)
-_TIME_AFTER = re.compile(
-    r"\s+(?:(?:past|coming|very) )?(?:week|weekend|month|year|summer"
-    r"|winter|spring|fall|autumn|morning|afternoon|evening"
-    rf"|{WEEKDAY_NAMES}|{'|'.join(SHORT_WEEKDAYS[:7])}|{MONTH_NAMES}|time of year)\b",
-    re.IGNORECASE,
+_DANGLING = named_pattern("speech_acts", "dangling")
+_TIME_AFTER = named_pattern(
+    "speech_acts",
+    "time_after",
+    weekday_names=WEEKDAY_NAMES,
+    short_days="|".join(SHORT_WEEKDAYS[:7]),
+    month_names=MONTH_NAMES,
 )
 # 'That' after these opens a clause: "I decided that …", "a group that helps …".
-_POINTS = re.compile(
-    r"(?:^|\b(?:love|like|hate|enjoy|do|did|done|doing|for|about|of|with|in|on|at|from|to|after|before|by|than|all"
-    "|is|was|see|like|and|but|or|have|had|make|made|want|wanted|need|needed|use|used|get|got|told|said|know|knew"
-    "|saw|tried|try|take|took|bought|keep|kept|find|found|finish|finished|start|started|painted|drew|baked|cooked"
-    r"|visited|wore|built|joined|attended|sent|gave|met|played|watched|dropped off|picked up))\s*$",
-    re.IGNORECASE,
-)
-_ANTECEDENT = re.compile(
-    r"\b(?:an?|my|our|the|some|two|three|four|five|six|several|many|few|every|each|no|\d+"
-    r"|new) (?:[\w'-]+ ){0,3}[a-z]{3,}|\b[a-z]{3,}(?<!ss)s\b(?<!was)(?<!has)",
-    re.IGNORECASE,
-)
+_POINTS = named_pattern("speech_acts", "points")
+_ANTECEDENT = named_pattern("speech_acts", "antecedent")
 _PREPOSITION = re.compile(r"\b(?:of|to|on|in|for|with|about|from|at) $", re.IGNORECASE)
 _JOINT = re.compile(r"\b(?:and|that|which|who|but|so|when|where|because|since|to)\b|,", re.IGNORECASE)
 _IN_COMPANY = re.compile(r"\b(?:we|us)\b.*\b(?:together|each other|one another)\b", re.IGNORECASE)
-_LONG_AGO = re.compile(
-    r"\b(?:were you|was (?:it|that|your|the)|(?:have|had) you ever|did you (?:ever|use to|first)|used to|when you were"
-    r"|as a (?:kid|child|teen\w*)|back (?:then|in)|years? ago|remember|memory|childhood|growing up|grew up)\b",
-    re.IGNORECASE,
-)
-_OPEN_END = re.compile(
-    r"\b(?:the|an?|my|our|for|to|of|with|in|on|at|from|by|and|or|as|than|even|is|are|was|were)$", re.IGNORECASE
-)
-_CUT = re.compile(
-    r"\s{0,8}(?:,|;|\s-|\s–|—|\s\band\b(?= (?:it|its|it\'s|he|she|they|them|this|that|these|those|the|my|i|we"
-    r"|to)\b)|\s\bbut\b|\s\bbecause\b|\s\bso\b|\s\bas\b|\s\bwhen\b|\s\bwhile\b|\s\bto see\b)\s{0,8}"
-)
+_LONG_AGO = named_pattern("speech_acts", "long_ago")
+_OPEN_END = named_pattern("speech_acts", "open_end")
+_CUT = named_pattern("speech_acts", "cut")
 
 _TAKEN_BACK = re.compile(r"\bno,? wait\b|\bwait,? no\b|\bscratch that\b|\[secret:", re.IGNORECASE)
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from langmem_tiers.language.dates import times
 from langmem_tiers.language.names import CALENDAR, KIN, names, people, places
-from langmem_tiers.language.word_lists import listed
+from langmem_tiers.language.word_lists import listed, named_pattern
 from langmem_tiers.language.words import LOOKED_AT, STOPWORDS, beginning_with
 
 LONGEST = 40  # characters of a tag's value; anything longer is no name
@@ -40,11 +40,7 @@ _CONCRETE = listed("words", "concrete_things")
 _ADJECTIVES = listed("words", "adjectives")
 _NOT_OWNED = listed("words", "not_owned")
 _ABSTRACT = re.compile(r"(?:ness|ment|tion|sion|ity|ship|ance|ence|ism|hood|ing)s?$")
-_VERB = re.compile(
-    r"(?:\w+(?:ed|ly|ing)|broke|went|came|took|made|gave|fell|left|got|died|did|does|goes|gets|makes|has|needs|works|looks"
-    r"|feels|sounds|ran|said|says|started|keeps|kept|won|lost|came|became|means|helps|loves?|wants?|today|tonight|yesterday"
-    r"|tomorrow|last|next|ago)$"
-)
+_VERB = named_pattern("tags", "verb")
 
 
 def tags(text: str, *, speaker: str | None, said_at: datetime) -> tuple[str, ...]:

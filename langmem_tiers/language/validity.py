@@ -9,12 +9,11 @@ from typing import NamedTuple
 from langmem_tiers.language.calendar import MONTH_WRITTEN, MONTHS, month_number
 from langmem_tiers.language.dates import DAY, moments, spoken_on, times
 from langmem_tiers.language.numbers import cardinals, counted
+from langmem_tiers.language.word_lists import named_pattern
 
 _DATE = re.compile(r"(?:1[89]|20)\d\d(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?")
 _NUMERIC = re.compile(r"\d{3,}(?:-\d+)*")
-_LEADING = re.compile(
-    r"^(?:(?:ever )?since|from|until|till|to|in|on|by|as of|starting(?: in| from)?)\s+", re.IGNORECASE
-)
+_LEADING = named_pattern("validity", "leading")
 _X = (
     r"(?P<{}>(?:(?:the )?(?:end|beginning|start|middle|summer|winter|spring|fall|autumn) of |early |late "
     r"|mid-? ?|around |about )?{})"
@@ -26,16 +25,15 @@ _MOMENT = (
     r"|month|year)|yesterday|today"
     r"|(?:\w+|a couple of) (?:days?|weeks?|months?|years?) ago)"
 )
-_FROM_TO = re.compile(
-    rf"\b(?:from|between) {_X.format('since', _MOMENT)} (?:to|until|till|and|through) {_X.format('until', _MOMENT)}"
+_FROM_TO = named_pattern(
+    "validity",
+    "from_to",
+    x_format_since__moment=_X.format("since", _MOMENT),
+    x_format_until__moment=_X.format("until", _MOMENT),
 )
 _SINCE = re.compile(rf"\b(?:ever )?(?:since|as of|starting(?: in| from)?) {_X.format('since', _MOMENT)}", re.IGNORECASE)
 _UNTIL = re.compile(rf"\b(?:until|till|up to) {_X.format('until', _MOMENT)}")
-_FOR = re.compile(
-    r"\bfor (?:the (?:past|last) |about |around |over |almost |nearly )?"
-    rf"(\d{{1,2}}|an?|{cardinals(1, 12)}) (years?|months?)\b(?! old)",
-    re.IGNORECASE,
-)
+_FOR = named_pattern("validity", "for", cardinals_1_12=cardinals(1, 12))
 _MONTH = rf"(?P<month>{MONTH_WRITTEN})\.?(?!\w)"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?(?!\w)"
 _WRITTEN = (
@@ -50,13 +48,7 @@ _WRITTEN = (
 )
 _FIRST_YEAR, _YEARS_AHEAD = 1900, 50
 _LEAP_YEAR = 2000
-_VAGUE = re.compile(
-    r"\b(?:in the (?:early |mid-? ?|late )?(?:(?:19|20)?\d0['’]?s|(?:twen|thir|for|fif|six|seven|eigh|nine)ties)"
-    r"|(?:when|while) (?:I|we|he|she|they) (?:was|were)\b|as an? (?:child|kid|teenager|student|boy|girl)|in (?:my"
-    r"|his|her|our|their) (?:(?:early|mid|late) )?(?:youth|childhood|teens|\d0s|twenties|thirties|forties|fifties)"
-    r"|(?:a )?(?:long (?:time )?|many years |(?:some |a few |several )?years |ages )ago"
-    r"|back in the day|(?:before|after) (?:the|my|our) [a-z]+)"
-)
+_VAGUE = named_pattern("validity", "vague")
 _A_WEEK = re.compile(r"\b(?:last|this|past) week(?:end)?\b|\bweeks? ago\b")
 _SLASHED = re.compile(r"\b(?P<on>[Oo]n (?:the )?)?(?P<first>\d{1,2})/(?P<second>\d{1,2})/(?P<year>(?:19|20)\d\d)\b")
 _PART_OF_YEAR = re.compile(r"\b(?:the )?(?P<part>end|beginning|start) of (?P<year>(?:19|20)\d\d)\b")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from langmem_tiers.language import speech_acts
 from langmem_tiers.language.sentences import sentences, straight
-from langmem_tiers.language.word_lists import table, word_set
+from langmem_tiers.language.word_lists import named_pattern, table, word_set
 from langmem_tiers.language.words import meaningful_words, stem
 
 _LOOKED_AT = 2000
@@ -48,12 +48,7 @@ _WANTED = (
 )
 _ASKED_FOR = re.compile(rf"{_OPENING}{_COULD}", re.IGNORECASE)
 # A request for right now is not a wish for later.
-_FOR_NOW = re.compile(
-    r"\b(?:this|that|these|those|it|its|them|they|here|there|now|today|tonight|tomorrow|him|her|he|she|one|ones|above"
-    r"|below|following|first|second|third|last|next|previous|same|other|another|so far|yet|me (?:an?|the|some|more|\d)"
-    r"|for (?:me|us)|an? (?:list|table|poem|story|email|letter|essay|example|sentence|joke|recipe|plan|summary))\b",
-    re.IGNORECASE,
-)
+_FOR_NOW = named_pattern("wishes", "for_now")
 _NO_VERBS = word_set("worry forget know think mind get be have let need want care feel tell see understand")
 _QUANTIFIERS = re.compile(r"^(?:any|so many|so much|too many|too much|all the|all those|those|such) ", re.IGNORECASE)
 
@@ -93,18 +88,8 @@ _STYLES = tuple(
     for each in table("feedback")["styles"]
 )
 # Wishes without a verb: "no emojis".
-_NONE_OF = re.compile(
-    rf"{_OPENING}(?:no(?: more)?|enough with the|without(?: any)?) "
-    r"(?P<object>(?!problem|worries|way|idea|need|thanks|one|doubt)[a-z]+(?: (?!please|again|any)[a-z]+)?)"
-    r"(?:,? (?:please|from now on|any ?more|again))*[.!]*$",
-    re.IGNORECASE,
-)
-_LANGUAGE = re.compile(
-    rf"{_OPENING}{_COULD}?(?:(?:{_TOLD} to )?(?:answer|reply|respond|write|speak)(?: (?:to )?me)? )?in (?P<language>"
-    r"English|German|French|Spanish|Portuguese|Italian|Dutch|Polish|Russian|Turkish|Japanese|Chinese|Korean|Arabic"
-    r"|Hindi)\b(?:,? (?:please|from now on|always|again))*[.!?]*$",
-    re.IGNORECASE,
-)
+_NONE_OF = named_pattern("wishes", "none_of")
+_LANGUAGE = named_pattern("wishes", "language")
 _SPOKEN_TO = (
     (re.compile(r"\bmy\b"), "the user's"),
     (re.compile(r"\b(?:me|I)\b"), "the user"),

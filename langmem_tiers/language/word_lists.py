@@ -41,14 +41,12 @@ def one_line(pattern: str) -> str:
     return "".join(pattern.splitlines())
 
 
-def written_out(pattern: str, parts: Mapping[str, str]) -> str:
-    """A pattern in one line, with each `@name@` replaced by that part."""
-    return re.sub(r"@(\w+)@", lambda found: parts[found[1]], one_line(pattern))
+def written_out(text: str, parts: Mapping[str, str]) -> str:
+    """A pattern in one line, with each `@name@` replaced by that part, which may contain others."""
+    return re.sub(r"@(\w+)@", lambda found: written_out(parts[found[1]], parts), one_line(text))
 
 
-def fragments(texts: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
-    """The parts of patterns by name, besides those already known; each may contain earlier ones as `@name@`."""
-    made = dict(known)
-    for name, text in texts.items():
-        made[name] = written_out(text, made)
-    return made
+def named_pattern(section: str, name: str, **parts: str) -> re.Pattern[str]:
+    """A pattern of `data/patterns.toml`; besides these parts, it may contain others of its section."""
+    texts: dict[str, str] = table("patterns")[section]
+    return re.compile(written_out(texts[name], {**texts, **parts}))
