@@ -20,20 +20,11 @@ _TIME = (
 )
 OPENING_TIME = rf"(?:{_TIME}(?: [\w']+){{0,4}}?,? )?"
 _ONLY_A_TIME = re.compile(rf"{_TIME}(?: (?!(?:I|we|my|our|was|were|is|has)\b)[\w']+){{0,4}}")
-_SUBJECT = r"(?:I\b|i\b|I'|i'm\b|my\b|we\b|we'|our\b)"
-_GAP = r"\s{1,8}"
-_SPLIT = re.compile(
-    rf"(?<!\d){_GAP}[-–—]{{1,8}}{_GAP}|(?<=[a-z])-{_GAP}(?!and\b|or\b|to\b)|\s{{0,8}}[—;]\s*|\s{{0,8}}\((?=\w)"
-    rf"|\)\s*|,?{_GAP}(?:but|because|'cause|'?cuz|coz|though|although|however)\s+|,{_GAP}(?=(?:so|plus|then|since"
-    f"|as|which|where|who|while) )|,?{_GAP}and{_GAP}(?=(?:need|want|was|were|am|would|wanted|wondered|wondering"
-    rf"|could|will|don't know)\b)|,{_GAP}(?={_SUBJECT}|nice to |pleased to )|{_GAP}so{_GAP}(?={_SUBJECT})"
-    rf"|{_GAP}(?=(?:and|then) (?:now |then |also |soon |just )?(?:{_SUBJECT}|[Ii]t\b|he\b|she\b|they\b|they're))"
-    rf"|,{_GAP}(?=(?:it|it's|they|that|this|the|he|she|had|was|were|loved)\b)"
-)
+_SPLIT = named_pattern("clauses", "split")
 _JOINER = named_pattern("clauses", "joiner")
 _TAIL = named_pattern("clauses", "tail")
 _TAIL_CALL = re.compile(r", ([A-Z][a-z]+)$")
-_AND_SPEAKER = re.compile(rf"and (?!it\b)(?:{_SUBJECT})")
+_AND_SPEAKER = named_pattern("clauses", "and_speaker")
 # A clause that stands on its own is no list of people: "my name is Bob | and I live in Ulm".
 _SAYS = re.compile(r"(?:\b(?:is|are|was|were|has|had|isn't|wasn't)|'s) ")
 _LONGEST = 240

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from langmem_tiers.language.calendar import MONTH_NAMES, WEEKDAY_NAMES, WEEKDAYS
+from langmem_tiers.language.calendar import MONTH_NAMES, WEEKDAY_NAMES
 from langmem_tiers.language.names import KIN
-from langmem_tiers.language.numbers import cardinals
 from langmem_tiers.language.synonyms import NUMBERS
-from langmem_tiers.language.word_lists import named_pattern, word_set
+from langmem_tiers.language.word_lists import named_pattern, table, word_set
 from langmem_tiers.language.words import STOPWORDS, meaningful_words, stem
 
 Kind = Literal["day", "date", "number", "name", "other"]
@@ -32,62 +31,22 @@ class Slot:
     clue: str
 
 
-_SUBJECT = r"(?P<subject>The user(?: and others)?(?:'s [\w '-]+?)?|[A-Z][\w-]+(?: and others)?(?:'s [\w '-]+?)?)"
-_NOW = r"(?: currently| now| actually| still)?"
-# Attributes expressed as a possession: "The user's birthday is …".
-_NOUNS = (
-    r"(?:(?:first |last |middle |full |maiden )?name|surname|nickname|birthday|age|e-?mail(?: address)?|phone number"
-    r"|(?:home )?address|zip code|postcode|job(?: title)?|profession|occupation|major|hometown|native language"
-    r"|mother tongue|nationality|height|weight|shoe size|blood type|time ?zone|username|employer|anniversary|salary"
-    r"|budget|rent|deadline|pronouns|fav(?:ou?rite|e) [\w-]+(?: [\w-]+)?)"
-)
-_COUNT = rf"an?|{cardinals(1, 12)}|no|\d+"
-_VERBS = {
-    "live": r"(?:lives?|is living|are living|resides?|is based|are based) in",
-    "employer": r"(?:works?|is working|are working) (?:at|for)",
-    "profession": r"(?:works?|is working) as",
-    "origin": r"(?:is|comes?|are) from",
-    "birthplace": r"was born in",
-    "called": r"(?:wants to be called|goes by)",
-    "drives": r"drives? an?",
-    "weight": r"weighs?",
-    "studies": r"(?:studies|is studying)(?! (?:at|in|with|for)\b)",
-    "studies at": r"(?:studies|is studying) (?:at|in)",
-    "runs on": r"(?:runs on|is hosted (?:on|at|in)|is written in|is built (?:with|on|in))",
-    "named": r"is (?:called|named)",
-}
+_ATTRIBUTES = table("attributes")
 _CLUES = {"live": " in ", "employer": "work", "profession": "work"}
-_BY_VERB = tuple(
-    (attribute, re.compile(rf"^{_SUBJECT}{_NOW} (?P<said>{verb}) (?P<value>.+)$")) for attribute, verb in _VERBS.items()
-)
-_OF_NOUN = re.compile(rf"^(?P<subject>The user|[A-Z][\w' -]*?)'s (?P<said>{_NOUNS}) (?:is|are) (?P<value>.+)$")
 _OF_FAVOURITE = named_pattern("contradictions", "of_favourite")
 # For any other noun, only measurements have a single value: "The call is on Friday", "The flight leaves at 14:00".
 _OF_MEASURED = named_pattern("contradictions", "of_measured")
-_OF_AGE = re.compile(rf"^{_SUBJECT} (?P<said>is|turned) (?P<value>\d{{1,3}})(?: years old)?$")
-_OF_COUNT = re.compile(rf"^{_SUBJECT} (?P<said>has|have|owns) (?P<value>{_COUNT}) (?P<what>[a-z-]+(?: [a-z-]+)?)$")
-_OF_STATE = re.compile(rf"^{_SUBJECT} (?P<said>is|are) (?:an? )?(?P<value>[a-z-]+)$")
 _OF_PREFERENCE = named_pattern("contradictions", "of_preference")
-# People have one of each at a time.
-_STATES = (
-    word_set("vegan vegetarian pescatarian omnivore"),
-    word_set("single married divorced widowed engaged"),
-    word_set("left-handed right-handed ambidextrous lefty"),
-    word_set("unemployed employed self-employed retired"),
+_BY_VERB = tuple(
+    (attribute, named_pattern("contradictions", "by_verb", verb=verb))
+    for attribute, verb in _ATTRIBUTES["verbs"].items()
 )
-# What is preferred over others of its kind.
-_ALTERNATIVES = (
-    word_set("tea coffee water juice cola milk beer wine cocoa"),
-    word_set("dog dogs cat cats"),
-    word_set("train trains plane planes bus buses car cars bike bikes flying driving cycling walking"),
-    word_set("morning mornings afternoon afternoons evening evenings night nights"),
-    word_set("summer winter spring autumn fall"),
-    word_set("metric imperial celsius fahrenheit"),
-    word_set("email emails phone call calls text texts"),
-    word_set("light dark"),
-    word_set("aisle window"),
-    frozenset(WEEKDAYS),
-)
+_OF_NOUN = named_pattern("contradictions", "of_noun")
+_OF_AGE = named_pattern("contradictions", "of_age")
+_OF_COUNT = named_pattern("contradictions", "of_count")
+_OF_STATE = named_pattern("contradictions", "of_state")
+_STATES = tuple(map(word_set, _ATTRIBUTES["states"]))
+_ALTERNATIVES = tuple(map(word_set, _ATTRIBUTES["alternatives"]))
 # What may follow the value and merely adds detail.
 _TAIL = named_pattern("contradictions", "tail")
 _DATES = re.compile(r" \((?:about )?[\d, -]+\)$")
@@ -97,7 +56,7 @@ _MONTHS, _WEEKDAYS = f"(?:{MONTH_NAMES})", f"(?:{WEEKDAY_NAMES})"
 _MONTH = re.compile(rf"\b{_MONTHS}\b")
 _WEEKDAY = re.compile(rf"\b{_WEEKDAYS}\b", re.IGNORECASE)
 # Nothing but a day, a date, a time or an amount.
-_MEASURED = named_pattern("contradictions", "measured", weekdays=_WEEKDAYS, months=_MONTHS)
+_MEASURED = named_pattern("contradictions", "measured")
 _ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b")
 _TOKEN = re.compile(r"(?<![\w'$€£%.:-])[\w'$€£%.:-]*\w")
 _SMALL = word_set("the a an of on at in by my")

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from langmem_tiers.language import kinship, speech_acts, verbs
-from langmem_tiers.language.calendar import MONTH_NAMES, WEEKDAY_NAMES
 from langmem_tiers.language.claims import ANY_OTHER
 from langmem_tiers.language.clauses import clauses
 from langmem_tiers.language.names import FIRST_NAMES, names
 from langmem_tiers.language.turns import Reading, Statement
-from langmem_tiers.language.word_lists import named_pattern, word_set
+from langmem_tiers.language.word_lists import named_pattern, named_patterns, word_set
 from langmem_tiers.language.words import meaningful_words, stem
 
 _BEFORE_A_VALUE = named_pattern("corrections", "before_a_value")
@@ -71,11 +70,7 @@ _SLIP = re.compile(r"\b(?:i meant|i mean|scratch that|correct myself)\b", re.IGN
 _STRONG = named_pattern("corrections", "strong")
 _NOT_BEHIND = named_pattern("corrections", "not_behind")
 _NOT_BEFORE = named_pattern("corrections", "not_before")
-_VALUES = (
-    re.compile(rf"\b(?:{WEEKDAY_NAMES})\b", re.IGNORECASE),
-    re.compile(rf"\b(?:{MONTH_NAMES})\b", re.IGNORECASE),
-    re.compile(r"[$€£]?\b\d[\d.,:]*(?<![.,:])\b"),
-)
+_VALUES = named_patterns("corrections", "values")
 _IT_IS = re.compile(r"^(?:it's|it is|it was|that's|they're|he's|she's|in fact it's)\b", re.IGNORECASE)
 _MOOD = named_pattern("corrections", "mood")
 _MEASURABLE = re.compile(r"\d|\b[A-Z][a-z]+|day\b")
@@ -222,20 +217,9 @@ def _other_values(right: str, statement: str) -> tuple[str, str] | None:
     return None
 
 
-_WHO = r"(?P<who>I|[Ww]e|(?:[Mm]y|[Oo]ur) [\w-]+(?: [A-Z][\w-]+)?)"
-_BE = r"(?P<be>'m|'re|'s| am| are| is)"
-_ANY_MORE = r",? (?:any ?more|any longer)$"
-_OVER = (
-    re.compile(rf"^{_WHO}{_BE} no longer (?P<what>.+)$"),
-    re.compile(rf"^{_WHO} no longer (?P<verb>[a-z]++)(?P<what>.*)$"),
-    re.compile(rf"^{_WHO}{_BE}(?: not|n't) (?P<what>.+?){_ANY_MORE}"),
-    re.compile(rf"^{_WHO} (?:don't|doesn't|do not|does not) (?P<verb>[a-z]++)(?P<what>.*?){_ANY_MORE}"),
-)
+_OVER = named_patterns("corrections", "over")
 # Contradicting what was said, without saying that something ended.
-_NOT_SO = (
-    re.compile(rf"^{_WHO}{_BE}(?: not|n't) (?P<what>.+)$"),
-    re.compile(rf"^{_WHO} (?:don't|doesn't|do not|does not) (?P<verb>[a-z]++)(?P<what>.*)$"),
-)
+_NOT_SO = named_patterns("corrections", "not_so")
 _BEING = {"'m": "am", "'re": "are", "'s": "is"}
 
 

@@ -6,16 +6,14 @@ import re
 from dataclasses import dataclass
 
 from langmem_tiers.language import dates, rewriting, rules, speech_acts
-from langmem_tiers.language.calendar import WEEKDAY_WRITTEN
 from langmem_tiers.language.clauses import OPENING_TIME, with_subject
 from langmem_tiers.language.dates import SPOKEN
-from langmem_tiers.language.numbers import cardinals
 from langmem_tiers.language.rewriting import spelled_out
 from langmem_tiers.language.rules import FAINT_ADJECTIVES, PARTS, Found, first_fitting, says_something, tells
 from langmem_tiers.language.turns import Reading
 from langmem_tiers.language.word_lists import named_pattern
 
-_PAST_TIME = named_pattern("discourse", "past_time", weekday_written=WEEKDAY_WRITTEN, cardinals_1_7=cardinals(1, 7))
+_PAST_TIME = named_pattern("discourse", "past_time")
 _BY_ITSELF = re.compile(rf"^{OPENING_TIME}{PARTS['we_or_i']}(?: (?:{PARTS['turning_points']}))")
 _OWN_TIME = named_pattern("discourse", "own_time")
 _SPEAKER = re.compile(r"\b(I|we)\b", re.IGNORECASE)

@@ -2,64 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 
 from langmem_tiers.language.dates import times
-from langmem_tiers.language.numbers import cardinals, counted
-from langmem_tiers.language.word_lists import named_pattern
+from langmem_tiers.language.numbers import counted
+from langmem_tiers.language.word_lists import named_pattern, named_patterns
 from langmem_tiers.language.words import LOOKED_AT
 
 _HISTORY_WITHIN = 2000
-_US = r"(?:we|you and i)"
-_DID = r"(?:did|have|had|haven't|hadn't|didn't|were|weren't)"
-_EVER = r"(?:ever |already |once |not |just |also |have |had )*"
-_TALKED = r"(?:talked|spoken?|discussed|chatted|mentioned|gone over|went over)"
-_SETTLED = r"(?:agreed|decided|settled|concluded|left off|worked on|planned|fixed|solved)"
-_TOLD = r"(?:tell|told|sa(?:y|id)|mention(?:ed)?|ask(?:ed)?|show(?:n|ed)?|decided?|promised?)"
-_ADVISED = r"(?:tell|told|sa(?:y|id)|suggest(?:ed)?|recommend(?:ed)?|proposed?|advised?|mention(?:ed)?|promised?)"
-_AGO = (
-    r"(?:yesterday|last (?:time|week|month|year|night|session|summer|winter|spring|autumn|fall|\w+day)"
-    r"|before|previous(?:ly)?|earlier|the other day|back (?:then|in \w+)|\w+ (?:days?|weeks?|months?|years?) ago)"
-)
-_EARLIER = r"(?:last|previous|earlier|prior|past|older|first|most recent|yesterday's)"
-_CONVERSATION = r"(?:conversation|session|chat|discussion|talk|thread|exchange)s?"
-_PATTERNS = (
-    # "what did we do last week", "how did we fix it", "do you know when we had that bug"
-    rf"\b(?:what|how|when|why|where|which|who)\b[^.?!\n]{{0,60}}?\b(?:did|have|had|were|was) {_US}\b",
-    # "did we ever fix the login", "so have we discussed this"
-    rf"^\W*(?:(?:so|and|hey|ok|okay|but|wait|um|hmm)\W+)*{_DID} {_US}\b",
-    # "the trip we talked about", "what we agreed on last time"
-    rf"\b{_US} {_EVER}{_TALKED} (?:about|over|this|that|it)\b",
-    rf"\b{_US} {_EVER}{_SETTLED}\b[^.!\n]{{0,200}}?(?:\?|\b{_AGO}\b)",
-    # "did I tell you about my trip", "what did you suggest", "you said last week that"
-    rf"\b{_DID} i {_EVER}{_TOLD}\b",
-    rf"\b{_DID} you {_EVER}{_ADVISED}\b",
-    rf"\byou (?:told me|said|suggested|recommended|mentioned|proposed|advised)\b[^.!\n]{{0,200}}?(?:\?|\b{_AGO}\b)",
-    # "our last conversation", "in an earlier session", "the chat history"
-    rf"\b{_EARLIER}(?: \w+)?[ -]{_CONVERSATION}\b|\b{_CONVERSATION} (?:history|log|from|last)\b",
-    # "remember when we", "do you recall what I said"
-    r"\b(?:remember|recall) (?:when|what|how|the time|that time|where|why|which|our|us)\b",
-    # "where were we", "catch me up", "remind me what"
-    r"\bwhere were we\b|\bleft off\b|\bpick (?:it |this )?up where\b",
-    r"\b(?:catch me up|bring me up to (?:speed|date)|recap)\b",
-    r"\bremind me (?:what|how|when|why|where|which|of (?:what|how|our))\b",
-    # "what happened last week", "what was decided on Monday", "what did I do last month"
-    r"\bwhat (?:happened|was (?:decided|agreed|done|said)|were the (?:decisions|results|outcomes|action items))\b",
-    rf"\b(?:what|when|where|how) (?:did|have|had|was|were) i\b[^.?!\n]{{0,200}}\b{_AGO}\b",
-    # "the last time we met", "a timeline of the project", "what have I learned"
-    r"\b(?:last|other) time (?:we|i|you)\b|\b(?:history|timeline) of\b|\bwhat have (?:we|i) (?:been|done|learn)",
-)
-_HISTORY = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS), re.IGNORECASE)
+_HISTORY = named_patterns("questions", "history")
 _ADVICE = named_pattern("questions", "advice")
 _ANSWERS = named_pattern("questions", "answers")
 _UNIX = date(1970, 1, 1)
 # How far off people are when they name a time: some days for a day, some more for a month.
 _DAYS_OFF = {"day": 4, "month": 10, "year": 20}
 _UNIT_DAYS = {"day": 1, "night": 1, "week": 7, "weekend": 7, "month": 30.44, "year": 365.25}
-_STRETCH = named_pattern("questions", "stretch", cardinals_2_12=cardinals(2, 12))
+_STRETCH = named_pattern("questions", "stretch")
 _VAGUE = {"few": 4, "several": 6}
 _START_OF_YEAR = named_pattern("questions", "start_of_year")
 
@@ -80,7 +40,8 @@ def asks_history(query: str) -> bool:
         >>> asks_history("How did we fix the login last week?"), asks_history("How do I fix the login?")
         (True, False)
     """
-    return _HISTORY.search(" ".join(query[:_HISTORY_WITHIN].replace("’", "'").split())) is not None
+    said = " ".join(query[:_HISTORY_WITHIN].replace("’", "'").split())
+    return any(each.search(said) for each in _HISTORY)
 
 
 def asks_advice(query: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from langmem_tiers.language.calendar import MONTH_NAMES, SHORT_WEEKDAYS, WEEKDAY_NAMES
 from langmem_tiers.language.names import KIN, names
 from langmem_tiers.language.sentences import sentences
 from langmem_tiers.language.word_lists import named_pattern
@@ -14,25 +13,15 @@ _UNREAL = named_pattern("speech_acts", "unreal")
 _UNSURE = named_pattern("speech_acts", "unsure")
 _JOKING = named_pattern("speech_acts", "joking")
 _JOKE_ABOUT_ALL = named_pattern("speech_acts", "joke_about_all")
-_VERBS_OF_SPEECH = (
-    "said|says?|saying|told|tells?|telling|claims?|claimed|thinks?|believes?|wrote|writes|texted|asks?|asked|replied"
-    "|mentioned|explained|quotes?|quoted|reads|goes like"
-)
 # 'she said', 'Anna told me'; the speaker's own "I said" does not count.
-_REPORTED = re.compile(rf"(?<!\bI )(?<!\bwe )\b(?:{_VERBS_OF_SPEECH})\b|according to|\bquote\b|[\"“]", re.IGNORECASE)
+_REPORTED = named_pattern("speech_acts", "reported")
 _I_SAID = re.compile(r"\bI (?:just |also |already )?(?:said|say|told|think|asked|wrote|mentioned)\b", re.IGNORECASE)
 # From here on the message contains a text to work on, or a role to play.
 _TASK = named_pattern("speech_acts", "task")
 _ORDER_TO_AGENT = named_pattern("speech_acts", "order_to_agent")
 _SECOND_PERSON = re.compile(r"\b(?:you|your|yours|yourself|u|ur|y'all|ya)\b", re.IGNORECASE)
 _DANGLING = named_pattern("speech_acts", "dangling")
-_TIME_AFTER = named_pattern(
-    "speech_acts",
-    "time_after",
-    weekday_names=WEEKDAY_NAMES,
-    short_days="|".join(SHORT_WEEKDAYS[:7]),
-    month_names=MONTH_NAMES,
-)
+_TIME_AFTER = named_pattern("speech_acts", "time_after")
 # 'That' after these opens a clause: "I decided that …", "a group that helps …".
 _POINTS = named_pattern("speech_acts", "points")
 _ANTECEDENT = named_pattern("speech_acts", "antecedent")

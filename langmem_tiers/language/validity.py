@@ -6,46 +6,19 @@ import re
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
-from langmem_tiers.language.calendar import MONTH_WRITTEN, MONTHS, month_number
+from langmem_tiers.language.calendar import MONTHS, month_number
 from langmem_tiers.language.dates import DAY, moments, spoken_on, times
-from langmem_tiers.language.numbers import cardinals, counted
-from langmem_tiers.language.word_lists import named_pattern
+from langmem_tiers.language.numbers import counted
+from langmem_tiers.language.word_lists import named_pattern, named_patterns
 
 _DATE = re.compile(r"(?:1[89]|20)\d\d(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?")
 _NUMERIC = re.compile(r"\d{3,}(?:-\d+)*")
 _LEADING = named_pattern("validity", "leading")
-_X = (
-    r"(?P<{}>(?:(?:the )?(?:end|beginning|start|middle|summer|winter|spring|fall|autumn) of |early |late "
-    r"|mid-? ?|around |about )?{})"
-)
-_MOMENT = (
-    r"(?:(?:19|20)\d\d(?:-\d\d(?:-\d\d)?)?|(?:last |this |next )?[A-Z][a-z]{2,8}\.?(?: \d{1,2}(?:st|nd|rd"
-    r"|th)?(?!\d))?(?:,? (?:19|20)\d\d)?"
-    r"|\d{1,2}(?:st|nd|rd|th)? (?:of )?[A-Z][a-z]{2,8}(?: (?:19|20)\d\d)?|(?:last|this|next) (?:week"
-    r"|month|year)|yesterday|today"
-    r"|(?:\w+|a couple of) (?:days?|weeks?|months?|years?) ago)"
-)
-_FROM_TO = named_pattern(
-    "validity",
-    "from_to",
-    x_format_since__moment=_X.format("since", _MOMENT),
-    x_format_until__moment=_X.format("until", _MOMENT),
-)
-_SINCE = re.compile(rf"\b(?:ever )?(?:since|as of|starting(?: in| from)?) {_X.format('since', _MOMENT)}", re.IGNORECASE)
-_UNTIL = re.compile(rf"\b(?:until|till|up to) {_X.format('until', _MOMENT)}")
-_FOR = named_pattern("validity", "for", cardinals_1_12=cardinals(1, 12))
-_MONTH = rf"(?P<month>{MONTH_WRITTEN})\.?(?!\w)"
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?(?!\w)"
-_WRITTEN = (
-    re.compile(r"\b(?P<year>\d{4})[-/](?P<number>\d{1,2})[-/](?P<day>\d{1,2})\b"),
-    re.compile(r"\b(?P<day>\d{1,2})\.(?P<number>\d{1,2})\.(?P<year>\d{4})\b"),
-    re.compile(rf"\b{_MONTH} {_DAY}(?:,? (?P<year>\d{{4}})\b)?"),
-    re.compile(rf"\b{_DAY} (?:of )?{_MONTH}(?:,? (?P<year>\d{{4}})\b)?"),
-    re.compile(rf"\b{_MONTH},? (?P<year>\d{{4}})\b"),
-    re.compile(
-        r"\b(?:[Ii]n|[Ss]ince|[Ff]rom|[Uu]ntil|[Tt]ill|[Bb]y) (?P<year>\d{4})(?=$|[,;:.!?)]| (?:I|we|and|but|to)\b)"
-    ),
-)
+_FROM_TO = named_pattern("validity", "from_to")
+_SINCE = named_pattern("validity", "since")
+_UNTIL = named_pattern("validity", "until")
+_FOR = named_pattern("validity", "for")
+_WRITTEN = named_patterns("validity", "written")
 _FIRST_YEAR, _YEARS_AHEAD = 1900, 50
 _LEAP_YEAR = 2000
 _VAGUE = named_pattern("validity", "vague")

@@ -12,41 +12,15 @@ from typing import NamedTuple
 
 from langmem_tiers.language import speech_acts
 from langmem_tiers.language.sentences import sentences, straight
-from langmem_tiers.language.word_lists import named_pattern, table, word_set
+from langmem_tiers.language.word_lists import listed, named_pattern, named_patterns, table, word_set
 from langmem_tiers.language.words import meaningful_words, stem
 
 _LOOKED_AT = 2000
 _LONGEST = 80
 _MOST_WORDS = 9
-_OPENING = (
-    r"^(?:(?:no|nope|ugh|argh|hey|oh|ok(?:ay)?|come on|seriously|sorry|but|and|again|well|also|please|pls|always|just"
-    r"|from now on|in (?:the )?future|once again|next time|I (?:already |just )?said)\b[,.!:;-]* *)*"
-)
-_TOLD = r"(?:I (?:(?:have|already|just|explicitly|clearly) )*(?:told|asked) you|(?:I|I'd) (?:want|like|need) you)"
-_COULD = r"(?:(?:can|could|would|will) you (?:please |just |always |finally )*)"
-_WHAT = r"(?P<object>[^.?!;:,()\"“”]{2,80}?)"
-_END = (
-    r"(?:,? (?:again|any ?more|please|instead|already|ever|from now on|in (?:the )?future|for once|next time|every time"
-    r"|all the time))*(?=[.?!;:,()\"“”]|$| (?:because|since|when|if|instead of|rather than|and|but)\b)"
-)
-_GERUND = r"(?P<gerund>[a-z]{2,12}ing)"
-_VERB = r"(?P<verb>[a-z]{2,12})"
-# How the assistant should go about its work, whatever the work is.
-_MANNER = (
-    r"(?P<verb>use|write(?= (?:in|with|without|as|like|everything)\b)|answer|reply|respond|speak|format|cite|quote"
-    r"|round|include|address)"
-)
-_NOT = (
-    re.compile(rf"{_OPENING}{_COULD}?(?:stop|quit|avoid) {_GERUND}(?: {_WHAT})??{_END}", re.IGNORECASE),
-    re.compile(rf"{_OPENING}(?:don't|do not|never) (?:ever )?{_VERB} {_WHAT}{_END}", re.IGNORECASE),
-    re.compile(rf"{_OPENING}{_TOLD} (?:not to|never to|to never) {_VERB} {_WHAT}{_END}", re.IGNORECASE),
-    re.compile(rf"{_OPENING}{_TOLD} to (?:stop|quit|avoid) {_GERUND}(?: {_WHAT})??{_END}", re.IGNORECASE),
-)
-_WANTED = (
-    re.compile(rf"{_OPENING}{_COULD}?{_MANNER} {_WHAT}{_END}", re.IGNORECASE),
-    re.compile(rf"{_OPENING}{_TOLD} to (?:always )?{_MANNER} {_WHAT}{_END}", re.IGNORECASE),
-)
-_ASKED_FOR = re.compile(rf"{_OPENING}{_COULD}", re.IGNORECASE)
+_NOT = named_patterns("wishes", "not")
+_WANTED = named_patterns("wishes", "wanted")
+_ASKED_FOR = named_pattern("wishes", "asked_for")
 # A request for right now is not a wish for later.
 _FOR_NOW = named_pattern("wishes", "for_now")
 _NO_VERBS = word_set("worry forget know think mind get be have let need want care feel tell see understand")
@@ -127,13 +101,7 @@ def base(gerund: str) -> str:
     return bare[:-1] if _DOUBLED.search(bare) else bare
 
 
-_WITH_E = word_set(
-    """
-    writ mak tak includ chang delet com quot shar stor typ describ assum translat cit schedul merg rewrit overwrit renam
-    rout replac ignor hid rat not invit compar prepar pronounc guid provid decid divid overrid combin defin compil
-    examin outlin declin updat hallucinat rephras paraphras
-    """
-)
+_WITH_E = listed("verbs", "with_e")
 _MUTE_E = re.compile(r"(?:[cuvz]|[aiou]s|[nr]s|[^eo]at|[^s]is)$(?<!focus)(?<!format)(?<!chat)")
 _DOUBLED = re.compile(r"([bgmnprt])\1$")
 

@@ -9,6 +9,15 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from langmem_tiers.language.calendar import (
+    MONTH_NAMES,
+    MONTH_WRITTEN,
+    SHORT_WEEKDAYS,
+    WEEKDAY_NAMES,
+    WEEKDAY_WRITTEN,
+)
+from langmem_tiers.language.numbers import cardinals
+
 
 @cache
 def table(name: str) -> dict[str, Any]:
@@ -47,6 +56,22 @@ def written_out(text: str, parts: Mapping[str, str]) -> str:
 
 
 def named_pattern(section: str, name: str, **parts: str) -> re.Pattern[str]:
-    """A pattern of `data/patterns.toml`; besides these parts, it may contain others of its section."""
+    """A pattern of `data/patterns.toml`, with these parts, those of its section, and months, weekdays and numbers."""
     texts: dict[str, str] = table("patterns")[section]
-    return re.compile(written_out(texts[name], {**texts, **parts}))
+    return re.compile(written_out(texts[name], {**_CALENDAR, **texts, **parts}))
+
+
+def named_patterns(section: str, name: str) -> tuple[re.Pattern[str], ...]:
+    """Patterns that are listed under one name in `data/patterns.toml`."""
+    texts = table("patterns")[section]
+    return tuple(re.compile(written_out(each, {**_CALENDAR, **texts})) for each in texts[name])
+
+
+_CALENDAR = {
+    "months": MONTH_NAMES,
+    "month_written": MONTH_WRITTEN,
+    "weekdays": WEEKDAY_NAMES,
+    "weekday_written": WEEKDAY_WRITTEN,
+    "short_weekdays": "|".join(SHORT_WEEKDAYS[:7]),
+    **{f"{first}_to_{last}": cardinals(first, last) for first in (1, 2) for last in (7, 10, 12)},
+}
