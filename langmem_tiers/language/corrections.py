@@ -207,9 +207,9 @@ def _placed(found: Correction, earlier: Iterable[Statement]) -> Correction:
 def _other_values(right: str, statement: str) -> tuple[str, str] | None:
     """The value in a statement that the right one replaces, of the same kind, and the right one."""
     for pattern in _VALUES:
-        new, old = pattern.findall(right), pattern.findall(statement)
-        if len(set(new)) == 1 and len(set(old)) == 1 and new[0].casefold() != old[0].casefold():
-            return old[0], new[0]
+        said, held = pattern.findall(right), pattern.findall(statement)
+        if len(set(said)) == 1 and len(set(held)) == 1 and said[0].casefold() != held[0].casefold():
+            return held[0], said[0]
     new = {name.text for name in names(f"x {right}")}
     old = {name.text for name in names(statement) if not name.opens or name.folded in FIRST_NAMES}
     if len(new) == 1 and len(old) == 1 and new != old and not statement.endswith("?"):

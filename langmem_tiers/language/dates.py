@@ -16,12 +16,12 @@ from langmem_tiers.language.calendar import (
     MONTH_NAMES,
     MONTH_WRITTEN,
     WEEKDAY_NAMES,
-    WEEKDAY_WRITTEN,
     WEEKDAYS,
     month_number,
     weekday_number,
 )
-from langmem_tiers.language.numbers import COUNT, cardinals, counted
+from langmem_tiers.language.numbers import COUNT, counted
+from langmem_tiers.language.word_lists import named_pattern
 from langmem_tiers.language.words import LOOKED_AT
 
 _DAY_WORDS = {"today": 0, "tonight": 0, "yesterday": -1, "tomorrow": 1}
@@ -35,24 +35,10 @@ _YEAR_AFTER = r"(?:,? (?P<year>(?:19|20)\d\d))?"
 
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 """A day as it is written here."""
-SPOKEN = re.compile(
-    r"\b(?:today|tonight|yesterday|tomorrow|(?:next|last) (?:few|couple of|two|three) (?:days|weeks|months)"
-    r"|(?:last|past|this|next) (?:night|week|weekend|month|year|summer|winter|spring"
-    rf"|fall|autumn|morning|afternoon|evening|{WEEKDAY_WRITTEN})"
-    rf"|(?:\d+|an?|{cardinals(1, 10)}|few|couple of) (?:day|week|weekend|month|year)s? ago"
-    rf"|in (?:\d+|an?|{cardinals(2, 6)}) (?:day|week|month|year)s?|(?:on|by|until|before) (?:the )?(?:{WEEKDAY_NAMES})"
-    r"|(?:in|on|by|since|until|before) (?:the )?(?:\d{1,2}(?:st|nd|rd|th)? (?:of )?)?"
-    rf"(?:{MONTH_NAMES}|(?:19|20)\d\d)"
-    rf"|\d{{4}}-\d\d-\d\d|\d{{1,2}}[./]\d{{1,2}}[./]\d{{4}}|(?:{MONTH_NAMES}) \d{{1,2}}(?:st|nd|rd|th)?)\b",
-    re.IGNORECASE,
-)
+SPOKEN = named_pattern("dates", "spoken")
 """Words that say when."""
 # A weekday with a direction ('last Friday') is left to `times`.
-_WEEKDAY = re.compile(
-    r"(?<!last )(?<!next )(?<!this )(?<!past )(?<!every )(?<!each )\b"
-    rf"(?:(?:on|by|until|till|before|due) )(?:the )?({WEEKDAY_WRITTEN})\b(?!s)",
-    re.IGNORECASE,
-)
+_WEEKDAY = named_pattern("dates", "weekday")
 _ABBREVIATED = re.compile(r"\b((?:next|last|this) )(mon|tues?|wed|thurs?|fri|sat|sun)\b(?!day)", re.IGNORECASE)
 # Weeks resolve to one of their days.
 _VAGUE = re.compile(r"\b(?:last|next|this|past) week(?:end)?\b|\bweek(?:end)?s? ago\b|\bin \w+ weeks?\b", re.IGNORECASE)

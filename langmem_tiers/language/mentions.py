@@ -12,15 +12,13 @@ from langmem_tiers.language.claims import Claim
 from langmem_tiers.language.names import PRODUCTS, Name, addressed, names, places
 from langmem_tiers.language.names import is_person as is_persons_name
 from langmem_tiers.language.relation_patterns import compiled, is_name, is_person
-from langmem_tiers.language.word_lists import word_set
+from langmem_tiers.language.word_lists import named_pattern, word_set
 from langmem_tiers.language.words import FIRST_PERSON, FUNCTION_WORDS, words
 
 _ANY_KIN = compiled(r"\b(?P<mine>[Mm]y|[Oo]ur)?\b ?(?P<which>\w+ )?\b(?P<kin>@kin@)\b(?P<name> [@upper@][\w'-]+)?")
 # Words that do not distinguish one person from another of the same kin.
 _DEAR = frozenset(["dear ", "lovely ", "beloved ", "own "])
-_SOMEBODY = re.compile(
-    r"\b(?:guy|man|woman|girl|boy|lady|person|somebody|someone|baby|toddler|people|they)\b", re.IGNORECASE
-)
+_SOMEBODY = named_pattern("mentions", "somebody")
 _NOBODY = "?"
 
 

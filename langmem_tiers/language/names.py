@@ -10,15 +10,10 @@ from functools import cached_property, lru_cache
 from itertools import product
 
 from langmem_tiers.language.calendar import MONTHS, SHORT_MONTHS, SHORT_WEEKDAYS, WEEKDAYS
-from langmem_tiers.language.word_lists import listed, word_set
+from langmem_tiers.language.word_lists import alternatives, listed, named_pattern
 from langmem_tiers.language.words import FUNCTION_WORDS, LOOKED_AT, PLEASANTRIES, QUESTION_WORDS, beginning_with
 
-CALENDAR = frozenset({*MONTHS, *SHORT_MONTHS, *WEEKDAYS, *SHORT_WEEKDAYS}) | word_set(
-    """
-    today tomorrow yesterday tonight spring summer autumn fall winter christmas easter halloween thanksgiving xmas
-    ramadan diwali hanukkah eid weekend am pm bc ad
-    """
-)
+CALENDAR = frozenset({*MONTHS, *SHORT_MONTHS, *WEEKDAYS, *SHORT_WEEKDAYS}) | listed("names", "calendar")
 LANGUAGES = listed("names", "languages")
 PRODUCTS = listed("names", "products")
 FIRST_NAMES = listed("names", "first_names")
@@ -33,38 +28,22 @@ _POSSESSIVE = re.compile(r"['’](?:s|m|re|ve|ll|d)$|['’]$")
 _WORD = re.compile(r"\S+")
 _NEIGHBOUR = re.compile(r"[\w'’]+")
 # 'Hey Anna', 'Thanks, Anna', 'Anna, guess what', '…, Anna!'
-_ADDRESSED = re.compile(
-    rf"\b(?:[Hh]i|[Hh]ey|[Hh]ello|[Dd]ear|[Tt]hanks?|[Tt]hank you|[Ww]ow|[Yy]eah|[Yy]es|[Ss]ure|[Cc]ongrats|[Ss]orry"
-    rf"|[Bb]ye|[Ww]elcome),? ([{_UPPER}]\w+)(?=[\s,.!?:;-]|$)"
-    rf"|(?:^|[.!?] )([{_UPPER}]\w+), |, ([{_UPPER}]\w+) ?(?=[.!?]|$)"
-)
+_ADDRESSED = named_pattern("names", "addressed")
 _GREETINGS = listed("names", "greetings")
 _CALLS = [*_GREETINGS, *map(str.capitalize, _GREETINGS), ". ", "! ", "? ", ", "]
 
-_KIN = (
-    "mother|mom|mum|father|dad|parents|sister|brother|wife|husband|partner|girlfriend|boyfriend|fiancée?|son|daughter"
-    "|kids|children|aunt|uncle|cousin|niece|nephew|grandmother|grandma|granny|grandfather|grandpa|grandparents"
-    "|stepmother|stepfather|mother-in-law|father-in-law|sister-in-law|brother-in-law|roommate|flatmate|neighbou?r|boss"
-    "|manager|therapist|doctor|dentist|landlord|coach|teacher|mentor|colleague|co-?worker|friend|twins?"
-)
+_KIN = alternatives("names", "kin")
 KIN = frozenset(re.sub(r"[?]", "", _KIN).split("|")) | {"neighbor", "coworker", "twin", "fiance", "fiancé"}
 _OUR = ["".join(cased) for word in ("my", "our") for cased in product(*zip(word, word.upper(), strict=True))]
 _KINSHIP = re.compile(rf"\b(?:my|our)\s+(?:\w+\s+)?({_KIN})\b(?!['’-]\w\w)", re.IGNORECASE)
 _TITLES = listed("names", "titles")
 _BEFORE_PERSON = listed("names", "before_person")
 _GENERIC_SPEAKERS = listed("names", "generic_speakers")
-_SPEECH = re.compile(
-    r"(?:says?|said|told|tells|asked|asks|thinks|thought|wants|wanted|loves|loved|likes|liked|hates|called|texted|replied"
-    r"|mentioned|suggested|promised|agreed|invited|knows|knew|feels|felt|lives|works|married|bought|gave|hopes|believes)"
-)
+_SPEECH = named_pattern("names", "speech")
 _OF_A_NAME = re.compile(r"(?:friend|colleague|boss|brother|sister|son|daughter|cousin|neighbou?r)")
 
 _PLACES = listed("names", "places")
-_PLACES_OF_TWO_WORDS = re.compile(
-    "new (?:york|zealand|orleans|jersey|delhi)|los angeles|san (?:francisco|diego)|las vegas|hong kong|buenos aires"
-    "|mexico city|rio de janeiro|s[ãa]o paulo|cape town|tel aviv|costa rica|puerto rico|south (?:africa|korea)"
-    "|north carolina|united (?:states|kingdom)|saudi arabia|sri lanka"
-)
+_PLACES_OF_TWO_WORDS = named_pattern("names", "places_of_two_words")
 _KINDS_OF_PLACES = listed("names", "kinds_of_places")
 _BEFORE_PLACE = listed("names", "before_place")
 _BEFORE_LISTENER = listed("names", "before_listener")

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from langmem_tiers.language.word_lists import word_set
+from langmem_tiers.language.word_lists import named_pattern, word_set
 from langmem_tiers.language.wordings import NEGATIONS, PAST, TURNING, Word, Wording, alike, in_order, plain, wording
 
 # With fewer words, the first one is the subject.
@@ -26,10 +26,7 @@ _FIRST_PERSON = re.compile(r"\b(?:I|my|mine|me|myself)\b(?!\.)", re.IGNORECASE)
 _FIRST_WORD = re.compile(r"\W*(\w+)")
 _OF_A_THING = re.compile(r"\W*(?:the|an?|this|that|these|those)\s+(?!user\b)", re.IGNORECASE)
 # What makes one half of a sentence depend on the other.
-_DEPENDING = re.compile(
-    r"\b(?:if|unless|except|until|till|because|although|though|when|while|before|after|since|whenever|than|or|nor)\b",
-    re.IGNORECASE,
-)
+_DEPENDING = named_pattern("paraphrase", "depending")
 _PERSONS = word_set("he him his she her hers they them their theirs we us our ours you your yours i me my mine")
 # A text with more clauses than this is a document rather than a memory.
 _MOST_CLAUSES = 30

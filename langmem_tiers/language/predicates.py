@@ -39,13 +39,7 @@ def _predicate(said: str, turned: str = "", **known: Any) -> Predicate:
 
 
 _PREDICATES = {name: _predicate(**known) for name, known in word_lists.table("predicates").items()}
-# Words that only say that it is so, or is so now; negations ("no longer", "never") are not among them.
-_EMPTY = word_lists.word_set(
-    """
-    currently now still also just already recently presently today officially actually really the a an their his her
-    its my our your
-    """
-)
+_EMPTY = word_lists.listed("words", "empty")
 _AUXILIARY = word_lists.word_set("is are was were am been being has have had having do does did")
 # What "where" asks for if nothing else in the question says so, limited to the predicates that a word suggests:
 # "where did I work" does not ask for a profession.

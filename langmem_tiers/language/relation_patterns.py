@@ -15,7 +15,7 @@ from langmem_tiers.language.names import CALENDAR, FIRST_NAMES, LANGUAGES, NOT_N
 from langmem_tiers.language.numbers import cardinals
 from langmem_tiers.language.rewriting import spelled_out
 from langmem_tiers.language.validity import Span
-from langmem_tiers.language.word_lists import named_pattern, table, word_set, written_out
+from langmem_tiers.language.word_lists import contractions, listed, named_pattern, table, word_set, written_out
 
 _TABLE = table("relations")
 _RAW = table("vocabulary") | _TABLE["fragments"]
@@ -42,25 +42,7 @@ OF_SEVERAL = re.compile(r"\b(?:new|old|first|second|used|big|small|tiny|red|blue
 """What tells one animal from another one of the same owner."""
 _ADVERBS = named_pattern("relation_patterns", "adverbs")
 _BETWEEN = named_pattern("relation_patterns", "between")
-_SHORT = (
-    (re.compile(r"\b(I)'m\b"), r"\1 am"),
-    (re.compile(r"\b([Ww]e)'re\b"), r"\1 are"),
-    (re.compile(r"\b(I|[Ww]e)'ve\b"), r"\1 have"),
-    (
-        re.compile(
-            r"(?<=\w)'s(?= (?:been|lived|worked|moved|got|started|bought|had|left|quit|joined|become|turned)\b)"
-        ),
-        " has",
-    ),
-    (
-        re.compile(
-            r"(?<=\w)'s(?= (?:an?|the|with|at|from|in|now|\d+|called|named|living|working|moving|studying|based|married"
-            r"|engaged|dating|my|our|currently|also|still|not|no|going|turning|getting)\b)"
-        ),
-        " is",
-    ),
-    (re.compile(r"^([Hh]e|[Ss]he)'s\b"), r"\1 is"),
-)
+_SHORT = contractions("plain")
 NEGATED = re.compile(r"\b(?:not|never|no longer|hardly|nor|neither|nobody|cannot)\b|n't\b|\bno\b", re.IGNORECASE)
 _MONTHS_AND_DAYS = "|".join((MONTH_NAMES, *SHORT_WEEKDAYS[:7])).title()
 _OPENS = re.compile(rf"{OPENING_TIME}(?=(?:I|[Ww]e|[Hh]e|[Ss]he|[Mm]y|[Oo]ur)\b)")
@@ -68,18 +50,9 @@ _OPENS_NAME = compiled(rf"{OPENING_TIME}(?=[@upper@])(?!(?:{WEEKDAY_NAMES.title(
 # Capitalised, but nobody's employer or home.
 _NO_NAMES = NOT_NAMES | LANGUAGES | CALENDAR | word_set("mom mum mother dad father grandma grandpa aunt uncle god lord")
 _NO_NAMES -= {"jan"}
-# First names that are ordinary words as well: after "my brother" they are names.
-_ALSO_NAMES = word_set(
-    "will hope may april june august mark faith joy grace summer autumn dawn art drew rose happy jan sunny luck dear"
-)
+_ALSO_NAMES = listed("relations", "also_names")
 _TITLES = frozenset({"dr", "mr", "mrs", "ms", "prof", "st", "mt", "ft"})
-_DEPARTMENTS = word_set(
-    """
-    marketing sales engineering hr finance accounting support legal operations product design research it management
-    slack python java javascript typescript rust kubernetes docker aws azure gcp windows linux macos postgres
-    postgresql mysql react vue angular github gitlab
-    """
-)
+_DEPARTMENTS = listed("relations", "departments")
 _COMPANY = named_pattern("relation_patterns", "company")
 
 

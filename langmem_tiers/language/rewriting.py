@@ -9,21 +9,9 @@ import re
 from dataclasses import dataclass
 
 from langmem_tiers.language import verbs
-from langmem_tiers.language.word_lists import alternatives, named_pattern
+from langmem_tiers.language.word_lists import alternatives, contractions, named_pattern
 
-_SHORT = (
-    (re.compile(r"\b(I|[Ww]e)(?: just|'ve| have)? gotta\b"), r"\1 have to"),
-    (re.compile(r"\b(I|[Ww]e)'ve got(?= (?:an?|the|my|our|no|some|two|three|\d)\b)"), r"\1 have"),
-    (re.compile(r"\b(I|[Ww]e)'ve got to\b"), r"\1 have to"),
-    (re.compile(r"\bgonna\b"), "going to"),
-    (re.compile(r"\bwanna\b"), "want to"),
-    (re.compile(r"(?<!\w)'(?:cause|cuz)\b|\b(?:cuz|coz)\b"), "because"),
-    (re.compile(r"\bin'(?= )"), "ing"),
-    (re.compile(r"\b[Ii]m\b(?= )"), "I'm"),
-    (re.compile(r"\bi(?=(?:'(?:m|ve|ll|d))?\b(?![.'-]))"), "I"),
-    (re.compile(r"\b(I|[Ww]e)ve\b"), r"\1've"),
-    (re.compile(r"(?<=\w)'s (?=(?:one of )?(?:my|our) )"), " is "),
-)
+_SHORT = contractions("colloquial")
 _ADVERB = (
     "(?:no longer|" + "|".join(sorted(verbs.ADVERBS)) + r"|[a-z]{3,}ly(?<!only)(?<!family)(?<!fly)(?<!reply)(?<!rely))"
 )

@@ -8,32 +8,21 @@ from datetime import datetime
 
 from langmem_tiers.language.dates import times
 from langmem_tiers.language.names import CALENDAR, KIN, names, people, places
-from langmem_tiers.language.word_lists import listed, named_pattern
+from langmem_tiers.language.word_lists import alternatives, listed, named_pattern
 from langmem_tiers.language.words import LOOKED_AT, STOPWORDS, beginning_with
 
 LONGEST = 40  # characters of a tag's value; anything longer is no name
 # Kinds in output order, each with its share of the sixteen.
 _SHARES = {"p": 4, "l": 3, "e": 3, "i": 3, "t": 3}
 
-_EVENTS = (
-    "wedding|birthday|conference|interview|concert|marathon|graduation|anniversary|funeral|festival|parade|party"
-    "|reunion|road trip|camping trip|business trip|trip|vacation|holiday|honeymoon|engagement|baby shower|surgery"
-    "|operation|exam|appointment|workshop|webinar|retreat|hackathon|meetup|tournament|championship|charity race"
-    "|race|competition|contest|exhibition|art show|talent show|fair|gala|ceremony|picnic|barbecue|bbq|potluck|hike"
-    "|road race|support group|book club|fundraiser|protest|audition|recital|premiere|promotion|housewarming|prom"
-    "|sleepover|playdate|divorce|moving day|checkup|check-up|deadline|launch|kickoff|demo day|summit|seminar"
-    "|lecture|christening|baptism|bar mitzvah"
-)
+_EVENTS = alternatives("words", "events")
 _EVENT_WORDS = _EVENTS.split("|")
 _EVENT = re.compile(rf"\b({_EVENTS})(s|es)?\b(?!\s+(?:over|up|out)\b)")
 _PLURAL_IES = re.compile(r"\b(part|ceremon|anniversar|surger)ies\b")
 
 _RUN = r"((?:[a-z][\w-]*)(?: [a-z][\w-]*){0,5})"
 _OWNED = re.compile(rf"\b(?:my|our) {_RUN}")
-_HANDLING = (
-    "bought|purchased|ordered|built|adopted|sold|repaired|fixed|picked up|wear|wore|rode|drove|broke|charged|lost"
-    "|cleaned|painted"
-)
+_HANDLING = alternatives("words", "handling")
 _HANDLING_WORDS = _HANDLING.split("|")
 _HANDLED = re.compile(rf"\b(?:{_HANDLING})(?: (?:me|him|her|us|them|myself))? (?:a|an|the|some|this|my|our) {_RUN}")
 _CONCRETE = listed("words", "concrete_things")

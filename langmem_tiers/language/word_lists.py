@@ -67,11 +67,16 @@ def named_patterns(section: str, name: str) -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(written_out(each, {**_CALENDAR, **texts})) for each in texts[name])
 
 
+def contractions(section: str) -> tuple[tuple[re.Pattern[str], str], ...]:
+    """The contractions of a section of `data/contractions.toml`, each with what it stands for."""
+    return tuple((re.compile(one_line(each["short"])), each["long"]) for each in table("contractions")[section])
+
+
 _CALENDAR = {
     "months": MONTH_NAMES,
     "month_written": MONTH_WRITTEN,
     "weekdays": WEEKDAY_NAMES,
     "weekday_written": WEEKDAY_WRITTEN,
     "short_weekdays": "|".join(SHORT_WEEKDAYS[:7]),
-    **{f"{first}_to_{last}": cardinals(first, last) for first in (1, 2) for last in (7, 10, 12)},
+    **{f"{first}_to_{last}": cardinals(first, last) for first in (1, 2) for last in (6, 7, 10, 12)},
 }

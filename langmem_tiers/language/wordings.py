@@ -14,28 +14,13 @@ from typing import Literal
 
 from langmem_tiers.language import synonyms
 from langmem_tiers.language.calendar import MONTH_NAMES, WEEKDAYS
-from langmem_tiers.language.word_lists import word_set
+from langmem_tiers.language.word_lists import listed, word_set
 from langmem_tiers.language.words import FUNCTION_WORDS
 
 NEGATIONS = word_set("not never none nobody nothing neither nor without nolonger formerly hardly seldom rarely")
 PAST = word_set("was were had did became")
 # Words that mean little alone and change the meaning of others.
-TURNING = (
-    NEGATIONS
-    | PAST
-    | word_set(
-        """
-        always often sometimes all both some any few many several most much more less least only once twice every lots
-        enough or if unless except until till since because although before after from with within over under above
-        below up down off out into by than then else instead rather against during between through across along among
-        behind beyond near away back about around here there this another other same such almost again already still yet
-        soon ever too maybe perhaps may might must shall should will would can could ought gonna let
-        i me my mine we us our ours you your yours he him his she her hers they them their theirs
-        how why when where what whose whom own everybody everyone everything somebody someone something anybody anyone
-        anything
-        """
-    )
-)
+TURNING = NEGATIONS | PAST | listed("words", "turning")
 _DROPPED = (FUNCTION_WORDS - TURNING - {"like", "one"}) | word_set(
     "really very quite currently presently simply particularly especially got owns"
 )
