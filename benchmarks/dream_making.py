@@ -33,7 +33,7 @@ from langmem_tiers.knowledge_graph.entities import Named, upsert_entity
 from langmem_tiers.knowledge_graph.relations import NewRelation, add_relation
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.records import Authority, Evidence
-from langmem_tiers.storage import change_log, drawers, dream_material, entries
+from langmem_tiers.storage import change_log, drawers, dreams, entries
 from langmem_tiers.storage.changesets import TABLES
 from langmem_tiers.storage.entries import Filters
 from langmem_tiers.store import SpaceStore
@@ -67,7 +67,7 @@ def material(store: SpaceStore, now: datetime, *, fence: int = 0) -> Material:
     with store.reading() as connection:
         key = store.key
         held = entries.find(connection, key, Filters(status="active"), -1)
-        told = dream_material.unpromoted(connection, key, _MOST_EPISODES, at=to_millis(now))
+        told = dreams.unpromoted(connection, key, _MOST_EPISODES, at=to_millis(now))
         position = change_log.head(connection, key)
     return Material(
         space=store.name,

@@ -18,9 +18,9 @@ from langmem_tiers.storage.chroma import ChromaIndex
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.drawer_columns import DrawerColumns
 from langmem_tiers.storage.folder import DATABASE, mark_space, space_folder
+from langmem_tiers.storage.keyword import Postings
 from langmem_tiers.storage.migrations import migrate
 from langmem_tiers.storage.note_index import NoteSearch
-from langmem_tiers.storage.postings import Postings
 from langmem_tiers.storage.vector_search import VectorSearch
 
 

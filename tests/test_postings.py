@@ -16,7 +16,7 @@ from langmem_tiers.background import filing
 from langmem_tiers.background.filing import FileJob
 from langmem_tiers.storage import keyword
 from langmem_tiers.storage.change_log import moment
-from langmem_tiers.storage.postings import Postings
+from langmem_tiers.storage.keyword import Postings
 from langmem_tiers.storage.schema import HERE
 
 WORDS = ["robot", "garden", "violin", "harbour", "kettle"]

@@ -16,7 +16,7 @@ from langmem_tiers.dream import run
 from langmem_tiers.dream.types import DreamReport, Trigger
 from langmem_tiers.errors import LeaseLost
 from langmem_tiers.settings import DreamSettings
-from langmem_tiers.storage import change_log, dream_material, dreams, facts, leases
+from langmem_tiers.storage import change_log, dreams, facts, leases
 from langmem_tiers.storage.dreams import DreamRow
 from langmem_tiers.storage.leases import DREAM
 from langmem_tiers.store import SpaceStore
@@ -82,7 +82,7 @@ class DreamJob:
     def _by_episodes(self, connection: Connection, last: DreamRow | None, now: int) -> int | None:
         """Now, if enough episodes are waiting that the last dream has not seen, or has left for the next one."""
         enough = self._settings.episodes
-        waiting = len(dream_material.unpromoted(connection, self.store.key, enough, at=now)) >= enough
+        waiting = len(dreams.unpromoted(connection, self.store.key, enough, at=now)) >= enough
         return now if waiting and (_went_on(last) or self._news(connection, {"episode.added"})) else None
 
     def _by_interval(self, connection: Connection, last: DreamRow | None, now: int) -> int | None:

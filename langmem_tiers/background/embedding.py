@@ -253,4 +253,4 @@ def pending_notes(database: Database, model: str) -> int:
 
 
 def _ranges(news: Iterable[Change]) -> list[tuple[int, int]]:
-    return notes.ranges((change.subject, change.until) for change in news)
+    return change_log.ranges((change.subject, change.until) for change in news)

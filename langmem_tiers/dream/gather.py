@@ -25,9 +25,8 @@ from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.language import predicates
 from langmem_tiers.records import Entry, Episode
 from langmem_tiers.settings import DreamSettings, Settings
-from langmem_tiers.storage import change_log, drawers, dream_material, entities, merges, orphans
-from langmem_tiers.storage.dream_material import Spoken
-from langmem_tiers.storage.dreams import TURNS
+from langmem_tiers.storage import change_log, drawers, dreams, entities, merges, orphans
+from langmem_tiers.storage.dreams import TURNS, Spoken
 from langmem_tiers.storage.orphans import Grounds
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.trust.taint import holds_block
@@ -56,7 +55,7 @@ def gather(store: SpaceStore, settings: Settings, now: datetime, fence: int) -> 
             at=now,
             position=change_log.head(connection, store.key),
             fence=fence,
-            active=dream_material.count_active(connection, store.key),
+            active=dreams.count_active(connection, store.key),
             entries=_entries(connection, store, dream),
             signals=_signals(connection, store.key, dream, now),
             turns=turns,
@@ -69,10 +68,10 @@ def gather(store: SpaceStore, settings: Settings, now: datetime, fence: int) -> 
 
 
 def _entries(connection: Connection, store: SpaceStore, dream: DreamSettings) -> tuple[EntrySeen, ...]:
-    seen = [_seen(entry) for entry in dream_material.active_in_turn(connection, store.key, dream.entries)]
+    seen = [_seen(entry) for entry in dreams.active_in_turn(connection, store.key, dream.entries)]
     model = None if store.chroma is None else store.chroma.model
     ids = (entry.id for entry in seen)
-    vectors = {} if model is None else dream_material.vectors(connection, store.key, model, ids)
+    vectors = {} if model is None else dreams.vectors(connection, store.key, model, ids)
     return arranged(seen, dream.batch_entries, vectors)
 
 
@@ -84,7 +83,7 @@ def _seen(entry: Entry) -> EntrySeen:
 def _turns(connection: Connection, space: str, dream: DreamSettings) -> tuple[tuple[TurnSeen, ...], int]:
     """The turns since the last dream, and the new cursor in the conversation log."""
     cursor = change_log.cursor(connection, space, TURNS)
-    found = dream_material.spoken_behind(connection, space, cursor, dream.turns)
+    found = dreams.spoken_behind(connection, space, cursor, dream.turns)
     full = bool(found) and len(found) == dream.turns
     upto = found[-1].drawer if full else drawers.newest(connection, space)
     return _heard(found), max(cursor, upto)
@@ -95,7 +94,7 @@ def _signals(connection: Connection, space: str, dream: DreamSettings, now: date
     if not dream.signals:
         return ()
     since = to_millis(now - timedelta(days=dream.signal_days))
-    found = feedback.signals(_heard(dream_material.spoken_since(connection, space, since, _MOST_HEARD)))
+    found = feedback.signals(_heard(dreams.spoken_since(connection, space, since, _MOST_HEARD)))
     return tuple(found[-dream.signals :])
 
 
@@ -109,7 +108,7 @@ def _heard(spoken: Iterable[Spoken]) -> tuple[TurnSeen, ...]:
 
 
 def _episodes(connection: Connection, space: str, dream: DreamSettings, now: datetime) -> tuple[EpisodeSeen, ...]:
-    waiting = dream_material.unpromoted(connection, space, dream.promoted, at=to_millis(now))
+    waiting = dreams.unpromoted(connection, space, dream.promoted, at=to_millis(now))
     return tuple(_episode(each) for each in waiting)
 
 

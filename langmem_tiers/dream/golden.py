@@ -23,9 +23,9 @@ from langmem_tiers.language.sentences import sentences
 from langmem_tiers.language.speech_acts import is_question
 from langmem_tiers.language.words import is_trivial, meaningful_words, stem, words
 from langmem_tiers.palace.lookup import find_drawer
-from langmem_tiers.storage import drawers, entries, golden
+from langmem_tiers.storage import drawers, dreams, entries
+from langmem_tiers.storage.dreams import GoldenRow
 from langmem_tiers.storage.entries import Filters
-from langmem_tiers.storage.golden import GoldenRow
 from langmem_tiers.twins import twin
 
 if TYPE_CHECKING:
@@ -100,23 +100,23 @@ class Golden:
             raise InvalidInput(f"The question {asked!r} recalls nothing.", way_out="Ask with more telling words.")
         told, cited = self._expected(expects)
         with context.open() as store, store.writing() as connection:
-            if len(golden.every(connection, store.key)) >= MOST_KEPT:
+            if len(dreams.questions(connection, store.key)) >= MOST_KEPT:
                 raise InvalidInput(
                     f"{MOST_KEPT} questions are kept already.", way_out="Remove one that matters less first."
                 )
             at = to_millis(context.clock())
-            return _kept(golden.put(connection, store.key, asked, words=told, drawers=cited, at=at))
+            return _kept(dreams.put_question(connection, store.key, asked, words=told, drawers=cited, at=at))
 
     def list(self) -> tuple[GoldenQuestion, ...]:
         """All questions, in the order they were added."""
         with self._context.open() as store, store.reading() as connection:
-            return tuple(_kept(row) for row in golden.every(connection, store.key))
+            return tuple(_kept(row) for row in dreams.questions(connection, store.key))
 
     def remove(self, number: int) -> bool:
         """Delete a question; False if there is none with this number."""
         which = arguments.whole(number, "number")
         with self._context.open() as store, store.writing() as connection:
-            return golden.remove(connection, store.key, which)
+            return dreams.remove_question(connection, store.key, which)
 
     aadd = twin(add)
     alist = twin(list)
@@ -161,7 +161,7 @@ def questions(
     about the entries in `besides`. The same space gives the same questions.
     """
     with store.reading() as connection:
-        kept = [_kept(row) for row in golden.every(connection, store.key)]
+        kept = [_kept(row) for row in dreams.questions(connection, store.key)]
         most = settings.dream.golden
         held = entries.find(connection, store.key, Filters(status="active"), settings.dream.entries) if most else []
         named = entries.by_ids(connection, store.key, touched)

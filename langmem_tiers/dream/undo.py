@@ -161,7 +161,7 @@ class _Restoring:
         """Record the changes in the log."""
         self._append("entry.changed", _numbers(records, {"entries": "number", "entry_evidence": "entry"}))
         self._append("episode.changed", _numbers(records, {"episodes": "number"}))
-        for first, last in notes.ranges((each, each) for each in _numbers(records, {"notes": "number"})):
+        for first, last in change_log.ranges((each, each) for each in _numbers(records, {"notes": "number"})):
             change_log.append(self._connection, self._space, "notes.changed", first, until=last, at=self._at)
         for _ in (record for record in records if record.table == "documents"):
             position = change_log.head(self._connection, self._space) + 1

@@ -24,7 +24,7 @@ from langmem_tiers.language.summaries import abstract
 from langmem_tiers.language.words import words
 from langmem_tiers.records import Activity, Authority, Document, Entry, Episode
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import documents, dreams, entries, episodes, golden, receipts
+from langmem_tiers.storage import documents, dreams, entries, episodes, receipts
 
 # Inactive for one of these reasons, an entry is another wording of its successor.
 _OTHER_WORDINGS = ("merged", "consolidated", "updated", "enriched")
@@ -101,7 +101,6 @@ def _clear(writer: EntryWriter, said: Unsaid, settings: Settings) -> None:
         _clear_synthesis(writer, path, said, settings)
     left = _left(said)
     dreams.unsay(writer.connection, writer.space, left)
-    golden.unsay(writer.connection, writer.space, left)
 
 
 def _left(said: Unsaid) -> Callable[[str], str]:

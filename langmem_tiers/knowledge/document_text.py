@@ -12,9 +12,8 @@ from langmem_tiers.knowledge import validation
 from langmem_tiers.models.chunking import split
 from langmem_tiers.records import Document
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import document_form
-from langmem_tiers.storage.document_form import is_markdown
-from langmem_tiers.storage.documents import NewDocument
+from langmem_tiers.storage import documents
+from langmem_tiers.storage.documents import NewDocument, is_markdown
 from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.types import Origin
 
@@ -67,7 +66,7 @@ def path(given: Any, settings: Settings) -> str:
 
 def of_text(path: str, text: str, origin: Origin, settings: Settings) -> NewDocument:
     """A document from a validated text, with its pieces for search."""
-    content = document_form.of_text(text)
+    content = documents.text_encoded(text)
     searched = is_markdown(path) and content == text
     pieces = _pieces(path, text, settings.documents.chunk_characters) if searched else ()
     return NewDocument(path=path, content=content, pieces=pieces, origin=origin)
@@ -79,9 +78,9 @@ def of_file(path: str, data: bytes, settings: Settings) -> NewDocument:
     Raises:
         InvalidText: it is text, but cannot be stored.
     """
-    text = document_form.as_text(data)
+    text = documents.as_text(data)
     if text is None:
-        return NewDocument(path=path, content=document_form.of_bytes(data), pieces=(), origin="import")
+        return NewDocument(path=path, content=documents.bytes_encoded(data), pieces=(), origin="import")
     return of_text(path, validation.text(text, _WHAT, settings), "import", settings)
 
 
@@ -102,7 +101,7 @@ def with_more(path: str, held: Document | None, added: str, origin: Origin, sett
 
 def is_same(held: Document, new: NewDocument) -> bool:
     """Whether a document already has the content to be stored."""
-    return document_form.read(new.content) == (held.content, held.encoding)
+    return documents.decoded(new.content) == (held.content, held.encoding)
 
 
 def beginning(text: str, name: str, most: int, count: Callable[[str], int]) -> str:

@@ -22,10 +22,9 @@ from langmem_tiers.knowledge_graph.view import GraphView
 from langmem_tiers.language import predicates
 from langmem_tiers.settings import GraphSettings
 from langmem_tiers.storage import change_log, entities, relations
-from langmem_tiers.storage.change_log import Change, Moment
+from langmem_tiers.storage.change_log import Change, Moment, ranges
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.errors_border import translated
-from langmem_tiers.storage.notes import ranges
 from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)

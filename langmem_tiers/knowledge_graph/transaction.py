@@ -17,8 +17,7 @@ from langmem_tiers.language import predicates
 from langmem_tiers.records import Authority, Entity, Relation
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import change_log, entities, relations
-from langmem_tiers.storage.change_log import Kind
-from langmem_tiers.storage.notes import ranges
+from langmem_tiers.storage.change_log import Kind, ranges
 from langmem_tiers.storage.relations import RelationRow
 
 

@@ -154,7 +154,7 @@ def _note_words(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
             held = keyword.notes.every(connection)
             newest = notes.newest(connection, store.key)
             wanted = {
-                note.number: notes.words_row(note).searched
+                note.number: notes.words_row(note.number, note).searched
                 for first in range(1, newest + 1, _STRIDE)
                 for note in notes.between(connection, store.key, first, first + _STRIDE - 1)
             }

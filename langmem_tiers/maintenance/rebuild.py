@@ -95,7 +95,7 @@ def _note_index(store: SpaceStore) -> Iterator[str]:
         newest = notes.newest(connection, store.key)
         for first in range(1, newest + 1, _STRIDE):
             stride = notes.between(connection, store.key, first, first + _STRIDE - 1)
-            keyword.notes.add(connection, map(notes.words_row, stride))
+            keyword.notes.add(connection, (notes.words_row(note.number, note) for note in stride))
         if newest:
             # Processes with notes in memory then read all of them again.
             change_log.append(connection, store.key, "notes.changed", 1, until=newest, at=to_millis(utc_now()))

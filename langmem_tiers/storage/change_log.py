@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Insert, Integer, Select, bindparam, func, insert, select, update
-from sqlalchemy.dialects.sqlite import insert as insert_or
-from sqlalchemy.sql.dml import ReturningInsert
+from sqlalchemy import Connection, Insert, Integer, bindparam, func, insert, select, update
 
 from langmem_tiers.storage.schema import changes, cursors
+from langmem_tiers.storage.statements import here, insert_new, put_row
 
 Kind = Literal[
     "drawers.added",  # subject..until are the numbers of new drawers
@@ -45,9 +43,12 @@ class Moment:
     head: int
 
 
+_NEWEST = select(func.max(changes.c.position)).where(*here(changes))
+
+
 def moment(connection: Connection, space: str) -> Moment:
     """The moment that a connection sees."""
-    return Moment(connection, int(connection.execute(_newest(), {"space": space}).scalar_one() or 0))
+    return Moment(connection, int(connection.execute(_NEWEST, {"space": space}).scalar_one() or 0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +60,24 @@ class Change:
     subject: int
     until: int
     detail: str | None
+
+
+def _append() -> Insert:
+    newest = select(func.coalesce(func.max(changes.c.position), 0) + 1).where(*here(changes)).scalar_subquery()
+    values: dict[str, Any] = {name: bindparam(name) for name in ("space", "kind", "detail", "at")}
+    values |= {name: func.coalesce(bindparam(name, type_=Integer), newest) for name in ("subject", "until")}
+    return insert(changes).values(position=newest, **values)
+
+
+_APPEND = _append()
+_APPEND_ONE = _APPEND.returning(changes.c.position)
+_BEHIND = (
+    select(changes.c.position, changes.c.kind, changes.c.subject, changes.c.until, changes.c.detail)
+    .where(*here(changes), changes.c.position > bindparam("after"))
+    .where(changes.c.kind.in_(bindparam("kinds", expanding=True)))
+    .order_by(changes.c.position)
+    .limit(bindparam("most"))
+)
 
 
 def append(
@@ -74,7 +93,7 @@ def append(
     """Write one change in the caller's transaction. Returns its position, which is also the default subject."""
     last = subject if until is None else until
     row = {"space": space, "kind": kind, "subject": subject, "until": last, "detail": detail, "at": at}
-    return int(connection.execute(_append_one(), row).scalar_one())
+    return int(connection.execute(_APPEND_ONE, row).scalar_one())
 
 
 def append_all(connection: Connection, space: str, news: Sequence[tuple[Kind, int, int]], *, at: int) -> None:
@@ -84,7 +103,7 @@ def append_all(connection: Connection, space: str, news: Sequence[tuple[Kind, in
         for kind, subject, last in news
     ]
     if rows:
-        connection.execute(_append(), rows)
+        connection.execute(_APPEND, rows)
 
 
 def head(connection: Connection, space: str) -> int:
@@ -98,13 +117,13 @@ def at(connection: Connection, space: str, position: int) -> str:
     Two logs, one of which was rolled back and then continued, differ at the same position.
     """
     columns = (changes.c.kind, changes.c.subject, changes.c.until, changes.c.at)
-    row = connection.execute(select(*columns).where(changes.c.space == space, changes.c.position == position)).first()
+    row = connection.execute(select(*columns).where(*here(changes, space, position=position))).first()
     return "" if row is None else " ".join(map(str, row))
 
 
 def first_at(connection: Connection, space: str) -> int | None:
     """When the first change was made, in UTC milliseconds; None in an empty log."""
-    oldest = select(changes.c.at).where(changes.c.space == space).order_by(changes.c.position).limit(1)
+    oldest = select(changes.c.at).where(*here(changes, space)).order_by(changes.c.position).limit(1)
     return connection.execute(oldest).scalar()
 
 
@@ -112,7 +131,7 @@ def read(
     connection: Connection, space: str, *, after: int, kinds: Collection[Kind], most: int = 10_000
 ) -> list[Change]:
     """Changes of these kinds after a position, oldest first."""
-    rows = connection.execute(_behind(), {"space": space, "after": after, "kinds": sorted(kinds), "most": most})
+    rows = connection.execute(_BEHIND, {"space": space, "after": after, "kinds": sorted(kinds), "most": most})
     return [Change(**row._mapping) for row in rows]
 
 
@@ -123,35 +142,20 @@ def follow(moment: Moment, space: str, *, after: int, kinds: Collection[Kind]) -
         after = news[-1].position
 
 
-@cache
-def _append_one() -> ReturningInsert[Any]:
-    return _append().returning(changes.c.position)
+def ranges(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same numbers in as few ranges as possible, ascending, each number once.
 
-
-@cache
-def _append() -> Insert:
-    newest = select(func.coalesce(func.max(changes.c.position), 0) + 1).where(changes.c.space == bindparam("space"))
-    position = newest.scalar_subquery()
-    values: dict[str, Any] = {name: bindparam(name) for name in ("space", "kind", "detail", "at")}
-    values |= {name: func.coalesce(bindparam(name, type_=Integer), position) for name in ("subject", "until")}
-    return insert(changes).values(position=position, **values)
-
-
-@cache
-def _newest() -> Select[Any]:
-    return select(func.max(changes.c.position)).where(changes.c.space == bindparam("space"))
-
-
-@cache
-def _behind() -> Select[Any]:
-    """Cached, because every recall asks for it."""
-    columns = (changes.c.position, changes.c.kind, changes.c.subject, changes.c.until, changes.c.detail)
-    wanted = select(*columns).where(
-        changes.c.space == bindparam("space"),
-        changes.c.position > bindparam("after"),
-        changes.c.kind.in_(bindparam("kinds", expanding=True)),
-    )
-    return wanted.order_by(changes.c.position).limit(bindparam("most"))
+    Example:
+        >>> ranges([(7, 7), (3, 4), (4, 5)])
+        [(3, 5), (7, 7)]
+    """
+    merged: list[tuple[int, int]] = []
+    for first, last in sorted(spans):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], last))
+        else:
+            merged.append((first, last))
+    return merged
 
 
 def first_drawers(news: Iterable[Change], least: int) -> list[Change]:
@@ -174,27 +178,24 @@ def drawers_behind(connection: Connection, space: str, follower: str) -> int:
 
 def cursor(connection: Connection, space: str, name: str) -> int:
     """How far a follower has come; 0 if it never ran."""
-    position = select(cursors.c.position).where(cursors.c.space == space, cursors.c.name == name)
-    return connection.execute(position).scalar() or 0
+    return connection.execute(select(cursors.c.position).where(*here(cursors, space, name=name))).scalar() or 0
 
 
 def cursors_named(connection: Connection, space: str, beginning: str) -> list[str]:
     """The names of the cursors with a prefix."""
     fits = cursors.c.name.startswith(beginning, autoescape=True)
-    named = select(cursors.c.name).where(cursors.c.space == space, fits)
+    named = select(cursors.c.name).where(*here(cursors, space), fits)
     return list(connection.scalars(named.order_by(cursors.c.name)))
 
 
 def move_cursor(connection: Connection, space: str, name: str, *, old: int, new: int) -> bool:
     """Move a cursor if it is still at `old`; False if another process has moved it."""
     if old == 0:
-        start = insert_or(cursors).values(space=space, name=name, position=0).on_conflict_do_nothing()
-        connection.execute(start)
-    move = update(cursors).where(cursors.c.space == space, cursors.c.name == name, cursors.c.position == old)
-    return connection.execute(move.values(position=new)).rowcount == 1
+        insert_new(connection, cursors, space, [{"name": name, "position": 0}])
+    this = here(cursors, space, name=name, position=old)
+    return connection.execute(update(cursors).where(*this).values(position=new)).rowcount == 1
 
 
 def reset_cursor(connection: Connection, space: str, name: str, position: int = 0) -> None:
     """Set a cursor unconditionally, for a follower that starts over."""
-    row = insert_or(cursors).values(space=space, name=name, position=position)
-    connection.execute(row.on_conflict_do_update(index_elements=["space", "name"], set_={"position": position}))
+    put_row(connection, cursors, space, {"name": name}, {"position": position})

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, Update, and_, bindparam, func, insert, select, update
+from sqlalchemy import BindParameter, Connection, and_, bindparam, func, insert, select, update
 
 from langmem_tiers.language.slugs import slugify
 from langmem_tiers.language.words import LOOKED_AT
 from langmem_tiers.storage.schema import closets, drawers, rooms, wings
+from langmem_tiers.storage.statements import among, batches, here, numbered
 
 UNNAMED = "untitled"
 
@@ -45,178 +45,118 @@ class LastCloset:
     size: int
 
 
-# SQLite allows 32,766 variables in a statement by default.
-_AT_ONCE = 10_000
-_TURN = (drawers.c.number, drawers.c.role, func.substr(drawers.c.content, 1, LOOKED_AT).label("text"))
+# Statements are built once: they run for every message, and building one takes longer than running it.
+_ROOM: BindParameter[int] = bindparam("room")
+_IN_CLOSET = here(drawers, room=_ROOM, closet=bindparam("closet"))
+_TURN = select(drawers.c.number, drawers.c.role, func.substr(drawers.c.content, 1, LOOKED_AT).label("text"))
+_UNFILED = _TURN.where(*here(drawers, room=_ROOM), drawers.c.closet.is_(None)).order_by(drawers.c.place)
+_LAST_TURNS = _TURN.where(*_IN_CLOSET).order_by(drawers.c.place.desc()).limit(bindparam("most"))
+_NEWEST = (
+    select(closets.c.number, closets.c.name)
+    .where(*here(closets, room=_ROOM))
+    .order_by(closets.c.number.desc())
+    .limit(1)
+)
+_SIZE = select(func.count()).select_from(drawers).where(*_IN_CLOSET)
+_ROOMS = (
+    select(drawers.c.room, func.min(drawers.c.place).label("place"))
+    .where(*here(drawers), drawers.c.number.between(bindparam("first"), bindparam("last")))
+    .group_by(drawers.c.room)
+)
+_KNOWN_WING = and_(numbered(wings, rooms.c.wing), wings.c.kind != "general")
+_PLACES = (
+    select(drawers.c.number, wings.c.name.label("wing"), closets.c.name.label("topic"))
+    .select_from(
+        drawers.join(rooms, numbered(rooms, drawers.c.room))
+        .outerjoin(wings, _KNOWN_WING)
+        .outerjoin(closets, numbered(closets, drawers.c.closet))
+    )
+    .where(*here(drawers), drawers.c.superseded_by.is_(None))
+)
 
 
 def rooms_of(connection: Connection, space: str, first: int, last: int) -> dict[int, bool]:
     """The rooms that hold the drawers `first` to `last`; True if one of these opened the room."""
-    found = connection.execute(_rooms(), {"space": space, "first": first, "last": last})
+    found = connection.execute(_ROOMS, {"space": space, "first": first, "last": last})
     return {row.room: row.place == 1 for row in found}
 
 
 def unfiled(connection: Connection, space: str, room: int) -> list[ClosetTurn]:
     """The drawers of a room that are in no closet yet, in order."""
-    return _turns(connection.execute(_unfiled(), {"space": space, "room": room}))
+    return [ClosetTurn(**row._mapping) for row in connection.execute(_UNFILED, {"space": space, "room": room})]
 
 
 def last_of(connection: Connection, space: str, room: int, *, recent: int) -> LastCloset | None:
     """The closet that a room last filed into, with its last turns."""
-    row = connection.execute(_newest(), {"space": space, "room": room}).first()
+    row = connection.execute(_NEWEST, {"space": space, "room": room}).first()
     if row is None:
         return None
     within = {"space": space, "room": room, "closet": row.number}
-    last = tuple(_turns(connection.execute(_last_turns(), {**within, "most": recent})))[::-1]
+    turns = [ClosetTurn(**turn._mapping) for turn in connection.execute(_LAST_TURNS, {**within, "most": recent})]
+    size = connection.execute(_SIZE, within).scalar_one()
     name = None if row.name == UNNAMED else row.name
-    return LastCloset(number=row.number, name=name, recent=last, size=connection.execute(_size(), within).scalar_one())
+    return LastCloset(number=row.number, name=name, recent=tuple(turns[::-1]), size=size)
 
 
 def open_closet(connection: Connection, space: str, room: int, name: str | None) -> int:
     """Create a closet in a room. Returns its number."""
-    newest = select(func.max(closets.c.number)).where(closets.c.space == space)
-    number = (connection.execute(newest).scalar() or 0) + 1
-    row = {"number": number, "room": room, "slug": slugify(name or UNNAMED), "name": name or UNNAMED, "origin": "rule"}
-    connection.execute(insert(closets), {"space": space, **row})
-    return number
+    newest = connection.execute(select(func.max(closets.c.number)).where(*here(closets, space))).scalar()
+    row = {"number": (newest or 0) + 1, "room": room, "slug": slugify(name or UNNAMED), "name": name or UNNAMED}
+    connection.execute(insert(closets), {"space": space, **row, "origin": "rule"})
+    return (newest or 0) + 1
 
 
-def rename(connection: Connection, space: str, number: int, name: str) -> None:
+def rename(connection: Connection, space: str, number: int, name: str, *, by: str = "rule") -> None:
     """Rename a closet, unless a model or the user has named it."""
-    connection.execute(_rename(), {"of": space, "this": number, "name": name, "slug": slugify(name)})
-
-
-def name_by_model(connection: Connection, space: str, number: int, name: str) -> None:
-    """Give a closet that was named by a rule the name that a model suggests."""
-    this = (closets.c.space == space, closets.c.number == number, closets.c.origin == "rule")
-    connection.execute(update(closets).where(*this).values(name=name, slug=slugify(name), origin="model"))
+    this = here(closets, space, number=number, origin="rule")
+    connection.execute(update(closets).where(*this).values(name=name, slug=slugify(name), origin=by))
 
 
 def name_of(connection: Connection, space: str, slug: str) -> str | None:
     """The name of closets with this slug, None if there are none; the first name is kept."""
-    found = select(closets.c.name).where(closets.c.space == space, closets.c.slug == slug)
+    found = select(closets.c.name).where(*here(closets, space, slug=slug))
     return connection.execute(found.order_by(closets.c.number).limit(1)).scalar()
 
 
 def holding(connection: Connection, space: str, numbers: Collection[int]) -> list[Closet]:
     """The closets that hold these drawers, in order."""
-    same = and_(closets.c.space == drawers.c.space, closets.c.number == drawers.c.closet)
     columns = (drawers.c.number.label("drawer"), closets.c.number, closets.c.name, closets.c.origin)
-    wanted = select(*columns).select_from(drawers.join(closets, same)).where(drawers.c.space == space)
-    rows = connection.execute(wanted.where(drawers.c.number.in_(list(numbers))).order_by(drawers.c.number)).all()
+    tables = drawers.join(closets, numbered(closets, drawers.c.closet))
+    wanted = select(*columns).select_from(tables).where(*here(drawers, space)).order_by(drawers.c.number)
     held: dict[int, Closet] = {}
-    for row in rows:
-        before = held[row.number].drawers if row.number in held else ()
-        held[row.number] = Closet(number=row.number, name=row.name, origin=row.origin, drawers=(*before, row.drawer))
+    for drawer, number, name, origin in among(connection, wanted, drawers.c.number, sorted(numbers)):
+        closet = held.setdefault(number, Closet(number=number, name=name, origin=origin, drawers=()))
+        held[number] = replace(closet, drawers=(*closet.drawers, drawer))
     return list(held.values())
 
 
-def put(connection: Connection, space: str, number: int, filed: Sequence[int]) -> None:
+def put(connection: Connection, space: str, number: int, filed: Collection[int]) -> None:
     """File drawers in a closet."""
-    for these in _batches(filed):
-        connection.execute(_put(), {"of": space, "these": list(these), "closet": number})
+    for these in batches(filed):
+        this = (*here(drawers, space), drawers.c.number.in_(these))
+        connection.execute(update(drawers).where(*this).values(closet=number))
 
 
 def categories(connection: Connection, space: str, room: int) -> list[tuple[int, str]]:
     """The category words of each current drawer in a room: its wing, if that is informative, and its topic."""
-    return _named(connection.execute(_places_in(), {"space": space, "room": room}))
+    return _named(connection.execute(_PLACES.where(drawers.c.room == room), {"space": space}))
 
 
 def categories_of(connection: Connection, space: str, numbers: Collection[int]) -> list[tuple[int, str]]:
     """The category words of those of these drawers that are current."""
-    some = _batches(sorted(numbers))
-    return [
-        place for these in some for place in _named(connection.execute(_places_of(), {"space": space, "these": these}))
-    ]
+    return _named(among(connection, _PLACES, drawers.c.number, sorted(numbers), space=space))
 
 
 def user_texts(connection: Connection, space: str, room: int) -> list[str]:
     """The user's texts in a room, in order."""
-    said = (drawers.c.space == space, drawers.c.room == room, drawers.c.role == "user")
-    text = func.substr(drawers.c.content, 1, LOOKED_AT)
-    return list(connection.execute(select(text).where(*said).order_by(drawers.c.place)).scalars())
+    text = select(func.substr(drawers.c.content, 1, LOOKED_AT)).where(*here(drawers, space, room=room, role="user"))
+    return list(connection.execute(text.order_by(drawers.c.place)).scalars())
 
 
 def count(connection: Connection, space: str) -> int:
     """How many closets there are."""
-    return int(connection.execute(select(func.count()).where(closets.c.space == space)).scalar_one())
+    return connection.execute(select(func.count()).where(*here(closets, space))).scalar_one()
 
 
-# Statements are built once: they run for every message, and building one takes longer than running it.
-@cache
-def _rooms() -> Select[Any]:
-    between = drawers.c.number.between(bindparam("first"), bindparam("last"))
-    first = func.min(drawers.c.place).label("place")
-    return select(drawers.c.room, first).where(drawers.c.space == bindparam("space"), between).group_by(drawers.c.room)
-
-
-@cache
-def _unfiled() -> Select[Any]:
-    return select(*_TURN).where(*_in_room(), drawers.c.closet.is_(None)).order_by(drawers.c.place)
-
-
-@cache
-def _newest() -> Select[Any]:
-    of_room = (closets.c.space == bindparam("space"), closets.c.room == bindparam("room"))
-    return select(closets.c.number, closets.c.name).where(*of_room).order_by(closets.c.number.desc()).limit(1)
-
-
-@cache
-def _last_turns() -> Select[Any]:
-    within = (*_in_room(), drawers.c.closet == bindparam("closet"))
-    return select(*_TURN).where(*within).order_by(drawers.c.place.desc()).limit(bindparam("most"))
-
-
-@cache
-def _size() -> Select[Any]:
-    return select(func.count()).select_from(drawers).where(*_in_room(), drawers.c.closet == bindparam("closet"))
-
-
-@cache
-def _rename() -> Update:
-    this = (closets.c.space == bindparam("of"), closets.c.number == bindparam("this"), closets.c.origin == "rule")
-    return update(closets).where(*this).values(name=bindparam("name"), slug=bindparam("slug"))
-
-
-@cache
-def _put() -> Update:
-    these = (drawers.c.space == bindparam("of"), drawers.c.number.in_(bindparam("these", expanding=True)))
-    return update(drawers).where(*these).values(closet=bindparam("closet"))
-
-
-@cache
-def _places() -> Select[Any]:
-    """The current drawers with the names of wing and closet."""
-    same_closet = and_(closets.c.space == drawers.c.space, closets.c.number == drawers.c.closet)
-    same_room = and_(rooms.c.space == drawers.c.space, rooms.c.number == drawers.c.room)
-    same_wing = and_(wings.c.space == rooms.c.space, wings.c.number == rooms.c.wing, wings.c.kind != "general")
-    tables = drawers.join(rooms, same_room).outerjoin(wings, same_wing).outerjoin(closets, same_closet)
-    columns = (drawers.c.number, wings.c.name.label("wing"), closets.c.name.label("topic"))
-    standing = (drawers.c.space == bindparam("space"), drawers.c.superseded_by.is_(None))
-    return select(*columns).select_from(tables).where(*standing)
-
-
-@cache
-def _places_in() -> Select[Any]:
-    return _places().where(drawers.c.room == bindparam("room"))
-
-
-@cache
-def _places_of() -> Select[Any]:
-    return _places().where(drawers.c.number.in_(bindparam("these", expanding=True)))
-
-
-def _batches(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
-    return (numbers[start : start + _AT_ONCE] for start in range(0, len(numbers), _AT_ONCE))
-
-
-def _in_room() -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return drawers.c.space == bindparam("space"), drawers.c.room == bindparam("room")
-
-
-def _turns(found: Iterable[Row[Any]]) -> list[ClosetTurn]:
-    return [ClosetTurn(number=row.number, role=row.role, text=row.text) for row in found]
-
-
-def _named(found: Iterable[Row[Any]]) -> list[tuple[int, str]]:
+def _named(found: Iterable[Any]) -> list[tuple[int, str]]:
     return [(row.number, " ".join(filter(None, (row.wing, row.topic)))) for row in found]

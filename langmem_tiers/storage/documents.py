@@ -1,22 +1,26 @@
-"""The rows of documents and their searchable pieces; document_form.py says how their bytes are stored."""
+"""Documents and their searchable pieces. Their bytes are stored as text: if they are no UTF-8, as base64."""
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from sqlalchemy import Connection, LargeBinary, delete, func, select
-from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.content import content_hash
-from langmem_tiers.records import Document, DocumentSummary
+from langmem_tiers.records import Document, DocumentSummary, Encoding
 from langmem_tiers.storage import change_log, notes, tombstones
-from langmem_tiers.storage import document_form as form
 from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.storage.schema import documents
+from langmem_tiers.storage.statements import here, put_row
 from langmem_tiers.types import Origin
+
+# Stands before bytes that are no text.
+_MARK = "data:application/octet-stream;base64,"
+_MARKDOWN = (".md", ".markdown")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,8 +35,11 @@ class NewDocument:
 
 def read(connection: Connection, space: str, path: str) -> Document | None:
     """A document, None if there is none."""
-    row = connection.execute(select(documents).where(documents.c.space == space, documents.c.path == path)).first()
-    return None if row is None else _document(row)
+    row = connection.execute(select(documents).where(*here(documents, space, path=path))).first()
+    if row is None:
+        return None
+    content, encoding = decoded(row.content)
+    return Document(content=content, encoding=encoding, **_described(row, row.content))
 
 
 def put(connection: Connection, space: str, new: NewDocument, at: int) -> Document:
@@ -41,8 +48,7 @@ def put(connection: Connection, space: str, new: NewDocument, at: int) -> Docume
     # The log only grows, so no version number is reused, even if a document is deleted and written again.
     version = change_log.append(connection, space, "document.changed", None, at=at)
     values = {"content": new.content, "origin": new.origin, "version": version, "updated_at": at}
-    row = insert_or(documents).values(space=space, path=new.path, **values)
-    connection.execute(row.on_conflict_do_update(index_elements=["space", "path"], set_=values))
+    put_row(connection, documents, space, {"path": new.path}, values)
     gone = notes.put(connection, space, "document", new.path, new.pieces, at)
     notes.forget_vectors(connection, space, gone)
     stored = read(connection, space, new.path)
@@ -53,7 +59,7 @@ def put(connection: Connection, space: str, new: NewDocument, at: int) -> Docume
 def drop(connection: Connection, space: str, path: str, at: int) -> None:
     """Delete a document with its pieces, their words and vectors; its tombstone keeps imports off its path."""
     tombstones.put(connection, space, "document", {content_hash(path)}, at)
-    connection.execute(delete(documents).where(documents.c.space == space, documents.c.path == path))
+    connection.execute(delete(documents).where(*here(documents, space, path=path)))
     change_log.append(connection, space, "document.changed", None, at=at)
     notes.forget_vectors(connection, space, notes.drop(connection, space, "document", path, at))
 
@@ -72,39 +78,64 @@ def summaries(connection: Connection, space: str, prefix: str) -> list[DocumentS
         documents.c.version,
         documents.c.updated_at,
         func.length(content.cast(LargeBinary)).label("length"),
-        func.substr(content, 1, len(form.MARK)).label("head"),
+        func.substr(content, 1, len(_MARK)).label("head"),
         func.substr(content, -2).label("tail"),
     )
-    these = (documents.c.space == space, func.substr(documents.c.path, 1, len(prefix)) == prefix)
+    these = (*here(documents, space), func.substr(documents.c.path, 1, len(prefix)) == prefix)
     found = connection.execute(select(*columns).where(*these).order_by(documents.c.path))
-    return [_summary(row) for row in found]
+    return [DocumentSummary(size=_size(row.length, row.head, row.tail), **_described(row, row.head)) for row in found]
 
 
 def paths(connection: Connection, space: str) -> list[str]:
     """All paths, in order."""
-    wanted = select(documents.c.path).where(documents.c.space == space).order_by(documents.c.path)
+    wanted = select(documents.c.path).where(*here(documents, space)).order_by(documents.c.path)
     return list(connection.execute(wanted).scalars())
 
 
-def _document(row: Any) -> Document:
-    content, encoding = form.read(row.content)
-    return Document(
-        path=row.path,
-        content=content,
-        encoding=encoding,
-        searched=form.is_markdown(row.path) and not row.content.startswith(form.MARK),
-        origin=cast(Origin, row.origin),
-        version=row.version,
-        updated_at=from_millis(row.updated_at),
-    )
+def is_markdown(path: str) -> bool:
+    """Whether a document is searchable."""
+    return path.casefold().endswith(_MARKDOWN)
 
 
-def _summary(row: Any) -> DocumentSummary:
-    return DocumentSummary(
-        path=row.path,
-        size=form.size(row.length, row.head, row.tail),
-        searched=form.is_markdown(row.path) and not row.head.startswith(form.MARK),
-        origin=cast(Origin, row.origin),
-        version=row.version,
-        updated_at=from_millis(row.updated_at),
-    )
+def text_encoded(text: str) -> str:
+    """A text as it is stored; one that starts with the mark is treated as bytes, so it reads back unchanged."""
+    return bytes_encoded(text.encode()) if text.startswith(_MARK) else text
+
+
+def bytes_encoded(data: bytes) -> str:
+    """The bytes of a file as they are stored."""
+    text = as_text(data)
+    return _MARK + b64encode(data).decode() if text is None or text.startswith(_MARK) else text
+
+
+def as_text(data: bytes) -> str | None:
+    """The text of a file, None if it is binary."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def decoded(stored: str) -> tuple[str, Encoding]:
+    """The content of a document and its encoding."""
+    if not stored.startswith(_MARK):
+        return stored, "utf-8"
+    encoded = stored.removeprefix(_MARK)
+    text = as_text(b64decode(encoded))
+    return (encoded, "base64") if text is None else (text, "utf-8")
+
+
+def _size(length: int, head: str, tail: str) -> int:
+    """Size in bytes of a file that is stored in `length` bytes, beginning with `head` and ending with `tail`."""
+    return (length - len(_MARK)) // 4 * 3 - tail.count("=") if head.startswith(_MARK) else length
+
+
+def _described(row: Any, head: str) -> dict[str, Any]:
+    """What a document and its summary both say; `head` is how its stored content begins."""
+    return {
+        "path": row.path,
+        "searched": is_markdown(row.path) and not head.startswith(_MARK),
+        "origin": row.origin,
+        "version": row.version,
+        "updated_at": from_millis(row.updated_at),
+    }

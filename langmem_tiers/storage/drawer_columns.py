@@ -7,20 +7,20 @@ per drawer.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Select, bindparam, select
+from sqlalchemy import Connection, bindparam, select
 
 from langmem_tiers.pointers import drawer_pointer
 from langmem_tiers.storage import change_log
-from langmem_tiers.storage.change_log import Change, Moment
+from langmem_tiers.storage.change_log import Moment
 from langmem_tiers.storage.drawers import DrawerFacts
 from langmem_tiers.storage.schema import drawers, rooms
+from langmem_tiers.storage.statements import here
 
 _KINDS: set[change_log.Kind] = {"drawers.added", "drawer.superseded", "keyword.rebuilt"}
 _TYPE = np.dtype(
@@ -94,6 +94,14 @@ class Rows:
             )
 
 
+_READ = ("number", "room", "place", "said_at", "content_hash", "states", "superseded_by", "role", "origin", "speaker")
+_BETWEEN = (
+    select(*(drawers.c[name] for name in _READ))
+    .where(*here(drawers), drawers.c.number.between(bindparam("first"), bindparam("last")))
+    .order_by(drawers.c.number)
+)
+
+
 class DrawerColumns:
     """The facts of drawers by number; superseded drawers have none."""
 
@@ -135,7 +143,8 @@ class DrawerColumns:
         if moment.head <= self._position:
             return
         news = change_log.follow(moment, self._space, after=self._position, kinds=_KINDS)
-        for first, last in _ranges(news):
+        spans = ((each.subject, each.subject if each.kind == "drawer.superseded" else each.until) for each in news)
+        for first, last in change_log.ranges(spans):
             for start in range(first, last + 1, _STRIDE):
                 self._load(moment.connection, start, min(last, start + _STRIDE - 1))
         self._position = moment.head
@@ -143,7 +152,7 @@ class DrawerColumns:
     def _load(self, connection: Connection, first: int, last: int) -> None:
         """Load the drawers of a range as they are now."""
         self._grow(last + 1)
-        rows = connection.execute(_between(), {"space": self._space, "first": first, "last": last}).all()
+        rows = connection.execute(_BETWEEN, {"space": self._space, "first": first, "last": last}).all()
         if not rows:
             return
         number, room, place, said_at, content_hash, states, superseded_by, *voice = zip(*rows, strict=True)
@@ -170,7 +179,7 @@ class DrawerColumns:
         """Load the addresses of rooms not known yet: an address is written once and never changes."""
         newest = max(self._addresses, default=0)
         columns = (rooms.c.number, rooms.c.session, rooms.c.address_wing, rooms.c.address_room)
-        wanted = select(*columns).where(rooms.c.space == self._space, rooms.c.number > newest)
+        wanted = select(*columns).where(*here(rooms, self._space), rooms.c.number > newest)
         for number, *address in connection.execute(wanted):
             self._addresses[number] = (address[0], address[1], address[2])
 
@@ -185,33 +194,3 @@ class DrawerColumns:
             grown = np.zeros(max(rows, len(self._rows) * 3 // 2), _TYPE)
             grown[: len(self._rows)] = self._rows
             self._rows = grown
-
-
-def _ranges(news: Iterable[Change]) -> list[tuple[int, int]]:
-    """The drawers that these changes concern, as a few ranges."""
-    merged: list[tuple[int, int]] = []
-    for change in news:
-        last = change.subject if change.kind == "drawer.superseded" else change.until
-        if merged and change.subject == merged[-1][1] + 1:
-            merged[-1] = (merged[-1][0], last)
-        else:
-            merged.append((change.subject, last))
-    return merged
-
-
-@cache
-def _between() -> Select[Any]:
-    columns = (
-        drawers.c.number,
-        drawers.c.room,
-        drawers.c.place,
-        drawers.c.said_at,
-        drawers.c.content_hash,
-        drawers.c.states,
-        drawers.c.superseded_by,
-        drawers.c.role,
-        drawers.c.origin,
-        drawers.c.speaker,
-    )
-    these = (drawers.c.space == bindparam("space"), drawers.c.number.between(bindparam("first"), bindparam("last")))
-    return select(*columns).where(*these).order_by(drawers.c.number)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Select, Text, Update, and_, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Row, Text, and_, bindparam, func, insert, select, update
 
 from langmem_tiers.clock import from_millis
-from langmem_tiers.pointers import Pointer
-from langmem_tiers.storage.database import batches
+from langmem_tiers.pointers import drawer_pointer
 from langmem_tiers.storage.schema import changes, chunks, closets, drawers, rooms, turns, wings
+from langmem_tiers.storage.statements import among, batches, here, numbered
 from langmem_tiers.types import Drawer
 
 
@@ -65,30 +64,30 @@ class KnownTurns:
     versions: dict[str, dict[bytes, Version]]
 
 
+_SPACE = bindparam("space", type_=Text)
+# Returns at least one row, so that the newest change is always known; the joins let SQLite use its indexes.
+_HEAD = select(func.coalesce(func.max(changes.c.position), 0).label("head")).where(*here(changes, _SPACE)).subquery()
+_NAMED = (turns.c.session == bindparam("session"), turns.c.message_id.in_(bindparam("messages", expanding=True)))
+_KNOWN_TURNS = select(
+    _HEAD.c.head, turns.c.message_id, turns.c.content_hash, turns.c.drawer, drawers.c.superseded_by
+).select_from(
+    _HEAD.outerjoin(turns, and_(*here(turns, _SPACE), *_NAMED)).outerjoin(
+        drawers, and_(*here(drawers, _SPACE), drawers.c.number == turns.c.drawer)
+    )
+)
+
+
 def known_turns(connection: Connection, space: str, session: str, message_ids: Collection[str]) -> KnownTurns:
     """The wordings stored for these message ids of a session."""
     head, versions = 0, dict[str, dict[bytes, Version]]()
     for some in batches(message_ids):
         values = {"space": space, "session": session, "messages": some}
-        for row in connection.execute(_known_turns(), values):
+        for row in connection.execute(_KNOWN_TURNS, values):
             head = row.head
             if row.message_id is not None:
                 version = Version(drawer=row.drawer, stands=row.superseded_by is None)
                 versions.setdefault(row.message_id, {})[row.content_hash] = version
     return KnownTurns(head=head, versions=versions)
-
-
-@cache
-def _known_turns() -> Select[Any]:
-    """Returns at least one row, so that the newest change is always known; the joins let SQLite use its indexes."""
-    space = bindparam("space", type_=Text)
-    newest = select(func.coalesce(func.max(changes.c.position), 0).label("head")).where(changes.c.space == space)
-    head = newest.subquery()
-    these = (turns.c.session == bindparam("session"), turns.c.message_id.in_(bindparam("messages", expanding=True)))
-    same_drawer = and_(drawers.c.space == space, drawers.c.number == turns.c.drawer)
-    found = head.outerjoin(turns, and_(turns.c.space == space, *these)).outerjoin(drawers, same_drawer)
-    columns = (turns.c.message_id, turns.c.content_hash, turns.c.drawer, drawers.c.superseded_by)
-    return select(head.c.head, *columns).select_from(found)
 
 
 class Standing(NamedTuple):
@@ -106,8 +105,8 @@ def standing(
     """The current turns of a session, oldest first: the last `most`, or those from the drawer `since` on."""
     wanted = (
         select(drawers.c.number, drawers.c.role, drawers.c.content_hash, turns.c.message_id)
-        .select_from(turns.join(drawers, and_(drawers.c.space == turns.c.space, drawers.c.number == turns.c.drawer)))
-        .where(turns.c.space == space, turns.c.session == session, drawers.c.superseded_by.is_(None))
+        .select_from(turns.join(drawers, numbered(drawers, turns.c.drawer)))
+        .where(*here(turns, space, session=session), drawers.c.superseded_by.is_(None))
         .order_by(drawers.c.number.desc())
         .limit(most)
     )
@@ -118,7 +117,7 @@ def standing(
 
 def newest(connection: Connection, space: str) -> int:
     """The number of the last drawer, 0 if there is none."""
-    return connection.execute(select(func.max(drawers.c.number)).where(drawers.c.space == space)).scalar() or 0
+    return connection.execute(select(func.max(drawers.c.number)).where(*here(drawers, space))).scalar() or 0
 
 
 def put(
@@ -139,7 +138,9 @@ def put(
         rows.append(_row(drawer, space=space, number=each, room=room, place=place + offset, recorded_at=at))
         key = {"message_id": drawer.message_id, "content_hash": drawer.content_hash, "drawer": each}
         keys.append({"space": space, "session": session, **key})
-        pieces.extend(_chunk_rows(drawer, space, each))
+        for ordinal, (start, stop, text_hash) in enumerate(drawer.chunks):
+            piece = {"ordinal": ordinal, "start": start, "stop": stop, "text_hash": text_hash}
+            pieces.append({"space": space, "drawer": each, **piece})
     connection.execute(insert(drawers), rows)
     connection.execute(insert(turns), keys)
     if pieces:
@@ -149,72 +150,75 @@ def put(
 
 def supersede(connection: Connection, space: str, number: int, by: int) -> int:
     """Mark a drawer as superseded by its edited message. Returns the number of its chunks."""
-    this = and_(drawers.c.space == space, drawers.c.number == number)
-    connection.execute(update(drawers).where(this).values(superseded_by=by))
-    pieces = select(func.count()).where(chunks.c.space == space, chunks.c.drawer == number)
-    return int(connection.execute(pieces).scalar_one())
+    connection.execute(update(drawers).where(*here(drawers, space, number=number)).values(superseded_by=by))
+    return connection.execute(select(func.count()).where(*here(chunks, space, drawer=number))).scalar_one()
 
 
 def reinstate(connection: Connection, space: str, number: int) -> None:
     """Make a superseded drawer current again."""
-    this = and_(drawers.c.space == space, drawers.c.number == number)
-    connection.execute(update(drawers).where(this).values(superseded_by=None))
+    connection.execute(update(drawers).where(*here(drawers, space, number=number)).values(superseded_by=None))
+
+
+_TURN_DRAWERS = select(turns.c.drawer).where(*here(turns))
 
 
 def of_messages(connection: Connection, space: str, session: str | None, message_ids: Collection[str]) -> set[int]:
     """The numbers of the drawers of these messages, in one session or in all."""
-    found: set[int] = set()
-    for some in batches(message_ids):
-        values = {"space": space, "session": session, "messages": some}
-        found |= set(connection.execute(_of_messages(of_session=session is not None), values).scalars())
-    return found
+    wanted = _TURN_DRAWERS if session is None else _TURN_DRAWERS.where(turns.c.session == session)
+    return {row.drawer for row in among(connection, wanted, turns.c.message_id, message_ids, space=space)}
 
 
-@cache
-def _of_messages(*, of_session: bool) -> Select[Any]:
-    """Cached, because every recall asks for it."""
-    these = select(turns.c.drawer).where(
-        turns.c.space == bindparam("space"), turns.c.message_id.in_(bindparam("messages", expanding=True))
+_WHOLE = (
+    select(
+        drawers,
+        rooms.c.session,
+        rooms.c.address_wing,
+        rooms.c.address_room,
+        turns.c.message_id,
+        wings.c.name.label("wing"),
+        closets.c.name.label("closet_name"),
     )
-    return these.where(turns.c.session == bindparam("session")) if of_session else these
+    .select_from(
+        drawers.join(rooms, numbered(rooms, drawers.c.room))
+        .outerjoin(turns, numbered(turns, drawers.c.number, "drawer"))
+        .join(wings, numbered(wings, rooms.c.wing))
+        .outerjoin(closets, numbered(closets, drawers.c.closet))
+    )
+    .where(*here(drawers))
+)
 
 
 def read(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int, Drawer]:
     """Whole drawers by number, including superseded ones."""
-    rows = connection.execute(_numbered(), {"space": space, "numbers": sorted(numbers)})
+    rows = among(connection, _WHOLE, drawers.c.number, sorted(numbers), space=space)
     return {row.number: _drawer(row) for row in rows}
 
 
 def at_place(connection: Connection, space: str, room: int, place: int) -> Drawer | None:
     """The drawer that the last part of a pointer names."""
-    wanted = _whole().where(drawers.c.space == space, drawers.c.room == room, drawers.c.place == place)
-    row = connection.execute(wanted).first()
+    wanted = _WHOLE.where(drawers.c.room == room, drawers.c.place == place)
+    row = connection.execute(wanted, {"space": space}).first()
     return None if row is None else _drawer(row)
 
 
 def other_speakers(connection: Connection, space: str, speaker: str | None, *, most: int) -> list[str]:
     """Names under which users spoke, other than this one."""
-    named = (drawers.c.space == space, drawers.c.role == "user", drawers.c.speaker.is_not(None))
-    others = select(drawers.c.speaker).distinct().where(*named, drawers.c.speaker != speaker)
+    named = (*here(drawers, space, role="user"), drawers.c.speaker.is_not(None), drawers.c.speaker != speaker)
+    others = select(drawers.c.speaker).distinct().where(*named)
     return list(connection.execute(others.limit(most)).scalars())
 
 
 def texts(connection: Connection, space: str, numbers: Sequence[int]) -> dict[int, tuple[bytes, str]]:
     """Content hash and content of drawers, by number."""
-    columns = (drawers.c.number, drawers.c.content_hash, drawers.c.content)
-    return {
-        row.number: (row.content_hash, row.content)
-        for some in batches(numbers)
-        for row in connection.execute(select(*columns).where(drawers.c.space == space, drawers.c.number.in_(some)))
-    }
+    wanted = select(drawers.c.number, drawers.c.content_hash, drawers.c.content).where(*here(drawers, space))
+    rows = among(connection, wanted, drawers.c.number, numbers)
+    return {row.number: (row.content_hash, row.content) for row in rows}
 
 
 def of_session(connection: Connection, space: str, session: str | None) -> list[Drawer]:
     """All drawers of a session, or of the space, by number."""
-    wanted = _whole().where(drawers.c.space == space).order_by(drawers.c.number)
-    if session is not None:
-        wanted = wanted.where(rooms.c.session == session)
-    return [_drawer(row) for row in connection.execute(wanted)]
+    wanted = _WHOLE if session is None else _WHOLE.where(rooms.c.session == session)
+    return [_drawer(row) for row in connection.execute(wanted.order_by(drawers.c.number), {"space": space})]
 
 
 def recent(
@@ -223,8 +227,8 @@ def recent(
     """Current user drawers of other sessions, newest first, as (number, content)."""
     wanted = (
         select(drawers.c.number, drawers.c.content)
-        .select_from(drawers.join(rooms, _same_room()))
-        .where(drawers.c.space == space, drawers.c.superseded_by.is_(None), drawers.c.role == "user")
+        .select_from(drawers.join(rooms, numbered(rooms, drawers.c.room)))
+        .where(*here(drawers, space, role="user"), drawers.c.superseded_by.is_(None))
         .order_by(drawers.c.number.desc())
         .limit(most)
     )
@@ -238,14 +242,9 @@ def recent(
 def count_recalled(connection: Connection, space: str, numbers: Collection[int], at: int) -> None:
     """Count that drawers were shown to a model."""
     if numbers:
-        connection.execute(_count_recalled(), {"in_space": space, "numbers": sorted(numbers), "at": at})
-
-
-@cache
-def _count_recalled() -> Update:
-    these = (drawers.c.space == bindparam("in_space"), drawers.c.number.in_(bindparam("numbers", expanding=True)))
-    values = {"recall_count": drawers.c.recall_count + 1, "last_recalled_at": bindparam("at")}
-    return update(drawers).where(*these).values(values)
+        these = (*here(drawers, space), drawers.c.number.in_(sorted(numbers)))
+        values = {"recall_count": drawers.c.recall_count + 1, "last_recalled_at": at}
+        connection.execute(update(drawers).where(*these).values(values))
 
 
 def _row(drawer: NewDrawer, **place: Any) -> dict[str, Any]:
@@ -253,49 +252,10 @@ def _row(drawer: NewDrawer, **place: Any) -> dict[str, Any]:
     return {**{name: getattr(drawer, name) for name in kept}, "tags": "\n".join(drawer.tags), **place}
 
 
-def _chunk_rows(drawer: NewDrawer, space: str, number: int) -> list[dict[str, Any]]:
-    return [
-        {"space": space, "drawer": number, "ordinal": ordinal, "start": start, "stop": stop, "text_hash": text_hash}
-        for ordinal, (start, stop, text_hash) in enumerate(drawer.chunks)
-    ]
-
-
-def _same_room() -> Any:
-    return and_(rooms.c.space == drawers.c.space, rooms.c.number == drawers.c.room)
-
-
-def _address() -> Any:
-    same_turn = and_(turns.c.space == drawers.c.space, turns.c.drawer == drawers.c.number)
-    return drawers.join(rooms, _same_room()).outerjoin(turns, same_turn)
-
-
-def _whole() -> Select[Any]:
-    same_wing = and_(wings.c.space == rooms.c.space, wings.c.number == rooms.c.wing)
-    same_closet = and_(closets.c.space == drawers.c.space, closets.c.number == drawers.c.closet)
-    columns = (rooms.c.session, rooms.c.address_wing, rooms.c.address_room, turns.c.message_id)
-    names = (wings.c.name.label("wing"), closets.c.name.label("closet_name"))
-    return select(drawers, *columns, *names).select_from(
-        _address().join(wings, same_wing).outerjoin(closets, same_closet)
-    )
-
-
-# Cached: with a long list of numbers, building the statement costs more than running it.
-_THESE = (drawers.c.space == bindparam("space"), drawers.c.number.in_(bindparam("numbers", expanding=True)))
-
-
-@cache
-def _numbered() -> Select[Any]:
-    return _whole().where(*_THESE)
-
-
-def _pointer(row: Row[Any]) -> str:
-    return str(Pointer(row.address_wing, row.address_room, row.place))
-
-
 def _drawer(row: Row[Any]) -> Drawer:
     return Drawer(
         number=row.number,
-        pointer=_pointer(row),
+        pointer=drawer_pointer(row.address_wing, row.address_room, row.place),
         session=row.session,
         wing=row.wing,
         closet=row.closet_name,

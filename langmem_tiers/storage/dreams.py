@@ -1,23 +1,40 @@
-"""Dreams: what each decided and cost, as JSON."""
+"""Dreams: their material, what each decided and cost, and the golden questions that none may make worse."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Select, func, insert, select, update
+import numpy as np
+import orjson
+from sqlalchemy import Connection, delete, func, insert, or_, select, update
 
 from langmem_tiers.clock import to_millis
+from langmem_tiers.records import Entry, Episode
 from langmem_tiers.storage import change_log, changesets, facts
+from langmem_tiers.storage import entries as entry_rows
+from langmem_tiers.storage import episodes as episode_rows
+from langmem_tiers.storage.embedding_cache import Vectors
+from langmem_tiers.storage.notes import same_text
 from langmem_tiers.storage.schema import changesets as changed_rows
-from langmem_tiers.storage.schema import dreams
+from langmem_tiers.storage.schema import (
+    drawers,
+    dreams,
+    embeddings,
+    entries,
+    episodes,
+    golden_questions,
+    notes,
+    rooms,
+)
+from langmem_tiers.storage.statements import here, numbered
 
 TURNS = "dream:turns"
 """The cursor of the conversation log: the last drawer that a dream has read."""
-# The last number assigned.
-_NEWEST = "newest_dream"
+# The last numbers assigned: a question that was removed and added again gets a new one.
+_NEWEST, _NEWEST_QUESTION = "newest_dream", "newest_golden_question"
 # Log position of the last dream's material.
 _SEEN = "dream:seen"
 _SOME_GONE = "Not all that it decided is kept: some of its words were deleted."
@@ -66,19 +83,18 @@ def seen(connection: Connection, space: str) -> int:
 
 def change(connection: Connection, space: str, number: int, report: Report) -> None:
     """Replace what is stored of a dream."""
-    this = (dreams.c.space == space, dreams.c.number == number)
-    connection.execute(update(dreams).where(*this).values(**_columns(report)))
+    connection.execute(update(dreams).where(*here(dreams, space, number=number)).values(**_columns(report)))
 
 
 def one(connection: Connection, space: str, dream_id: str) -> DreamRow | None:
     """The dream with an id, None if there is none."""
-    row = connection.execute(_every(space).where(dreams.c.id == dream_id)).first()
+    row = connection.execute(_EVERY.where(*here(dreams, space, id=dream_id))).first()
     return None if row is None else _read(row)
 
 
 def latest(connection: Connection, space: str, most: int) -> list[DreamRow]:
     """The latest dreams, newest first."""
-    wanted = _every(space).order_by(dreams.c.number.desc()).limit(most)
+    wanted = _EVERY.where(*here(dreams, space)).order_by(dreams.c.number.desc()).limit(most)
     return [_read(row) for row in connection.execute(wanted)]
 
 
@@ -90,7 +106,10 @@ def forget(connection: Connection, space: str, names: Iterable[str]) -> None:
     """
     wanted = list(names)
     changed = {number for name in wanted for number in changesets.naming(connection, space, name)}
-    told = {number for name in wanted for number in _naming(connection, space, name)}
+    told: set[int] = set()
+    for name in wanted:
+        in_report = func.instr(dreams.c.report, json.dumps(name).strip('"')) > 0
+        told.update(connection.execute(select(dreams.c.number).where(*here(dreams, space), in_report)).scalars())
     changesets.drop(connection, space, changed)
     for row in _of_numbers(connection, space, changed | told):
         kept = "forgotten" if row.number in changed else row.report["changes"]
@@ -101,7 +120,7 @@ def unsay(connection: Connection, space: str, without: Without) -> None:
     """Remove permanently deleted content from everything stored about dreams, including rejected proposals.
 
     `without` returns a text without the passages in question. A dream whose changes contain such words can no longer
-    be undone; all others can.
+    be undone; all others can. Golden questions that contain or ask for them are deleted.
     """
     held = {number for number, row in changesets.rows(connection, space) if _says(row, without)}
     changesets.drop(connection, space, held)
@@ -111,6 +130,9 @@ def unsay(connection: Connection, space: str, without: Without) -> None:
             left |= {"changes": "forgotten", "diff": ""}
         if left:
             _change_words(connection, space, row, left)
+    for question in questions(connection, space):
+        if any(without(text) != text for text in _asked(question)):
+            remove_question(connection, space, question.number)
 
 
 def prune(connection: Connection, space: str, before: int) -> int:
@@ -118,8 +140,8 @@ def prune(connection: Connection, space: str, before: int) -> int:
 
     Returns how many there were. Their reports stay.
     """
-    old = select(dreams.c.number).where(dreams.c.space == space, dreams.c.finished_at < before)
-    with_changes = select(changed_rows.c.dream).distinct().where(changed_rows.c.space == space)
+    old = select(dreams.c.number).where(*here(dreams, space), dreams.c.finished_at < before)
+    with_changes = select(changed_rows.c.dream).distinct().where(*here(changed_rows, space))
     gone = set(connection.execute(old.where(dreams.c.number.in_(with_changes))).scalars())
     changesets.drop(connection, space, gone)
     for row in _of_numbers(connection, space, gone):
@@ -129,22 +151,14 @@ def prune(connection: Connection, space: str, before: int) -> int:
 
 def oldest_kept(connection: Connection, space: str) -> int | None:
     """When the oldest dream with a changeset ended, in UTC milliseconds; None if there is none."""
-    with_changes = select(changed_rows.c.dream).where(changed_rows.c.space == space)
-    wanted = select(func.min(dreams.c.finished_at)).where(dreams.c.space == space, dreams.c.number.in_(with_changes))
-    first: int | None = connection.execute(wanted).scalar()
-    return first
-
-
-def _naming(connection: Connection, space: str, name: str) -> set[int]:
-    """The numbers of the dreams whose report names a record."""
-    here = json.dumps(name).strip('"')
-    told = select(dreams.c.number).where(dreams.c.space == space, func.instr(dreams.c.report, here) > 0)
-    return set(connection.execute(told).scalars())
+    with_changes = select(changed_rows.c.dream).where(*here(changed_rows, space))
+    wanted = select(func.min(dreams.c.finished_at)).where(*here(dreams, space), dreams.c.number.in_(with_changes))
+    return connection.execute(wanted).scalar()
 
 
 def _of_numbers(connection: Connection, space: str, numbers: Iterable[int]) -> list[DreamRow]:
-    found = (connection.execute(_every(space).where(dreams.c.number == each)).first() for each in sorted(numbers))
-    return [_read(row) for row in found if row is not None]
+    wanted = _EVERY.where(*here(dreams, space), dreams.c.number.in_(list(numbers))).order_by(dreams.c.number)
+    return [_read(row) for row in connection.execute(wanted)]
 
 
 def _says(row: Mapping[str, Any], without: Without) -> bool:
@@ -196,11 +210,118 @@ def _columns(report: Report) -> dict[str, Any]:
     }
 
 
-def _every(space: str) -> Select[Any]:
-    columns = (dreams.c.number, dreams.c.started_at, dreams.c.finished_at, dreams.c.report)
-    return select(*columns).where(dreams.c.space == space)
+_EVERY = select(dreams.c.number, dreams.c.started_at, dreams.c.finished_at, dreams.c.report)
 
 
-def _read(row: Row[Any]) -> DreamRow:
+def _read(row: Any) -> DreamRow:
     ended_at = row.started_at if row.finished_at is None else row.finished_at
     return DreamRow(row.number, ended_at, json.loads(row.report))
+
+
+class GoldenRow(NamedTuple):
+    """A golden question, with the words and drawers that its block must contain."""
+
+    number: int
+    question: str
+    words: tuple[str, ...]
+    drawers: tuple[int, ...]
+    at: int
+
+
+def put_question(
+    connection: Connection, space: str, question: str, *, words: Sequence[str], drawers: Sequence[int], at: int
+) -> GoldenRow:
+    """Store a golden question."""
+    number = facts.count_up(connection, space, _NEWEST_QUESTION)
+    expects = orjson.dumps({"words": list(words), "drawers": list(drawers)}).decode()
+    row = {"number": number, "question": question, "expects": expects, "at": at}
+    connection.execute(insert(golden_questions).values(space=space, **row))
+    return GoldenRow(number, question, tuple(words), tuple(drawers), at)
+
+
+def questions(connection: Connection, space: str) -> list[GoldenRow]:
+    """All golden questions, in the order they were added."""
+    wanted = select(golden_questions).where(*here(golden_questions, space)).order_by(golden_questions.c.number)
+    found = [(row, orjson.loads(row.expects)) for row in connection.execute(wanted)]
+    return [
+        GoldenRow(row.number, row.question, tuple(expects["words"]), tuple(expects["drawers"]), row.at)
+        for row, expects in found
+    ]
+
+
+def remove_question(connection: Connection, space: str, number: int) -> bool:
+    """Remove a golden question; False if there is none with this number."""
+    this = here(golden_questions, space, number=number)
+    return connection.execute(delete(golden_questions).where(*this)).rowcount == 1
+
+
+def _asked(row: GoldenRow) -> tuple[str, ...]:
+    """The texts of a question: alone, and combined with the words that it expects."""
+    bare = row.question.rstrip("?")
+    return (row.question, *row.words, " ".join((bare, *row.words)), *(f"{bare} {each}" for each in row.words))
+
+
+class Spoken(NamedTuple):
+    """A turn of a conversation."""
+
+    drawer: int
+    session: str
+    role: str
+    content: str
+    said_at: int
+
+
+_SPOKEN = (
+    select(drawers.c.number, rooms.c.session, drawers.c.role, drawers.c.content, drawers.c.said_at)
+    .select_from(drawers.join(rooms, numbered(rooms, drawers.c.room)))
+    .where(drawers.c.superseded_by.is_(None), drawers.c.role.in_(("user", "assistant")))
+    .where(drawers.c.origin.in_(("user", "import", "assistant")))
+)
+
+
+def spoken_behind(connection: Connection, space: str, drawer: int, most: int) -> list[Spoken]:
+    """The first current user and assistant turns after a drawer, in order."""
+    wanted = _SPOKEN.where(*here(drawers, space), drawers.c.number > drawer).order_by(drawers.c.number).limit(most)
+    return [Spoken(*row) for row in connection.execute(wanted)]
+
+
+def spoken_since(connection: Connection, space: str, since: int, most: int) -> list[Spoken]:
+    """The latest turns since a moment, in order."""
+    latest = _SPOKEN.where(*here(drawers, space), drawers.c.said_at >= since).order_by(drawers.c.number.desc())
+    return [Spoken(*row) for row in connection.execute(latest.limit(most))][::-1]
+
+
+def count_active(connection: Connection, space: str) -> int:
+    """How many entries are active."""
+    return connection.execute(select(func.count()).where(*here(entries, space, status="active"))).scalar_one()
+
+
+def active_in_turn(connection: Connection, space: str, most: int) -> list[Entry]:
+    """As many active entries as a dream takes, oldest first; each dream continues where the last one stopped."""
+    active = select(entries.c.number).where(*here(entries, space, status="active")).order_by(entries.c.number)
+    every: Sequence[int] = connection.execute(active).scalars().all()
+    dreamt = connection.execute(select(func.count()).where(*here(dreams, space))).scalar_one()
+    start = 0 if len(every) <= most else dreamt * most % len(every)
+    wanted = (*every[start : start + most], *every[: max(0, start + most - len(every))])
+    found = entry_rows.by_numbers(connection, space, dict.fromkeys(wanted))
+    return [found[number] for number in sorted(found)]
+
+
+def vectors(connection: Connection, space: str, model: str, ids: Iterable[str]) -> dict[str, Vectors]:
+    """The vectors of entries by id, for those that have one from this model."""
+    wanted = set(ids)
+    found = select(notes.c.ref, embeddings.c.vector).select_from(notes.join(embeddings, same_text(model)))
+    rows = connection.execute(found.where(*here(notes, space, kind="entry")))
+    return {
+        row.ref: np.frombuffer(row.vector, dtype="<f4")
+        for row in rows
+        if row.ref in wanted and len(row.vector) % 4 == 0
+    }
+
+
+def unpromoted(connection: Connection, space: str, most: int, *, at: int) -> list[Episode]:
+    """The current episodes that no dream has processed, oldest first."""
+    holding = or_(episodes.c.expires_at.is_(None), episodes.c.expires_at > at)
+    waiting = select(episodes.c.number).where(*here(episodes, space), episodes.c.promoted_at.is_(None), holding)
+    numbers = connection.execute(waiting.order_by(episodes.c.number).limit(most)).scalars().all()
+    return episode_rows.by_numbers(connection, space, numbers)

@@ -9,25 +9,26 @@ import logging
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import BindParameter, ColumnElement, Connection, Select, and_, bindparam, delete, func, select
+from sqlalchemy import Connection, and_, bindparam, delete, func, select
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.errors import InvalidVector
 from langmem_tiers.storage import facts as values
-from langmem_tiers.storage.database import batches
+from langmem_tiers.storage.change_log import ranges
 from langmem_tiers.storage.schema import chunks, drawers, embeddings, facts, notes
+from langmem_tiers.storage.statements import among, batches, here, insert_new, numbered
 from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
 
+Vectors = NDArray[np.float32]
+
 _REFUSED = "refused:"
 _HEX = 32  # characters of a text's hash
-Vectors = NDArray[np.float32]
 # Drawers whose vectors are read at a time.
 _STRIDE = 10_000
 
@@ -51,63 +52,72 @@ class ChunkText:
     text: str
 
 
+_STANDING = and_(numbered(drawers, chunks.c.drawer), drawers.c.superseded_by.is_(None))
+_STANDING_CHUNKS = chunks.join(drawers, _STANDING)
+_VECTOR = and_(*here(embeddings, model=bindparam("model")), embeddings.c.text_hash == chunks.c.text_hash)
+# The vectors of chunks, also of superseded drawers.
+_VECTORS = (
+    select(chunks.c.drawer, chunks.c.ordinal, embeddings.c.vector)
+    .select_from(chunks.join(embeddings, _VECTOR))
+    .where(*here(chunks))
+)
+_STANDING_VECTORS = (
+    select(chunks.c.drawer, chunks.c.ordinal, embeddings.c.vector)
+    .select_from(_STANDING_CHUNKS.join(embeddings, _VECTOR))
+    .where(*here(chunks))
+    .order_by(chunks.c.drawer, chunks.c.ordinal)
+)
+
+
 def missing(connection: Connection, space: str, model: str, first: int, last: int) -> list[ChunkText]:
     """The chunks of current drawers `first` to `last` without a vector from this model, one per distinct text."""
-    length = chunks.c.stop - chunks.c.start
-    piece = func.substr(drawers.c.content, chunks.c.start + 1, length).label("text")
+    piece = func.substr(drawers.c.content, chunks.c.start + 1, chunks.c.stop - chunks.c.start).label("text")
     found = (
         select(chunks.c.drawer, chunks.c.text_hash, drawers.c.speaker, piece)
-        .select_from(chunks.join(drawers, _same_drawer()).outerjoin(embeddings, _same_text(model)))
-        .where(chunks.c.space == space, chunks.c.drawer.between(first, last))
-        .where(embeddings.c.text_hash.is_(None), drawers.c.superseded_by.is_(None))
+        .select_from(_STANDING_CHUNKS.outerjoin(embeddings, _VECTOR))
+        .where(*here(chunks), chunks.c.drawer.between(first, last), embeddings.c.text_hash.is_(None))
         .order_by(chunks.c.drawer, chunks.c.ordinal)
     )
     distinct: dict[bytes, ChunkText] = {}
-    for row in connection.execute(found):
+    for row in connection.execute(found, {"space": space, "model": model}):
         distinct.setdefault(row.text_hash, ChunkText(**row._mapping))
     return list(distinct.values())
 
 
 def put(connection: Connection, space: str, model: str, hashes: Sequence[bytes], vectors: Vectors) -> None:
     """Store vectors; texts that already have one keep it."""
-    rows = [
-        {"space": space, "model": model, "text_hash": text_hash, "vector": vector.astype("<f4").tobytes()}
+    rows = (
+        {"model": model, "text_hash": text_hash, "vector": vector.astype("<f4").tobytes()}
         for text_hash, vector in zip(hashes, vectors, strict=True)
-    ]
-    if rows:
-        connection.execute(insert_or(embeddings).on_conflict_do_nothing(), rows)
+    )
+    insert_new(connection, embeddings, space, rows)
 
 
-def load(connection: Connection, space: str, model: str, ranges: Iterable[tuple[int, int]]) -> ChunkVectors | None:
+def load(connection: Connection, space: str, model: str, spans: Iterable[tuple[int, int]]) -> ChunkVectors | None:
     """The vectors of all chunks of current drawers in these ranges, None if there are none."""
-    rows: list[tuple[int, int, bytes]] = []
-    for first, last in _merged(ranges):
-        rows.extend(_rows(connection, space, model, first, last))
-    return _usable(rows) if rows else None
+    values = {"space": space, "model": model}
+    return _usable(
+        [
+            row
+            for first, last in ranges(spans)
+            for row in connection.execute(_STANDING_VECTORS.where(chunks.c.drawer.between(first, last)), values)
+        ]
+    )
 
 
-def strides(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def strides(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """The same drawers, each once, in ranges short enough to be loaded one by one."""
-    for first, last in _merged(ranges):
+    for first, last in ranges(spans):
         for start in range(first, last + 1, _STRIDE):
             yield start, min(last, start + _STRIDE - 1)
 
 
-def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same drawers in as few ranges as possible, each drawer once."""
-    merged: list[tuple[int, int]] = []
-    for first, last in sorted(ranges):
-        if merged and first <= merged[-1][1] + 1:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], last))
-        else:
-            merged.append((first, last))
-    return merged
-
-
-def _usable(rows: Sequence[tuple[int, int, bytes]]) -> ChunkVectors | None:
+def _usable(rows: Sequence[Any]) -> ChunkVectors | None:
     """The vectors as a matrix, without truncated or non-finite ones, which the doctor reports and repairs."""
+    if not rows:
+        return None
     sizes = Counter(len(vector) for _, _, vector in rows)
-    usual = max(sizes, key=lambda size: (size % 4 == 0, sizes[size]), default=0)
+    usual = max(sizes, key=lambda size: (size % 4 == 0, sizes[size]))
     whole = [row for row in rows if len(row[2]) == usual]
     matrix = np.frombuffer(b"".join(row[2] for row in whole), dtype="<f4").reshape(len(whole), -1)
     finite = np.isfinite(matrix).all(axis=1)
@@ -121,31 +131,16 @@ def _usable(rows: Sequence[tuple[int, int, bytes]]) -> ChunkVectors | None:
 
 def of_drawers(connection: Connection, space: str, model: str, numbers: Collection[int]) -> ChunkVectors | None:
     """The vectors of all chunks of these drawers, current or not."""
-    values = {"space": space, "model": model, "numbers": sorted(numbers)}
-    rows = [(row.drawer, row.ordinal, row.vector) for row in connection.execute(_of_these(), values)]
-    return _usable(rows) if rows else None
-
-
-@cache
-def _of_these() -> Select[Any]:
-    """Cached, because every recall from a large space asks for it."""
-    wanted = select(chunks.c.drawer, chunks.c.ordinal, embeddings.c.vector)
-    return wanted.select_from(chunks.join(embeddings, _same_text(bindparam("model")))).where(
-        chunks.c.space == bindparam("space"), chunks.c.drawer.in_(bindparam("numbers", expanding=True))
-    )
+    return _usable(among(connection, _VECTORS, chunks.c.drawer, sorted(numbers), space=space, model=model))
 
 
 def nearest_pieces(
     connection: Connection, space: str, model: str, query: Vectors, numbers: Collection[int]
 ) -> dict[int, tuple[int, int]]:
     """Start and stop of the chunk of each of these drawers that is nearest to a query vector."""
-    found = (
-        select(chunks.c.drawer, chunks.c.start, chunks.c.stop, embeddings.c.vector)
-        .select_from(chunks.join(embeddings, _same_text(model)))
-        .where(chunks.c.space == space, chunks.c.drawer.in_(sorted(numbers)))
-    )
+    found = _VECTORS.with_only_columns(chunks.c.drawer, chunks.c.start, chunks.c.stop, embeddings.c.vector)
     best: dict[int, tuple[float, tuple[int, int]]] = {}
-    for row in connection.execute(found):
+    for row in among(connection, found, chunks.c.drawer, sorted(numbers), space=space, model=model):
         if len(row.vector) == query.nbytes:
             similarity = float(np.frombuffer(row.vector, dtype="<f4") @ query)
             if row.drawer not in best or similarity > best[row.drawer][0]:
@@ -155,28 +150,22 @@ def nearest_pieces(
 
 def named(connection: Connection, space: str, model: str) -> set[tuple[int, int]]:
     """Drawer and ordinal of the chunks of current drawers that have a vector, usable or not."""
-    tables = chunks.join(drawers, _same_drawer()).join(embeddings, _same_text(model))
-    found = select(chunks.c.drawer, chunks.c.ordinal).select_from(tables)
-    rows = connection.execute(found.where(chunks.c.space == space, drawers.c.superseded_by.is_(None)))
-    return {(row.drawer, row.ordinal) for row in rows}
+    found = _STANDING_VECTORS.with_only_columns(chunks.c.drawer, chunks.c.ordinal)
+    rows = connection.execute(found, {"space": space, "model": model})
+    return {(drawer, ordinal) for drawer, ordinal in rows}
 
 
 def of_texts(connection: Connection, space: str, model: str, hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
     """The usable vectors of texts, by hash."""
-    columns = select(embeddings.c.text_hash, embeddings.c.vector)
-    of_model = (embeddings.c.space == space, embeddings.c.model == model)
-    rows = [
-        row
-        for some in batches(hashes)
-        for row in connection.execute(columns.where(*of_model, embeddings.c.text_hash.in_(some)))
-    ]
+    wanted = select(embeddings.c.text_hash, embeddings.c.vector).where(*here(embeddings, space, model=model))
+    rows = among(connection, wanted, embeddings.c.text_hash, hashes)
     return {row.text_hash: np.frombuffer(row.vector, "<f4") for row in rows if _is_finite(row.vector)}
 
 
 def unusable(connection: Connection, space: str, model: str) -> list[bytes]:
     """The text hashes of vectors that are cut off, not finite, or of another length than most."""
-    wanted = select(embeddings.c.text_hash, embeddings.c.vector)
-    found = connection.execute(wanted.where(embeddings.c.space == space, embeddings.c.model == model)).all()
+    wanted = select(embeddings.c.text_hash, embeddings.c.vector).where(*here(embeddings, space, model=model))
+    found = connection.execute(wanted).all()
     if not found:
         return []
     usual = Counter(len(row.vector) for row in found).most_common(1)[0][0]
@@ -185,9 +174,9 @@ def unusable(connection: Connection, space: str, model: str) -> list[bytes]:
 
 def drop(connection: Connection, space: str, hashes: Sequence[bytes], model: str | None = None) -> None:
     """Delete the vectors of texts, those of one model or of all."""
-    of_model = () if model is None else (embeddings.c.model == model,)
+    of_model = {} if model is None else {"model": model}
     for some in batches(hashes):
-        these = (embeddings.c.space == space, *of_model, embeddings.c.text_hash.in_(some))
+        these = (*here(embeddings, space, **of_model), embeddings.c.text_hash.in_(some))
         connection.execute(delete(embeddings).where(*these))
 
 
@@ -197,40 +186,15 @@ def _is_finite(vector: bytes) -> bool:
 
 def counts(connection: Connection, space: str, model: str | None) -> tuple[int, int]:
     """How many chunks current drawers have, and how many of these have a vector from the model."""
-    standing = chunks.join(drawers, _same_drawer())
-    where = (chunks.c.space == space, drawers.c.superseded_by.is_(None))
-    total = connection.execute(select(func.count()).select_from(standing).where(*where)).scalar_one()
-    if model is None:
-        return total, 0
-    with_vector = standing.join(embeddings, _same_text(model))
-    return total, connection.execute(select(func.count()).select_from(with_vector).where(*where)).scalar_one()
+    tables = _STANDING_CHUNKS.outerjoin(embeddings, _VECTOR)
+    counted = select(func.count(), func.count(embeddings.c.text_hash)).select_from(tables).where(*here(chunks))
+    total, embedded = connection.execute(counted, {"space": space, "model": model}).one()
+    return total, embedded
 
 
 def last_drawer(connection: Connection, space: str) -> int:
     """The highest number of a drawer with chunks, 0 if there is none."""
-    return connection.execute(select(func.max(chunks.c.drawer)).where(chunks.c.space == space)).scalar() or 0
-
-
-def _rows(connection: Connection, space: str, model: str, first: int, last: int) -> list[tuple[int, int, bytes]]:
-    found = (
-        select(chunks.c.drawer, chunks.c.ordinal, embeddings.c.vector)
-        .select_from(chunks.join(drawers, _same_drawer()).join(embeddings, _same_text(model)))
-        .where(chunks.c.space == space, chunks.c.drawer.between(first, last), drawers.c.superseded_by.is_(None))
-        .order_by(chunks.c.drawer, chunks.c.ordinal)
-    )
-    return [(row.drawer, row.ordinal, row.vector) for row in connection.execute(found)]
-
-
-def _same_drawer() -> ColumnElement[bool]:
-    return and_(drawers.c.space == chunks.c.space, drawers.c.number == chunks.c.drawer)
-
-
-def _same_text(model: str | BindParameter[str]) -> ColumnElement[bool]:
-    return and_(
-        embeddings.c.space == chunks.c.space,
-        embeddings.c.model == model,
-        embeddings.c.text_hash == chunks.c.text_hash,
-    )
+    return connection.execute(select(func.max(chunks.c.drawer)).where(*here(chunks, space))).scalar() or 0
 
 
 def known_dimension(connection: Connection, space: str, model: str) -> int | None:
@@ -268,46 +232,41 @@ def refuse(connection: Connection, space: str, model: str, reasons: Mapping[byte
 
 def refused_among(connection: Connection, space: str, model: str, hashes: Collection[bytes]) -> set[bytes]:
     """Those of these texts that are set aside."""
-    names = [_refusal(model, each) for each in hashes]
-    found: set[bytes] = set()
-    for some in batches(names):
-        rows = connection.scalars(select(facts.c.name).where(facts.c.space == space, facts.c.name.in_(some)))
-        found.update(bytes.fromhex(name[-_HEX:]) for name in rows)
-    return found
+    wanted = select(facts.c.name).where(*here(facts, space))
+    rows = among(connection, wanted, facts.c.name, [_refusal(model, each) for each in hashes])
+    return {bytes.fromhex(row.name[-_HEX:]) for row in rows}
 
 
 def refusals(connection: Connection, space: str, model: str) -> dict[bytes, str]:
     """Every text that is set aside, by hash, with the reason."""
-    these = (facts.c.space == space, facts.c.name.startswith(_refusal(model, b""), autoescape=True))
+    these = (*here(facts, space), facts.c.name.startswith(_refusal(model, b""), autoescape=True))
     rows = connection.execute(select(facts.c.name, facts.c.value).where(*these).order_by(facts.c.name))
     return {bytes.fromhex(name[-_HEX:]): reason for name, reason in rows}
 
 
 def refused_chunks(connection: Connection, space: str, hashes: Collection[bytes]) -> int:
     """How many chunks of current drawers have one of these texts."""
-    standing = and_(drawers.c.space == chunks.c.space, drawers.c.number == chunks.c.drawer)
-    found = select(func.count()).select_from(chunks.join(drawers, standing))
-    found = found.where(chunks.c.space == space, drawers.c.superseded_by.is_(None))
-    return sum(connection.scalar(found.where(chunks.c.text_hash.in_(some))) or 0 for some in batches(hashes))
+    found = select(func.count()).select_from(_STANDING_CHUNKS).where(*here(chunks, space))
+    return sum(count for (count,) in among(connection, found, chunks.c.text_hash, hashes))
 
 
 def refused_notes(connection: Connection, space: str, hashes: Collection[bytes]) -> int:
     """How many notes have one of these texts."""
-    found = select(func.count()).where(notes.c.space == space)
-    return sum(connection.scalar(found.where(notes.c.text_hash.in_(some))) or 0 for some in batches(hashes))
+    found = select(func.count()).where(*here(notes, space))
+    return sum(count for (count,) in among(connection, found, notes.c.text_hash, hashes))
 
 
 def forget_refusals(connection: Connection, space: str, hashes: Collection[bytes]) -> None:
     """Forget the refusals of texts that are deleted."""
     for some in batches([each.hex() for each in hashes]):
         these = (facts.c.name.startswith(_REFUSED), func.substr(facts.c.name, -_HEX).in_(some))
-        connection.execute(delete(facts).where(facts.c.space == space, *these))
+        connection.execute(delete(facts).where(*here(facts, space), *these))
 
 
 def retry_refused(connection: Connection, space: str, model: str) -> None:
     """Forget every refusal of a model, so that it is asked again."""
     these = facts.c.name.startswith(_refusal(model, b""), autoescape=True)
-    connection.execute(delete(facts).where(facts.c.space == space, these))
+    connection.execute(delete(facts).where(*here(facts, space), these))
 
 
 def _refusal(model: str, text_hash: bytes) -> str:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
     BindParameter,
     ColumnElement,
     Connection,
-    Row,
-    Select,
     Text,
     and_,
     bindparam,
     cast,
-    delete,
     func,
     insert,
     literal,
@@ -32,6 +28,7 @@ from langmem_tiers.records import Episode
 from langmem_tiers.storage import change_log, facts, notes, tombstones
 from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.storage.schema import cursors, drawers, episodes, rooms
+from langmem_tiers.storage.statements import delete_among, here, numbered
 
 # The last number assigned: numbers are never reused, even if the newest episode was deleted.
 _NEWEST = "newest_episode"
@@ -76,32 +73,41 @@ def put(connection: Connection, space: str, new: NewEpisode, texts: Sequence[Not
     return by_ids(connection, space, [new.id])[new.id]
 
 
+_first, _last = drawers.alias("first"), drawers.alias("last")
+_BEGAN = func.coalesce(_first.c.said_at, episodes.c.created_at)
+_ENDED = func.coalesce(_last.c.said_at, episodes.c.created_at)
+_TABLES = episodes.outerjoin(_first, numbered(_first, episodes.c.first_drawer))
+_EVERY = (
+    select(episodes, _BEGAN.label("began_at"), _ENDED.label("ended_at"))
+    .select_from(_TABLES.outerjoin(_last, numbered(_last, episodes.c.last_drawer)))
+    .where(*here(episodes))
+)
+_LATEST_FIRST = (_ENDED.desc(), episodes.c.number.desc())
+
+
 def by_ids(connection: Connection, space: str, ids: Collection[str]) -> dict[str, Episode]:
     """Episodes by id; unknown ids are left out."""
-    found = connection.execute(_every().where(episodes.c.id.in_(ids)), {"space": space})
-    return {row.id: _episode(row) for row in found}
+    return {each.id: each for each in _where(connection, space, episodes.c.id.in_(ids))}
 
 
 def by_numbers(connection: Connection, space: str, numbers: Collection[int]) -> list[Episode]:
     """Episodes by number, in order; unknown numbers are left out."""
-    wanted = _every().where(episodes.c.number.in_(list(numbers))).order_by(None).order_by(episodes.c.number)
-    return [_episode(row) for row in connection.execute(wanted, {"space": space})] if numbers else []
+    return (
+        _where(connection, space, episodes.c.number.in_(list(numbers)), order=(episodes.c.number,)) if numbers else []
+    )
 
 
 def of_session(connection: Connection, space: str, session: str, compaction: int | None = None) -> list[Episode]:
     """The episodes of a session, in the order they were archived; only the one with this count if given."""
-    wanted = _every().where(episodes.c.session == session).order_by(None).order_by(episodes.c.number)
-    if compaction is not None:
-        wanted = wanted.where(episodes.c.compaction == compaction)
-    return [_episode(row) for row in connection.execute(wanted, {"space": space})]
+    counted = {} if compaction is None else {"compaction": compaction}
+    return _where(connection, space, *here(episodes, space, session=session, **counted), order=(episodes.c.number,))
 
 
 def latest(
     connection: Connection, space: str, most: int, *, at: int, since: int | None = None, until: int | None = None
 ) -> list[Episode]:
     """The unexpired episodes that overlap this period, the latest to end first."""
-    wanted = _every().where(_holds(at), *_within(since, until)).limit(most)
-    return [_episode(row) for row in connection.execute(wanted, {"space": space})]
+    return _where(connection, space, *_within(at, since, until), most=most)
 
 
 def holding(
@@ -114,37 +120,34 @@ def holding(
     until: int | None = None,
 ) -> dict[str, Episode]:
     """Which of these episodes are unexpired and overlap this period, by id."""
-    wanted = _every().where(episodes.c.id.in_(ids), _holds(at), *_within(since, until))
-    return {row.id: _episode(row) for row in connection.execute(wanted, {"space": space})}
+    found = _where(connection, space, episodes.c.id.in_(ids), *_within(at, since, until))
+    return {each.id: each for each in found}
 
 
 def keep(connection: Connection, space: str, number: int) -> None:
     """Pin an episode, so that it never expires."""
-    this = (episodes.c.space == space, episodes.c.number == number)
-    connection.execute(update(episodes).where(*this).values(expires_at=None))
+    _set(connection, space, number, expires_at=None)
 
 
 def expired(connection: Connection, space: str, at: int) -> list[Episode]:
     """The episodes that have expired by a moment."""
-    wanted = _every().where(episodes.c.expires_at <= at)
-    return [_episode(row) for row in connection.execute(wanted, {"space": space})]
+    return _where(connection, space, episodes.c.expires_at <= at)
 
 
 def next_expiry(connection: Connection, space: str) -> int | None:
     """When the next episode expires, None if none does."""
-    return connection.execute(select(func.min(episodes.c.expires_at)).where(episodes.c.space == space)).scalar()
+    return connection.execute(select(func.min(episodes.c.expires_at)).where(*here(episodes, space))).scalar()
 
 
 def of_sessions(connection: Connection, space: str) -> list[Episode]:
     """All episodes except those of tasks."""
-    return [_episode(row) for row in connection.execute(_every().where(episodes.c.task.is_(None)), {"space": space})]
+    return _where(connection, space, episodes.c.task.is_(None))
 
 
 def rewrite(connection: Connection, space: str, told: Episode, texts: Sequence[NoteText], at: int) -> None:
     """Replace an episode's content and its searchable texts."""
-    this = (episodes.c.space == space, episodes.c.number == told.number)
-    values = {"summary": told.summary, "abstract": told.abstract, "topics": "\n".join(told.topics)}
-    connection.execute(update(episodes).where(*this).values(**values))
+    texts_told = {"summary": told.summary, "abstract": told.abstract, "topics": "\n".join(told.topics)}
+    _set(connection, space, told.number, **texts_told)
     change_log.append(connection, space, "episode.changed", told.number, at=at)
     notes.forget_vectors(connection, space, notes.put(connection, space, "episode", told.id, texts, at))
 
@@ -152,8 +155,7 @@ def rewrite(connection: Connection, space: str, told: Episode, texts: Sequence[N
 def remove(connection: Connection, space: str, gone: Sequence[Episode], at: int) -> int:
     """Delete episodes with their searchable texts. Returns how many vectors nothing else needed."""
     hashes = [text for each in gone for text in notes.drop(connection, space, "episode", each.id, at)]
-    numbers = [each.number for each in gone]
-    connection.execute(delete(episodes).where(episodes.c.space == space, episodes.c.number.in_(numbers)))
+    delete_among(connection, space, episodes.c.number, [each.number for each in gone])
     return notes.forget_vectors(connection, space, hashes)
 
 
@@ -172,8 +174,7 @@ def next_count(connection: Connection, space: str, session: str, *, task: bool) 
     step = -1 if task else 1
     edge = func.min(episodes.c.compaction) if task else func.max(episodes.c.compaction)
     of_kind = episodes.c.compaction < 0 if task else episodes.c.compaction >= 0
-    mine = (episodes.c.space == space, episodes.c.session == session, of_kind)
-    taken = connection.execute(select(edge).where(*mine)).scalar()
+    taken = connection.execute(select(edge).where(*here(episodes, space, session=session), of_kind)).scalar()
     count = (-1 if task else 0) if taken is None else int(taken) + step
     while buried(connection, space, session, count):
         count += step
@@ -183,22 +184,32 @@ def next_count(connection: Connection, space: str, session: str, *, task: bool) 
 def promote(connection: Connection, space: str, taken_up: Sequence[Episode], at: int) -> None:
     """Record that a dream has processed these episodes."""
     for each in taken_up:
-        this = (episodes.c.space == space, episodes.c.number == each.number)
-        connection.execute(update(episodes).where(*this).values(promoted_at=at))
+        _set(connection, space, each.number, promoted_at=at)
         change_log.append(connection, space, "episode.changed", each.number, at=at)
 
 
 def count_recalled(connection: Connection, space: str, ids: Collection[str], at: int) -> None:
     """Count that episodes were shown to a model."""
     if ids:
-        these = (episodes.c.space == space, episodes.c.id.in_(ids))
+        these = (*here(episodes, space), episodes.c.id.in_(ids))
         values = {"recall_count": episodes.c.recall_count + 1, "last_recalled_at": at}
         connection.execute(update(episodes).where(*these).values(**values))
 
 
+_ARCHIVED = func.coalesce(cursors.c.position, 0)
+_SESSION: BindParameter[str | None] = bindparam("session")
+_CURSOR_NAME = literal(_CURSOR) + cast(rooms.c.number, Text)
+_UNARCHIVED = (
+    select(rooms.c.number, rooms.c.session, _ARCHIVED, rooms.c.drawers, rooms.c.touched_at, rooms.c.ended_at)
+    .select_from(rooms.outerjoin(cursors, and_(cursors.c.space == rooms.c.space, cursors.c.name == _CURSOR_NAME)))
+    .where(*here(rooms), or_(_SESSION.is_(None), rooms.c.session == _SESSION), rooms.c.drawers > _ARCHIVED)
+    .order_by(rooms.c.number)
+)
+
+
 def unarchived(connection: Connection, space: str, session: str | None = None) -> list[Ended]:
     """The rooms with turns that are in no episode, of one session or all, in the order they were opened."""
-    return [Ended(*row) for row in connection.execute(_unarchived(), {"space": space, "session": session})]
+    return [Ended(*row) for row in connection.execute(_UNARCHIVED, {"space": space, "session": session})]
 
 
 def archived_to(connection: Connection, space: str, room: Ended, place: int) -> bool:
@@ -210,47 +221,31 @@ def _key(session: str, compaction: int) -> bytes:
     return content_hash(f"{compaction} {session}")
 
 
-# Statements are built once: they run every time the background looks for work, and on every search.
-@cache
-def _unarchived() -> Select[Any]:
-    name = literal(_CURSOR) + cast(rooms.c.number, Text)
-    of_room = and_(cursors.c.space == rooms.c.space, cursors.c.name == name)
-    archived = func.coalesce(cursors.c.position, 0)
-    columns = (rooms.c.number, rooms.c.session, archived, rooms.c.drawers, rooms.c.touched_at, rooms.c.ended_at)
-    session: BindParameter[str | None] = bindparam("session")
-    wanted = (rooms.c.space == bindparam("space"), or_(session.is_(None), rooms.c.session == session))
-    found = select(*columns).select_from(rooms.outerjoin(cursors, of_room))
-    return found.where(*wanted, rooms.c.drawers > archived).order_by(rooms.c.number)
-
-
-_first, _last = drawers.alias("first"), drawers.alias("last")
-_BEGAN = func.coalesce(_first.c.said_at, episodes.c.created_at)
-_ENDED = func.coalesce(_last.c.said_at, episodes.c.created_at)
-
-
-@cache
-def _every() -> Select[Any]:
-    first = and_(_first.c.space == episodes.c.space, _first.c.number == episodes.c.first_drawer)
-    last = and_(_last.c.space == episodes.c.space, _last.c.number == episodes.c.last_drawer)
-    tables = episodes.outerjoin(_first, first).outerjoin(_last, last)
-    found = select(episodes, _BEGAN.label("began_at"), _ENDED.label("ended_at")).select_from(tables)
-    return found.where(episodes.c.space == bindparam("space")).order_by(_ENDED.desc(), episodes.c.number.desc())
-
-
-def _holds(at: int) -> ColumnElement[bool]:
-    return or_(episodes.c.expires_at.is_(None), episodes.c.expires_at > at)
-
-
-def _within(since: int | None, until: int | None) -> list[ColumnElement[bool]]:
-    """Conditions for episodes that overlap a period, both ends included."""
+def _within(at: int, since: int | None, until: int | None) -> list[ColumnElement[bool]]:
+    """Conditions for unexpired episodes that overlap a period, both ends included."""
     begun = [] if until is None else [until >= _BEGAN]
-    return begun if since is None else [*begun, since <= _ENDED]
+    ended = [] if since is None else [since <= _ENDED]
+    return [or_(episodes.c.expires_at.is_(None), episodes.c.expires_at > at), *begun, *ended]
 
 
-def _episode(row: Row[Any]) -> Episode:
-    values = dict(row._mapping)
-    del values["space"]
-    values["topics"] = tuple(row.topics.split("\n")) if row.topics else ()
-    for name in ("began_at", "ended_at", "created_at", "expires_at", "last_recalled_at", "promoted_at"):
-        values[name] = None if values[name] is None else from_millis(values[name])
-    return Episode(**values)
+def _set(connection: Connection, space: str, number: int, **values: int | str | None) -> None:
+    connection.execute(update(episodes).where(*here(episodes, space, number=number)).values(**values))
+
+
+def _where(
+    connection: Connection,
+    space: str,
+    *which: ColumnElement[bool],
+    order: Sequence[ColumnElement[Any]] = _LATEST_FIRST,
+    most: int | None = None,
+) -> list[Episode]:
+    """Such episodes, the latest to end first unless another order is given."""
+    found: list[Episode] = []
+    for row in connection.execute(_EVERY.where(*which).order_by(*order).limit(most), {"space": space}):
+        values = dict(row._mapping)
+        del values["space"]
+        values["topics"] = tuple(row.topics.split("\n")) if row.topics else ()
+        for name in ("began_at", "ended_at", "created_at", "expires_at", "last_recalled_at", "promoted_at"):
+            values[name] = None if values[name] is None else from_millis(values[name])
+        found.append(Episode(**values))
+    return found

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
-from sqlalchemy import Connection, Select, delete, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.records import IdentityVersion
 from langmem_tiers.storage import change_log
 from langmem_tiers.storage.schema import identities
+from langmem_tiers.storage.statements import here
 from langmem_tiers.types import Origin
+
+_COLUMNS = (identities.c.version, identities.c.text, identities.c.origin, identities.c.at)
 
 
 def newest(connection: Connection, space: str) -> IdentityVersion | None:
@@ -18,16 +19,20 @@ def newest(connection: Connection, space: str) -> IdentityVersion | None:
     return next(iter(latest(connection, space, 1)), None)
 
 
-def latest(connection: Connection, space: str, most: int) -> list[IdentityVersion]:
-    """The latest versions, newest first."""
-    wanted = _every(space).order_by(identities.c.version.desc()).limit(most)
-    return [_version(row) for row in connection.execute(wanted)]
+def latest(connection: Connection, space: str, most: int, *, upto: int | None = None) -> list[IdentityVersion]:
+    """The latest versions up to a number, newest first."""
+    wanted = select(*_COLUMNS).where(*here(identities, space)).order_by(identities.c.version.desc()).limit(most)
+    if upto is not None:
+        wanted = wanted.where(identities.c.version <= upto)
+    return [
+        IdentityVersion(version=version, text=text, origin=origin, at=from_millis(at))
+        for version, text, origin, at in connection.execute(wanted)
+    ]
 
 
 def of_number(connection: Connection, space: str, version: int) -> IdentityVersion | None:
     """A version by its number, None if it is not kept."""
-    row = connection.execute(_every(space).where(identities.c.version == version)).first()
-    return None if row is None else _version(row)
+    return next((each for each in latest(connection, space, 1, upto=version) if each.version == version), None)
 
 
 def add(connection: Connection, space: str, text: str, *, version: int, origin: Origin, at: int) -> None:
@@ -39,14 +44,5 @@ def add(connection: Connection, space: str, text: str, *, version: int, origin: 
 
 def forget_before(connection: Connection, space: str, version: int) -> int:
     """Delete the versions before one. Returns how many there were."""
-    old = (identities.c.space == space, identities.c.version < version)
+    old = (*here(identities, space), identities.c.version < version)
     return connection.execute(delete(identities).where(*old)).rowcount
-
-
-def _every(space: str) -> Select[Any]:
-    columns = (identities.c.version, identities.c.text, identities.c.origin, identities.c.at)
-    return select(*columns).where(identities.c.space == space)
-
-
-def _version(row: Any) -> IdentityVersion:
-    return IdentityVersion(version=row.version, text=row.text, origin=cast(Origin, row.origin), at=from_millis(row.at))

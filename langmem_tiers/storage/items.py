@@ -9,20 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, func, or_, select, tuple_, update
-from sqlalchemy.dialects.sqlite import insert as insert_or
+from sqlalchemy import ColumnElement, Connection, delete, func, or_, select, tuple_, update
 
 from langmem_tiers.storage import change_log, notes, receipts
 from langmem_tiers.storage.notes import NoteKind, NoteText
 from langmem_tiers.storage.schema import store_items
+from langmem_tiers.storage.statements import among, here, put_row
 
 SEARCHED: tuple[NoteKind, NoteKind] = ("item", "value")
 # Between namespace and key: no namespace contains two dots in a row, or ends with one.
 _BETWEEN = ".."
-# SQLite allows 32,766 variables in a statement by default.
-_AT_ONCE = 5_000
 
 Place = tuple[str, str]
 """Namespace and key."""
@@ -63,6 +60,9 @@ class NewItem:
     ttl: int | None = None
 
 
+_EVERY = select(*(column for column in store_items.c if column.name != "space"))
+
+
 def ref(namespace: str, key: str) -> str:
     """The ref of an item's notes."""
     return f"{namespace}{_BETWEEN}{key}"
@@ -83,8 +83,8 @@ def put(connection: Connection, space: str, new: NewItem, at: int) -> None:
         "ttl": new.ttl,
         "expires_at": None if new.ttl is None else at + new.ttl,
     }
-    row = insert_or(store_items).values(space=space, namespace=new.namespace, key=new.key, created_at=at, **values)
-    connection.execute(row.on_conflict_do_update(index_elements=["space", "namespace", "key"], set_=values))
+    key = {"namespace": new.namespace, "key": new.key}
+    put_row(connection, store_items, space, key, values, at_first={"created_at": at})
     kind, other = SEARCHED if new.recalled else SEARCHED[::-1]
     name = ref(new.namespace, new.key)
     gone = [*notes.put(connection, space, kind, name, new.texts, at), *notes.drop(connection, space, other, name, at)]
@@ -95,7 +95,9 @@ def drop(connection: Connection, space: str, places: Iterable[Place], at: int) -
     """Delete items with everything derived from them. Returns how many there were."""
     dropped = 0
     for namespace, key in places:
-        gone = connection.execute(delete(store_items).where(*_at(space, namespace, key))).rowcount
+        gone = connection.execute(
+            delete(store_items).where(*here(store_items, space, namespace=namespace, key=key))
+        ).rowcount
         if gone:
             dropped += gone
             _log(connection, space, at)
@@ -107,12 +109,9 @@ def drop(connection: Connection, space: str, places: Iterable[Place], at: int) -
 
 def at_places(connection: Connection, space: str, places: Collection[Place]) -> dict[Place, ItemRow]:
     """Those of these items that exist, including expired ones."""
-    wanted = list(places)
-    found: dict[Place, ItemRow] = {}
-    for start in range(0, len(wanted), _AT_ONCE):
-        these = tuple_(store_items.c.namespace, store_items.c.key).in_(wanted[start : start + _AT_ONCE])
-        found.update({row.place: row for row in _rows(connection, _every(space).where(these))})
-    return found
+    named = tuple_(store_items.c.namespace, store_items.c.key)
+    rows = among(connection, _EVERY.where(*here(store_items, space)), named, places)
+    return {(row.namespace, row.key): ItemRow(**row._mapping) for row in rows}
 
 
 def holding(
@@ -126,34 +125,33 @@ def holding(
 def under(connection: Connection, space: str, prefix: str, *, alive_at: int | None = None) -> Iterator[ItemRow]:
     """The items in a namespace and below it, or all if it is empty, most recently changed first."""
     newest_first = (store_items.c.updated_at.desc(), store_items.c.changed.desc())
-    wanted = _every(space).where(*_below(prefix), *_alive(alive_at)).order_by(*newest_first)
-    return _rows(connection, wanted)
+    wanted = _EVERY.where(*here(store_items, space), *_below(prefix), *_alive(alive_at)).order_by(*newest_first)
+    return (ItemRow(**row._mapping) for row in connection.execute(wanted))
 
 
 def namespaces(connection: Connection, space: str, *, alive_at: int | None = None) -> list[str]:
     """The namespaces with at least one item."""
-    wanted = select(store_items.c.namespace).distinct().where(store_items.c.space == space, *_alive(alive_at))
+    wanted = select(store_items.c.namespace).distinct().where(*here(store_items, space), *_alive(alive_at))
     return list(connection.execute(wanted).scalars())
 
 
 def refresh(connection: Connection, space: str, places: Collection[Place], at: int) -> None:
     """Restart the time to live of these items."""
     for namespace, key in places:
-        this = (*_at(space, namespace, key), store_items.c.ttl.is_not(None))
+        this = (*here(store_items, space, namespace=namespace, key=key), store_items.c.ttl.is_not(None))
         connection.execute(update(store_items).where(*this).values(expires_at=at + store_items.c.ttl))
 
 
 def expired(connection: Connection, space: str, at: int) -> list[Place]:
     """The items that have expired by a moment."""
-    these = (store_items.c.space == space, store_items.c.expires_at <= at)
+    these = (*here(store_items, space), store_items.c.expires_at <= at)
     found = connection.execute(select(store_items.c.namespace, store_items.c.key).where(*these))
     return [(namespace, key) for namespace, key in found]
 
 
 def next_expiry(connection: Connection, space: str) -> int | None:
     """When the next item expires, None if none does."""
-    wanted = select(func.min(store_items.c.expires_at)).where(store_items.c.space == space)
-    return connection.execute(wanted).scalar()
+    return connection.execute(select(func.min(store_items.c.expires_at)).where(*here(store_items, space))).scalar()
 
 
 def _log(connection: Connection, space: str, at: int) -> int:
@@ -167,19 +165,6 @@ def _forget(connection: Connection, space: str, name: str, gone: Sequence[bytes]
         notes.forget_vectors(connection, space, gone)
         # The names are stored as JSON.
         receipts.forget(connection, space, [json.dumps(name, ensure_ascii=False)[1:-1]], kind="item")
-
-
-def _every(space: str) -> Select[Any]:
-    columns = [column for column in store_items.c if column.name != "space"]
-    return select(*columns).where(store_items.c.space == space)
-
-
-def _rows(connection: Connection, wanted: Select[Any]) -> Iterator[ItemRow]:
-    return (ItemRow(**row._mapping) for row in connection.execute(wanted))
-
-
-def _at(space: str, namespace: str, key: str) -> tuple[ColumnElement[bool], ...]:
-    return store_items.c.space == space, store_items.c.namespace == namespace, store_items.c.key == key
 
 
 def _below(prefix: str) -> tuple[ColumnElement[bool], ...]:

@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import Connection, select, update
-from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.errors import LeaseLost
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.schema import leases
+from langmem_tiers.storage.statements import here, put_row
 
 DREAM = "dream"
 """The name of the lease under which a space dreams."""
@@ -37,7 +37,7 @@ class LeaseRow(NamedTuple):
 def read(connection: Connection, space: str, name: str) -> LeaseRow | None:
     """The lease of a name, None if nobody ever held it."""
     columns = (leases.c.holder, leases.c.fence, leases.c.until)
-    row = connection.execute(select(*columns).where(leases.c.space == space, leases.c.name == name)).first()
+    row = connection.execute(select(*columns).where(*here(leases, space, name=name))).first()
     return None if row is None else LeaseRow(*row)
 
 
@@ -81,8 +81,7 @@ class Lease:
                 return None
             fence = 1 if before is None else before.fence + 1
             values = {"holder": self.holder, "fence": fence, "until": at + longest}
-            row = insert_or(leases).values(space=space, name=self.name, **values)
-            connection.execute(row.on_conflict_do_update(index_elements=["space", "name"], set_=values))
+            put_row(connection, leases, space, {"name": self.name}, values)
         return fence
 
     def renew(self, fence: int) -> None:
@@ -100,7 +99,7 @@ class Lease:
 
     def _end_at(self, fence: int, until: int) -> bool:
         """Set the end of the lease, if it still has this fence."""
-        this = (leases.c.space == self.database.space, leases.c.name == self.name, leases.c.fence == fence)
+        this = here(leases, self.database.space, name=self.name, fence=fence)
         with self.database.writing() as connection:
             return connection.execute(update(leases).where(*this).values(until=until)).rowcount == 1
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import compress
 from math import isnan
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Select, bindparam, select
+from sqlalchemy import Connection, bindparam, select
 
 from langmem_tiers.errors import InvalidVector
 from langmem_tiers.matching import Held, coverage, matched
@@ -27,8 +26,9 @@ from langmem_tiers.storage import keyword as keyword_index
 from langmem_tiers.storage.change_log import Moment
 from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.keyword import MOST_TERMS
-from langmem_tiers.storage.notes import RECALLED, NoteKind, ranges, same_text
+from langmem_tiers.storage.notes import RECALLED, NoteKind, same_text
 from langmem_tiers.storage.schema import embeddings, notes
+from langmem_tiers.storage.statements import here
 
 Column = NDArray[np.float64]
 _KINDS: set[change_log.Kind] = {"notes.changed", "notes.embedded"}
@@ -89,6 +89,14 @@ class _Held(NamedTuple):
     state: _State
     since: int
     upto: int
+
+
+_BETWEEN = (
+    select(notes.c.number, notes.c.kind, notes.c.ref, notes.c.ordinal, notes.c.text, embeddings.c.vector)
+    .select_from(notes.outerjoin(embeddings, same_text(bindparam("model"))))
+    .where(*here(notes), notes.c.number.between(bindparam("first"), bindparam("last")))
+    .order_by(notes.c.number)
+)
 
 
 class NoteSearch:
@@ -163,7 +171,7 @@ class NoteSearch:
         news = [change for change in behind if change.kind == "notes.changed" or change.detail == self._model]
         if not news:
             return held._replace(upto=moment.head)
-        changed = ranges((change.subject, change.until) for change in news)
+        changed = change_log.ranges((change.subject, change.until) for change in news)
         state = _reloaded(held.state, changed, self._stored(moment.connection, changed))
         if any(change.kind == "notes.changed" for change in news):
             state = replace(state, words={})
@@ -177,7 +185,7 @@ class NoteSearch:
         found: list[_Stored] = []
         for first, last in wanted:
             values = {"space": self._space, "model": self._model, "first": first, "last": last}
-            for *note, vector in connection.execute(_between(), values):
+            for *note, vector in connection.execute(_BETWEEN, values):
                 found.append(_Stored(_Standing(*note), _vector(vector, dimension)))
         return found
 
@@ -269,16 +277,3 @@ def _vector(stored: bytes | None, dimension: int) -> Vectors | None:
 
 def _known(values: Column) -> list[float | None]:
     return [None if isnan(value) else value for value in values.tolist()]
-
-
-@cache
-def _between() -> Select[Any]:
-    """Cached, because it is asked after every change of a note."""
-    columns = (notes.c.number, notes.c.kind, notes.c.ref, notes.c.ordinal, notes.c.text, embeddings.c.vector)
-    these = (notes.c.space == bindparam("space"), notes.c.number.between(bindparam("first"), bindparam("last")))
-    return (
-        select(*columns)
-        .select_from(notes.outerjoin(embeddings, same_text(bindparam("model"))))
-        .where(*these)
-        .order_by(notes.c.number)
-    )

@@ -8,30 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from sqlalchemy import (
-    BindParameter,
-    ColumnElement,
-    Connection,
-    Delete,
-    Select,
-    Update,
-    and_,
-    bindparam,
-    delete,
-    func,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import BindParameter, ColumnElement, Connection, and_, bindparam, delete, func, insert, select, update
 
 from langmem_tiers.content import content_hash
 from langmem_tiers.storage import change_log, embedding_cache, facts, keyword
-from langmem_tiers.storage.database import batches
 from langmem_tiers.storage.keyword import WordsRow
 from langmem_tiers.storage.schema import chunks, embeddings, notes
+from langmem_tiers.storage.statements import among, batches, delete_among, here
 
 NoteKind = Literal["entry", "episode", "document", "item", "value"]
 KINDS: frozenset[NoteKind] = frozenset(get_args(NoteKind))
@@ -65,6 +50,9 @@ class Note:
     text_hash: bytes
 
 
+_EVERY = select(*(column for column in notes.c if column.name != "space"))
+
+
 def put(
     connection: Connection, space: str, kind: NoteKind, ref: str, texts: Sequence[NoteText], at: int
 ) -> list[bytes]:
@@ -73,9 +61,15 @@ def put(
     A piece whose text at its place is unchanged keeps its number; nothing is written if nothing differs.
     """
     before = of_ref(connection, space, kind, ref)
-    gone = [note for note in before if not _says(texts, note)]
-    stay = {note.ordinal: note for note in before if _says(texts, note)}
-    renamed = {note.number: texts[place] for place, note in stay.items() if _names(note) != _names(texts[place])}
+    stay = {
+        each.ordinal: each for each in before if each.ordinal < len(texts) and texts[each.ordinal].text == each.text
+    }
+    gone = [note for note in before if note.ordinal not in stay]
+    renamed = {
+        note.number: texts[place]
+        for place, note in stay.items()
+        if (note.tags, note.category) != (texts[place].tags, texts[place].category)
+    }
     _remove(connection, space, gone)
     _rename(connection, space, renamed)
     new = [each for each in enumerate(texts) if each[0] not in stay]
@@ -92,8 +86,8 @@ def drop(connection: Connection, space: str, kind: NoteKind, ref: str, at: int) 
 
 def of_ref(connection: Connection, space: str, kind: NoteKind, ref: str) -> list[Note]:
     """The notes of a record, in order."""
-    found = connection.execute(_of_ref(), {"space": space, "kind": kind, "ref": ref})
-    return [Note(**row._mapping) for row in found]
+    found = _EVERY.where(*here(notes, space, kind=kind, ref=ref)).order_by(notes.c.ordinal)
+    return [Note(**row._mapping) for row in connection.execute(found)]
 
 
 def forget_vectors(connection: Connection, space: str, hashes: Collection[bytes]) -> int:
@@ -105,69 +99,57 @@ def forget_vectors(connection: Connection, space: str, hashes: Collection[bytes]
         return 0
     keyword.notes.purge(connection)
     embedding_cache.forget_refusals(connection, space, hashes)
-    return sum(
-        connection.execute(_unused(), {"of": space, "these": list(these)}).rowcount for these in batches(list(hashes))
-    )
+    removed = 0
+    for some in batches(list(hashes)):
+        these = (*here(embeddings, space), embeddings.c.text_hash.in_(some))
+        named = [
+            select(table.c.text_hash).where(*here(table, space), table.c.text_hash.in_(some))
+            for table in (chunks, notes)
+        ]
+        unused = [embeddings.c.text_hash.not_in(each) for each in named]
+        removed += connection.execute(delete(embeddings).where(*these, *unused)).rowcount
+    return removed
 
 
 def held(connection: Connection, space: str, hashes: Collection[bytes]) -> set[bytes]:
     """Those of these texts that some note has."""
-    return {
-        each
-        for these in batches(list(hashes))
-        for each in connection.execute(_held(), {"space": space, "these": list(these)}).scalars()
-    }
+    wanted = select(notes.c.text_hash).distinct().where(*here(notes, space))
+    return {row.text_hash for row in among(connection, wanted, notes.c.text_hash, hashes)}
 
 
 def newest(connection: Connection, space: str) -> int:
     """The highest note number ever used, 0 if there never was one."""
-    return int(facts.get(connection, space, NEWEST) or 0)
+    return facts.number(connection, space, NEWEST)
 
 
 def between(connection: Connection, space: str, first: int, last: int) -> list[Note]:
     """The current notes in a range of numbers."""
-    found = connection.execute(_between(), {"space": space, "first": first, "last": last})
-    return [Note(**row._mapping) for row in found]
+    found = _EVERY.where(*here(notes, space), notes.c.number.between(first, last)).order_by(notes.c.number)
+    return [Note(**row._mapping) for row in connection.execute(found)]
 
 
 def without_vector(connection: Connection, space: str, model: str, spans: Iterable[tuple[int, int]]) -> list[Note]:
     """The notes in these ranges whose text has no vector from a model, one per distinct text."""
     distinct: dict[bytes, Note] = {}
+    joined = _EVERY.select_from(notes.outerjoin(embeddings, same_text(model))).order_by(notes.c.number)
+    without = joined.where(*here(notes, space), embeddings.c.text_hash.is_(None))
     for first, last in spans:
-        values = {"space": space, "model": model, "first": first, "last": last}
-        for row in connection.execute(_without_vector(), values):
+        for row in connection.execute(without.where(notes.c.number.between(first, last))):
             distinct.setdefault(row.text_hash, Note(**row._mapping))
     return list(distinct.values())
 
 
 def counts(connection: Connection, space: str, model: str | None) -> tuple[int, int]:
     """How many notes there are, and how many of them have a vector from the model."""
-    total = connection.execute(select(func.count()).where(notes.c.space == space)).scalar_one()
-    if model is None:
-        return total, 0
-    with_vector = select(func.count()).select_from(notes.join(embeddings, same_text(model)))
-    return total, connection.execute(with_vector.where(notes.c.space == space)).scalar_one()
+    tables = notes.outerjoin(embeddings, same_text(bindparam("model")))
+    counted = select(func.count(), func.count(embeddings.c.text_hash)).select_from(tables).where(*here(notes))
+    total, embedded = connection.execute(counted, {"space": space, "model": model}).one()
+    return total, embedded
 
 
-def words_row(note: Note) -> WordsRow:
+def words_row(number: int, piece: NoteText | Note) -> WordsRow:
     """A note as the keyword index takes it."""
-    return WordsRow(number=note.number, text=note.text, tags=note.tags, category=note.category)
-
-
-def ranges(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same numbers in as few ranges as possible, ascending, each number once.
-
-    Example:
-        >>> ranges([(7, 7), (3, 4), (4, 5)])
-        [(3, 5), (7, 7)]
-    """
-    merged: list[tuple[int, int]] = []
-    for first, last in sorted(spans):
-        if merged and first <= merged[-1][1] + 1:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], last))
-        else:
-            merged.append((first, last))
-    return merged
+    return WordsRow(number=number, text=piece.text, tags=piece.tags, category=piece.category)
 
 
 def same_text(model: str | BindParameter[str]) -> ColumnElement[bool]:
@@ -179,18 +161,9 @@ def same_text(model: str | BindParameter[str]) -> ColumnElement[bool]:
     )
 
 
-def _says(texts: Sequence[NoteText], note: Note) -> bool:
-    return note.ordinal < len(texts) and texts[note.ordinal].text == note.text
-
-
-def _names(piece: NoteText | Note) -> tuple[str, str]:
-    return piece.tags, piece.category
-
-
 def _remove(connection: Connection, space: str, gone: Sequence[Note]) -> None:
     numbers = [note.number for note in gone]
-    for these in batches(numbers):
-        connection.execute(_delete(), {"of": space, "these": list(these)})
+    delete_among(connection, space, notes.c.number, numbers)
     keyword.notes.remove(connection, numbers)
 
 
@@ -198,10 +171,11 @@ def _rename(connection: Connection, space: str, names: Mapping[int, NoteText]) -
     """Give notes other tags and another category."""
     if not names:
         return
-    rows = [{"of": space, "this": number, "tags": to.tags, "category": to.category} for number, to in names.items()]
-    connection.execute(_update(), rows)
+    for number, to in names.items():
+        this = here(notes, space, number=number)
+        connection.execute(update(notes).where(*this).values(tags=to.tags, category=to.category))
     keyword.notes.remove(connection, names)
-    keyword.notes.add(connection, (_row(number, to) for number, to in names.items()))
+    keyword.notes.add(connection, (words_row(number, to) for number, to in names.items()))
 
 
 def add(
@@ -227,78 +201,10 @@ def add(
         for number, (ordinal, piece) in zip(numbers, new, strict=True)
     ]
     connection.execute(insert(notes), rows)
-    keyword.notes.add(connection, (_row(number, piece) for number, (_, piece) in zip(numbers, new, strict=True)))
+    keyword.notes.add(connection, (words_row(number, piece) for number, (_, piece) in zip(numbers, new, strict=True)))
     return numbers
 
 
-def _row(number: int, piece: NoteText) -> WordsRow:
-    return WordsRow(number=number, text=piece.text, tags=piece.tags, category=piece.category)
-
-
 def _log(connection: Connection, space: str, changed: Collection[int], at: int) -> None:
-    for first, last in ranges((number, number) for number in changed):
+    for first, last in change_log.ranges((number, number) for number in changed):
         change_log.append(connection, space, "notes.changed", first, until=last, at=at)
-
-
-# Statements are built once: building one takes longer than running it.
-@cache
-def _all() -> Select[Any]:
-    columns = (
-        notes.c.number,
-        notes.c.kind,
-        notes.c.ref,
-        notes.c.ordinal,
-        notes.c.text,
-        notes.c.tags,
-        notes.c.category,
-        notes.c.text_hash,
-    )
-    return select(*columns).where(notes.c.space == bindparam("space")).order_by(notes.c.number)
-
-
-@cache
-def _between() -> Select[Any]:
-    return _all().where(notes.c.number.between(bindparam("first"), bindparam("last")))
-
-
-@cache
-def _without_vector() -> Select[Any]:
-    joined = notes.outerjoin(embeddings, same_text(bindparam("model")))
-    return _between().select_from(joined).where(embeddings.c.text_hash.is_(None))
-
-
-@cache
-def _of_ref() -> Select[Any]:
-    this = (notes.c.kind == bindparam("kind"), notes.c.ref == bindparam("ref"))
-    return _all().where(*this).order_by(None).order_by(notes.c.ordinal)
-
-
-@cache
-def _held() -> Select[Any]:
-    this = (notes.c.space == bindparam("space"), notes.c.text_hash.in_(_these()))
-    return select(notes.c.text_hash).distinct().where(*this)
-
-
-@cache
-def _delete() -> Delete:
-    return delete(notes).where(notes.c.space == bindparam("of"), notes.c.number.in_(_these()))
-
-
-@cache
-def _update() -> Update:
-    this = (notes.c.space == bindparam("of"), notes.c.number == bindparam("this"))
-    return update(notes).where(*this).values(tags=bindparam("tags"), category=bindparam("category"))
-
-
-@cache
-def _unused() -> Delete:
-    these = (embeddings.c.space == bindparam("of"), embeddings.c.text_hash.in_(_these()))
-    in_chunks = select(chunks.c.text_hash).where(chunks.c.space == bindparam("of"), chunks.c.text_hash.in_(_these()))
-    in_notes = select(notes.c.text_hash).where(notes.c.space == bindparam("of"), notes.c.text_hash.in_(_these()))
-    return delete(embeddings).where(
-        *these, embeddings.c.text_hash.not_in(in_chunks), embeddings.c.text_hash.not_in(in_notes)
-    )
-
-
-def _these() -> BindParameter[Any]:
-    return bindparam("these", expanding=True)

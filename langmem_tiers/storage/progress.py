@@ -7,31 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import orjson
-from sqlalchemy import (
-    BindParameter,
-    ColumnElement,
-    Connection,
-    Select,
-    and_,
-    bindparam,
-    delete,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
-from sqlalchemy.dialects.sqlite import insert as insert_or
+from sqlalchemy import BindParameter, ColumnElement, Connection, bindparam, func, insert, or_, select, update
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.records import Entry, Said
 from langmem_tiers.storage import change_log, facts
 from langmem_tiers.storage import entries as records
 from langmem_tiers.storage.schema import drawers, entries, entry_evidence, mined_windows, proposals, rooms, usages
+from langmem_tiers.storage.statements import delete_among, here, insert_new, numbered
 
 MinedPath = Literal["rule", "model", "again"]
 """`again`: by rule, since the model could not be reached; it is asked again later."""
@@ -82,27 +68,53 @@ class ProposalRow(NamedTuple):
     path: Literal["rule", "model"]
 
 
+# Statements are built once: they run every time the background looks for work.
+_SESSION: BindParameter[str | None] = bindparam("session")
+_OF_SESSION = (*here(rooms), or_(_SESSION.is_(None), rooms.c.session == _SESSION))
+_MINED = func.coalesce(func.max(mined_windows.c.last_place), 0)
+_WAITING = (
+    select(rooms.c.number, rooms.c.session, _MINED, rooms.c.drawers, rooms.c.touched_at, rooms.c.ended_at)
+    .select_from(rooms.outerjoin(mined_windows, numbered(mined_windows, rooms.c.number, "room")))
+    .group_by(rooms.c.number)
+    .where(*_OF_SESSION)
+    .having(rooms.c.drawers > _MINED)
+    .order_by(rooms.c.number)
+)
+_WINDOW = (mined_windows.c.first_place, mined_windows.c.last_place, mined_windows.c.at)
+_AGAIN = (
+    select(rooms.c.number, rooms.c.session, *_WINDOW)
+    .select_from(mined_windows.join(rooms, numbered(rooms, mined_windows.c.room)))
+    .where(*_OF_SESSION, mined_windows.c.path == "again")
+    .order_by(mined_windows.c.at, rooms.c.number, mined_windows.c.first_place)
+)
+_SAID = ("number", "place", "role", "origin", "speaker", "content", "said_at")
+_STANDING = (
+    select(*(drawers.c[name] for name in _SAID))
+    .where(*here(drawers, room=bindparam("room")), drawers.c.superseded_by.is_(None))
+    .where(drawers.c.place > bindparam("after"), drawers.c.place <= bindparam("upto"))
+)
+
+
 def unmined(connection: Connection, space: str, session: str | None = None) -> list[Waiting]:
     """The rooms with unmined turns, of one session or all, in the order they were opened."""
-    found = connection.execute(_waiting(), {"space": space, "session": session})
-    return [Waiting(*row) for row in found]
+    return [Waiting(*row) for row in connection.execute(_WAITING, {"space": space, "session": session})]
 
 
 def to_mine_again(connection: Connection, space: str, session: str | None = None) -> list[Again]:
     """The turns to ask the model about again, least recently tried first."""
-    return [Again(*row) for row in connection.execute(_again(), {"space": space, "session": session})]
+    return [Again(*row) for row in connection.execute(_AGAIN, {"space": space, "session": session})]
 
 
 def standing(connection: Connection, space: str, room: int, *, after: int, upto: int | None = None) -> Iterator[Said]:
     """The current turns of a room after a place, in order; read lazily."""
     values = {"space": space, "room": room, "after": after, "upto": 2**62 if upto is None else upto}
-    return (_said(row) for row in connection.execute(_standing(), values))
+    return (_said(row) for row in connection.execute(_STANDING.order_by(drawers.c.place), values))
 
 
 def before(connection: Connection, space: str, room: int, *, place: int, most: int) -> list[Said]:
     """The last current turns before a place, in order."""
     values = {"space": space, "room": room, "after": 0, "upto": place - 1}
-    backwards = _standing().order_by(None).order_by(drawers.c.place.desc()).limit(most)
+    backwards = _STANDING.order_by(drawers.c.place.desc()).limit(most)
     return [_said(row) for row in connection.execute(backwards, values)][::-1]
 
 
@@ -111,20 +123,12 @@ def note_mined(
 ) -> bool:
     """Record that turns have been mined; False if someone else has mined them in the meantime."""
     row = {"room": room, "first_place": first_place, "last_place": last, "path": path, "at": at}
-    return (
-        connection.execute(insert_or(mined_windows).values(space=space, **row).on_conflict_do_nothing()).rowcount == 1
-    )
+    return insert_new(connection, mined_windows, space, [row]) == 1
 
 
 def note_mined_again(connection: Connection, space: str, window: Again, *, path: MinedPath, at: int) -> bool:
     """Record that the model was asked again; False if someone else has asked it in the meantime."""
-    this = (
-        mined_windows.c.space == space,
-        mined_windows.c.room == window.room,
-        mined_windows.c.first_place == window.first_place,
-        mined_windows.c.path == "again",
-        mined_windows.c.at == window.at,
-    )
+    this = here(mined_windows, space, room=window.room, first_place=window.first_place, path="again", at=window.at)
     return connection.execute(update(mined_windows).where(*this).values(path=path, at=at)).rowcount == 1
 
 
@@ -169,7 +173,7 @@ def proposed_of(connection: Connection, space: str, drawer_numbers: Collection[i
 
 def _proposals(connection: Connection, space: str, which: ColumnElement[bool]) -> list[ProposalRow]:
     columns = [proposals.c[name] for name in ProposalRow._fields]
-    wanted = select(*columns).where(proposals.c.space == space, which).order_by(proposals.c.number)
+    wanted = select(*columns).where(*here(proposals, space), which).order_by(proposals.c.number)
     return [ProposalRow(*row)._replace(body=_body(row.body)) for row in connection.execute(wanted)]
 
 
@@ -187,56 +191,15 @@ def forget_proposals(
 ) -> None:
     """Delete the proposals from these drawers that are based on unwanted words."""
     columns = (proposals.c.number, proposals.c.drawer, proposals.c.quote)
-    found = select(*columns).where(proposals.c.space == space, proposals.c.drawer.in_(drawer_numbers))
+    found = select(*columns).where(*here(proposals, space), proposals.c.drawer.in_(drawer_numbers))
     gone = [number for number, drawer, quote in connection.execute(found) if unwanted(drawer, quote)]
-    connection.execute(delete(proposals).where(proposals.c.space == space, proposals.c.number.in_(gone)))
+    delete_among(connection, space, proposals.c.number, gone)
 
 
 def model_calls(connection: Connection, space: str, session: str, source: str) -> int:
     """How many model calls are booked for a session under a source."""
-    these = (usages.c.space == space, usages.c.session == session, usages.c.source == source)
-    return int(connection.execute(select(func.coalesce(func.sum(usages.c.calls), 0)).where(*these)).scalar_one())
-
-
-# Statements are built once: they run every time the background looks for work.
-@cache
-def _waiting() -> Select[Any]:
-    same_room = and_(mined_windows.c.space == rooms.c.space, mined_windows.c.room == rooms.c.number)
-    mined = func.coalesce(func.max(mined_windows.c.last_place), 0)
-    columns = (rooms.c.number, rooms.c.session, mined, rooms.c.drawers, rooms.c.touched_at, rooms.c.ended_at)
-    found = select(*columns).select_from(rooms.outerjoin(mined_windows, same_room)).group_by(rooms.c.number)
-    return found.where(*_of_session()).having(rooms.c.drawers > mined).order_by(rooms.c.number)
-
-
-@cache
-def _again() -> Select[Any]:
-    same_room = and_(mined_windows.c.space == rooms.c.space, mined_windows.c.room == rooms.c.number)
-    window = (mined_windows.c.first_place, mined_windows.c.last_place, mined_windows.c.at)
-    found = select(rooms.c.number, rooms.c.session, *window).select_from(mined_windows.join(rooms, same_room))
-    order = (mined_windows.c.at, rooms.c.number, mined_windows.c.first_place)
-    return found.where(*_of_session(), mined_windows.c.path == "again").order_by(*order)
-
-
-def _of_session() -> tuple[Any, Any]:
-    """Restricts to the given session, if any."""
-    session: BindParameter[str | None] = bindparam("session")
-    return rooms.c.space == bindparam("space"), (session.is_(None)) | (rooms.c.session == session)
-
-
-@cache
-def _standing() -> Select[Any]:
-    names = ("number", "place", "role", "origin", "speaker", "content", "said_at")
-    return (
-        select(*(drawers.c[name] for name in names))
-        .where(
-            drawers.c.space == bindparam("space"),
-            drawers.c.room == bindparam("room"),
-            drawers.c.place > bindparam("after"),
-            drawers.c.place <= bindparam("upto"),
-            drawers.c.superseded_by.is_(None),
-        )
-        .order_by(drawers.c.place)
-    )
+    calls = select(func.coalesce(func.sum(usages.c.calls), 0))
+    return int(connection.execute(calls.where(*here(usages, space, session=session, source=source))).scalar_one())
 
 
 def _said(row: Any) -> Said:
@@ -274,13 +237,22 @@ class Task:
 
 def enriched_upto(connection: Connection, space: str) -> int:
     """The number of the last entry examined."""
-    return int(facts.get(connection, space, _UPTO) or 0)
+    return facts.number(connection, space, _UPTO)
+
+
+_NEXT = (
+    select(entries.c.number)
+    .where(*here(entries, status="active", version=1, pinned=0, flags=""))
+    .where(entries.c.number > bindparam("after"), entries.c.path.in_(bindparam("paths", expanding=True)))
+    .order_by(entries.c.number)
+    .limit(1)
+)
 
 
 def next_to_enrich(connection: Connection, space: str, *, paths: Collection[str]) -> Task | None:
     """The next entry from one of these sources that was neither examined nor changed since, if any."""
     after = enriched_upto(connection, space)
-    number = connection.execute(_next(), {"space": space, "after": after, "paths": sorted(paths)}).scalar()
+    number = connection.execute(_NEXT, {"space": space, "after": after, "paths": sorted(paths)}).scalar()
     if number is None:
         return None
     entry = records.by_numbers(connection, space, [number])[number]
@@ -310,14 +282,6 @@ def _waits(connection: Connection, space: str, number: int) -> Waits:
     return Waits(*map(int, noted)) if noted[0] == str(number) else Waits(number, 0, 0)
 
 
-@cache
-def _next() -> Select[Any]:
-    untouched = (entries.c.status == "active", entries.c.version == 1, entries.c.pinned == 0, entries.c.flags == "")
-    behind = (entries.c.space == bindparam("space"), entries.c.number > bindparam("after"))
-    made = entries.c.path.in_(bindparam("paths", expanding=True))
-    return select(entries.c.number).where(*behind, *untouched, made).order_by(entries.c.number).limit(1)
-
-
 _PREFIX = "flushed:"
 
 
@@ -341,21 +305,14 @@ def note_flushed(connection: Connection, space: str, room: int, flushed: Flushed
 
 def unnoted(connection: Connection, space: str, room: int, flushed: Flushed) -> dict[int, int]:
     """The entries that got evidence in a room since it was flushed, each with its first drawer there."""
-    values = {"space": space, "room": room, "place": flushed.place, "newest": flushed.entry}
-    return {row.entry: row.drawer for row in connection.execute(_unnoted(), values)}
-
-
-@cache
-def _unnoted() -> Select[Any]:
-    same_drawer = and_(drawers.c.space == entry_evidence.c.space, drawers.c.number == entry_evidence.c.drawer)
-    first = func.min(drawers.c.number)
-    return (
-        select(entry_evidence.c.entry, first.label("drawer"))
-        .select_from(entry_evidence.join(drawers, same_drawer))
-        .where(drawers.c.space == bindparam("space"), drawers.c.room == bindparam("room"))
+    first = func.min(drawers.c.number).label("drawer")
+    newer = or_(entry_evidence.c.entry > flushed.entry, func.min(drawers.c.place) > flushed.place)
+    wanted = (
+        select(entry_evidence.c.entry, first)
+        .select_from(entry_evidence.join(drawers, numbered(drawers, entry_evidence.c.drawer)))
+        .where(*here(drawers, space, room=room))
         .group_by(entry_evidence.c.entry)
-        .having(
-            or_(entry_evidence.c.entry > bindparam("newest"), func.min(drawers.c.place) > bindparam("place")),
-        )
+        .having(newer)
         .order_by(first, entry_evidence.c.entry)
     )
+    return {row.entry: row.drawer for row in connection.execute(wanted)}

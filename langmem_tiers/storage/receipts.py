@@ -5,16 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection
 from dataclasses import dataclass, fields
-from functools import cache
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Select, bindparam, delete, func, insert, or_, select
-from sqlalchemy.sql.dml import ReturningInsert
+from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select
 
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.storage.notes import NoteKind
 from langmem_tiers.storage.schema import receipts
+from langmem_tiers.storage.statements import here
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import Candidate, KnownCandidate, Receipt
 
@@ -39,6 +38,20 @@ class KeptRecall:
     shown: tuple[Shown, ...]
 
 
+# Statements are built once: every recall runs them.
+_NEXT = select(func.coalesce(func.max(receipts.c.number), 0) + 1).where(*here(receipts)).scalar_subquery()
+_GIVEN = ("space", "session", "message_id", "query_hash", "at", "shown", "block", "body")
+_PUT = insert(receipts).values(number=_NEXT, **{name: bindparam(name) for name in _GIVEN}).returning(receipts.c.number)
+_SAME_CALL = (
+    select(receipts)
+    .where(*here(receipts, message_id=bindparam("message_id"), query_hash=bindparam("query_hash")))
+    .where(receipts.c.session.is_not_distinct_from(bindparam("session")))
+    .order_by(receipts.c.number.desc())
+    .limit(1)
+)
+_SHOWN = select(receipts.c.shown).where(*here(receipts, session=bindparam("session")))
+
+
 def put(connection: Connection, space: str, kept: KeptRecall, *, query_hash: bytes, most: int) -> int:
     """Store a recall and keep about `most` before it. Returns its number."""
     receipt = kept.receipt
@@ -52,9 +65,9 @@ def put(connection: Connection, space: str, kept: KeptRecall, *, query_hash: byt
         "block": kept.block,
         "body": _dump(receipt),
     }
-    number = int(connection.execute(_put(), row).scalar_one())
+    number = int(connection.execute(_PUT, row).scalar_one())
     if number % _PRUNE_EVERY == 0:
-        connection.execute(delete(receipts).where(receipts.c.space == space, receipts.c.number <= number - most))
+        connection.execute(delete(receipts).where(*here(receipts, space), receipts.c.number <= number - most))
     return number
 
 
@@ -63,28 +76,8 @@ def same_call(
 ) -> KeptRecall | None:
     """The newest recall made for this message with this text."""
     call = {"space": space, "session": session, "message_id": message_id, "query_hash": query_hash}
-    row = connection.execute(_same_call(), call).first()
+    row = connection.execute(_SAME_CALL, call).first()
     return None if row is None else _kept(row)
-
-
-@cache
-def _put() -> ReturningInsert[Any]:
-    newest = select(func.coalesce(func.max(receipts.c.number), 0) + 1).where(receipts.c.space == bindparam("space"))
-    given = ("space", "session", "message_id", "query_hash", "at", "shown", "block", "body")
-    values: dict[str, Any] = {name: bindparam(name) for name in given}
-    return insert(receipts).values(number=newest.scalar_subquery(), **values).returning(receipts.c.number)
-
-
-@cache
-def _same_call() -> Select[Any]:
-    """Cached, because every recall asks for it."""
-    wanted = select(receipts).where(
-        receipts.c.space == bindparam("space"),
-        receipts.c.session.is_not_distinct_from(bindparam("session")),
-        receipts.c.message_id == bindparam("message_id"),
-        receipts.c.query_hash == bindparam("query_hash"),
-    )
-    return wanted.order_by(receipts.c.number.desc()).limit(1)
 
 
 def shown_for(
@@ -94,35 +87,24 @@ def shown_for(
 
     The block of the message `but` is left out: it is the one being made.
     """
-    wanted = _shown_for(some=messages is not None, without=but is not None)
-    values = {"space": space, "session": session, "messages": list(messages or ()), "but": but}
-    lists = [_shown(shown) for shown in connection.execute(wanted, values).scalars()]
+    wanted = _SHOWN
+    if messages is not None:
+        wanted = wanted.where(receipts.c.message_id.in_(list(messages)))
+    if but is not None:
+        wanted = wanted.where(receipts.c.message_id.is_distinct_from(but))
+    lists = [_shown(shown) for shown in connection.execute(wanted, {"space": space, "session": session}).scalars()]
     return {(space, number) for shown in lists for space, number, _, _ in shown or ()}
-
-
-@cache
-def _shown_for(*, some: bool, without: bool) -> Select[Any]:
-    """Cached, because every recall asks for it."""
-    wanted = select(receipts.c.shown).where(
-        receipts.c.space == bindparam("space"), receipts.c.session == bindparam("session")
-    )
-    if some:
-        wanted = wanted.where(receipts.c.message_id.in_(bindparam("messages", expanding=True)))
-    if without:
-        wanted = wanted.where(receipts.c.message_id.is_distinct_from(bindparam("but")))
-    return wanted
 
 
 def forget(connection: Connection, space: str, names: Collection[str], *, kind: NoteKind = "entry") -> int:
     """Delete the recalls whose block shows one of these, since it contains their words. Returns how many."""
     shows = [receipts.c.shown.contains(f'"{kind}:{name}#', autoescape=True) for name in names]
-    dropped = delete(receipts).where(receipts.c.space == space, or_(*shows))
-    return int(connection.execute(dropped).rowcount) if shows else 0
+    return connection.execute(delete(receipts).where(*here(receipts, space), or_(*shows))).rowcount if shows else 0
 
 
 def any_in_session(connection: Connection, space: str, session: str, other_than: str | None) -> bool:
     """Whether anything was recalled in this session for another message."""
-    wanted = select(receipts.c.number).where(receipts.c.space == space, receipts.c.session == session)
+    wanted = select(receipts.c.number).where(*here(receipts, space, session=session))
     if other_than is not None:
         wanted = wanted.where(receipts.c.message_id.is_distinct_from(other_than))
     return connection.execute(wanted.limit(1)).first() is not None
@@ -130,20 +112,20 @@ def any_in_session(connection: Connection, space: str, session: str, other_than:
 
 def latest(connection: Connection, space: str, most: int) -> list[Receipt]:
     """The newest receipts first."""
-    wanted = select(receipts).where(receipts.c.space == space).order_by(receipts.c.number.desc()).limit(most)
+    wanted = select(receipts).where(*here(receipts, space)).order_by(receipts.c.number.desc()).limit(most)
     return [kept.receipt for row in connection.execute(wanted) if (kept := _kept(row)) is not None]
 
 
 def one(connection: Connection, space: str, number: int) -> Receipt | None:
     """The receipt with a number."""
-    row = connection.execute(select(receipts).where(receipts.c.space == space, receipts.c.number == number)).first()
+    row = connection.execute(select(receipts).where(*here(receipts, space, number=number))).first()
     kept = None if row is None else _kept(row)
     return None if kept is None else kept.receipt
 
 
 def count(connection: Connection, space: str) -> int:
     """How many recalls were ever stored."""
-    return connection.execute(select(func.max(receipts.c.number)).where(receipts.c.space == space)).scalar() or 0
+    return connection.execute(select(func.max(receipts.c.number)).where(*here(receipts, space))).scalar() or 0
 
 
 def _dump(receipt: Receipt) -> str:
@@ -159,29 +141,25 @@ def _kept(row: Any) -> KeptRecall | None:
     """The recall in a row; None, with a warning, if it cannot be read: it is a log of a recall, not a memory."""
     shown = _shown(row.shown)
     try:
-        receipt = _receipt(row)
+        body = {**orjson.loads(row.body), "number": row.number}
+        body["at"] = from_millis(body["at"])
+        found = (dict(zip(_CANDIDATE, values, strict=True)) for values in body["candidates"])
+        body["candidates"] = tuple(Candidate(**each) for each in found)
+        body["notes"] = tuple(body["notes"])
+        body["known"] = tuple(KnownCandidate(**known) for known in body.get("known", ()))
+        receipt = Receipt(**body)
     except (ValueError, KeyError, TypeError):
         say(log, logging.WARNING, "unreadable_receipt_skipped", receipt=row.number)
         return None
     return None if shown is None else KeptRecall(receipt=receipt, block=row.block, shown=shown)
 
 
-def _receipt(row: Any) -> Receipt:
-    body = {**orjson.loads(row.body), "number": row.number}
-    body["at"] = from_millis(body["at"])
-    body["candidates"] = tuple(Candidate(**dict(zip(_CANDIDATE, values, strict=True))) for values in body["candidates"])
-    body["notes"] = tuple(body["notes"])
-    body["known"] = tuple(KnownCandidate(**known) for known in body.get("known", ()))
-    return Receipt(**body)
-
-
-def _which(name: object) -> int | str:
-    return name if isinstance(name, str) else int(name)  # type: ignore[call-overload]
-
-
 def _shown(listed: str) -> tuple[Shown, ...] | None:
     try:
-        return tuple((str(item[0]), _which(item[1]), float(item[2]), int(item[3])) for item in orjson.loads(listed))
-    except (ValueError, IndexError, TypeError, KeyError):
+        return tuple(
+            (str(space), name if isinstance(name, str) else int(name), float(score), int(tokens))
+            for space, name, score, tokens in orjson.loads(listed)
+        )
+    except (ValueError, TypeError):
         say(log, logging.WARNING, "unreadable_list_of_shown_drawers_skipped", characters=len(listed))
         return None

@@ -58,10 +58,15 @@ def insert_new(connection: Connection, table: Table, space: str, rows: Iterable[
 
 
 def put_row(
-    connection: Connection, table: Table, space: str, key: Mapping[str, Any], values: Mapping[str, Any]
+    connection: Connection,
+    table: Table,
+    space: str,
+    key: Mapping[str, Any],
+    values: Mapping[str, Any],
+    at_first: Mapping[str, Any] | None = None,
 ) -> None:
-    """Insert a row, or set these values in the row with this key."""
-    row = insert(table).values(space=space, **key, **values)
+    """Insert a row, or set these values in the row with this key; `at_first` is set only in a new one."""
+    row = insert(table).values(space=space, **key, **values, **(at_first or {}))
     connection.execute(row.on_conflict_do_update(index_elements=["space", *key], set_=values))
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
 from typing import Literal
 
 from sqlalchemy import ColumnElement, Connection, func, select
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.storage.schema import usages
+from langmem_tiers.storage.statements import here
 
 UsageBy = Literal["day", "session", "source", "model"]
 
@@ -44,44 +46,39 @@ class Usage:
 
 
 _COUNTED = tuple(each.name for each in fields(Usage))
-_KEY = tuple(each.name for each in fields(UsageKey))
+_SUMS = [func.coalesce(func.sum(usages.c[name]), 0) for name in _COUNTED]
 
 
 def add(connection: Connection, space: str, key: UsageKey, took: Usage) -> None:
     """Add numbers, possibly negative, to what is booked under a key."""
-    names = ("space", *_KEY, *_COUNTED)
-    row = insert_or(usages).values(dict(zip(names, (space, *astuple(key), *astuple(took)), strict=True)))
+    row = insert_or(usages).values(space=space, **asdict(key), **asdict(took))
     summed = {name: usages.c[name] + row.excluded[name] for name in _COUNTED}
-    connection.execute(row.on_conflict_do_update(index_elements=["space", *_KEY], set_=summed))
+    connection.execute(row.on_conflict_do_update(index_elements=["space", *asdict(key)], set_=summed))
 
 
 def of_day(connection: Connection, space: str, day: str) -> Usage:
     """A day's total that counts against the budget."""
-    return _total(connection, usages.c.space == space, usages.c.day == day, usages.c.source.not_in(_UNBUDGETED))
+    return _total(connection, *here(usages, space, day=day))
 
 
 def of_session(connection: Connection, space: str, session: str) -> Usage:
     """A session's total over all days that counts against the budget."""
-    of_it = (usages.c.session == session, usages.c.source.not_in(_UNBUDGETED))
-    return _total(connection, usages.c.space == space, *of_it)
+    return _total(connection, *here(usages, space, session=session))
 
 
 def grouped(connection: Connection, space: str, by: UsageBy, since: str | None) -> list[tuple[str, Usage]]:
     """Sums by one part of the key, in its order, from a day on."""
     name = usages.c[by]
-    wanted = select(name, *_sums()).where(usages.c.space == space).group_by(name).order_by(name)
+    wanted = select(name, *_SUMS).where(*here(usages, space)).group_by(name).order_by(name)
     if since is not None:
         wanted = wanted.where(usages.c.day >= since)
     return [(str(row[0]), _usage(row[1:])) for row in connection.execute(wanted)]
 
 
 def _total(connection: Connection, *where: ColumnElement[bool]) -> Usage:
-    return _usage(connection.execute(select(*_sums()).where(*where)).one())
+    counted = select(*_SUMS).where(*where, usages.c.source.not_in(_UNBUDGETED))
+    return _usage(connection.execute(counted).one())
 
 
-def _sums() -> list[ColumnElement[int]]:
-    return [func.coalesce(func.sum(usages.c[name]), 0) for name in _COUNTED]
-
-
-def _usage(sums: object) -> Usage:
-    return Usage(**dict(zip(_COUNTED, map(int, tuple(sums)), strict=True)))  # type: ignore[arg-type]
+def _usage(sums: Iterable[int]) -> Usage:
+    return Usage(**dict(zip(_COUNTED, sums, strict=True)))

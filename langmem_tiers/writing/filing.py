@@ -44,7 +44,7 @@ def _name_closets(connection: Connection, space: str, window: Window, found: Fou
             texts.setdefault(closet.number, []).extend(said[drawer] for drawer in closet.drawers)
     topics = topics_of({number: "\n".join(each) for number, each in texts.items()}, found.topics)
     for number, topic in topics.items():
-        closets.name_by_model(connection, space, number, _known_name(connection, space, topic, wings))
+        closets.rename(connection, space, number, _known_name(connection, space, topic, wings), by="model")
     return bool(topics)
 
 
