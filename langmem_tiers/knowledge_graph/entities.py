@@ -17,7 +17,6 @@ from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.language.slugs import name_key
 from langmem_tiers.records import BUILT_IN_TYPES, Authority, Entity, Evidence, GraphPath
 from langmem_tiers.storage import entities, merges
-from langmem_tiers.storage.entities import NewEntity
 from langmem_tiers.types import Origin
 
 # A person and a place with the same name differ; what a model calls an item now and a topic later is the same. A type
@@ -96,33 +95,24 @@ def insert_entity(graph: GraphTransaction, named: Named, of_type: str) -> Entity
     is_user = naming.is_self(named.name)
     kept = graph.settings.privacy.derived == "keep"
     name = naming.USER if is_user else naming.require_no_pronoun(naming.check(named.name, secrets=kept))
-    new = NewEntity(
+    seen, now = from_millis(graph.now if named.seen is None else named.seen), from_millis(graph.now)
+    new = Entity(
+        number=0,
         id=new_id(),
         name=name,
         type="person" if is_user else of_type,
         origin=named.origin,
         path=named.path,
         authority=named.authority,
-        seen=graph.now if named.seen is None else named.seen,
         metadata=validation.metadata(named.metadata, graph.settings),
-    )
-    number = entities.put(*graph.at, new, graph.now)
-    graph.log_entities(number)
-    seen, now = from_millis(new.seen), from_millis(graph.now)
-    return Entity(
-        number=number,
-        id=new.id,
-        name=new.name,
-        type=new.type,
-        origin=new.origin,
-        path=new.path,
-        authority=new.authority,
-        metadata=new.metadata,
         first_seen=seen,
         last_seen=seen,
         created_at=now,
         updated_at=now,
     )
+    stored = entities.put(*graph.at, new)
+    graph.log_entities(stored.number)
+    return stored
 
 
 def find_entity(graph: GraphTransaction, which: str, *, type: str | None = None, whole: bool = True) -> Entity | None:

@@ -36,9 +36,8 @@ from langmem_tiers.knowledge_graph.relations import resolve_groups
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction, writing
 from langmem_tiers.language.slugs import name_key
 from langmem_tiers.language.words import occurs
-from langmem_tiers.records import Authority, Evidence
+from langmem_tiers.records import Authority, Entity, Evidence
 from langmem_tiers.storage import drawers, entities, merges, relations
-from langmem_tiers.storage.entities import NewEntity
 from langmem_tiers.storage.relations import RelationRow, VersionRow
 
 # Clocks of two machines may differ, but not by more than a day.
@@ -144,20 +143,21 @@ class _Import:
 
     def _make(self, each: EntityRecord, held: Mapping[int, _Held]) -> int:
         self._require_past(each.created_at, each.updated_at)
-        seen = to_millis(each.first_seen)
-        new = NewEntity(
+        new = Entity(
+            number=0,
             id=each.id,
             name=self._name(each),
             type="person" if name_key(each.name) == naming.USER else each.type,
             origin=each.origin,
             path=each.path,
             authority=Authority(each.authority),
-            seen=seen,
             metadata=self._metadata(each),
+            first_seen=each.first_seen,
+            last_seen=max(each.first_seen, each.last_seen),
+            created_at=each.created_at,
+            updated_at=each.updated_at,
         )
-        number = entities.put(*self.graph.at, new, to_millis(each.created_at))
-        times = {"last_seen": max(seen, to_millis(each.last_seen)), "updated_at": to_millis(each.updated_at)}
-        entities.change(*self.graph.at, number, times)
+        number = entities.put(*self.graph.at, new).number
         for alias in each.aliases:
             entities.add_aliases(*self.graph.at, number, [self._alias(alias.name, each)], to_millis(alias.at))
         entities.add_evidence(*self.graph.at, number, self._evidence(each.evidence, held))

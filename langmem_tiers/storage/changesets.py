@@ -12,10 +12,11 @@ from types import TracebackType
 from typing import Any, Literal
 
 import orjson
-from sqlalchemy import Connection, LargeBinary, Table, delete, func, insert, or_, select
+from sqlalchemy import Connection, LargeBinary, Table, func, insert, or_, select
 
 from langmem_tiers.storage import schema
 from langmem_tiers.storage.schema import changesets
+from langmem_tiers.storage.statements import delete_among, here
 
 TABLES: Mapping[str, Table] = {
     table.name: table
@@ -98,7 +99,8 @@ class Recorder:
                 after = None if values[width] is None else _row(table, values[width:])
                 if before != after:
                     held = before or after or {}
-                    yield ChangedRecord(table=table.name, key=_key(table, held), before=before, after=after)
+                    key = {name: held[name] for name in _key_columns(table)}
+                    yield ChangedRecord(table=table.name, key=key, before=before, after=after)
 
     def _drop(self) -> None:
         for table in TABLES.values():
@@ -116,7 +118,9 @@ def current(connection: Connection, space: str, record: ChangedRecord) -> dict[s
     """The current row of a record, None if there is none."""
     table = TABLES[record.table]
     where, key = _this(table, space, record)
-    row = connection.exec_driver_sql(f"SELECT {_listed(table)} FROM main.{table.name} WHERE {where}", key).first()
+    row = connection.exec_driver_sql(
+        f"SELECT {', '.join(column.name for column in table.columns)} FROM main.{table.name} WHERE {where}", key
+    ).first()
     return None if row is None else _row(table, row)
 
 
@@ -138,28 +142,26 @@ def restore(connection: Connection, space: str, record: ChangedRecord, values: _
 
 def evidence_of(connection: Connection, space: str, entries: Iterable[int]) -> list[tuple[int, int, int]]:
     """The evidence of these entries, and what came through them: (entry, drawer, via)."""
-    evidence, wanted = schema.entry_evidence.c, list(entries)
-    rests = evidence.entry.in_(wanted) | evidence.via.in_(wanted)
-    found = connection.execute(
-        select(evidence.entry, evidence.drawer, evidence.via).where(evidence.space == space, rests)
-    )
-    return [(row.entry, row.drawer, row.via) for row in found]
+    evidence, wanted = schema.entry_evidence, list(entries)
+    rests = evidence.c.entry.in_(wanted) | evidence.c.via.in_(wanted)
+    columns = (evidence.c.entry, evidence.c.drawer, evidence.c.via)
+    found = connection.execute(select(*columns).where(*here(evidence, space), rests))
+    return [(entry, drawer, via) for entry, drawer, via in found]
 
 
 def giving_way_to(connection: Connection, space: str, successors: Iterable[str]) -> list[tuple[int, str]]:
     """The numbers and ids of the entries that were superseded by these."""
-    entries = schema.entries.c
-    behind = select(entries.number, entries.id).where(entries.space == space, entries.successor.in_(list(successors)))
-    return [(row.number, row.id) for row in connection.execute(behind)]
+    entries = schema.entries
+    behind = (*here(entries, space), entries.c.successor.in_(list(successors)))
+    return [
+        (number, name) for number, name in connection.execute(select(entries.c.number, entries.c.id).where(*behind))
+    ]
 
 
 def graph_id(connection: Connection, space: str, kind: Literal["entity", "relation"], number: int) -> str | None:
     """The id of an entity or relation by its number, None if there is none."""
     table = schema.relations if kind == "relation" else schema.entities
-    found: str | None = connection.execute(
-        select(table.c.id).where(table.c.space == space, table.c.number == number)
-    ).scalar()
-    return found
+    return connection.execute(select(table.c.id).where(*here(table, space, number=number))).scalar()
 
 
 def _this(table: Table, space: str, record: ChangedRecord) -> tuple[str, tuple[Any, ...]]:
@@ -215,19 +217,11 @@ def _trigger(table: Table, event: str) -> str:
     return f"note_{table.name}_{event.lower()}"
 
 
-def _listed(table: Table) -> str:
-    return ", ".join(column.name for column in table.columns)
-
-
 def _row(table: Table, values: Sequence[Any]) -> dict[str, Any]:
     """A row without its space, which may be renamed."""
     held = {str(column.name): value for column, value in zip(table.columns, values, strict=True)}
     del held["space"]
     return {name: value.hex() if isinstance(value, bytes) else value for name, value in held.items()}
-
-
-def _key(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: row[name] for name in _key_columns(table)}
 
 
 # Storage of changesets.
@@ -254,7 +248,7 @@ def put(connection: Connection, space: str, dream: int, records: Iterable[Change
 def of_dream(connection: Connection, space: str, dream: int) -> tuple[ChangedRecord, ...]:
     """The rows that a dream changed."""
     columns = (changesets.c.table_name, changesets.c.key, changesets.c.before, changesets.c.after)
-    wanted = select(*columns).where(changesets.c.space == space, changesets.c.dream == dream)
+    wanted = select(*columns).where(*here(changesets, space, dream=dream))
     return tuple(
         ChangedRecord(table=table, key=orjson.loads(key), before=_loaded(before), after=_loaded(after))
         for table, key, before, after in connection.execute(wanted.order_by(changesets.c.ordinal))
@@ -266,21 +260,20 @@ def naming(connection: Connection, space: str, name: str) -> set[int]:
     text = orjson.dumps(name).decode().strip('"')
     rows = (changesets.c.key, changesets.c.before, changesets.c.after)
     held = or_(*(func.instr(column, text) > 0 for column in rows))
-    wanted = select(changesets.c.dream).distinct().where(changesets.c.space == space, held)
+    wanted = select(changesets.c.dream).distinct().where(*here(changesets, space), held)
     return set(connection.execute(wanted).scalars())
 
 
 def rows(connection: Connection, space: str) -> Iterator[tuple[int, _Row]]:
     """Every row that dreams changed, before and after, with the number of the dream."""
-    wanted = select(changesets.c.dream, changesets.c.before, changesets.c.after).where(changesets.c.space == space)
+    wanted = select(changesets.c.dream, changesets.c.before, changesets.c.after).where(*here(changesets, space))
     for number, *both in connection.execute(wanted):
         yield from ((number, orjson.loads(row)) for row in both if row is not None)
 
 
 def drop(connection: Connection, space: str, dreams: Iterable[int]) -> None:
     """Delete the changesets of these dreams."""
-    for number in dreams:
-        connection.execute(delete(changesets).where(changesets.c.space == space, changesets.c.dream == number))
+    delete_among(connection, space, changesets.c.dream, list(dreams))
 
 
 def _dumped(values: _Row | None) -> str | None:

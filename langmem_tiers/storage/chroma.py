@@ -12,7 +12,7 @@ import logging
 import shutil
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,7 @@ class ChromaIndex:
         self.folder = folder
         self.model = model
         self._database = database
+        self._space = database.space
         # Acquired in the worker thread and released by whichever thread closes it, so it must not be tied to one.
         self._lock = FileLock(folder / "chroma.lock", thread_local=False)
         self._open: ChromaFolder | None = None
@@ -62,12 +63,12 @@ class ChromaIndex:
     def exists(self) -> bool:
         """Whether it has ever been built."""
         with self._database.reading() as connection:
-            return facts.get(connection, self._database.space, _FOLDER) is not None
+            return self._fact(connection, _FOLDER) is not None
 
     def wanted(self) -> bool:
         """Whether the log has anything the projection lacks, or the projection cannot be trusted."""
         with self._database.reading() as connection:
-            name = facts.get(connection, self._database.space, _FOLDER)
+            name = self._fact(connection, _FOLDER)
             lost = name is not None and (name == self._damaged or not self._left_clean(connection, name))
             return lost or bool(self._news(connection))
 
@@ -104,8 +105,7 @@ class ChromaIndex:
     def _size(self) -> int:
         """How many vectors it held when it was last closed cleanly."""
         with self._database.reading() as connection:
-            space = self._database.space
-            name, count = facts.get(connection, space, _FOLDER), facts.get(connection, space, _COUNT)
+            name, count = self._fact(connection, _FOLDER), self._fact(connection, _COUNT)
             return int(count) if name and count and self._left_clean(connection, name) else 0
 
     def step(self) -> bool:
@@ -116,15 +116,18 @@ class ChromaIndex:
         """
         with self._database.reading() as connection:
             news = self._news(connection)
-            vectors = embedding_cache.load(connection, self._database.space, self.model, self._ranges(news))
+            embedded = [each for each in news if each.kind == "drawers.embedded" and each.detail == self.model]
+            spans = [(each.subject, each.until) for each in embedded]
+            vectors = embedding_cache.load(connection, self._space, self.model, spans)
         if not news:
             return False
         self._mark()
         # Deletions first: only current drawers are loaded, including those that were reinstated.
-        self._held().delete(_superseded(news))
+        superseded = [change for change in news if change.kind == "drawer.superseded"]
+        self._held().delete([f"{each.subject}.{ordinal}" for each in superseded for ordinal in range(each.until)])
         self._held().upsert(vectors)
         with self._database.writing() as connection:
-            change_log.reset_cursor(connection, self._database.space, CURSOR, news[-1].position)
+            change_log.reset_cursor(connection, self._space, CURSOR, news[-1].position)
         return True
 
     def search(self, query: Vectors, most: int) -> dict[int, float]:
@@ -181,9 +184,9 @@ class ChromaIndex:
         """
         left = json.dumps(checksums(folder))
         with self._database.writing(durable=count is not None) as connection:
-            facts.put(connection, self._database.space, _FILES, left)
+            facts.put(connection, self._space, _FILES, left)
             if count is not None:
-                facts.put(connection, self._database.space, _COUNT, str(count))
+                facts.put(connection, self._space, _COUNT, str(count))
 
     def _let_go(self) -> None:
         opened, self._open = self._open, None
@@ -199,46 +202,41 @@ class ChromaIndex:
             raise ProjectionDamaged("The Chroma projection is not open in this process.")
         return opened
 
+    def _fact(self, connection: Connection, name: str) -> str | None:
+        return facts.get(connection, self._space, name)
+
     def _news(self, connection: Connection) -> list[Change]:
-        old = change_log.cursor(connection, self._database.space, CURSOR)
+        old = change_log.cursor(connection, self._space, CURSOR)
         kinds: set[change_log.Kind] = {"drawers.embedded", "drawer.superseded"}
-        return change_log.read(connection, self._database.space, after=old, kinds=kinds, most=_CHANGES)
+        return change_log.read(connection, self._space, after=old, kinds=kinds, most=_CHANGES)
 
     def _left_clean(self, connection: Connection, name: str) -> bool:
         there = (self.folder / "chroma" / name / DATABASE).exists()
-        return there and facts.get(connection, self._database.space, _FILES) is not None
-
-    def _ranges(self, news: Iterable[Change]) -> list[tuple[int, int]]:
-        return [(c.subject, c.until) for c in news if c.kind == "drawers.embedded" and c.detail == self.model]
+        return there and self._fact(connection, _FILES) is not None
 
     def _trusted(self) -> ChromaFolder | None:
         """The folder in use, opened, if its files are unchanged since the last close and belong to this model."""
         with self._database.reading() as connection:
-            space = self._database.space
-            name, model = facts.get(connection, space, _FOLDER), facts.get(connection, space, _MODEL)
-            left = facts.get(connection, space, _FILES)
+            name, model = self._fact(connection, _FOLDER), self._fact(connection, _MODEL)
+            left = self._fact(connection, _FILES)
         if name is None or left is None or name == self._damaged or model != self.model:
             return None
         folder = self.folder / "chroma" / name
         try:
-            self._require_as_left(folder, left)
+            if checksums(folder) != json.loads(left):
+                raise ProjectionDamaged(f"{folder} is not as it was left: its files are damaged, or another copy's.")
             return ChromaFolder(folder)
         except ProjectionDamaged as error:
             self._damaged = name  # Chroma cannot be asked twice for a folder that it failed to open
             say(log, logging.WARNING, "chroma_rebuilt", folder=folder, error=error, reason=error)
             return None
 
-    def _require_as_left(self, folder: Path, left: str) -> None:
-        if checksums(folder) != json.loads(left):
-            raise ProjectionDamaged(f"{folder} is not as it was left: its files are damaged, or another copy's.")
-
     def _built(self) -> ChromaFolder:
         """Build a fresh folder with all vectors and switch to it; the older folders are deleted."""
-        space = self._database.space
         with self._database.reading() as connection:
-            used = facts.get(connection, space, _FOLDER) or "0"
+            used = self._fact(connection, _FOLDER) or "0"
             # Changes logged after this position are applied again by `step`, which is harmless.
-            position = change_log.head(connection, space)
+            position = change_log.head(connection, self._space)
         path = self.folder / "chroma" / str(int(used) + 1)
         shutil.rmtree(path, ignore_errors=True)
         fresh = ChromaFolder(path)
@@ -254,17 +252,16 @@ class ChromaIndex:
         return fresh
 
     def _fill(self, fresh: ChromaFolder) -> None:
-        space = self._database.space
         with self._database.reading() as connection:
-            last = embedding_cache.last_drawer(connection, space)
+            last = embedding_cache.last_drawer(connection, self._space)
         for first in range(1, last + 1, _STRIDE):
             with self._database.reading() as connection:
                 stride = [(first, first + _STRIDE - 1)]
-                vectors = embedding_cache.load(connection, space, self.model, stride)
+                vectors = embedding_cache.load(connection, self._space, self.model, stride)
             fresh.upsert(vectors)
 
     def _take_into_use(self, fresh: ChromaFolder, position: int) -> None:
-        space, count = self._database.space, fresh.count()
+        space, count = self._space, fresh.count()
         with self._database.writing() as connection:
             facts.put(connection, space, _FOLDER, fresh.path.name)
             facts.put(connection, space, _MODEL, self.model)
@@ -277,7 +274,7 @@ class ChromaIndex:
         """Delete the note on the folder's state before the first write: only a clean close writes another."""
         if not self._marked:
             with self._database.writing() as connection:
-                facts.drop(connection, self._database.space, _FILES)
+                facts.drop(connection, self._space, _FILES)
             self._marked = True
 
 
@@ -286,11 +283,6 @@ def _closed(folder: ChromaFolder) -> None:
         folder.close()
     except ProjectionDamaged as error:
         say(log, logging.WARNING, "chroma_not_closed", folder=folder.path, error=error, reason=error)
-
-
-def _superseded(news: Iterable[Change]) -> list[str]:
-    superseded = [change for change in news if change.kind == "drawer.superseded"]
-    return [f"{change.subject}.{ordinal}" for change in superseded for ordinal in range(change.until)]
 
 
 DATABASE = "chroma.sqlite3"

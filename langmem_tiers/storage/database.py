@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import Connection, Dialect, Engine, QueuePool, create_engine, event
 from sqlalchemy.engine import URL
@@ -20,9 +20,6 @@ from langmem_tiers.storage.folder import gone
 from langmem_tiers.storage.schema import HERE
 from langmem_tiers.storage.write_queue import queue_of
 
-T = TypeVar("T")
-# Values per statement: SQLite allows 32,766 by default.
-AT_ONCE = 10_000
 # Compiled statements kept: more than the package has.
 _STATEMENTS = 2000
 # Marks the file as ours, so that someone else's database is never migrated: "LMTi" in ASCII.
@@ -184,9 +181,3 @@ def _is_ours_or_new(cursor: sqlite3.Cursor) -> bool:
     if cursor.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID:
         return True
     return bool(cursor.execute("SELECT count(*) = 0 FROM sqlite_schema").fetchone()[0])
-
-
-def batches(items: Collection[T]) -> Iterator[Sequence[T]]:
-    """The items in order, in batches that fit into one statement."""
-    held = items if isinstance(items, Sequence) else list(items)
-    return (held[start : start + AT_ONCE] for start in range(0, len(held), AT_ONCE))

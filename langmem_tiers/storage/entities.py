@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import orjson
@@ -22,7 +22,7 @@ from sqlalchemy import (
     update,
 )
 
-from langmem_tiers.clock import from_millis
+from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.language.slugs import name_key as slug_of
 from langmem_tiers.records import Authority, Entity, GraphEvidence, GraphPath
 from langmem_tiers.storage import facts, graph_evidence
@@ -32,20 +32,6 @@ from langmem_tiers.types import Origin
 
 # The last number assigned: numbers are never reused, even if the newest entity was deleted.
 _NEWEST = "newest_entity"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NewEntity:
-    """An entity to be stored; times in milliseconds."""
-
-    id: str
-    name: str
-    type: str
-    origin: Origin
-    path: GraphPath
-    authority: Authority
-    seen: int
-    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 class EntityRow(NamedTuple):
@@ -82,8 +68,8 @@ evidence_of = graph_evidence.of_entities.read
 of_drawers = graph_evidence.of_entities.of_drawers
 
 
-def put(connection: Connection, space: str, new: NewEntity, at: int) -> int:
-    """Store an entity. Returns its number."""
+def put(connection: Connection, space: str, new: Entity) -> Entity:
+    """Store an entity without its aliases and evidence. Returns it with its number."""
     number = facts.count_up(connection, space, _NEWEST)
     row = {
         "id": new.id,
@@ -94,13 +80,13 @@ def put(connection: Connection, space: str, new: NewEntity, at: int) -> int:
         "path": new.path,
         "authority": int(new.authority),
         "metadata": stored_metadata(new.metadata),
-        "first_seen": new.seen,
-        "last_seen": new.seen,
-        "created_at": at,
-        "updated_at": at,
+        "first_seen": to_millis(new.first_seen),
+        "last_seen": to_millis(new.last_seen),
+        "created_at": to_millis(new.created_at),
+        "updated_at": to_millis(new.updated_at),
     }
     connection.execute(insert(entities).values(space=space, number=number, **row))
-    return number
+    return replace(new, number=number)
 
 
 def change(connection: Connection, space: str, number: int, values: Mapping[str, Any]) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, func, or_, select, update
-from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.storage import keyword
 from langmem_tiers.storage.keyword import WordsRow
 from langmem_tiers.storage.schema import chunks, documents, drawers, entries, episodes, rooms, store_items, turns
+from langmem_tiers.storage.statements import here, insert_new
 
 
 class Counts(NamedTuple):
@@ -32,10 +32,10 @@ def counts(connection: Connection, space: str) -> Counts:
     """Count the records in one statement."""
 
     def of(table: Any, *only: Any) -> Any:
-        return select(func.count()).select_from(table).where(table.c.space == space, *only).scalar_subquery()
+        return select(func.count()).select_from(table).where(*here(table, space), *only).scalar_subquery()
 
     # Wings without sessions are no part of the palace.
-    wings = select(func.count(func.distinct(rooms.c.wing))).where(rooms.c.space == space).scalar_subquery()
+    wings = select(func.count(func.distinct(rooms.c.wing))).where(*here(rooms, space)).scalar_subquery()
     counted: dict[str, Any] = {
         "drawers": of(drawers),
         "superseded": of(drawers, drawers.c.superseded_by.is_not(None)),
@@ -59,19 +59,17 @@ def faults(connection: Connection) -> list[str]:
 
 def dangling_rows(connection: Connection, space: str) -> int:
     """How many rows name a drawer or a room that does not exist."""
-    known = select(drawers.c.number).where(drawers.c.space == space)
-    rooms_known = select(rooms.c.number).where(rooms.c.space == space)
-    checks = (
-        select(func.count()).where(turns.c.space == space, turns.c.drawer.not_in(known)),
-        select(func.count()).where(chunks.c.space == space, chunks.c.drawer.not_in(known)),
-        select(func.count()).where(drawers.c.space == space, drawers.c.room.not_in(rooms_known)),
-    )
-    return sum(connection.execute(count).scalar_one() for count in checks)
+    found = 0
+    for column, table in ((turns.c.drawer, drawers), (chunks.c.drawer, drawers), (drawers.c.room, rooms)):
+        known = select(table.c.number).where(*here(table, space))
+        count = select(func.count()).where(*here(column.table, space), column.not_in(known))
+        found += connection.execute(count).scalar_one()
+    return found
 
 
 def standing_drawers(connection: Connection, space: str) -> set[int]:
     """The numbers of all drawers that are not superseded."""
-    wanted = select(drawers.c.number).where(drawers.c.space == space, drawers.c.superseded_by.is_(None))
+    wanted = select(drawers.c.number).where(*here(drawers, space), drawers.c.superseded_by.is_(None))
     return set(connection.execute(wanted).scalars())
 
 
@@ -96,7 +94,7 @@ def chunk_spans(connection: Connection, space: str, first: int, last: int) -> di
     """Start and stop of the chunks of a range of drawers, by drawer."""
     columns = (chunks.c.drawer, chunks.c.start, chunks.c.stop)
     found: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    of_them = (chunks.c.space == space, chunks.c.drawer.between(first, last))
+    of_them = (*here(chunks, space), chunks.c.drawer.between(first, last))
     for drawer, start, stop in connection.execute(select(*columns).where(*of_them)):
         found[drawer].append((start, stop))
     return found
@@ -106,12 +104,9 @@ def restate(
     connection: Connection, space: str, missing: Sequence[Mapping[str, Any]], states: Mapping[int, int]
 ) -> None:
     """Add missing chunks, and set the states of drawers, by number."""
-    if missing:  # another process may be rebuilding as well: it adds the same
-        rows = [{"space": space, **each} for each in missing]
-        connection.execute(insert_or(chunks).on_conflict_do_nothing(), rows)
+    insert_new(connection, chunks, space, missing)  # another process may be rebuilding as well: it adds the same
     for number, value in states.items():
-        this = (drawers.c.space == space, drawers.c.number == number)
-        connection.execute(update(drawers).where(*this).values(states=value))
+        connection.execute(update(drawers).where(*here(drawers, space, number=number)).values(states=value))
 
 
 def keyword_rows(connection: Connection, space: str, first: int, last: int) -> list[WordsRow]:
@@ -122,4 +117,4 @@ def keyword_rows(connection: Connection, space: str, first: int, last: int) -> l
 
 
 def _in_range(columns: Sequence[Any], space: str, first: int, last: int) -> Select[Any]:
-    return select(*columns).where(drawers.c.space == space, drawers.c.number.between(first, last))
+    return select(*columns).where(*here(drawers, space), drawers.c.number.between(first, last))

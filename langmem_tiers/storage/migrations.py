@@ -42,14 +42,11 @@ def _statements() -> tuple[str, ...]:
     return tuple(str(each.compile(dialect=dialect)) for each in made)
 
 
-def _tables(connection: Connection) -> None:
+def _create(connection: Connection) -> None:
     for statement in _statements():
         connection.exec_driver_sql(statement)
-
-
-def _create(connection: Connection) -> None:
-    _tables(connection)
     keyword.drawers.create(connection)
+    keyword.notes.create(connection)
     connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
 
 
@@ -60,18 +57,13 @@ def _states(connection: Connection) -> None:
         connection.exec_driver_sql("ALTER TABLE drawers ADD COLUMN states INTEGER NOT NULL DEFAULT 0")
 
 
-def _knowledge(connection: Connection) -> None:
-    _tables(connection)
-    keyword.notes.create(connection)
-
-
 MIGRATIONS: tuple[Migration, ...] = (
     Migration("create", _create),
     Migration("states of drawers", _states),
-    Migration("knowledge, episodes, identity, documents", _knowledge),
-    Migration("temporal knowledge graph", _tables),
-    Migration("dreams", _tables),
-    Migration("store items", _tables),
+    Migration("knowledge, episodes, identity, documents", _create),
+    Migration("temporal knowledge graph", _create),
+    Migration("dreams", _create),
+    Migration("store items", _create),
 )
 
 
@@ -86,7 +78,9 @@ def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
     done = _steps_done(database, len(migrations))
     if done == len(migrations):
         return None
-    backup = _backup(database, done) if done else None
+    backup = database.path.with_name(f"{database.path.name}.schema-{done}.bak") if done else None
+    if backup is not None:
+        database.backup(backup)
     for position in range(done, len(migrations)):
         _apply(database, position, migrations[position])
     return backup
@@ -106,12 +100,6 @@ def _steps_done(database: Database, known: int) -> int:
     return int(done)
 
 
-def _backup(database: Database, done: int) -> Path:
-    target = database.path.with_name(f"{database.path.name}.schema-{done}.bak")
-    database.backup(target)
-    return target
-
-
 def _apply(database: Database, position: int, migration: Migration) -> None:
     try:
         with database.writing() as connection:
@@ -119,12 +107,8 @@ def _apply(database: Database, position: int, migration: Migration) -> None:
             if connection.exec_driver_sql("PRAGMA user_version").scalar_one() > position:
                 return
             migration.apply(connection)
-            _record(connection, database.space, position, migration)
+            row = {"position": position, "name": migration.name, "version": __version__, "at": to_millis(utc_now())}
+            connection.execute(insert(schema.migrations).values(space=database.space, **row))
+            connection.exec_driver_sql(f"PRAGMA user_version={position + 1}")
     except (SQLAlchemyError, DatabaseDamaged) as error:
         raise MigrationFailed(f"Migration {migration.name!r} of {database.path} failed: {error}.") from error
-
-
-def _record(connection: Connection, space: str, position: int, migration: Migration) -> None:
-    row = {"position": position, "name": migration.name, "version": __version__, "at": to_millis(utc_now())}
-    connection.execute(insert(schema.migrations).values(space=space, **row))
-    connection.exec_driver_sql(f"PRAGMA user_version={position + 1}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter, methodcaller
 from typing import Any, NamedTuple
 
@@ -34,24 +34,6 @@ from langmem_tiers.types import Origin
 _NEWEST = "newest_relation"
 # SQLite's `lower` only knows the letters A to Z.
 _LOWERED = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NewRelationRow:
-    """A relation to be stored, without its time; `subject` and `object` are numbers of entities."""
-
-    id: str
-    subject: int
-    predicate: str
-    said: str
-    object: int | None
-    value: str | None
-    unit: str | None
-    kind: RelationKind
-    origin: Origin
-    path: GraphPath
-    authority: int
-    confidence: int
 
 
 class VersionRow(NamedTuple):
@@ -126,14 +108,6 @@ drop_evidence = graph_evidence.of_relations.drop
 evidence = graph_evidence.of_relations.read
 resting = graph_evidence.of_relations.resting
 of_drawers = graph_evidence.of_relations.of_drawers
-
-
-def put(connection: Connection, space: str, new: NewRelationRow, at: int) -> int:
-    """Store a relation without any version. Returns its number."""
-    number = reserve(connection, space, 1)
-    row = {name: getattr(new, name) for name in NewRelationRow.__slots__}
-    connection.execute(insert(relations).values(space=space, number=number, created_at=at, **row))
-    return number
 
 
 def reserve(connection: Connection, space: str, count: int) -> int:

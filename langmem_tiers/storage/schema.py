@@ -30,10 +30,16 @@ HERE = "."
 metadata = MetaData()
 
 
-def _table(name: str, key: tuple[str, ...], *items: SchemaItem, comment: str) -> Table:
-    """A table whose key is the space and these columns."""
+def _table(name: str, *items: SchemaItem, comment: str) -> Table:
+    """A table whose key is the space and the columns made by `_key`."""
     space = Column("space", Text, nullable=False)
+    key = [item.name for item in items if isinstance(item, Column) and item.info.get("key")]
     return Table(name, metadata, space, *items, PrimaryKeyConstraint("space", *key), comment=comment)
+
+
+def _key(name: str, kind: type[TypeEngine[Any]], comment: str | None = None) -> Column[Any]:
+    """A column of the key."""
+    return _column(name, kind, comment, info={"key": True})
 
 
 def _column(name: str, kind: type[TypeEngine[Any]], comment: str | None = None, **more: Any) -> Column[Any]:
@@ -46,11 +52,19 @@ def _optional(name: str, kind: type[TypeEngine[Any]], comment: str | None = None
     return Column(name, kind, comment=comment)
 
 
+def _authorship() -> tuple[Column[Any], ...]:
+    """Where a record of knowledge comes from, and who stands behind it."""
+    return (
+        _column("origin", Text, "user, assistant, tool, system, import or dream; set by code only."),
+        _column("path", Text, "Which path made it: user, tool, rule or model."),
+        _column("authority", Integer, "0 system, 1 agent, 2 said by the user, 3 user correction."),
+    )
+
+
 # The log of changes and what follows it.
 changes = _table(
     "changes",
-    ("position",),
-    _column("position", BigInteger),
+    _key("position", BigInteger),
     _column("kind", Text, "What happened, such as drawer.added; see change_log.py."),
     _column("subject", BigInteger, "Number of the record it happened to."),
     _optional("until", BigInteger, "Last number, where one change covers a run of records."),
@@ -61,24 +75,21 @@ changes = _table(
 
 cursors = _table(
     "cursors",
-    ("name",),
-    _column("name", Text, "Projection or background pass, such as embed:all-MiniLM-L6-v2."),
+    _key("name", Text, "Projection or background pass, such as embed:all-MiniLM-L6-v2."),
     _column("position", BigInteger, "Log position up to which it has been carried out."),
     comment="How far each follower of the log has come.",
 )
 
 facts = _table(
     "facts",
-    ("name",),
-    _column("name", Text),
+    _key("name", Text),
     _column("value", Text),
     comment="Single values about the store itself: embedding model and dimension, Chroma folder in use.",
 )
 
 leases = _table(
     "leases",
-    ("name",),
-    _column("name", Text, "What may be done by one at a time, such as dream."),
+    _key("name", Text, "What may be done by one at a time, such as dream."),
     _column("holder", Text),
     _column("fence", Integer, "Counts who has held it; a write under an older one is refused."),
     _column("until", BigInteger),
@@ -87,8 +98,7 @@ leases = _table(
 
 migrations = _table(
     "migrations",
-    ("position",),
-    _column("position", Integer),
+    _key("position", Integer),
     _column("name", Text),
     _column("version", Text, "Version of this package that ran it."),
     _column("at", BigInteger),
@@ -99,8 +109,7 @@ migrations = _table(
 # Messages as they were said, and where they are filed.
 wings = _table(
     "wings",
-    ("number",),
-    _column("number", Integer),
+    _key("number", Integer),
     _column("slug", Text),
     _column("name", Text),
     _column("kind", Text, "project, agent, subject or general."),
@@ -112,8 +121,7 @@ wings = _table(
 
 wing_aliases = _table(
     "wing_aliases",
-    ("slug",),
-    _column("slug", Text),
+    _key("slug", Text),
     _column("name", Text),
     _column("wing", Integer),
     comment="Other names of a wing, so that one subject is filed in one place.",
@@ -121,8 +129,7 @@ wing_aliases = _table(
 
 rooms = _table(
     "rooms",
-    ("number",),
-    _column("number", Integer),
+    _key("number", Integer),
     _column("session", Text, "Conversation id, such as a LangGraph thread_id."),
     _column("wing", Integer, "Where it is filed now; refiling changes this."),
     _column("address_wing", Integer, "W of its pointers: the first wing, never changed."),
@@ -141,8 +148,7 @@ rooms = _table(
 
 closets = _table(
     "closets",
-    ("number",),
-    _column("number", Integer),
+    _key("number", Integer),
     _column("room", Integer),
     _column("slug", Text),
     _column("name", Text),
@@ -153,8 +159,7 @@ closets = _table(
 
 drawers = _table(
     "drawers",
-    ("number",),
-    _column("number", Integer),
+    _key("number", Integer),
     _column("room", Integer),
     _optional("closet", Integer, "NULL until the background filing has seen it."),
     _column("place", Integer, "D of its pointer: its place in the room, never changed."),
@@ -178,10 +183,9 @@ drawers = _table(
 
 turns = _table(
     "turns",
-    ("session", "message_id", "content_hash"),
-    _column("session", Text),
-    _column("message_id", Text),
-    _column("content_hash", LargeBinary),
+    _key("session", Text),
+    _key("message_id", Text),
+    _key("content_hash", LargeBinary),
     _column("drawer", Integer),
     Index("turns_by_drawer", "space", "drawer"),
     comment="What has been tracked: an id with the same content is stored once, with other content it is a revision.",
@@ -189,9 +193,8 @@ turns = _table(
 
 chunks = _table(
     "chunks",
-    ("drawer", "ordinal"),
-    _column("drawer", Integer),
-    _column("ordinal", Integer, "0 for the first piece, statements last; drawer.ordinal is its id in Chroma."),
+    _key("drawer", Integer),
+    _key("ordinal", Integer, "0 for the first piece, statements last; drawer.ordinal is its id in Chroma."),
     _column("start", Integer, "First character of the drawer's content."),
     _column("stop", Integer, "One past its last character."),
     _column("text_hash", LargeBinary, "BLAKE2b-128 of the text that is embedded."),
@@ -200,17 +203,15 @@ chunks = _table(
 
 embeddings = _table(
     "embeddings",
-    ("model", "text_hash"),
-    _column("model", Text),
-    _column("text_hash", LargeBinary),
+    _key("model", Text),
+    _key("text_hash", LargeBinary),
     _column("vector", LargeBinary, "float32, little-endian, of length 1."),
     comment="Embedding cache and the truth about vectors: Chroma is rebuilt from here without a model.",
 )
 
 receipts = _table(
     "receipts",
-    ("number",),
-    _column("number", Integer),
+    _key("number", Integer),
     _optional("session", Text),
     _optional("message_id", Text),
     _column("query_hash", LargeBinary),
@@ -226,8 +227,7 @@ receipts = _table(
 # Knowledge: entries, identity, summaries of sessions, documents, and their searchable text.
 entries = _table(
     "entries",
-    ("number",),
-    _column("number", Integer),
+    _key("number", Integer),
     _column("id", Text, "12 characters, the name it has for agents and users."),
     _column("content", Text, "A declarative sentence."),
     _column("content_hash", LargeBinary, "BLAKE2b-128 of the content in UTF-8."),
@@ -236,9 +236,7 @@ entries = _table(
     _column("status", Text, "active or inactive."),
     _optional("reason", Text, "Why it is inactive: corrected, merged, expired, removed."),
     _optional("successor", Text, "Id of the entry that holds instead."),
-    _column("origin", Text, "user, assistant, tool, system, import or dream; set by code only."),
-    _column("path", Text, "Which path made it: user, tool, rule or model."),
-    _column("authority", Integer, "0 system, 1 agent, 2 said by the user, 3 user correction."),
+    *_authorship(),
     _column("pinned", Integer, server_default="0"),
     _column("flags", Text, "One a line, such as instruction.", server_default=""),
     _optional("project", Text),
@@ -257,28 +255,25 @@ entries = _table(
 
 entry_evidence = _table(
     "entry_evidence",
-    ("entry", "drawer", "via"),
-    _column("entry", Integer),
-    _column("drawer", Integer),
+    _key("entry", Integer),
+    _key("drawer", Integer),
     _column("quote", Text, "Words of the drawer that say it; empty for the whole drawer."),
-    _column("via", Integer, "The entry that brought it: another one after a merge."),
+    _key("via", Integer, "The entry that brought it: another one after a merge."),
     Index("entry_evidence_by_drawer", "space", "drawer"),
     comment="The drawers that an entry rests on.",
 )
 
 tombstones = _table(
     "tombstones",
-    ("kind", "key"),
-    _column("kind", Text, "What was deleted: entry, quote, episode, entity, …"),
-    _column("key", LargeBinary, "BLAKE2b-128 of its normalised text."),
+    _key("kind", Text, "What was deleted: entry, quote, episode, entity, …"),
+    _key("key", LargeBinary, "BLAKE2b-128 of its normalised text."),
     _column("at", BigInteger),
     comment="What was deleted on purpose, so that mining does not bring it back.",
 )
 
 identities = _table(
     "identities",
-    ("version",),
-    _column("version", Integer),
+    _key("version", Integer),
     _column("text", Text, "Markdown in sections, at most 1,000 characters as users see them."),
     _column("origin", Text),
     _column("at", BigInteger),
@@ -287,8 +282,7 @@ identities = _table(
 
 episodes = _table(
     "episodes",
-    ("number",),
-    _column("number", Integer),
+    _key("number", Integer),
     _column("id", Text, "12 characters."),
     _column("session", Text),
     _column("compaction", Integer, "How many summaries the session had before."),
@@ -311,8 +305,7 @@ episodes = _table(
 
 documents = _table(
     "documents",
-    ("path",),
-    _column("path", Text, "Such as MEMORY.md or memory/2026-03-02.md."),
+    _key("path", Text, "Such as MEMORY.md or memory/2026-03-02.md."),
     _column("content", Text),
     _column("origin", Text),
     _column("version", Integer),
@@ -322,8 +315,7 @@ documents = _table(
 
 notes = _table(
     "notes",
-    ("number",),
-    _column("number", Integer),
+    _key("number", Integer),
     _column("kind", Text, "entry, episode, document, item or value."),
     _column("ref", Text, "Id of the entry or episode, path of the document, place of the item."),
     _column("ordinal", Integer, "0 for the first piece of a document."),
@@ -339,15 +331,12 @@ notes = _table(
 # The temporal knowledge graph.
 entities = _table(
     "entities",
-    ("number",),
-    _column("number", Integer),
+    _key("number", Integer),
     _column("id", Text, "12 characters, the name it has for agents and users."),
     _column("name", Text),
     _column("slug", Text, "The name as it is compared; several may share one."),
     _column("type", Text, "person, organisation, place, project, item, event, topic, other, or own."),
-    _column("origin", Text, "user, assistant, tool, system, import or dream; set by code only."),
-    _column("path", Text, "Which path made it: user, tool, rule or model."),
-    _column("authority", Integer, "0 system, 1 agent, 2 said by the user, 3 user correction."),
+    *_authorship(),
     _column("metadata", Text, "JSON object of the caller's own.", server_default="{}"),
     _column("first_seen", BigInteger, "When it was first spoken of."),
     _column("last_seen", BigInteger),
@@ -362,9 +351,8 @@ entities = _table(
 
 entity_aliases = _table(
     "entity_aliases",
-    ("entity", "slug"),
-    _column("entity", Integer),
-    _column("slug", Text),
+    _key("entity", Integer),
+    _key("slug", Text),
     _column("name", Text),
     _column("at", BigInteger),
     Index("entity_aliases_by_slug", "space", "slug"),
@@ -373,9 +361,8 @@ entity_aliases = _table(
 
 entity_evidence = _table(
     "entity_evidence",
-    ("entity", "drawer"),
-    _column("entity", Integer),
-    _column("drawer", Integer),
+    _key("entity", Integer),
+    _key("drawer", Integer),
     _column("quote", Text, "Words of the drawer that name it; empty for the whole drawer."),
     Index("entity_evidence_by_drawer", "space", "drawer"),
     comment="The drawers that an entity is spoken of in.",
@@ -383,8 +370,7 @@ entity_evidence = _table(
 
 entity_merges = _table(
     "entity_merges",
-    ("number",),
-    _column("number", Integer),
+    _key("number", Integer),
     _column("source", Integer, "The entity that was found to be the same as target."),
     _column("target", Integer),
     _column("reason", Text),
@@ -397,9 +383,8 @@ entity_merges = _table(
 
 entity_pairs = _table(
     "entity_pairs",
-    ("low", "high"),
-    _column("low", Integer, "The lower number of the two."),
-    _column("high", Integer),
+    _key("low", Integer, "The lower number of the two."),
+    _key("high", Integer),
     _column("status", Text, "flagged: may be the same; apart: are not, somebody said so."),
     _column("score", Integer, "How like they are, 0 to 100."),
     _column("reason", Text),
@@ -409,8 +394,7 @@ entity_pairs = _table(
 
 relations = _table(
     "relations",
-    ("number",),
-    _column("number", Integer),
+    _key("number", Integer),
     _column("id", Text, "12 characters."),
     _column("subject", Integer, "Entity, as it was when this was said: merges are followed."),
     _column("predicate", Text, "Normalised, such as works_at."),
@@ -419,9 +403,7 @@ relations = _table(
     _optional("value", Text, "Literal value as text; NULL where object is an entity."),
     _optional("unit", Text, "Of a literal value, such as Ah."),
     _column("kind", Text, "stated, or mentioned: spoken of together, and no more."),
-    _column("origin", Text, "user, assistant, tool, system, import or dream; set by code only."),
-    _column("path", Text, "Which path made it: user, tool, rule or model."),
-    _column("authority", Integer, "0 system, 1 agent, 2 said by the user, 3 user correction."),
+    *_authorship(),
     _column("confidence", Integer, "0 to 100."),
     _column("created_at", BigInteger),
     UniqueConstraint("space", "id"),
@@ -432,9 +414,8 @@ relations = _table(
 
 relation_versions = _table(
     "relation_versions",
-    ("relation", "version"),
-    _column("relation", Integer),
-    _column("version", Integer, "From 1; the highest is what is believed now."),
+    _key("relation", Integer),
+    _key("version", Integer, "From 1; the highest is what is believed now."),
     _optional("valid_from", BigInteger, "Since when it holds; NULL: nobody knows since when."),
     _optional("valid_to", BigInteger, "The first moment that it does not hold; NULL: it holds still."),
     _column("from_unit", Text, "How exact: year, month, day or moment."),
@@ -450,9 +431,8 @@ relation_versions = _table(
 
 relation_evidence = _table(
     "relation_evidence",
-    ("relation", "drawer"),
-    _column("relation", Integer),
-    _column("drawer", Integer),
+    _key("relation", Integer),
+    _key("drawer", Integer),
     _column("quote", Text, "Words of the drawer that say it; empty for the whole drawer."),
     _column("at", BigInteger),
     Index("relation_evidence_by_drawer", "space", "drawer"),
@@ -463,8 +443,7 @@ relation_evidence = _table(
 # Dreams, what they changed, and the golden questions that they must not make worse.
 dreams = _table(
     "dreams",
-    ("number",),
-    _column("number", Integer),
+    _key("number", Integer),
     _column("id", Text, "12 characters."),
     _column("status", Text, "applied, nothing, gated, undone, failed; see DreamStatus."),
     _column("fence", Integer, "Number of the lease it was dreamt under."),
@@ -478,9 +457,8 @@ dreams = _table(
 
 changesets = _table(
     "changesets",
-    ("dream", "ordinal"),
-    _column("dream", Integer),
-    _column("ordinal", Integer),
+    _key("dream", Integer),
+    _key("ordinal", Integer),
     _column("table_name", Text),
     _column("key", Text, "JSON object of the primary key."),
     _optional("before", Text, "JSON object of the row; NULL where there was none."),
@@ -490,8 +468,7 @@ changesets = _table(
 
 golden_questions = _table(
     "golden_questions",
-    ("number",),
-    _column("number", Integer),
+    _key("number", Integer),
     _column("question", Text),
     _column("expects", Text, "JSON: words that the block must hold, or drawers in it."),
     _column("at", BigInteger),
@@ -502,8 +479,7 @@ golden_questions = _table(
 # What the memory did, what it cost, and how far mining has come.
 activities = _table(
     "activities",
-    ("number",),
-    _column("number", Integer),
+    _key("number", Integer),
     _column("at", BigInteger),
     _column("kind", Text, "Such as memory_mined."),
     _optional("session", Text),
@@ -513,11 +489,10 @@ activities = _table(
 
 usages = _table(
     "usages",
-    ("day", "session", "source", "model"),
-    _column("day", Text, "YYYY-MM-DD, UTC."),
-    _column("session", Text, "Empty where it belongs to none."),
-    _column("source", Text, "Such as memory_extract."),
-    _column("model", Text),
+    _key("day", Text, "YYYY-MM-DD, UTC."),
+    _key("session", Text, "Empty where it belongs to none."),
+    _key("source", Text, "Such as memory_extract."),
+    _key("model", Text),
     _column("calls", Integer),
     _column("failures", Integer),
     _column("input_tokens", BigInteger),
@@ -528,9 +503,8 @@ usages = _table(
 
 mined_windows = _table(
     "mined_windows",
-    ("room", "first_place"),
-    _column("room", Integer),
-    _column("first_place", Integer),
+    _key("room", Integer),
+    _key("first_place", Integer),
     _column("last_place", Integer),
     _column("path", Text, "rule, model, or again: by rule until the model can be reached."),
     _column("at", BigInteger),
@@ -539,8 +513,7 @@ mined_windows = _table(
 
 proposals = _table(
     "proposals",
-    ("number",),
-    _column("number", Integer),
+    _key("number", Integer),
     _column("kind", Text, "entity or relation."),
     _column("body", Text, "JSON, as mining found it."),
     _column("drawer", Integer),
@@ -554,9 +527,8 @@ proposals = _table(
 # Items of a LangGraph store over the memory.
 store_items = _table(
     "store_items",
-    ("namespace", "key"),
-    _column("namespace", Text, "Labels joined by '.', which none of them holds."),
-    _column("key", Text),
+    _key("namespace", Text, "Labels joined by '.', which none of them holds."),
+    _key("key", Text),
     _column("value", Text, "JSON object."),
     _column("created_at", BigInteger),
     _column("updated_at", BigInteger),
