@@ -2,12 +2,13 @@
 
 import pytest
 
-from langmem_tiers.palace.wings import KnownWing, RecurringName, WingDecision, decide_wing, recurring_names
+from langmem_tiers.palace.wings import RecurringName, WingDecision, decide_wing, recurring_names
+from langmem_tiers.storage.rooms import Wing
 
-GENERAL = KnownWing(number=1, name="general", kind="general")
-EFOIL = KnownWing(number=2, name="Efoil rebuild", kind="project", aliases=("efoil",))
-DEREK = KnownWing(number=3, name="Derek", kind="subject", aliases=("D. Smith",))
-BEIJING = KnownWing(number=4, name="北京", kind="subject")
+GENERAL = Wing(number=1, name="general", kind="general")
+EFOIL = Wing(number=2, name="Efoil rebuild", kind="project", aliases=("efoil",))
+DEREK = Wing(number=3, name="Derek", kind="subject", aliases=("D. Smith",))
+BEIJING = Wing(number=4, name="北京", kind="subject")
 KNOWN = (GENERAL, EFOIL, DEREK, BEIJING)
 
 

@@ -12,11 +12,12 @@ from sqlalchemy import Connection
 
 from langmem_tiers.clock import Clock, to_millis
 from langmem_tiers.palace.closets import RECENT, ClosetDecision, OpenCloset, TopicTurn, decide_closets
-from langmem_tiers.palace.wings import KnownWing, RecurringName, decide_wing, recurring_names
+from langmem_tiers.palace.wings import RecurringName, decide_wing, recurring_names
 from langmem_tiers.storage import change_log, closets, keyword, rooms
 from langmem_tiers.storage.change_log import Change
 from langmem_tiers.storage.closets import ClosetTurn, LastCloset
 from langmem_tiers.storage.database import Database
+from langmem_tiers.storage.rooms import Wing
 
 CURSOR = "file"
 # Drawers filed per transaction.
@@ -114,9 +115,8 @@ def _plan_wings(connection: Connection, space: str) -> _WingPlan:
     general = {wing.number for wing in wings if wing.kind == "general"}
     looked_at = [room for room in rooms.every(connection, space) if room.wing in general][-_ROOMS_LOOKED_AT:]
     texts = [closets.user_texts(connection, space, room.number) for room in looked_at]
-    known = [KnownWing(number=w.number, name=w.name, kind=w.kind, aliases=w.aliases) for w in wings]
-    names = recurring_names(texts, known=known)
-    known += [KnownWing(number=0, name=name.name, kind="subject") for name in names]
+    names = recurring_names(texts, known=wings)
+    known = [*wings, *(Wing(number=0, name=name.name, kind="subject") for name in names)]
     decisions = [decide_wing(said, project=None, agent=None, known=known) for said in texts]
     moves = [(room.number, new.slug) for room, new in zip(looked_at, decisions, strict=True) if new.kind != "general"]
     return _WingPlan(names=names, moves=moves)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from langmem_tiers.language.names import PRODUCTS, Name, names
 from langmem_tiers.language.slugs import UNNAMED, same_subject, slug_words, slugify, subject_key
 from langmem_tiers.language.words import LOOKED_AT, STOPWORDS
+from langmem_tiers.storage.rooms import Wing
 
 WingKind = Literal["project", "agent", "subject", "general"]
 GENERAL = "general"
@@ -17,16 +18,6 @@ _DEFAULT_AGENT = "default"
 LEAST_SESSIONS = 2
 LEAST_TURNS = 3
 _NO_SUBJECTS = STOPWORDS | {UNNAMED}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class KnownWing:
-    """A wing that exists in the space; `number` belongs to the caller."""
-
-    number: int
-    name: str
-    kind: str
-    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,7 +41,7 @@ class RecurringName:
 
 
 def decide_wing(
-    first_texts: Sequence[str], *, project: str | None, agent: str | None, known: Sequence[KnownWing]
+    first_texts: Sequence[str], *, project: str | None, agent: str | None, known: Collection[Wing]
 ) -> WingDecision:
     """The wing of a conversation that begins with these texts.
 
@@ -65,7 +56,7 @@ def decide_wing(
     return _as_known(mentioned) if mentioned else _wing(GENERAL, "general", known)
 
 
-def recurring_names(sessions: Sequence[Sequence[str]], *, known: Sequence[KnownWing] = ()) -> list[RecurringName]:
+def recurring_names(sessions: Sequence[Sequence[str]], *, known: Collection[Wing] = ()) -> list[RecurringName]:
     """The capitalised names in at least 2 sessions and 3 turns that have no wing yet, the most frequent first.
 
     A name must occur inside a sentence at least once: at the beginning, any word has a capital.
@@ -77,7 +68,7 @@ def recurring_names(sessions: Sequence[Sequence[str]], *, known: Sequence[KnownW
     return [found for found in seen.recurring() if not any(_is(found.name, wing) for wing in known)]
 
 
-def _wing(name: str, kind: WingKind, known: Sequence[KnownWing]) -> WingDecision:
+def _wing(name: str, kind: WingKind, known: Collection[Wing]) -> WingDecision:
     """The known wing with this name, or a new one. A wing of the same kind takes precedence."""
     same = sorted((wing for wing in known if _is(name, wing)), key=lambda wing: wing.kind != kind)
     if same:
@@ -86,15 +77,15 @@ def _wing(name: str, kind: WingKind, known: Sequence[KnownWing]) -> WingDecision
     return WingDecision(name=shown, slug=slugify(shown), kind=kind)
 
 
-def _as_known(wing: KnownWing) -> WingDecision:
+def _as_known(wing: Wing) -> WingDecision:
     return WingDecision(name=wing.name, slug=slugify(wing.name), kind=wing.kind, known=wing.number)
 
 
-def _is(name: str, wing: KnownWing) -> bool:
+def _is(name: str, wing: Wing) -> bool:
     return any(same_subject(name, called) for called in _callings(wing))
 
 
-def _mentioned(text: str, known: Iterable[KnownWing]) -> KnownWing | None:
+def _mentioned(text: str, known: Iterable[Wing]) -> Wing | None:
     """The known wing with the longest name or alias in the text; among equals, the first mentioned."""
     callings = [(slugify(called), wing) for wing in known if wing.kind != "general" for called in _callings(wing)]
     if not callings:
@@ -104,7 +95,7 @@ def _mentioned(text: str, known: Iterable[KnownWing]) -> KnownWing | None:
     return min(found, key=lambda calling: (-len(calling[0]), said.find(calling[0])))[1] if found else None
 
 
-def _callings(wing: KnownWing) -> tuple[str, ...]:
+def _callings(wing: Wing) -> tuple[str, ...]:
     return (wing.name, *wing.aliases)
 
 

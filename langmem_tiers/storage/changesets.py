@@ -118,9 +118,8 @@ def current(connection: Connection, space: str, record: ChangedRecord) -> dict[s
     """The current row of a record, None if there is none."""
     table = TABLES[record.table]
     where, key = _this(table, space, record)
-    row = connection.exec_driver_sql(
-        f"SELECT {', '.join(column.name for column in table.columns)} FROM main.{table.name} WHERE {where}", key
-    ).first()
+    names = ", ".join(column.name for column in table.columns)
+    row = connection.exec_driver_sql(f"SELECT {names} FROM main.{table.name} WHERE {where}", key).first()
     return None if row is None else _row(table, row)
 
 

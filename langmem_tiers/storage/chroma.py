@@ -223,8 +223,7 @@ class ChromaIndex:
             return None
         folder = self.folder / "chroma" / name
         try:
-            if checksums(folder) != json.loads(left):
-                raise ProjectionDamaged(f"{folder} is not as it was left: its files are damaged, or another copy's.")
+            _require_as_left(folder, left)
             return ChromaFolder(folder)
         except ProjectionDamaged as error:
             self._damaged = name  # Chroma cannot be asked twice for a folder that it failed to open
@@ -363,6 +362,11 @@ class ChromaFolder:
             if not self._closed:
                 self._closed = True
                 self._client.close()  # type: ignore[attr-defined]
+
+
+def _require_as_left(folder: Path, left: str) -> None:
+    if checksums(folder) != json.loads(left):
+        raise ProjectionDamaged(f"{folder} is not as it was left: its files are damaged, or another copy's.")
 
 
 def checksums(path: Path) -> dict[str, str]:

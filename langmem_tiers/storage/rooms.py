@@ -31,12 +31,12 @@ class Room:
 
 @dataclass(frozen=True, kw_only=True)
 class Wing:
-    """A wing with its aliases."""
+    """A wing with its aliases; one that is not stored yet has the number 0."""
 
     number: int
-    slug: str
     name: str
     kind: str
+    slug: str = ""
     aliases: tuple[str, ...] = ()
 
 

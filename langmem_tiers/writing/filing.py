@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from langmem_tiers.language.slugs import same_subject, slugify
 from langmem_tiers.palace.closets import is_weak, subject_of, topics_of
-from langmem_tiers.palace.wings import GENERAL, LEAST_SESSIONS, KnownWing, decide_wing
+from langmem_tiers.palace.wings import GENERAL, LEAST_SESSIONS, decide_wing
 from langmem_tiers.storage import activities, change_log, closets, keyword, rooms
 from langmem_tiers.storage.rooms import Room, Wing
 from langmem_tiers.writing.windows import Found, Window
@@ -71,8 +71,7 @@ def _move(
     subject = subject_of("\n".join(turn.content for turn in window.told), found.subject)
     if subject is None or room.wing not in general:
         return set()
-    known = [KnownWing(number=w.number, name=w.name, kind=w.kind, aliases=w.aliases) for w in wings]
-    decision = decide_wing([subject], project=None, agent=None, known=known)
+    decision = decide_wing([subject], project=None, agent=None, known=wings)
     wing = decision.known if decision.kind != GENERAL else None
     moving = {room.number}
     if wing is None:

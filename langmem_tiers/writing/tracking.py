@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidInput
-from langmem_tiers.palace.wings import KnownWing, decide_wing
+from langmem_tiers.palace.wings import decide_wing
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import change_log, closets, drawers, keyword, rooms
 from langmem_tiers.storage.database import Database
@@ -277,10 +277,7 @@ class _Tracker:
         return rooms.open_room(self._connection, self._space, **subject, **taken)  # type: ignore[arg-type]
 
     def _wing(self, texts: Sequence[str], *, project: str | None, agent: str | None) -> int:
-        known = [
-            KnownWing(number=wing.number, name=wing.name, kind=wing.kind, aliases=wing.aliases)
-            for wing in rooms.every_wing(self._connection, self._space)
-        ]
+        known = rooms.every_wing(self._connection, self._space)
         decision = decide_wing(texts, project=project, agent=agent, known=known)
         if decision.known is not None:
             return decision.known
