@@ -167,10 +167,9 @@ class Memory(Runtime):
             InvalidInput: An argument has the wrong type.
         """
         from langmem_tiers.transfer import importing
-        from langmem_tiers.transfer.storing import Storing
 
-        storing = Storing(self.context, self.settings, self.clock)
-        return importing.import_file(storing, path, format=format, user=user, dry_run=dry_run)
+        given = (self.context, self.settings, self.clock)
+        return importing.import_file(*given, path, format=format, user=user, dry_run=dry_run)
 
     aimport_file = twin(import_file)
 

@@ -359,6 +359,7 @@ class _Opens:
         pickle.dumps([1, 2]),
         pickle.dumps("text"),
         b"\x80\x04" + b"]" * 300_000 + b".",
+        b"\x80\x04]r\xff\xff\xff\x7f.",
     ],
     ids=lambda pickled: repr(pickled[:20]),
 )

@@ -152,15 +152,15 @@ def _counted(source: Iterator[Record], spaces: Spaces, target: Target) -> Import
     from langmem_tiers.clock import utc_now
     from langmem_tiers.settings import Settings
     from langmem_tiers.transfer import survey
-    from langmem_tiers.transfer.storing import Looking, Storing
+    from langmem_tiers.transfer.storing import Looking
 
     with ExitStack() as opened:
         try:
             memory = opened.enter_context(target.existing_memory())
-            storing = Storing(memory.context, memory.settings, memory.clock)
+            looking = Looking(memory.context, memory.settings, memory.clock)
         except NotAMemoryFolder:  # what was never there deleted nothing
-            storing = None
-        return survey(source, space=spaces, looking=Looking(Settings(), utc_now, storing))
+            looking = Looking(None, Settings(), utc_now)
+        return survey(source, space=spaces, looking=looking)
 
 
 def _stored(source: Iterator[Record], spaces: Spaces, target: Target) -> ImportReport:

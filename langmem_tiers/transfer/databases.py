@@ -11,9 +11,8 @@ from operator import itemgetter
 from pathlib import Path
 from urllib.parse import quote
 
-from langmem_tiers.transfer.files import unreadable
+from langmem_tiers.transfer.files import begins_with, unreadable
 
-SQLITE_MAGIC = b"SQLite format 3\0"
 LARGEST_VALUE = 16 << 20
 """Longer values are not read: a query takes them as NULL, by `bounded`."""
 
@@ -25,10 +24,7 @@ def bounded(column: str) -> str:
 
 def is_sqlite(path: Path) -> bool:
     """Whether a file begins like a SQLite database."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as stream:
-        return stream.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
+    return begins_with(path, b"SQLite format 3\0")
 
 
 def tables(path: Path, expected: str) -> dict[str, frozenset[str]]:
@@ -81,8 +77,7 @@ LEFT JOIN embedding_metadata m ON m.id = e.id
 WHERE s.collection = (SELECT id FROM collections WHERE name = ?)
 ORDER BY {{order}} e.id
 """
-_VALUE = "(SELECT string_value FROM embedding_metadata o WHERE o.id = e.id AND o.key = '{key}')"
-_NUMBER = "(SELECT int_value FROM embedding_metadata o WHERE o.id = e.id AND o.key = '{key}')"
+_VALUE = "(SELECT coalesce(string_value, int_value) FROM embedding_metadata o WHERE o.id = e.id AND o.key = '{key}')"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,26 +101,20 @@ def collections(folder: Path, expected: str) -> tuple[str, ...]:
     return tuple(str(name) for (name,) in rows(database, expected, "SELECT name FROM collections ORDER BY name"))
 
 
-def collection_rows(
-    folder: Path, expected: str, collection: str, *, by_text: tuple[str, ...] = (), by_number: str | None = None
-) -> Iterator[ChromaRow]:
-    """The rows of a collection, in the order of some metadata; over-long values are left out.
+def collection_rows(folder: Path, expected: str, collection: str, *, order: Sequence[str] = ()) -> Iterator[ChromaRow]:
+    """The rows of a collection, ordered by some of their metadata; over-long values are left out.
 
     Raises:
         UnreadableFile: the database is damaged.
     """
-    order = [_VALUE.format(key=key) for key in by_text]
-    order += [] if by_number is None else [_NUMBER.format(key=by_number)]
-    sql = _ROWS.format(order="".join(f"{each}, " for each in order))
+    sql = _ROWS.format(order="".join(f"{_VALUE.format(key=key)}, " for key in order))
     held = rows(folder / DATABASE, expected, sql, (collection,))
     for _, parts in groupby(held, key=itemgetter(0)):
-        yield _row([*parts])
-
-
-def _row(parts: list[tuple[object, ...]]) -> ChromaRow:
-    held = {str(key): _value(*values) for _, _, key, *values in parts if key is not None}
-    document = held.pop(_DOCUMENT, None)
-    return ChromaRow(row_id=str(parts[0][1]), document=document if isinstance(document, str) else None, metadata=held)
+        told = [*parts]
+        about = {str(key): _value(*given) for _, _, key, *given in told if key is not None}
+        document = about.pop(_DOCUMENT, None)
+        text = document if isinstance(document, str) else None
+        yield ChromaRow(row_id=str(told[0][1]), document=text, metadata=about)
 
 
 def _value(text: object, whole: object, number: object, flag: object) -> object:

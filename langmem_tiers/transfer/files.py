@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader, RawIOBase, TextIOWrapper
+from itertools import count
 from pathlib import Path
 from typing import IO, NoReturn, TextIO, cast
 
@@ -120,7 +121,6 @@ def _refuse_constant(name: str) -> NoReturn:
     raise Malformed(f"not JSON: {name} is no number")
 
 
-_GZIP_MAGIC = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _HEAD_BYTES = 65_536
 
@@ -158,43 +158,44 @@ def head(path: Path, expected: str) -> str:
     return start.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "replace")
 
 
-def lines(stream: IO[bytes], limit: int) -> Iterator[tuple[int, bytes | None]]:
-    """Each line with its number from 1; None stands for a line over `limit` bytes, which is never held whole."""
-    number = 0
-    while line := stream.readline(limit + 1):
-        number += 1
-        if len(line) > limit and not line.endswith(b"\n"):
-            _skip_line(stream, limit)
-            yield number, None
-        else:
-            yield number, line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
+def json_lines(stream: IO[bytes], limit: int) -> Iterator[tuple[int, object | LineProblem]]:
+    """The value of each line that is not blank, with its number from 1; a problem where it can not be read.
 
-
-def decoded(line: bytes | None, limit: int) -> str:
-    """The text of a line that `lines` gave.
-
-    Raises:
-        Malformed: it was too long, or is not UTF-8.
+    A line over `limit` bytes is one of these, and never held whole.
     """
-    if line is None:
-        raise Malformed(f"the line is longer than {limit:,} bytes")
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise Malformed(f"not UTF-8 at byte {error.start + 1}") from error
-
-
-def _skip_line(stream: IO[bytes], limit: int) -> None:
-    while (rest := stream.readline(limit)) and not rest.endswith(b"\n"):
-        pass
+    for number in count(1):
+        line = stream.readline(limit + 1)
+        if not line:
+            return
+        if number == 1:
+            line = line.removeprefix(_BYTE_ORDER_MARK)
+        if len(line) > limit and not line.endswith(b"\n"):
+            while (rest := stream.readline(limit)) and not rest.endswith(b"\n"):
+                pass
+            yield number, LineProblem(line=number, reason=f"the line is longer than {limit:,} bytes", unit="line")
+            continue
+        try:
+            if line.strip():
+                yield number, parse(line.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            yield number, LineProblem(line=number, reason=f"not UTF-8 at byte {error.start + 1}", unit="line")
+        except Malformed as error:
+            yield number, LineProblem(line=number, reason=str(error), unit="line")
 
 
 def _opened(path: Path) -> IO[bytes]:
     if path.exists() and not path.is_file():
         raise OSError("it is no regular file")  # a pipe could be read only once, and its format is looked at first
-    with path.open("rb") as stream:
-        zipped = stream.read(2) == _GZIP_MAGIC
+    zipped = begins_with(path, b"\x1f\x8b")
     return cast("IO[bytes]", gzip.open(path)) if zipped else path.open("rb")
+
+
+def begins_with(path: Path, magic: bytes) -> bool:
+    """Whether it is a file that begins with these bytes."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return stream.read(len(magic)) == magic
 
 
 _LINE_BYTES = 1 << 28
@@ -210,7 +211,7 @@ def entries(path: Path, expected: str) -> Iterator[tuple[int, object | LineProbl
     if start not in ("[", "{"):
         raise unreadable(path, expected, "it begins with neither a JSON list nor a JSON object")
     with reading(path, expected) as stream:
-        yield from list_entries(path, expected, stream) if start == "[" else _of_lines(stream)
+        yield from list_entries(path, expected, stream) if start == "[" else json_lines(stream, _LINE_BYTES)
 
 
 def list_entries(path: Path, expected: str, stream: IO[bytes]) -> Iterator[tuple[int, object]]:
@@ -230,17 +231,7 @@ def list_entries(path: Path, expected: str, stream: IO[bytes]) -> Iterator[tuple
         raise unreadable(path, expected, str(error), way_out=way_out) from error
 
 
-def _of_lines(stream: IO[bytes]) -> Iterator[tuple[int, object | LineProblem]]:
-    for number, line in lines(stream, _LINE_BYTES):
-        if line is not None and not line.strip():
-            continue
-        try:
-            yield number, parse(decoded(line, _LINE_BYTES))
-        except Malformed as error:
-            yield number, LineProblem(line=number, reason=str(error), unit="line")
-
-
-ZIP_MAGIC = b"PK\x03\x04"
+CONVERSATIONS = re.compile(r"/conversations(-\d+)?\.json$")
 # JSON shrinks to a tenth, seldom to a thirtieth; what shrinks to less than this was made to fill a disk.
 _MOST_SHRUNK = 200
 _SMALL = 64 << 20
@@ -275,6 +266,11 @@ class Export:
     def named(self, pattern: re.Pattern[str]) -> tuple[str, ...]:
         """The members whose path ends like this, from the beginning of a name."""
         return tuple(name for name in self.members if pattern.search(f"/{name}"))
+
+    def conversations(self) -> tuple[str, ...]:
+        """The members that hold conversations: those of that name, or the only one there is."""
+        alone = self.path.is_file() and len(self.members) == 1
+        return self.members if alone else self.named(CONVERSATIONS)
 
     @contextmanager
     def open(self, name: str) -> Iterator[BufferedReader[RawIOBase]]:
@@ -323,25 +319,19 @@ class Export:
         if self._zip is None:
             with reading(self.path / name if self.path.is_dir() else self.path, self._expected) as stream:
                 yield stream
-        else:
-            with self._zip.open(self._harmless(self._zip.getinfo(name))) as packed:
-                yield packed
-
-    def _harmless(self, member: zipfile.ZipInfo) -> zipfile.ZipInfo:
-        """A member that does not grow beyond what JSON does; more than it says is never unpacked."""
+            return
+        member = self._zip.getinfo(name)  # more than it says is never unpacked
         grows = member.file_size > max(_SMALL, _MOST_SHRUNK * member.compress_size)
         if member.file_size > _LARGEST or grows:
-            reason = f"{member.filename} would unpack to {member.file_size:,} bytes from {member.compress_size:,}"
+            reason = f"{name} would unpack to {member.file_size:,} bytes from {member.compress_size:,}"
             raise unreadable(self.path, self._expected, reason, way_out="Unpack it yourself, if you trust it.")
-        return member
+        with self._zip.open(member) as packed:
+            yield packed
 
 
 def is_zip(path: Path) -> bool:
     """Whether a file begins like a zip file."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as stream:
-        return stream.read(4) == ZIP_MAGIC
+    return begins_with(path, b"PK\x03\x04")
 
 
 def json_files(folder: Path) -> Iterator[Path]:

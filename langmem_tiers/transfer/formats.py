@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 from langmem_tiers.errors import UnreadableFile
 from langmem_tiers.language.calendar import MONTHS
 from langmem_tiers.transfer.databases import collections, is_sqlite, tables
 from langmem_tiers.transfer.files import (
+    CONVERSATIONS,
     Export,
     Malformed,
-    decoded,
     entries,
     head,
     is_zip,
     json_files,
-    lines,
-    parse,
+    json_lines,
     reading,
     unreadable,
 )
@@ -33,7 +32,6 @@ from langmem_tiers.transfer.records import (
     ImportedRole,
     ImportedSession,
     LineProblem,
-    Names,
     Record,
     pieces,
 )
@@ -53,21 +51,21 @@ def read_jsonl(path: Path) -> Iterator[Entry]:
 
 
 def _messages(path: Path) -> Iterator[ImportedMessage | LineProblem]:
-    names = Names()
     with reading(path, JSONL_LINES) as stream:
-        for number, line in lines(stream, _LINE_BYTES):
-            if line is not None and not line.strip():
+        for number, held in json_lines(stream, _LINE_BYTES):
+            if isinstance(held, LineProblem):
+                yield held
                 continue
             try:
-                yield _jsonl_message(line, names)
+                yield _jsonl_message(held)
             except Malformed as error:
                 yield LineProblem(line=number, reason=str(error), unit="line")
 
 
-def _jsonl_message(line: bytes | None, names: Names) -> ImportedMessage:
-    entry = values.mapping(parse(decoded(line, _LINE_BYTES)), "the line")
+def _jsonl_message(line: object) -> ImportedMessage:
+    entry = values.mapping(line, "the line")
     at = values.optional_text(entry, "at")
-    message = ImportedMessage(
+    return ImportedMessage(
         session=values.text(entry, "session"),
         role=values.role(entry),
         content=values.text(entry, "content"),
@@ -75,7 +73,6 @@ def _jsonl_message(line: bytes | None, names: Names) -> ImportedMessage:
         speaker=values.optional_text(entry, "speaker"),
         message_id=values.optional_text(entry, "id") or "",
     )
-    return message if message.message_id else names.named(message)
 
 
 LOCOMO_LINES = "LoCoMo JSON"
@@ -113,7 +110,7 @@ def read_samples(path: Path) -> Iterator[LocomoSample | LineProblem]:
         UnreadableFile: the file can not be read, or is no JSON list.
     """
     for position, element in entries(path, LOCOMO_LINES):
-        yield element if isinstance(element, LineProblem) else _sample(position, element)
+        yield element if isinstance(element, LineProblem) else values.tried(position, _sample, position, element)
 
 
 def sample_sessions(sample: LocomoSample) -> Iterator[Entry]:
@@ -123,48 +120,59 @@ def sample_sessions(sample: LocomoSample) -> Iterator[Entry]:
         yield from _locomo_session(sample, number)
 
 
-def _sample(position: int, element: object) -> LocomoSample | LineProblem:
-    try:
-        entry = values.mapping(element, "the sample")
-        return LocomoSample(
-            position=position,
-            sample_id=values.text(entry, "sample_id"),
-            conversation=values.mapping(entry.get("conversation"), "'conversation'"),
-            questions=tuple(values.mapping(q, "a question") for q in values.sequence(entry.get("qa", []), "'qa'")),
-        )
-    except Malformed as error:
-        return LineProblem(line=position, reason=str(error))
+def _sample(position: int, element: object) -> LocomoSample:
+    entry = values.mapping(element, "the sample")
+    return LocomoSample(
+        position=position,
+        sample_id=values.text(entry, "sample_id"),
+        conversation=values.mapping(entry.get("conversation"), "'conversation'"),
+        questions=tuple(values.mapping(q, "a question") for q in values.sequence(entry.get("qa", []), "'qa'")),
+    )
 
 
 def _locomo_session(sample: LocomoSample, number: int) -> Iterator[Entry]:
     name = f"{sample.sample_id}/session_{number}"
-    messages: list[ImportedMessage] = []
+
+    def message(place: int, turn: object) -> ImportedMessage:
+        held = values.mapping(turn, "the turn")
+        speaker = values.text(held, "speaker")
+        return ImportedMessage(
+            session=name,
+            role=_role(sample.conversation, speaker),
+            content=_content(held),
+            at=opened and opened + timedelta(seconds=place),
+            speaker=speaker,
+            message_id=values.text(held, "dia_id"),
+        )
+
     try:
-        opened = _opened(sample.conversation, number)
-        for place, turn in enumerate(values.sequence(sample.conversation[f"session_{number}"], "the session")):
-            try:
-                at = opened and opened + timedelta(seconds=place)
-                messages.append(_locomo_message(sample, name, values.mapping(turn, "the turn"), at))
-            except Malformed as error:
-                yield LineProblem(line=sample.position, reason=f"{name}, turn {place + 1}: {error}")
+        told = values.optional_text(sample.conversation, f"session_{number}_date_time")
+        opened = None if told is None else locomo_time(told)
+        turns = values.sequence(sample.conversation[f"session_{number}"], "the session")
     except Malformed as error:
         yield LineProblem(line=sample.position, reason=f"{name}: {error}")
+    else:
+        yield from _session(sample.position, name, 1, turns, message, sample.sample_id)
+
+
+def _session(
+    position: int,
+    name: str,
+    first: int,
+    turns: Sequence[object],
+    message: Callable[[int, object], ImportedMessage],
+    conversation: str,
+) -> Iterator[Entry]:
+    """The problems with the turns of a session, counted from `first`, and the session of all others."""
+    messages: list[ImportedMessage] = []
+    for place, turn in enumerate(turns):
+        read = values.tried(position, message, place, turn, where=f"{name}, turn {first + place}")
+        if isinstance(read, LineProblem):
+            yield read
+        else:
+            messages.append(read)
     if messages:
-        yield ImportedSession(session=name, messages=tuple(messages), conversation=sample.sample_id)
-
-
-def _locomo_message(
-    sample: LocomoSample, session: str, turn: Mapping[str, object], at: datetime | None
-) -> ImportedMessage:
-    speaker = values.text(turn, "speaker")
-    return ImportedMessage(
-        session=session,
-        role=_role(sample.conversation, speaker),
-        content=_content(turn),
-        at=at,
-        speaker=speaker,
-        message_id=values.text(turn, "dia_id"),
-    )
+        yield ImportedSession(session=messages[0].session, messages=tuple(messages), conversation=conversation)
 
 
 def _role(conversation: Mapping[str, object], speaker: str) -> ImportedRole:
@@ -184,11 +192,6 @@ def _content(turn: Mapping[str, object]) -> str:
     return photo if not said else f"{values.text(turn, 'text')}\n{photo}"
 
 
-def _opened(conversation: Mapping[str, object], number: int) -> datetime | None:
-    told = values.optional_text(conversation, f"session_{number}_date_time")
-    return None if told is None else locomo_time(told)
-
-
 def locomo_time(told: str) -> datetime:
     """The moment of a date such as '1:56 pm on 8 May, 2023', taken as UTC.
 
@@ -199,9 +202,12 @@ def locomo_time(told: str) -> datetime:
     if found is None or found[5].lower() not in MONTHS:
         raise Malformed(f"the date {told[:40]!r} is not like '1:56 pm on 8 May, 2023'")
     hour = int(found[1]) % 12 + (12 if found[3].lower() == "pm" else 0)
-    month = MONTHS.index(found[5].lower()) + 1
+    return _utc(told, int(found[6]), MONTHS.index(found[5].lower()) + 1, int(found[4]), hour, int(found[2]))
+
+
+def _utc(told: str, year: int, month: int, day: int, hour: int, minute: int) -> datetime:
     try:
-        return datetime(int(found[6]), month, int(found[4]), hour, int(found[2]), tzinfo=UTC)
+        return datetime(year, month, day, hour, minute, tzinfo=UTC)
     except ValueError as error:
         raise Malformed(f"the date {told[:40]!r} does not exist") from error
 
@@ -244,13 +250,13 @@ def read_questions(path: Path) -> Iterator[LongMemEvalQuestion | LineProblem]:
         UnreadableFile: the file can not be read, or is neither a JSON list nor JSONL.
     """
     for position, element in entries(path, LONGMEMEVAL_LINES):
-        yield element if isinstance(element, LineProblem) else _question(position, element)
+        yield element if isinstance(element, LineProblem) else values.tried(position, _question, position, element)
 
 
 def haystack(question: LongMemEvalQuestion) -> Iterator[Entry]:
     """The sessions of one question in the order of the file (often not that of their dates), and the problems met."""
     for index, turns in enumerate(question.sessions):
-        yield from _session(question, index, turns)
+        yield from _haystack_session(question, index, turns)
 
 
 def longmemeval_time(told: str) -> datetime:
@@ -262,126 +268,44 @@ def longmemeval_time(told: str) -> datetime:
     found = _DATE.fullmatch(told.strip())
     if found is None:
         raise Malformed(f"the date {told[:40]!r} is not like '2023/05/20 (Sat) 04:48'")
-    year, month, day, hour, minute = (int(part or 0) for part in found.groups())
-    try:
-        return datetime(year, month, day, hour, minute, tzinfo=UTC)
-    except ValueError as error:
-        raise Malformed(f"the date {told[:40]!r} does not exist") from error
+    return _utc(told, *(int(part or 0) for part in found.groups()))
 
 
-def _question(position: int, element: object) -> LongMemEvalQuestion | LineProblem:
-    try:
-        entry = values.mapping(element, "the question")
-        sessions = values.sequence(entry.get("haystack_sessions"), "'haystack_sessions'")
-        dates = values.sequence(entry.get("haystack_dates"), "'haystack_dates'")
-        _require_equal(len(sessions), len(dates))
-        return LongMemEvalQuestion(
-            position=position,
-            question_id=values.text(entry, "question_id"),
-            sessions=tuple(sessions),
-            dates=tuple(dates),
-            raw=entry,
-        )
-    except Malformed as error:
-        return LineProblem(line=position, reason=str(error))
-
-
-def _require_equal(sessions: int, dates: int) -> None:
-    if sessions != dates:
-        raise Malformed(f"{sessions} haystack_sessions, but {dates} haystack_dates")
-
-
-def _session(question: LongMemEvalQuestion, index: int, turns: object) -> Iterator[Entry]:
-    messages: list[ImportedMessage] = []
-    where = f"{question.question_id}, session {index}"
-    try:
-        opened = longmemeval_time(values.text({"date": question.dates[index]}, "date"))
-        for place, turn in enumerate(values.sequence(turns, "the session")):
-            try:
-                at = opened + timedelta(seconds=place)
-                messages.append(_message(index, place, values.mapping(turn, "the turn"), at))
-            except Malformed as error:
-                yield LineProblem(line=question.position, reason=f"{where}, turn {place}: {error}")
-    except Malformed as error:
-        yield LineProblem(line=question.position, reason=f"{where}: {error}")
-    if messages:
-        yield ImportedSession(session=str(index), messages=tuple(messages), conversation=question.question_id)
-
-
-def _message(index: int, place: int, turn: Mapping[str, object], at: datetime) -> ImportedMessage:
-    return ImportedMessage(
-        session=str(index),
-        role=values.role(turn),
-        content=values.text(turn, "content"),
-        at=at,
-        speaker=None,
-        message_id=f"{index}:{place}",
+def _question(position: int, element: object) -> LongMemEvalQuestion:
+    entry = values.mapping(element, "the question")
+    sessions = values.sequence(entry.get("haystack_sessions"), "'haystack_sessions'")
+    dates = values.sequence(entry.get("haystack_dates"), "'haystack_dates'")
+    if len(sessions) != len(dates):
+        raise Malformed(f"{len(sessions)} haystack_sessions, but {len(dates)} haystack_dates")
+    return LongMemEvalQuestion(
+        position=position,
+        question_id=values.text(entry, "question_id"),
+        sessions=tuple(sessions),
+        dates=tuple(dates),
+        raw=entry,
     )
 
 
-EXPECTED = "something to import"
-_LOOKED_AT = 20
-_HEAD_BYTES = 65_536
-# What gives a format away within the first 64 KB. LoCoMo puts its questions first, the conversation behind them.
-_MARKS: Mapping[str, re.Pattern[str]] = {
-    "longmemeval": re.compile(r'"(haystack_\w+|answer_session_ids)"\s*:'),
-    "chatgpt": re.compile(r'(?<!\\)"mapping"\s*:\s*\{'),
-    "claude": re.compile(r'"(chat_messages|conversations_memory|project_memories|prompt_template)"\s*:'),
-    "letta": re.compile(r'\A\s*\{\s*"agents"\s*:\s*\[|"(core_memory|in_context_message_(id|indice)s|archive_id)"\s*:'),
-    "locomo": re.compile(r'\A\s*\[.*?"(dia_id|evidence|session_\d+)"\s*:', re.DOTALL),
-    "langmem": re.compile(r'\A\s*+(?:\[\s*+)?\{(?=.*?"namespace"\s*:)(?=.*?"key"\s*:)(?=.*?"value"\s*:)', re.DOTALL),
-    "mem0": re.compile(r'\A\s*[\[{](?=.*?"memory"\s*:)(?=.*?"(hash|user_id|agent_id|run_id)"\s*:)', re.DOTALL),
-    "jsonl": re.compile(r'\A\s*\{(?=[^\n]*"role"\s*:)(?=[^\n]*"content"\s*:)'),
-}
+def _haystack_session(question: LongMemEvalQuestion, index: int, told: object) -> Iterator[Entry]:
+    where = f"{question.question_id}, session {index}"
 
+    def message(place: int, turn: object) -> ImportedMessage:
+        held = values.mapping(turn, "the turn")
+        return ImportedMessage(
+            session=str(index),
+            role=values.role(held),
+            content=values.text(held, "content"),
+            at=opened + timedelta(seconds=place),
+            message_id=f"{index}:{place}",
+        )
 
-def looks_like(path: Path) -> str | None:
-    """The name of the format, None where it looks like none.
-
-    Raises:
-        UnreadableFile: it is missing, not permitted, damaged or binary.
-    """
-    if path.is_dir():
-        return _folder(path)
-    if is_zip(path):
-        return _export(path)
-    if is_sqlite(path):
-        return _database(path)
-    return _text(head(path, EXPECTED))
-
-
-def _text(start: str) -> str | None:
-    return next((name for name, marks in _MARKS.items() if marks.search(start)), None)
-
-
-def _database(path: Path) -> str | None:
-    found = tables(path, EXPECTED)
-    if found.get(langgraph.TABLE, frozenset()) >= langgraph.COLUMNS:
-        return "langmem"
-    return "mem0" if mem0.is_history(path) else None
-
-
-def _folder(path: Path) -> str | None:
-    held = collections(path, EXPECTED)
-    if held:
-        return "mempalace" if mempalace.DRAWERS in held else "mem0"
-    if mem0.qdrant_files(path) or mem0.is_history(path / mem0.HISTORY):
-        return "mem0"
-    return _export(path) or _tree(path)
-
-
-def _export(path: Path) -> str | None:
-    with Export(path, EXPECTED) as export:
-        members = export.named(claude.CONVERSATIONS) or export.named(claude.OTHERS)
-        for name in members[:1]:
-            with export.open(name) as stream:
-                return _text(stream.read(_HEAD_BYTES).decode("utf-8", "replace"))
-    return None
-
-
-def _tree(path: Path) -> str | None:
-    some = islice(json_files(path), _LOOKED_AT)
-    return "rockbot" if any(rockbot.looks_like_entry(file) for file in some) else None
+    try:
+        opened = longmemeval_time(values.text({"date": question.dates[index]}, "date"))
+        turns = values.sequence(told, "the session")
+    except Malformed as error:
+        yield LineProblem(line=question.position, reason=f"{where}: {error}")
+    else:
+        yield from _session(question.position, where, 0, turns, message, question.question_id)
 
 
 ConversationFormat = Literal["locomo", "longmemeval", "jsonl"]
@@ -400,49 +324,46 @@ Format = Literal[
 ]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
-_CONVERSATIONS: Mapping[ConversationFormat, Callable[[Path], Iterator[Entry]]] = {
-    "locomo": read_locomo,
-    "longmemeval": read_longmemeval,
-    "jsonl": read_jsonl,
+
+class _Reader(NamedTuple):
+    """Reads one format; `folder` says whether it may be a folder."""
+
+    read: Callable[[Path], Iterator[Record]]
+    expected: str
+    folder: bool = False
+
+
+_READERS: Mapping[Format, _Reader] = {
+    "locomo": _Reader(read_locomo, LOCOMO_LINES),
+    "longmemeval": _Reader(read_longmemeval, LONGMEMEVAL_LINES),
+    "jsonl": _Reader(read_jsonl, JSONL_LINES),
+    "langmem": _Reader(langgraph.read_store, langgraph.EXPECTED),
+    "langgraph": _Reader(langgraph.read_store, langgraph.EXPECTED),
+    "mem0": _Reader(mem0.read_mem0, mem0.EXPECTED, folder=True),
+    "mempalace": _Reader(mempalace.read_mempalace, mempalace.EXPECTED, folder=True),
+    "rockbot": _Reader(rockbot.read_rockbot, rockbot.EXPECTED, folder=True),
+    "letta": _Reader(letta.read_letta, letta.EXPECTED),
+    "claude": _Reader(claude.read_claude, claude.EXPECTED, folder=True),
+    "chatgpt": _Reader(chatgpt.read_chatgpt, chatgpt.EXPECTED, folder=True),
 }
-_READERS: Mapping[Format, Callable[[Path], Iterator[Record]]] = {
-    "locomo": read_locomo,
-    "longmemeval": read_longmemeval,
-    "jsonl": read_jsonl,
-    "langmem": langgraph.read_store,
-    "langgraph": langgraph.read_store,
-    "mem0": mem0.read_mem0,
-    "mempalace": mempalace.read_mempalace,
-    "rockbot": rockbot.read_rockbot,
-    "letta": letta.read_letta,
-    "claude": claude.read_claude,
-    "chatgpt": chatgpt.read_chatgpt,
-}
-_EXPECTED: Mapping[Format, str] = {
-    "locomo": LOCOMO_LINES,
-    "longmemeval": LONGMEMEVAL_LINES,
-    "jsonl": JSONL_LINES,
-    "langmem": langgraph.EXPECTED,
-    "langgraph": langgraph.EXPECTED,
-    "mem0": mem0.EXPECTED,
-    "mempalace": mempalace.EXPECTED,
-    "rockbot": rockbot.EXPECTED,
-    "letta": letta.EXPECTED,
-    "claude": claude.EXPECTED,
-    "chatgpt": chatgpt.EXPECTED,
-}
-_FOLDERS = frozenset({"mem0", "mempalace", "rockbot", "claude", "chatgpt"})
 # Two names for one format: who comes from langmem looks for it under that one.
 _SAME: Mapping[str, str] = {"langgraph": "langmem"}
 
 
-def guess_format(path: Path) -> Format | None:
-    """The format that a file or folder looks like; None where it looks like none of them.
-
-    Raises:
-        UnreadableFile: it is missing, not permitted, damaged or binary.
-    """
-    return cast("Format | None", looks_like(path))
+EXPECTED = "something to import"
+_LOOKED_AT = 20
+_HEAD_BYTES = 65_536
+# What gives a format away within the first 64 KB. LoCoMo puts its questions first, the conversation behind them.
+_MARKS: Mapping[Format, re.Pattern[str]] = {
+    "longmemeval": re.compile(r'"(haystack_\w+|answer_session_ids)"\s*:'),
+    "chatgpt": re.compile(r'(?<!\\)"mapping"\s*:\s*\{'),
+    "claude": re.compile(r'"(chat_messages|conversations_memory|project_memories|prompt_template)"\s*:'),
+    "letta": re.compile(r'\A\s*\{\s*"agents"\s*:\s*\[|"(core_memory|in_context_message_(id|indice)s|archive_id)"\s*:'),
+    "locomo": re.compile(r'\A\s*\[.*?"(dia_id|evidence|session_\d+)"\s*:', re.DOTALL),
+    "langmem": re.compile(r'\A\s*+(?:\[\s*+)?\{(?=.*?"namespace"\s*:)(?=.*?"key"\s*:)(?=.*?"value"\s*:)', re.DOTALL),
+    "mem0": re.compile(r'\A\s*[\[{](?=.*?"memory"\s*:)(?=.*?"(hash|user_id|agent_id|run_id)"\s*:)', re.DOTALL),
+    "jsonl": re.compile(r'\A\s*\{(?=[^\n]*"role"\s*:)(?=[^\n]*"content"\s*:)'),
+}
 
 
 def read_conversations(path: Path, format: ConversationFormat) -> Iterator[Entry]:
@@ -451,8 +372,7 @@ def read_conversations(path: Path, format: ConversationFormat) -> Iterator[Entry
     Raises:
         UnreadableFile: the file can not be read, or is plainly in another format; at once, before anything is read.
     """
-    require_format(path, format)
-    return _CONVERSATIONS[format](path)
+    return cast("Iterator[Entry]", read_records(path, format))
 
 
 def read_records(path: Path, format: Format) -> Iterator[Record]:
@@ -462,7 +382,7 @@ def read_records(path: Path, format: Format) -> Iterator[Record]:
         UnreadableFile: as for `read_conversations`.
     """
     require_format(path, format)
-    return _READERS[format](path)
+    return _READERS[format].read(path)
 
 
 def require_format(path: Path, format: Format) -> None:
@@ -471,11 +391,53 @@ def require_format(path: Path, format: Format) -> None:
     Raises:
         UnreadableFile: it looks like another format; the way out names that one.
     """
-    if path.is_dir() and format not in _FOLDERS:
-        raise unreadable(path, _EXPECTED[format], "it is no regular file")
+    reader = _READERS[format]
+    if path.is_dir() and not reader.folder:
+        raise unreadable(path, reader.expected, "it is no regular file")
     looks_like = guess_format(path)
     if looks_like not in (None, _SAME.get(format, format)):
         raise UnreadableFile(
-            f"{path} looks like {looks_like}, and {_EXPECTED[format]} was expected.",
+            f"{path} looks like {looks_like}, and {reader.expected} was expected.",
             way_out=f"Say --format {looks_like}.",
         )
+
+
+def guess_format(path: Path) -> Format | None:
+    """The format that a file or folder looks like; None where it looks like none of them.
+
+    Raises:
+        UnreadableFile: it is missing, not permitted, damaged or binary.
+    """
+    if path.is_dir():
+        return _of_folder(path)
+    if is_zip(path):
+        return _of_export(path)
+    if not is_sqlite(path):
+        return _of_text(head(path, EXPECTED))
+    if tables(path, EXPECTED).get(langgraph.TABLE, frozenset()) >= langgraph.COLUMNS:
+        return "langmem"
+    return "mem0" if mem0.is_history(path) else None
+
+
+def _of_text(start: str) -> Format | None:
+    return next((name for name, marks in _MARKS.items() if marks.search(start)), None)
+
+
+def _of_folder(path: Path) -> Format | None:
+    held = collections(path, EXPECTED)
+    if held:
+        return "mempalace" if mempalace.DRAWERS in held else "mem0"
+    if mem0.qdrant_files(path) or mem0.is_history(path / mem0.HISTORY):
+        return "mem0"
+    found = _of_export(path)
+    if found is None and any(rockbot.looks_like_entry(file) for file in islice(json_files(path), _LOOKED_AT)):
+        return "rockbot"
+    return found
+
+
+def _of_export(path: Path) -> Format | None:
+    with Export(path, EXPECTED) as export:
+        for name in (export.named(CONVERSATIONS) or export.named(claude.OTHERS))[:1]:
+            with export.open(name) as stream:
+                return _of_text(stream.read(_HEAD_BYTES).decode("utf-8", "replace"))
+    return None

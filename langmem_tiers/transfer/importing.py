@@ -17,7 +17,6 @@ from langmem_tiers.transfer.records import (
     Entry,
     ImportedDocument,
     ImportedFact,
-    ImportedMessage,
     ImportedSession,
     LeftBehind,
     LineProblem,
@@ -28,6 +27,10 @@ from langmem_tiers.types import RejectedTurn, TrackReport
 
 if TYPE_CHECKING:
     from langchain_core.messages import AnyMessage
+
+    from langmem_tiers.clock import Clock
+    from langmem_tiers.context import SpaceContext
+    from langmem_tiers.settings import Settings
 
 
 Keepable = ImportedSession | ImportedFact | ImportedDocument
@@ -82,6 +85,11 @@ class Spaces:
         return user_space(record.user)
 
 
+_COUNTED = (
+    *("messages", "stored", "known"),
+    *("entries", "entries_stored", "entries_known"),
+    *("documents", "documents_stored", "documents_known"),
+)
 # Facts and documents that are not stored for a reason that is nobody's fault.
 _NOT_KEPT = {"deleted": "{kind} that were deleted here", "expired": "{kind} that hold no longer"}
 
@@ -191,9 +199,14 @@ def import_records(
     """
     tally = _Tally()
     for record in source:
-        _take(record, tally, space, storing)
-        if on_progress is not None and not isinstance(record, LeftBehind | LineProblem):
-            on_progress(tally.progress())
+        if isinstance(record, LineProblem):
+            tally.problems.append(record)
+        elif isinstance(record, LeftBehind):
+            tally.left_behind[record.what] += record.count
+        else:
+            _take(record, tally, space, storing)
+            if on_progress is not None:
+                on_progress(tally.progress())
     return tally.report()
 
 
@@ -203,28 +216,16 @@ def survey(source: Iterable[Record], *, space: SpaceOf, looking: Looking) -> Imp
     Raises:
         MissingUser, UnreadableFile: as for `import_records`.
     """
-    tally = _Tally()
-    for record in source:
-        _take(record, tally, space, looking)
-    return tally.report()
+    return import_records(source, storing=looking, space=space)
 
 
-def _take(record: Record, tally: _Tally, space: SpaceOf, storing: Storing | Looking) -> None:
-    if isinstance(record, LineProblem):
-        tally.problems.append(record)
-    elif isinstance(record, LeftBehind):
-        tally.left_behind[record.what] += record.count
-    else:
-        tally.note_times(record)
-        try:
-            where = space(record)
-        except InvalidSpace as error:
-            tally.refuse(record, error.message)
-            return
-        _keep(record, tally, where, storing)
-
-
-def _keep(record: Keepable, tally: _Tally, where: str, storing: Storing | Looking) -> None:
+def _take(record: Keepable, tally: _Tally, space: SpaceOf, storing: Storing) -> None:
+    tally.note_times(record)
+    try:
+        where = space(record)
+    except InvalidSpace as error:
+        tally.refuse(record, error.message)
+        return
     if isinstance(record, ImportedSession):
         tally.add(where, record, storing.session(record, where))
     elif isinstance(record, ImportedFact):
@@ -235,15 +236,17 @@ def _keep(record: Keepable, tally: _Tally, where: str, storing: Storing | Lookin
 
 def as_messages(session: ImportedSession) -> list[AnyMessage]:
     """The session as LangChain messages that carry their ids, speakers and times."""
-    return [_as_message(message) for message in session.messages]
-
-
-def _as_message(message: ImportedMessage) -> AnyMessage:
     from langchain_core.messages import AIMessage, HumanMessage
 
-    kind = HumanMessage if message.role == "user" else AIMessage
-    told_at = {} if message.at is None else {"timestamp": message.at.isoformat()}
-    return kind(content=message.content, id=message.message_id, name=message.speaker, additional_kwargs=told_at)
+    return [
+        (HumanMessage if each.role == "user" else AIMessage)(
+            content=each.content,
+            id=each.message_id,
+            name=each.speaker,
+            additional_kwargs={} if each.at is None else {"timestamp": each.at.isoformat()},
+        )
+        for each in session.messages
+    ]
 
 
 @dataclass
@@ -301,20 +304,11 @@ class _Tally:
         )
 
     def report(self) -> ImportReport:
-        counts = self.counts
         return ImportReport(
+            **{name: self.counts[name] for name in _COUNTED},
             sessions=len(self.sessions),
-            messages=counts["messages"],
-            stored=counts["stored"],
-            known=counts["known"],
             rejected=tuple(self.rejected),
             problems=tuple(self.problems),
-            entries=counts["entries"],
-            entries_stored=counts["entries_stored"],
-            entries_known=counts["entries_known"],
-            documents=counts["documents"],
-            documents_stored=counts["documents_stored"],
-            documents_known=counts["documents_known"],
             refused=tuple(self.refused),
             left_behind=dict(self.left_behind),
         )
@@ -325,17 +319,22 @@ def _shown(name: str) -> str:
 
 
 def import_file(
-    storing: Storing, path: str | Path, *, format: Format | None, user: str | int | UUID | None, dry_run: bool
+    context: Callable[[str], SpaceContext],
+    settings: Settings,
+    clock: Clock,
+    path: str | Path,
+    *,
+    format: Format | None,
+    user: str | int | UUID | None,
+    dry_run: bool,
 ) -> ImportReport:
     """What `Memory.import_file` does."""
     chosen = None if format is None else cast("Format", arguments.one_of(format, "format", FORMATS))
-    only_counted = arguments.flag(dry_run, "dry_run")
+    storing = (Looking if arguments.flag(dry_run, "dry_run") else Storing)(context, settings, clock)
     file = arguments.path(path, "path")
     kind = format_of(file, chosen)
-    space, source = Spaces(kind, user), read_records(file, kind)
-    if only_counted:
-        return survey(source, space=space, looking=Looking(storing.settings, storing.clock, storing))
-    return import_records(source, storing=storing, space=space)
+    space = Spaces(kind, user)
+    return import_records(read_records(file, kind), storing=storing, space=space)
 
 
 def format_of(path: Path, chosen: Format | None) -> Format:

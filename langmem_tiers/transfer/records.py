@@ -17,16 +17,16 @@ class ImportedMessage:
     """One message as a file tells it.
 
     `at` is aware and in UTC (a date without a zone is taken as UTC), None where the file gives no date.
-    `message_id` is the same each time the file is read, which makes importing it twice harmless. `unreadable_times` is
-    how many dates it gives that can not be read.
+    `message_id` is the same each time the file is read, which makes importing it twice harmless; `pieces` names the
+    messages that have none. `unreadable_times` counts the dates that can not be read.
     """
 
     session: str
     role: ImportedRole
     content: str
-    at: datetime | None
-    speaker: str | None
-    message_id: str
+    at: datetime | None = None
+    speaker: str | None = None
+    message_id: str = ""
     unreadable_times: int = 0
 
 
@@ -111,37 +111,33 @@ _PIECE_CHARACTERS = 4_000_000
 def pieces(
     entries: Iterable[ImportedMessage | Other], *, user: str | None = None, project: str | None = None
 ) -> Iterator[ImportedSession | Other]:
-    """The sessions of messages in their order, a very long one in several pieces; what else there is, as it comes."""
+    """The sessions of messages in their order, a very long one in several pieces; what else there is, as it comes.
+
+    A message without an id gets one made of what it says and how often that was said before: the same each time the
+    file is read, whatever is appended to it.
+    """
+
+    def session() -> ImportedSession:
+        return ImportedSession(session=piece[0].session, messages=tuple(piece), user=user, project=project)
+
     piece: list[ImportedMessage] = []
+    seen: Counter[str] = Counter()
     for entry in entries:
         if not isinstance(entry, ImportedMessage):
             yield entry
             continue
-        if piece and (entry.session != piece[0].session or _is_full(piece)):
-            yield _session(piece, user, project)
+        message = entry if entry.message_id else _named(entry, seen)
+        full = len(piece) >= _PIECE or sum(len(each.content) for each in piece) >= _PIECE_CHARACTERS
+        if piece and (full or message.session != piece[0].session):
+            yield session()
             piece = []
-        piece.append(entry)
+        piece.append(message)
     if piece:
-        yield _session(piece, user, project)
+        yield session()
 
 
-class Names:
-    """Ids for messages that come without one: the same each time the file is read, whatever is appended to it."""
-
-    def __init__(self) -> None:
-        self._seen: Counter[str] = Counter()
-
-    def named(self, message: ImportedMessage) -> ImportedMessage:
-        """`message` with an id made from what it says and how often that was said before."""
-        told = "\0".join((message.session, message.role, str(message.at), message.content))
-        digest = hashlib.sha256(told.encode()).hexdigest()[:20]
-        self._seen[digest] += 1
-        return replace(message, message_id=f"{digest}.{self._seen[digest]}")
-
-
-def _is_full(piece: list[ImportedMessage]) -> bool:
-    return len(piece) >= _PIECE or sum(len(message.content) for message in piece) >= _PIECE_CHARACTERS
-
-
-def _session(piece: list[ImportedMessage], user: str | None, project: str | None) -> ImportedSession:
-    return ImportedSession(session=piece[0].session, messages=tuple(piece), user=user, project=project)
+def _named(message: ImportedMessage, seen: Counter[str]) -> ImportedMessage:
+    told = "\0".join((message.session, message.role, str(message.at), message.content))
+    digest = hashlib.sha256(told.encode()).hexdigest()[:20]
+    seen[digest] += 1
+    return replace(message, message_id=f"{digest}.{seen[digest]}")

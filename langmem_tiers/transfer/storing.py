@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from langmem_tiers.clock import Clock
@@ -16,7 +16,7 @@ from langmem_tiers.storage import documents
 from langmem_tiers.storage.folder import has_space
 from langmem_tiers.transfer.readers import values
 from langmem_tiers.transfer.readers.values import digest
-from langmem_tiers.transfer.records import ImportedDocument, ImportedFact, ImportedMessage, ImportedSession
+from langmem_tiers.transfer.records import ImportedDocument, ImportedFact, ImportedSession
 from langmem_tiers.types import TrackReport, Turn
 from langmem_tiers.writing.tracking import Conversation, track
 
@@ -55,7 +55,13 @@ class Storing:
         Raises:
             StorageError: nothing of this session was stored.
         """
-        turns = [_turn(message) for message in session.messages if message.content.strip()]
+        turns = [
+            Turn(
+                role=each.role, content=each.content, message_id=each.message_id, speaker=each.speaker, said_at=each.at
+            )
+            for each in session.messages
+            if each.content.strip()
+        ]
         return track(self._context(space), turns, Conversation(session=session.session, project=session.project))
 
     def fact(self, fact: ImportedFact, space: str) -> Kept:
@@ -64,10 +70,11 @@ class Storing:
         Raises:
             StorageError: it was not stored.
         """
-        if _is_over(fact, self.clock()):
+        if fact.expires_at is not None and fact.expires_at <= self.clock():
             return Kept(became="expired", as_document=False)
-        if is_long(fact, self.settings):
-            return self.document(_as_document(fact), space)
+        if len(fact.content.strip()) > self.settings.knowledge.max_characters:
+            path = values.document_path(fact.source, "long", digest(fact.fact_id))
+            return self.document(ImportedDocument(path=path, text=fact.content), space)
         try:
             return Kept(became=self._entry(fact, space), as_document=False)
         except StorageError:
@@ -97,12 +104,10 @@ class Storing:
         except MemoryTiersError as error:
             return Kept(became="refused", as_document=True, reason=error.message)
         if document.identity and became == "stored":
-            self._introduce(text, space)
+            # The identity of a space that never had one, if there is room for it; it stands in the document as well.
+            with suppress(TextChanged, IdentityFull):
+                Identity(self._context(space)).write(text, version=0, origin="import")
         return Kept(became=became, as_document=True)
-
-    def knows(self, space: str) -> bool:
-        """Whether there is anything in a space yet."""
-        return has_space(self._context(space).folder, space)
 
     def deleted(self, record: ImportedFact | ImportedDocument, space: str) -> bool:
         """Whether a fact or a document was deleted here, and is not here again."""
@@ -114,13 +119,6 @@ class Storing:
             path = document_text.path(record.path, self.settings)
             return documents.was_deleted(connection, store.key, path)
 
-    def _introduce(self, text: str, space: str) -> None:
-        """Let a text be the identity of a space that never had one, if there is room for it."""
-        try:
-            Identity(self._context(space)).write(text, version=0, origin="import")
-        except (TextChanged, IdentityFull):
-            return  # it stands in the document
-
     def _entry(self, fact: ImportedFact, space: str) -> Became:
         from langmem_tiers.knowledge.import_entry import import_entry
 
@@ -129,18 +127,23 @@ class Storing:
 
     def _foreign(self, fact: ImportedFact) -> ImportedEntry:
         from langmem_tiers.knowledge.import_entry import ImportedEntry
+        from langmem_tiers.trust import secrets
 
-        about = {"imported_from": fact.source, **fact.metadata}
         told = self._masked(fact.category or "")
         category = values.category(told)
         # A category in a script that categories can not be in is still something to find the entry by.
         tags = fact.tags if category or not told else (told, *fact.tags)
+        about: dict[str, Any] = {"imported_from": fact.source, **fact.metadata}
+        if self.settings.privacy.derived != "keep":
+            about = secrets.mask_values(about)
+        if len(str(about)) > _LONGEST_METADATA:
+            about = {"imported_from": about["imported_from"]}
         return ImportedEntry(
             key=f"{fact.source}\0{fact.fact_id}",
             content=self._masked(fact.content),
             category=category,
             tags=values.tags(tuple(self._masked(tag) for tag in tags)),
-            metadata=self._about(about),
+            metadata=about,
             created_at=fact.created_at,
             updated_at=fact.updated_at,
             expires_at=fact.expires_at,
@@ -152,69 +155,37 @@ class Storing:
 
         return text if self.settings.privacy.derived == "keep" else secrets.mask(text)
 
-    def _about(self, about: dict[str, Any]) -> dict[str, Any]:
-        from langmem_tiers.trust import secrets
 
-        masked = about if self.settings.privacy.derived == "keep" else secrets.mask_values(about)
-        return masked if len(str(masked)) <= _LONGEST_METADATA else {"imported_from": about["imported_from"]}
-
-
-class Looking:
+class Looking(Storing):
     """Stands in for `Storing` where nothing is to be stored: says what would be left behind, as far as it can.
 
-    `storing` is for a memory that is there; without one nothing was deleted yet.
+    Without a `context` there is no memory yet, and nothing was deleted.
     """
 
-    def __init__(self, settings: Settings, clock: Clock, storing: Storing | None = None) -> None:
-        self._settings = settings
-        self._clock = clock
-        self._storing = storing
+    def __init__(self, context: Callable[[str], SpaceContext] | None, settings: Settings, clock: Clock) -> None:
+        super().__init__(context or _nowhere, settings, clock)
+        self._there = context is not None
 
-    def session(self, session: ImportedSession, _: str) -> TrackReport:
+    def session(self, session: ImportedSession, space: str) -> TrackReport:
         """Nothing is known of a session."""
         return TrackReport(session=session.session)
-
-    def fact(self, fact: ImportedFact, space: str) -> Kept:
-        """Whether a fact holds no longer, or was deleted."""
-        if _is_over(fact, self._clock()):
-            return Kept(became="expired", as_document=False)
-        if is_long(fact, self._settings):
-            return self.document(_as_document(fact), space)
-        return Kept(became=self._became(fact, space), as_document=False)
 
     def document(self, document: ImportedDocument, space: str) -> Kept:
         """Whether a document was deleted."""
         return Kept(became=self._became(document, space), as_document=True)
 
+    def _entry(self, fact: ImportedFact, space: str) -> Became:
+        return self._became(fact, space)
+
     def _became(self, record: ImportedFact | ImportedDocument, space: str) -> Became:
         try:
-            deleted = self._storing is not None and self._storing.knows(space) and self._storing.deleted(record, space)
+            there = self._there and has_space(self._context(space).folder, space)
+            return "deleted" if there and self.deleted(record, space) else "unknown"
         except StorageError:
             raise
         except MemoryTiersError:
             return "unknown"  # it will be refused
-        return "deleted" if deleted else "unknown"
 
 
-def _is_over(fact: ImportedFact, now: datetime) -> bool:
-    return fact.expires_at is not None and fact.expires_at <= now
-
-
-def _as_document(fact: ImportedFact) -> ImportedDocument:
-    path = values.document_path(fact.source, "long", digest(fact.fact_id))
-    return ImportedDocument(path=path, text=fact.content)
-
-
-def is_long(fact: ImportedFact, settings: Settings) -> bool:
-    """Whether a fact is too long for an entry."""
-    return len(fact.content.strip()) > settings.knowledge.max_characters
-
-
-def _turn(message: ImportedMessage) -> Turn:
-    return Turn(
-        role=message.role,
-        content=message.content,
-        message_id=message.message_id,
-        speaker=message.speaker,
-        said_at=message.at,
-    )
+def _nowhere(space: str) -> SpaceContext:
+    raise AssertionError(f"{space!r} is in no memory")

@@ -6,17 +6,15 @@ messages, those of tools and the system, thoughts, and calls to tools are left b
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
 from langmem_tiers.transfer.files import Export, Malformed, unreadable
 from langmem_tiers.transfer.readers import values
-from langmem_tiers.transfer.records import ImportedMessage, LeftBehind, LineProblem, Names, Record, pieces
+from langmem_tiers.transfer.records import ImportedMessage, LeftBehind, LineProblem, Record, pieces
 
 EXPECTED = "the data export of ChatGPT"
-CONVERSATIONS = re.compile(r"/conversations(-\d+)?\.json$")
 _SPOKEN = {"text", "multimodal_text"}
 _HIDDEN = "is_visually_hidden_from_conversation"
 
@@ -28,7 +26,7 @@ def read_chatgpt(path: Path) -> Iterator[Record]:
         UnreadableFile: it can not be read, or is no such export.
     """
     with Export(path, EXPECTED) as export:
-        members = export.members if path.is_file() and len(export.members) == 1 else export.named(CONVERSATIONS)
+        members = export.conversations()
         if not members:
             raise unreadable(path, EXPECTED, "there is no conversations.json in it")
         for name in members:
@@ -81,55 +79,35 @@ def _order(message: object) -> float:
 
 def _moment(told: object) -> datetime | None:
     """A time, or None for one that can not be read: the messages around it tell it well enough."""
-    try:
-        return values.when(told, "create_time")
-    except Malformed:
-        return None
+    at: datetime | None = values.dates(at=told)["at"]
+    return at
 
 
 def _messages(
     position: int, session: str, branch: list[Mapping[str, object]], at: datetime | None
 ) -> Iterator[ImportedMessage | LineProblem | LeftBehind]:
-    names = Names()
     for place, node in enumerate(branch, 1):
         message = node.get("message")
-        if message is None:
-            continue
-        try:
-            held = values.mapping(message, "the message")
-            at = _moment(held.get("create_time")) or at
-            yield _message(session, held, at, names)
-        except Malformed as error:
-            yield LineProblem(line=position, reason=f"{session}, message {place}: {error}")
+        if message is not None:
+            at = _moment(message.get("create_time") if isinstance(message, dict) else None) or at
+            yield values.tried(position, _message, session, message, at, where=f"{session}, message {place}")
 
 
-def _message(
-    session: str, held: Mapping[str, object], at: datetime | None, names: Names
-) -> ImportedMessage | LeftBehind:
+def _message(session: str, message: object, at: datetime | None) -> ImportedMessage | LeftBehind:
+    held = values.mapping(message, "the message")
     author = values.mapping(held.get("author"), "'author'")
     if author.get("role") not in ("user", "assistant") or held.get("recipient", "all") != "all":
         return LeftBehind(what="messages of tools and the system, and calls to tools")
-    if _is_hidden(held):
+    told = held.get("metadata")
+    about = told if isinstance(told, dict) else {}
+    if about.get(_HIDDEN) or about.get("is_user_system_message") or held.get("weight") == 0:
         return LeftBehind(what="hidden messages")
     content = values.mapping(held.get("content"), "'content'")
     said = _said(content) if content.get("content_type") in _SPOKEN else ""
     if not said:
         return LeftBehind(what="thoughts, images and empty messages")
-    message = ImportedMessage(
-        session=session,
-        role=values.role(author),
-        content=said,
-        at=at,
-        speaker=None,
-        message_id=values.some_text(held, "id") or "",
-    )
-    return message if message.message_id else names.named(message)
-
-
-def _is_hidden(held: Mapping[str, object]) -> bool:
-    told = held.get("metadata")
-    about = told if isinstance(told, dict) else {}
-    return bool(about.get(_HIDDEN) or about.get("is_user_system_message")) or held.get("weight") == 0
+    name = values.some_text(held, "id") or ""
+    return ImportedMessage(session=session, role=values.role(author), content=said, at=at, message_id=name)
 
 
 def _said(content: Mapping[str, object]) -> str:

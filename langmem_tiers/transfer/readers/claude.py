@@ -17,17 +17,16 @@ from langmem_tiers.transfer.readers.values import Paths, digest
 from langmem_tiers.transfer.records import (
     ImportedDocument,
     ImportedMessage,
+    ImportedRole,
     LeftBehind,
     LineProblem,
-    Names,
     Record,
     pieces,
 )
 
 EXPECTED = "the data export of Claude"
-CONVERSATIONS = re.compile(r"/conversations(-\d+)?\.json$")
 OTHERS = re.compile(r"/(memories|projects)(-\d+)?\.json$|/(memories|projects)/[^/]+\.json$")
-_ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
+_ROLES: Mapping[str, ImportedRole] = {"human": "user", "user": "user", "assistant": "assistant"}
 
 
 def read_claude(path: Path) -> Iterator[Record]:
@@ -38,7 +37,7 @@ def read_claude(path: Path) -> Iterator[Record]:
     """
     paths = Paths("claude")
     with Export(path, EXPECTED) as export:
-        members = export.members if path.is_file() and len(export.members) == 1 else export.named(CONVERSATIONS)
+        members = export.conversations()
         others = [name for name in export.named(OTHERS) if name not in members]
         if not members and not others:
             raise unreadable(path, EXPECTED, "there is no conversations.json in it")
@@ -71,42 +70,30 @@ def _element(position: int, held: object, paths: Paths) -> Iterator[Record]:
 def _conversation(position: int, held: Mapping[str, object]) -> Iterator[Record]:
     session = values.text(held, "uuid")
     messages = values.sequence(held["chat_messages"], "'chat_messages'")
-    names = Names()
-    said = (_message(position, session, held, place, each, names) for place, each in enumerate(messages, 1))
+    said = (
+        values.tried(position, _message, session, held, each, where=f"{session}, message {place}")
+        for place, each in enumerate(messages, 1)
+    )
     yield from pieces(said, user=_account(held.get("account")))
-    attached = sum(_attachments(each) for each in messages)
+    files = [each.get("attachments") for each in messages if isinstance(each, dict)]
+    attached = sum(len(each) for each in files if isinstance(each, list))
     if attached:
         yield LeftBehind(what="attachments", count=attached)
 
 
-def _attachments(message: object) -> int:
-    held = message.get("attachments") if isinstance(message, dict) else None
-    return len(held) if isinstance(held, list) else 0
-
-
-def _message(
-    position: int, session: str, conversation: Mapping[str, object], place: int, held: object, names: Names
-) -> ImportedMessage | LineProblem | LeftBehind:
-    try:
-        message = values.mapping(held, "the message")
-        role = _ROLES.get(values.text(message, "sender"))
-        said = _said(message)
-        if role is None or said is None:
-            return LeftBehind(what="messages of tools and the system, and empty ones")
-        times = values.Times()
-        at = times.of(message.get("created_at"), "created_at")
-        read = ImportedMessage(
-            session=session,
-            role=values.role({"role": role}),
-            content=said,
-            at=at or times.of(conversation.get("created_at"), "created_at"),
-            speaker=None,
-            message_id=values.some_text(message, "uuid") or "",
-            unreadable_times=times.unreadable,
-        )
-        return read if read.message_id else names.named(read)
-    except Malformed as error:
-        return LineProblem(line=position, reason=f"{session}, message {place}: {error}")
+def _message(session: str, conversation: Mapping[str, object], held: object) -> ImportedMessage | LeftBehind:
+    message = values.mapping(held, "the message")
+    role = _ROLES.get(values.text(message, "sender"))
+    said = _said(message)
+    if role is None or said is None:
+        return LeftBehind(what="messages of tools and the system, and empty ones")
+    return ImportedMessage(
+        session=session,
+        role=role,
+        content=said,
+        message_id=values.some_text(message, "uuid") or "",
+        **values.dates(at=(message.get("created_at"), conversation.get("created_at"))),
+    )
 
 
 def _said(message: Mapping[str, object]) -> str | None:
@@ -139,12 +126,13 @@ def _project(position: int, held: Mapping[str, object], paths: Paths) -> Iterato
         yield ImportedDocument(path=paths.path("projects", folder, "project"), text=text, user=user)
     docs = held.get("docs")
     for place, doc in enumerate(docs if isinstance(docs, list) else (), 1):
-        try:
-            file = values.mapping(doc, "the file")
-            path = paths.path("projects", folder, "files", values.text(file, "filename"))
-            yield ImportedDocument(path=path, text=values.text(file, "content"), user=user)
-        except Malformed as error:
-            yield LineProblem(line=position, reason=f"{name}, file {place}: {error}")
+        yield values.tried(position, _file, paths, folder, user, doc, where=f"{name}, file {place}")
+
+
+def _file(paths: Paths, folder: str, user: str | None, doc: object) -> ImportedDocument:
+    held = values.mapping(doc, "the file")
+    path = paths.path("projects", folder, "files", values.text(held, "filename"))
+    return ImportedDocument(path=path, text=values.text(held, "content"), user=user)
 
 
 def _short(uuid: str) -> str:

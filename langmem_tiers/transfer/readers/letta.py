@@ -20,7 +20,6 @@ from langmem_tiers.transfer.records import (
     ImportedMessage,
     LeftBehind,
     LineProblem,
-    Names,
     Record,
     pieces,
 )
@@ -57,89 +56,69 @@ def _is_known(held: Mapping[str, object]) -> bool:
 
 def _file(position: int, held: Mapping[str, object], paths: Paths) -> Iterator[Record]:
     if "agents" not in held and "core_memory" not in held:
-        yield _passage(position, held)
+        yield values.tried(position, _passage, held, where=f"passage {position}")
         return
-    blocks = {str(each.get("id")): each for each in _objects(held.get("blocks"))}
-    agents = _objects(held.get("agents")) if "agents" in held else [held]
+    blocks = {str(each.get("id")): each for each in values.objects(held.get("blocks"))}
+    agents = values.objects(held.get("agents")) if "agents" in held else [held]
     for agent in agents:
         own = [blocks[each] for each in values.texts(agent.get("block_ids")) if each in blocks]
         yield from _agent(position, agent, own, paths)
     for owner in (*agents, held) if "agents" in held else agents:
-        passages = [each for name in _PASSAGES for each in _objects(owner.get(name))]
-        yield from (_passage(place, each) for place, each in enumerate(passages, 1))
+        passages = [each for name in _PASSAGES for each in values.objects(owner.get(name))]
+        yield from (values.tried(n, _passage, each, where=f"passage {n}") for n, each in enumerate(passages, 1))
 
 
 def _agent(
     position: int, agent: Mapping[str, object], blocks: Sequence[Mapping[str, object]], paths: Paths
 ) -> Iterator[Record]:
     name = values.some_text(agent, "name", "id") or "agent"
-    for block in (*blocks, *_objects(agent.get("core_memory")), *_objects(agent.get("memory_blocks"))):
-        yield from _block(position, name, block, paths)
-    names = Names()
-    said = (_message(place, name, each, names) for place, each in enumerate(_objects(agent.get("messages")), 1))
-    yield from pieces(said)
+    memory = (*values.objects(agent.get("core_memory")), *values.objects(agent.get("memory_blocks")))
+    for block in (*blocks, *memory):
+        read = values.tried(position, _block, name, block, paths, where=f"{name}, a memory block")
+        if read is not None:
+            yield read
+    messages = enumerate(values.objects(agent.get("messages")), 1)
+    # The ids of a file are numbers given at the export, and others at the next: messages are named by what they say.
+    yield from pieces(values.tried(n, _message, name, each, where=f"{name}, message {n}") for n, each in messages)
 
 
-def _block(position: int, agent: str, block: Mapping[str, object], paths: Paths) -> Iterator[Record]:
-    try:
-        text = values.some_text(block, "value")
-        label = values.some_text(block, "label") or "block"
-    except Malformed as error:
-        yield LineProblem(line=position, reason=f"{agent}, a memory block: {error}")
-        return
-    if text is not None:
-        yield ImportedDocument(path=paths.path(agent, label), text=text, identity=label == _HUMAN)
+def _block(agent: str, block: Mapping[str, object], paths: Paths) -> ImportedDocument | None:
+    text, label = values.some_text(block, "value"), values.some_text(block, "label") or "block"
+    if text is None:
+        return None
+    return ImportedDocument(path=paths.path(agent, label), text=text, identity=label == _HUMAN)
 
 
-def _passage(position: int, held: Mapping[str, object]) -> Record:
-    try:
-        text = values.text(held, "text")
-        own, times = held.get("metadata", held.get("metadata_")), values.Times()
-        return ImportedFact(
-            source="letta",
-            fact_id=values.some_text(held, "id") or digest(text),
-            content=text,
-            tags=values.texts(held.get("tags")),
-            created_at=times.of(held.get("created_at"), "created_at"),
-            updated_at=times.of(held.get("updated_at"), "updated_at"),
-            metadata={**metadata(own if isinstance(own, dict) else {}), **metadata(held, *_OWN)},
-            unreadable_times=times.unreadable,
-        )
-    except Malformed as error:
-        return LineProblem(line=position, reason=f"passage {position}: {error}")
+def _passage(held: Mapping[str, object]) -> ImportedFact:
+    text = values.text(held, "text")
+    own = held.get("metadata", held.get("metadata_"))
+    return ImportedFact(
+        source="letta",
+        fact_id=values.some_text(held, "id") or digest(text),
+        content=text,
+        tags=values.texts(held.get("tags")),
+        metadata={**metadata(own if isinstance(own, dict) else {}), **metadata(held, *_OWN)},
+        **values.dates(created_at=held.get("created_at"), updated_at=held.get("updated_at")),
+    )
 
 
-def _message(
-    position: int, agent: str, held: Mapping[str, object], names: Names
-) -> ImportedMessage | LineProblem | LeftBehind:
+def _message(agent: str, held: Mapping[str, object]) -> ImportedMessage | LeftBehind:
     role = held.get("role")
     if role not in ("user", "assistant"):
         return LeftBehind(what="messages of tools and the system")
-    try:
-        said = _sent(held) if role == "assistant" else _asked(_content(held))
-        if not said:
-            return LeftBehind(what="events, tool calls and inner monologue")
-        times = values.Times()
-        message = ImportedMessage(
-            session=f"letta {agent}",
-            role=values.role(held),
-            content=values.text({"content": said}, "content"),
-            at=times.of(held.get("created_at"), "created_at"),
-            speaker=None,
-            message_id="",
-            unreadable_times=times.unreadable,
-        )
-        # The ids of a file are numbers given at the export, and others at the next.
-        return names.named(message)
-    except Malformed as error:
-        return LineProblem(line=position, reason=f"{agent}, message {position}: {error}")
+    said = _sent(held) if role == "assistant" else _asked(_content(held))
+    if not said:
+        return LeftBehind(what="events, tool calls and inner monologue")
+    content = values.text({"content": said}, "content")
+    at = values.dates(at=held.get("created_at"))
+    return ImportedMessage(session=f"letta {agent}", role=values.role(held), content=content, **at)
 
 
 def _content(held: Mapping[str, object]) -> str:
     content = held.get("content", held.get("text"))
     if isinstance(content, str):
         return content
-    parts = [each for each in _objects(content) if each.get("type", "text") == "text"]
+    parts = [each for each in values.objects(content) if each.get("type", "text") == "text"]
     return "\n".join(text for each in parts if isinstance(text := each.get("text"), str))
 
 
@@ -157,7 +136,7 @@ def _asked(content: str) -> str | None:
 
 
 def _sent(held: Mapping[str, object]) -> str | None:
-    calls = _objects(held.get("tool_calls"))
+    calls = values.objects(held.get("tool_calls"))
     if not calls:
         return _content(held).strip()
     sent = [_reply(call.get("function")) for call in calls]
@@ -170,7 +149,3 @@ def _reply(function: object) -> str | None:
     told = function.get("arguments")
     arguments = parse(told) if isinstance(told, str) else told
     return values.some_text(arguments, "message") if isinstance(arguments, dict) else None
-
-
-def _objects(value: object) -> list[Mapping[str, object]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []

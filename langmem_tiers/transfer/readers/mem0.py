@@ -44,11 +44,8 @@ def read_mem0(path: Path) -> Iterator[Record]:
         UnreadableFile: it can not be read, or is nothing of mem0.
     """
     if path.is_dir():
-        yield from _folder(path)
-    elif is_sqlite(path):
-        yield from _history(path, with_memories=True)
-    else:
-        yield from _json(path)
+        return _folder(path)
+    return _history(path, with_memories=True) if is_sqlite(path) else _json(path)
 
 
 def qdrant_files(folder: Path) -> list[Path]:
@@ -62,21 +59,18 @@ def is_history(path: Path) -> bool:
 
 
 def _json(path: Path) -> Iterator[Record]:
-    if head(path, EXPECTED).lstrip()[:1] == "{":
-        with Export(path, EXPECTED) as export:
-            yield from _of_whole(path, next(export.entries(path.name))[1])
+    if head(path, EXPECTED).lstrip()[:1] != "{":
+        for position, held in entries(path, EXPECTED):
+            yield held if isinstance(held, LineProblem) else values.tried(position, _fact, held, "the memory")
         return
-    for position, held in entries(path, EXPECTED):
-        yield held if isinstance(held, LineProblem) else _told(position, held, "the memory")
-
-
-def _of_whole(path: Path, whole: object) -> Iterator[Record]:
+    with Export(path, EXPECTED) as export:
+        _, whole = next(export.entries(path.name))
     found = whole.get("results", whole.get("memories")) if isinstance(whole, dict) else None
-    if not isinstance(found, list):
+    if not isinstance(whole, dict) or not isinstance(found, list):
         raise unreadable(path, EXPECTED, "it has no list of 'results'")
     for position, held in enumerate(found, 1):
-        yield _told(position, held, "the memory")
-    relations = whole.get("relations") if isinstance(whole, dict) else None
+        yield values.tried(position, _fact, held, "the memory")
+    relations = whole.get("relations")
     if isinstance(relations, list) and relations:
         yield LeftBehind(what="relations of the graph", count=len(relations))
 
@@ -101,11 +95,9 @@ def _points(database: Path) -> Iterator[Record]:
         raise unreadable(database, EXPECTED, "it has no table 'points'")
     name = database.parent.name
     found = rows(database, EXPECTED, f"SELECT {bounded('point')} FROM points ORDER BY rowid")
-    for position, (point,) in enumerate(found, 1):
-        try:
-            yield _payload(position, name, *_point(point))
-        except Malformed as error:
-            yield LineProblem(line=position, reason=f"{name}, point {position}: {error}")
+    for position, (held,) in enumerate(found, 1):
+        point = values.tried(position, _point, held, where=f"{name}, point {position}")
+        yield point if isinstance(point, LineProblem) else _payload(position, name, *point)
 
 
 def _point(held: object) -> tuple[str, Mapping[str, object]]:
@@ -118,20 +110,15 @@ def _point(held: object) -> tuple[str, Mapping[str, object]]:
 def _payload(position: int, collection: str, memory_id: str, payload: Mapping[str, object]) -> Record:
     if "data" not in payload or "linked_memory_ids" in payload or collection.endswith(("_entities", "-entities")):
         return LeftBehind(what="what mem0 keeps for itself")
-    return _told(position, {**payload, "memory": payload["data"], "id": memory_id}, memory_id)
+    held = {**payload, "memory": payload["data"], "id": memory_id}
+    return values.tried(position, _fact, held, memory_id)
 
 
-def _told(position: int, held: object, what: str) -> Record:
-    try:
-        return _fact(values.mapping(held, what))
-    except Malformed as error:
-        return LineProblem(line=position, reason=str(error))
-
-
-def _fact(held: Mapping[str, object]) -> ImportedFact:
+def _fact(told: object, what: str) -> ImportedFact:
+    held = values.mapping(told, what)
     own = held.get("metadata")
     about = {**metadata(own if isinstance(own, dict) else {}), **metadata(held, *_OWN)}
-    categories, times = values.texts(held.get("categories")), values.Times()
+    categories = values.texts(held.get("categories"))
     return ImportedFact(
         source="mem0",
         fact_id=values.text(held, "id"),
@@ -139,11 +126,12 @@ def _fact(held: Mapping[str, object]) -> ImportedFact:
         user=values.user(held.get("user_id"), "user_id"),
         category=next(iter(categories), None) or values.some_text(about, "category"),
         tags=categories,
-        created_at=times.of(held.get("created_at"), "created_at"),
-        updated_at=times.of(held.get("updated_at"), "updated_at"),
-        expires_at=times.of(held.get("expiration_date"), "expiration_date"),
         metadata=about,
-        unreadable_times=times.unreadable,
+        **values.dates(
+            created_at=held.get("created_at"),
+            updated_at=held.get("updated_at"),
+            expires_at=held.get("expiration_date"),
+        ),
     )
 
 
@@ -163,36 +151,26 @@ def _remembered(
 ) -> Record:
     if gone or str(event).upper() == "DELETE":
         return LeftBehind(what="deleted memories")
-    return _told(position, {"id": memory_id, "memory": text, "created_at": created, "updated_at": updated}, "the row")
+    held = {"id": memory_id, "memory": text, "created_at": created, "updated_at": updated}
+    return values.tried(position, _fact, held, "the row")
 
 
 def _messages(path: Path) -> Iterator[Record]:
     found = enumerate(rows(path, EXPECTED, _MESSAGES), 1)
     for scope, held in groupby(found, key=lambda each: str(each[1][1])):
-        yield from pieces((_message(position, *row) for position, row in held), user=_user_of_scope(scope))
+        said = (values.tried(position, _message, *row, where=f"message {position}") for position, row in held)
+        named = dict(part.partition("=")[::2] for part in scope.split("&"))
+        yield from pieces(said, user=unquote(named["user_id"]) if named.get("user_id") else None)
 
 
-def _message(
-    position: int, message_id: object, scope: object, role: object, content: object, at: object
-) -> ImportedMessage | LineProblem | LeftBehind:
+def _message(message_id: object, scope: object, role: object, said: object, at: object) -> ImportedMessage | LeftBehind:
     if role not in ("user", "assistant"):
         return LeftBehind(what="messages of tools and the system")
-    held = {"role": role, "content": content, "scope": scope, "id": message_id}
-    times = values.Times()
-    try:
-        return ImportedMessage(
-            session=f"mem0 {values.text(held, 'scope')}",
-            role=values.role(held),
-            content=values.text(held, "content"),
-            at=times.of(at, "created_at"),
-            speaker=None,
-            message_id=values.text(held, "id"),
-            unreadable_times=times.unreadable,
-        )
-    except Malformed as error:
-        return LineProblem(line=position, reason=f"message {position}: {error}")
-
-
-def _user_of_scope(scope: str) -> str | None:
-    named = dict(part.partition("=")[::2] for part in scope.split("&"))
-    return unquote(named["user_id"]) if named.get("user_id") else None
+    held = {"role": role, "content": said, "scope": scope, "id": message_id}
+    return ImportedMessage(
+        session=f"mem0 {values.text(held, 'scope')}",
+        role=values.role(held),
+        content=values.text(held, "content"),
+        message_id=values.text(held, "id"),
+        **values.dates(at=at),
+    )

@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 
 from langmem_tiers.transfer.databases import ChromaRow, collection_rows, collections
-from langmem_tiers.transfer.files import Malformed, unreadable
+from langmem_tiers.transfer.files import unreadable
 from langmem_tiers.transfer.readers import values
 from langmem_tiers.transfer.readers.values import digest
 from langmem_tiers.transfer.records import ImportedMessage, ImportedRole, LeftBehind, LineProblem, Record, pieces
@@ -37,7 +37,7 @@ def read_mempalace(path: Path) -> Iterator[Record]:
     for name in found:
         if name == CLOSETS:
             continue
-        drawers = collection_rows(path, EXPECTED, name, by_text=_ORDER, by_number="chunk_index")
+        drawers = collection_rows(path, EXPECTED, name, order=(*_ORDER, "chunk_index"))
         for wing, rows in groupby(enumerate(drawers, 1), key=lambda each: _text(each[1].metadata, "wing")):
             yield from pieces((each for position, row in rows for each in _said(position, row)), project=wing)
     if CLOSETS in found:
@@ -49,26 +49,25 @@ def _said(position: int, row: ChromaRow) -> Iterator[ImportedMessage | LineProbl
     if row.metadata.get("room") == _REGISTRY or row.metadata.get("ingest_mode") == "registry":
         yield LeftBehind(what="marks of mined files")
         return
-    try:
-        yield from [*_messages(row)]
-    except Malformed as error:
-        yield LineProblem(line=position, reason=f"drawer {row.row_id[:60]}: {error}")
+    read = values.tried(position, _messages, row, where=f"drawer {row.row_id[:60]}")
+    yield from [read] if isinstance(read, LineProblem) else read
 
 
-def _messages(row: ChromaRow) -> Iterator[ImportedMessage]:
+def _messages(row: ChromaRow) -> list[ImportedMessage]:
     text = values.text({"document": row.document}, "document")
-    times = values.Times()
-    at = next((found for name in _DATES if (found := times.of(row.metadata.get(name), name))), None)
-    for place, (role, said) in enumerate(_parts(row, text)):
-        yield ImportedMessage(
+    dates = values.dates(at=tuple(row.metadata.get(name) for name in _DATES))
+    parts = enumerate(_parts(row, text))
+    return [
+        ImportedMessage(
             session=_session(row.metadata),
             role=role,
             content=said,
-            at=at,
-            speaker=None,
+            at=dates["at"],
             message_id=f"{row.row_id}:{place}" if place else row.row_id,
-            unreadable_times=0 if place else times.unreadable,
+            unreadable_times=0 if place else dates["unreadable_times"],
         )
+        for place, (role, said) in parts
+    ]
 
 
 def _parts(row: ChromaRow, text: str) -> list[tuple[ImportedRole, str]]:

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from langmem_tiers.transfer.files import Malformed, json_files, parse, unreadable
 from langmem_tiers.transfer.readers import values
 from langmem_tiers.transfer.readers.values import metadata
-from langmem_tiers.transfer.records import ImportedFact, LeftBehind, LineProblem, Record
+from langmem_tiers.transfer.records import ImportedFact, LeftBehind, Record
 
 EXPECTED = "the memory folder of RockBot, {category}/{id}.json"
 _LARGEST = 4_000_000
@@ -33,10 +33,7 @@ def read_rockbot(path: Path) -> Iterator[Record]:
         raise unreadable(path, EXPECTED, error.strerror or str(error)) from error
     for position, file in enumerate(files, 1):
         place = PurePosixPath(file.relative_to(path).as_posix())
-        try:
-            yield _record(place, _entry(file))
-        except Malformed as error:
-            yield LineProblem(line=position, reason=f"{place}: {error}")
+        yield values.tried(position, _record, place, file, where=str(place))
 
 
 def looks_like_entry(file: Path) -> bool:
@@ -59,21 +56,20 @@ def _entry(file: Path) -> Mapping[str, object]:
     return {str(name).lower(): value for name, value in parsed.items()}
 
 
-def _record(place: PurePosixPath, entry: Mapping[str, object]) -> Record:
+def _record(place: PurePosixPath, file: Path) -> ImportedFact | LeftBehind:
+    entry = _entry(file)
     own = entry.get("metadata")
     about = own if isinstance(own, dict) else {}
     told = {**{str(name).lower(): value for name, value in about.items()}, **entry}
     if any(told.get(name) for name in _SUPERSEDED):
         return LeftBehind(what="superseded and archived entries")
-    folder, times = str(place.parent), values.Times()
+    folder = str(place.parent)
     return ImportedFact(
         source="rockbot",
         fact_id=values.optional_text(entry, "id") or place.stem,
         content=values.text(entry, "content"),
         category=values.some_text(entry, "category") or (None if folder == "." else folder),
         tags=values.texts(entry.get("tags")),
-        created_at=times.of(entry.get("createdat"), "createdAt"),
-        updated_at=times.of(entry.get("updatedat"), "updatedAt"),
         metadata={**metadata(about), **metadata(entry, *_OWN)},
-        unreadable_times=times.unreadable,
+        **values.dates(created_at=entry.get("createdat"), updated_at=entry.get("updatedat")),
     )

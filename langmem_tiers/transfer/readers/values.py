@@ -6,11 +6,14 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import Any, TypeVar
 
 from langmem_tiers.transfer.files import Malformed
-from langmem_tiers.transfer.records import ImportedRole
+from langmem_tiers.transfer.records import ImportedRole, LineProblem
+
+Read = TypeVar("Read")
 
 # Numbers of seconds below this are seconds, those above are in a smaller unit.
 _LATEST = 1e11
@@ -18,6 +21,14 @@ _UNITS = (1, 1_000, 1_000_000)
 _NUMERIC = re.compile(r"-?\d{9,}(\.\d+)?|-?\d+\.\d+")
 _LONE = re.compile("[\ud800-\udfff]")
 _ROLES: Mapping[str, ImportedRole] = {"user": "user", "assistant": "assistant"}
+
+
+def tried(line: int, read: Callable[..., Read], *given: Any, where: str = "") -> Read | LineProblem:
+    """What `read` makes of the values given; where they are malformed, a problem that says why."""
+    try:
+        return read(*given)
+    except Malformed as error:
+        return LineProblem(line=line, reason=f"{where}: {error}" if where else str(error))
 
 
 def mapping(value: object, what: str) -> Mapping[str, object]:
@@ -72,10 +83,10 @@ def role(entry: Mapping[str, object]) -> ImportedRole:
 
 
 def iso_time(value: str, name: str) -> datetime:
-    """An ISO 8601 time in UTC; one without a zone is taken as UTC."""
+    """An ISO 8601 time in UTC; one without a zone is taken as UTC, so that every reader agrees on it."""
     try:
         moment = datetime.fromisoformat(value)
-        return as_utc(moment)
+        return moment.replace(tzinfo=UTC) if moment.utcoffset() is None else moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise Malformed(f"'{name}' is no ISO 8601 time: {value[:40]!r}") from error
 
@@ -99,19 +110,22 @@ def when(value: object, name: str) -> datetime | None:
         raise Malformed(f"'{name}' is no time: {str(value)[:40]!r}") from error
 
 
-class Times:
-    """The times of one record: those that can not be read are left out and counted."""
+def dates(**told: object) -> dict[str, Any]:
+    """Moments by the fields of a record, as `when` reads them, and how many times could not be read.
 
-    def __init__(self) -> None:
-        self.unreadable = 0
-
-    def of(self, value: object, name: str) -> datetime | None:
-        """The moment, as `when` reads it; None where it can not be read."""
-        try:
-            return when(value, name)
-        except Malformed:
-            self.unreadable += 1
-            return None
+    Where several values are given in a tuple, the first that tells a time counts.
+    """
+    found: dict[str, Any] = {"unreadable_times": 0}
+    for name, given in told.items():
+        found[name] = None
+        for value in given if isinstance(given, tuple) else (given,):
+            try:
+                found[name] = when(value, name)
+            except Malformed:
+                found["unreadable_times"] += 1
+            if found[name] is not None:
+                break
+    return found
 
 
 def some_text(entry: Mapping[str, object], *names: str) -> str | None:
@@ -123,14 +137,14 @@ def some_text(entry: Mapping[str, object], *names: str) -> str | None:
     return None
 
 
+def objects(value: object) -> list[Mapping[str, object]]:
+    """The objects of a list; none for anything else."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
 def texts(value: object) -> tuple[str, ...]:
     """The texts of a list that are not blank; none for anything else."""
     return tuple(each for each in value if isinstance(each, str) and each.strip()) if isinstance(value, list) else ()
-
-
-def as_utc(moment: datetime) -> datetime:
-    """`moment` in UTC: dates without a zone in imported files are UTC, so that every reader agrees on them."""
-    return moment.replace(tzinfo=UTC) if moment.utcoffset() is None else moment.astimezone(UTC)
 
 
 def _storable(value: str, name: str) -> str:
@@ -158,8 +172,11 @@ _MOST_TAGS = 20
 
 def document_path(source: str, *names: str) -> str:
     """The path of a Markdown document, such as `imported/letta/support/persona.md`; no name can leave the folder."""
-    parts = [_file_name(name) for name in names]
-    path = "/".join((FOLDER, source, *(part for part in parts if part)))
+    parts = [FOLDER, source]
+    for name in names:
+        composed = unicodedata.normalize("NFC", name if is_text(name) else name.encode("ascii", "replace").decode())
+        parts.append(_SIGNS.sub("-", composed).strip(".-_")[:_LONGEST].strip(".-_"))
+    path = "/".join(part for part in parts if part)
     return path if path.endswith(".md") else f"{path}.md"
 
 
@@ -191,11 +208,6 @@ def tags(told: tuple[str, ...]) -> tuple[str, ...]:
     return tuple([tag for tag in fitting if 0 < len(tag) <= _LONGEST][:_MOST_TAGS])
 
 
-def _file_name(name: str) -> str:
-    composed = unicodedata.normalize("NFC", name if is_text(name) else name.encode("ascii", "replace").decode())
-    return _SIGNS.sub("-", composed).strip(".-_")[:_LONGEST].strip(".-_")
-
-
 def is_text(name: str) -> bool:
     """Whether a text can be stored: it holds no lone surrogate."""
     try:
@@ -221,14 +233,9 @@ def digest(*parts: str) -> str:
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, str):
-        return value if value and _is_short(value) else None
+    """A value that metadata can hold, None for any other."""
     if isinstance(value, bool | int | float):
         return value
-    if isinstance(value, list) and 0 < len(value) <= _MOST_TEXTS:
-        return value if all(isinstance(each, str) and _is_short(each) for each in value) else None
-    return None
-
-
-def _is_short(text: str) -> bool:
-    return len(text) <= _LONGEST_TEXT and is_text(text)
+    listed = value if isinstance(value, list) else [value]
+    short = all(isinstance(each, str) and len(each) <= _LONGEST_TEXT and is_text(each) for each in listed)
+    return value if value and short and len(listed) <= _MOST_TEXTS else None
