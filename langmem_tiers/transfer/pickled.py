@@ -56,7 +56,7 @@ def _require_plain(pickled: bytes) -> None:
     except (ValueError, OverflowError) as error:
         raise Malformed("it is no pickle") from error
     # Room is made for as many remembered values as the highest number says.
-    if len(steps) > _MOST_OPERATIONS or any("PUT" in step.name and n > _MOST_OPERATIONS for step, n, _ in steps):
+    if len(steps) > _MOST_OPERATIONS or any("PUT" in step.name and (n or 0) > _MOST_OPERATIONS for step, n, _ in steps):
         raise Malformed("it is too long")
     if more := next((step.name for step, _, _ in steps if step.name not in _PLAIN), None):
         raise Malformed(f"it does more than hold data ({more})")
