@@ -1,7 +1,6 @@
 """What all tools share: whose memory a call is about, its evidence, and how records read to a model."""
 
 import logging
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool, ToolException
 from langgraph.prebuilt import ToolRuntime
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from langmem_tiers.errors import (
     AmbiguousEntity,
@@ -24,7 +23,6 @@ from langmem_tiers.errors import (
     MemoryClosed,
     MemoryTiersError,
     MissingUser,
-    SecretRefused,
     StorageError,
     TextTooLong,
     UnknownEntity,
@@ -36,7 +34,7 @@ from langmem_tiers.graphs.identity import Scope, SpaceChoice, current_runtime, r
 from langmem_tiers.graphs.messages import kept_in, last_human, read_messages
 from langmem_tiers.graphs.runs import TAGS
 from langmem_tiers.graphs.track import turn_of
-from langmem_tiers.integrations.tools.arguments import Injected
+from langmem_tiers.integrations.tools.arguments import Injected, arguments_of, names_of
 from langmem_tiers.recall.rendering import excerpt
 from langmem_tiers.records import Entry
 from langmem_tiers.storage import drawers
@@ -112,60 +110,47 @@ def cut(text: str, most: int) -> str:
 
 
 _WITHOUT = "Go on without the memory, and tell the user that it can not be reached."
-_ASK = (
-    "The user has said so. Ask them; when they say otherwise in a message, update it with what they say, or delete it "
-    "if they want it gone."
-)
 _ONCE_MORE = f"Try once more; if that fails, too: {_WITHOUT}"
+
+
+# The ways out of the errors themselves speak to whoever writes the program.
+_WAYS_OUT: dict[type[MemoryTiersError], str] = {
+    MissingUser: f"Nobody said whose memory this is, and calling again does not help. {_WITHOUT}",
+    MemoryClosed: _WITHOUT,
+    UnknownEntry: "Call search_memory to find its id.",
+    EntryChanged: "Call get_memory to see what it says now.",
+    TextTooLong: "Split it into single facts, or leave out what does not matter.",
+    AmbiguousEntity: "Call again with the id of the one that is meant.",
+    UnknownRelation: "Call entity_timeline to find its id.",
+}
+# Instead of those of the classes; an error that knows a better one says so itself.
+_USUAL_WAYS_OUT: dict[type[MemoryTiersError], str] = {
+    InvalidText: "Write it again in plain characters.",
+    UnknownEntity: "Give an id, or another name.",
+    AuthorityTooLow: (
+        "The user has said so. Ask them; when they say otherwise in a message, update it with what they say, or delete "
+        "it if they want it gone."
+    ),
+}
 
 
 def told(error: MemoryTiersError) -> str:
     """What a model reads of an error."""
     if isinstance(error, StorageError):  # where the files are is nothing for a conversation
         return f"Not done: the memory's files could not be used ({type(error).__name__}). {_ONCE_MORE}"
-    way_out = next((way for kind, way in _WAYS_OUT.items() if isinstance(error, kind)), _own)
-    return f"Not done: {plain(error.message)} {way_out(error)}"
+    return f"Not done: {plain(error.message)} {_way_out(error)}"
 
 
-def _own(error: MemoryTiersError) -> str:
-    return plain(error.way_out)
-
-
-def _full(error: IdentityFull) -> str:
-    held = fenced("The profile as it stands", [item(error.text)]) if error.text else ""
-    return (
-        f"Write it {error.overflow:,} characters shorter, or first merge or remove what matters least: "
-        f"action=update without target_id replaces the whole profile.\n{held}"
-    )
-
-
-def _unclear(error: InvalidText) -> str:
-    return "Write it again in plain characters." if error.way_out is InvalidText.way_out else _own(error)
-
-
-def _unknown_entity(error: UnknownEntity) -> str:
-    return "Give an id, or another name." if error.way_out == UnknownEntity.way_out else _own(error)
-
-
-def _overruled(error: AuthorityTooLow) -> str:
-    return _ASK if error.way_out == AuthorityTooLow.way_out else _own(error)
-
-
-# The ways out of the errors themselves speak to whoever writes the program.
-_WAYS_OUT: dict[type[MemoryTiersError], Callable[..., str]] = {
-    MissingUser: lambda _: "Nobody said whose memory this is, and calling again does not help. " + _WITHOUT,
-    MemoryClosed: lambda _: _WITHOUT,
-    IdentityFull: _full,
-    UnknownEntry: lambda _: "Call search_memory to find its id.",
-    EntryChanged: lambda _: "Call get_memory to see what it says now.",
-    TextTooLong: lambda _: "Split it into single facts, or leave out what does not matter.",
-    SecretRefused: _own,
-    InvalidText: _unclear,
-    AmbiguousEntity: lambda _: "Call again with the id of the one that is meant.",
-    UnknownEntity: _unknown_entity,
-    UnknownRelation: lambda _: "Call entity_timeline to find its id.",
-    AuthorityTooLow: _overruled,
-}
+def _way_out(error: MemoryTiersError) -> str:
+    if isinstance(error, IdentityFull):
+        held = fenced("The profile as it stands", [item(error.text)]) if error.text else ""
+        return (
+            f"Write it {error.overflow:,} characters shorter, or first merge or remove what matters least: "
+            f"action=update without target_id replaces the whole profile.\n{held}"
+        )
+    always = (way for kind, way in _WAYS_OUT.items() if isinstance(error, kind))
+    usual = (way for kind, way in _USUAL_WAYS_OUT.items() if isinstance(error, kind) and error.way_out == kind.way_out)
+    return [*always, *usual, plain(error.way_out)][0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,16 +249,13 @@ class Answer(NamedTuple):
 
 def _invalid(known: Sequence[str], error: Any) -> str:
     """Which arguments are wrong and how, without repeating them: they may be of any size."""
-    faults = error.errors(include_url=False, include_context=False, include_input=False)[:_FAULTS_SHOWN]
-    named = "; ".join(_fault(known, fault) for fault in faults)
-    return f"Not done: {plain(named)}. Correct the arguments and call again."
-
-
-def _fault(known: Sequence[str], fault: Mapping[str, Any]) -> str:
-    where = ".".join(str(part)[:_NAME_SHOWN] for part in fault["loc"]) or "arguments"
-    if fault["type"] != "extra_forbidden":
-        return f"{where}: {fault['msg']}"
-    return f"{where}: there is no such argument, there " + (f"are {', '.join(known)}" if known else "are none")
+    there = f"there are {', '.join(known)}" if known else "there are none"
+    told = []
+    for fault in error.errors(include_url=False, include_context=False, include_input=False)[:_FAULTS_SHOWN]:
+        where = ".".join(str(part)[:_NAME_SHOWN] for part in fault["loc"]) or "arguments"
+        no_such = fault["type"] == "extra_forbidden"
+        told.append(f"{where}: there is no such argument, {there}" if no_such else f"{where}: {fault['msg']}")
+    return f"Not done: {plain('; '.join(told))}. Correct the arguments and call again."
 
 
 class MemoryTool(BaseTool):
@@ -284,34 +266,32 @@ class MemoryTool(BaseTool):
 
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     handle_tool_error: Any = True
-    handle_validation_error: Any = True
     tags: list[str] | None = Field(default_factory=lambda: [*TAGS, "tool"])
     metadata: dict[str, Any] | None = Field(default_factory=lambda: {"memory_step": "tool"})
+    answer: Callable[..., Answer] = Field(exclude=True, repr=False)
     reach: Reach = Field(exclude=True, repr=False)
 
-    def model_post_init(self, context: Any, /) -> None:
-        """Have wrong arguments answered with those that there are."""
-        super().model_post_init(context)
-        schema: Any = self.args_schema
-        self.handle_validation_error = partial(_invalid, [name for name in schema.model_fields if name != "runtime"])
-
-    @abstractmethod
-    def _answer(self, call: Call, given: Any) -> Answer:
-        """What this tool is for; `given` are its arguments."""
-
     def _run(self, *first: str, config: RunnableConfig, runtime: Injected = None, **given: Any) -> tuple[str, Any]:
-        arguments = self._arguments(first, given)
+        schema = arguments_of(self.answer)
+        names = names_of(schema)
+        arguments = schema.model_validate(dict(zip(names, first, strict=False)) | given)  # a bare text is the first
         try:
-            answer = self._answer(self.reach(config, runtime), arguments)
+            answer = self.answer(self.reach(config, runtime), **{name: getattr(arguments, name) for name in names})
         except MemoryTiersError as error:
             level = logging.WARNING if isinstance(error, _FAULTS) else logging.INFO
             say(logger, level, "memory_tool_refused", tool=self.name, error=error, reason=error)
             raise ToolException(told(error)) from error
         return answer.text, dict(answer.artifact)
 
-    def _arguments(self, first: tuple[str, ...], given: dict[str, Any]) -> BaseModel:
-        """The arguments as one object; a bare text is the first of them."""
-        schema: Any = self.args_schema
-        named = dict(zip(schema.model_fields, first, strict=False))
-        arguments: BaseModel = schema.model_validate(named | given)
-        return arguments
+
+def tool_of(answer: Callable[..., Answer], reach: Reach) -> MemoryTool:
+    """A function as a tool: its name and docstring are the tool's, and so are its arguments behind the call."""
+    schema = arguments_of(answer)
+    return MemoryTool(
+        name=answer.__name__,
+        description=" ".join(str(answer.__doc__).split()),
+        args_schema=schema,
+        handle_validation_error=partial(_invalid, names_of(schema)),
+        answer=answer,
+        reach=reach,
+    )

@@ -1,27 +1,22 @@
 """The tools for the knowledge graph: what relates to whom and since when, the timeline of one, and saying so."""
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Sequence
+from typing import Annotated
 
-from pydantic import BaseModel
+from pydantic import Field
 
 from langmem_tiers.errors import AuthorityTooLow, InvalidRelation, UnknownEntity
 from langmem_tiers.integrations.tools import base
-from langmem_tiers.integrations.tools.arguments import (
-    AddRelationArguments,
-    EndRelationArguments,
-    GraphSearchArguments,
-    TimelineArguments,
-)
-from langmem_tiers.integrations.tools.base import Answer, Call, MemoryTool
+from langmem_tiers.integrations.tools.arguments import Depth, Id, Name, Named, Value, Words
+from langmem_tiers.integrations.tools.base import Answer, Call
 from langmem_tiers.knowledge_graph import resolving
 from langmem_tiers.knowledge_graph.ambiguity import entity_words, require_entity
 from langmem_tiers.knowledge_graph.answers import answering
-from langmem_tiers.knowledge_graph.types import Match, RelationLanded, Subgraph
+from langmem_tiers.knowledge_graph.types import Match, Subgraph
 from langmem_tiers.knowledge_graph.wording import left_out, relation_words, standing, standing_words
 from langmem_tiers.language import predicates, values
-from langmem_tiers.language.predicates import Negated, asked
-from langmem_tiers.language.values import Value
+from langmem_tiers.language.predicates import asked
+from langmem_tiers.language.values import Value as Measured
 from langmem_tiers.language.words import words
 from langmem_tiers.records import Entity, Relation
 
@@ -40,148 +35,135 @@ _OUTCOMES = {
 }
 
 
-class KnowledgeGraphSearch(MemoryTool):
-    """Searches the knowledge graph."""
-
-    name: str = "knowledge_graph_search"
-    description: str = "Look up how people, places and things relate, now or at a date (as_of), with ids and dates."
-    args_schema: type[BaseModel] = GraphSearchArguments
-
-    def _answer(self, call: Call, given: GraphSearchArguments) -> Answer:
-        found = _named(call, given)
-        if not found:
-            return Answer(_NOBODY, {"entities": [], "relations": []})
-        settings = call.space.memory.settings.graph
-        part = call.space.graph.subgraph(
-            [entity.id for entity in found],
-            depth=min(max(given.depth or 1, 1), settings.depth),
-            as_of=given.as_of,
-            limit=_LOOKED_AT,
-        )
-        return _told_part(call, found, part, given)
-
-
-class EntityTimeline(MemoryTool):
-    """Tells everything that ever held of an entity."""
-
-    name: str = "entity_timeline"
-    description: str = "Everything that ever held of one person, place or thing, in order, with dates."
-    args_schema: type[BaseModel] = TimelineArguments
-
-    def _answer(self, call: Call, given: TimelineArguments) -> Answer:
-        graph, now = call.space.graph, call.space.memory.clock()
-        entity = require_entity(graph.resolve, given.entity)
-        found = graph.timeline(entity.id, limit=2 * _MOST)
-        if not found.relations:
-            return Answer(f"Nothing is known of {base.plain(entity_words(entity))}.", {"entity": entity.id})
-        shown = [*(_line(each, now) for each in found.relations), *_cut(found.cut)]
-        text = base.fenced(f"Timeline of {base.plain(entity_words(entity))}, in the order it began", shown)
-        return Answer(text, {"entity": entity.id, "relations": [each.id for each in found.relations]})
+def knowledge_graph_search(
+    call: Call,
+    query: Annotated[Words, Field(description="What you want to know, with the names in it.")] = None,
+    entity: Annotated[Name, Field(description="A name or id to look around, such as 'Anna' or 'user'.")] = None,
+    as_of: Annotated[Words, Field(description="What held then: YYYY, YYYY-MM or YYYY-MM-DD. Default: now.")] = None,
+    depth: Annotated[Depth, Field(description="Steps from it: 1, or 2 for what those relate to.")] = None,
+) -> Answer:
+    """Look up how people, places and things relate, now or at a date (as_of), with ids and dates."""
+    found = _named(call, query, entity)
+    if not found:
+        return Answer(_NOBODY, {"entities": [], "relations": []})
+    part = call.space.graph.subgraph(
+        [each.id for each in found],
+        depth=min(max(depth or 1, 1), call.space.memory.settings.graph.depth),
+        as_of=as_of,
+        limit=_LOOKED_AT,
+    )
+    about = "; ".join(base.plain(entity_words(each)) for each in found)
+    when = f"at {base.plain(as_of)}" if as_of else "now"
+    fitting = _fitting(part, query or "")
+    artifact = {"entities": [each.id for each in found], "relations": [each.id for each in fitting[:_MOST]]}
+    if not fitting:
+        text = f"Nothing is known to hold {when} of {about}. entity_timeline tells what did at other times."
+        return Answer(text, artifact)
+    cut = list(part.cut)
+    if len(fitting) > _MOST:
+        cut.insert(0, f"{_MOST} of {len(fitting)} relations found")
+    return Answer(base.fenced(f"What holds {when} around {about}", _lines(call, fitting[:_MOST], cut)), artifact)
 
 
-class AddRelation(MemoryTool):
-    """Notes how an entity relates to another one, or to a value."""
+def entity_timeline(
+    call: Call, entity: Annotated[Named, Field(description="A name or id, such as 'Anna' or 'user'.")]
+) -> Answer:
+    """Everything that ever held of one person, place or thing, in order, with dates."""
+    graph = call.space.graph
+    known = require_entity(graph.resolve, entity)
+    found = graph.timeline(known.id, limit=2 * _MOST)
+    about = base.plain(entity_words(known))
+    if not found.relations:
+        return Answer(f"Nothing is known of {about}.", {"entity": known.id})
+    text = base.fenced(f"Timeline of {about}, in the order it began", _lines(call, found.relations, found.cut))
+    return Answer(text, {"entity": known.id, "relations": [each.id for each in found.relations]})
 
-    name: str = "add_relation"
-    description: str = "Note how two relate, or a value, with dates. Where only one can hold, a new one ends the old."
-    args_schema: type[BaseModel] = AddRelationArguments
 
-    def _answer(self, call: Call, given: AddRelationArguments) -> Answer:
-        over = predicates.negated(given.predicate)
-        if over is not None:
-            return self._over(call, given, over)
-        landed = call.space.graph.add_relation(
-            given.subject,
-            given.predicate,
-            given.object,
-            value=given.value,
-            unit=given.unit,
-            valid_from=given.valid_from,
-            valid_to=given.valid_to,
-            evidence=base.of_call(call),
-            origin="assistant",
-        )
-        return _told_landed(landed, call.space.memory.clock())
-
-    def _over(self, call: Call, given: AddRelationArguments, over: Negated) -> Answer:
-        """What is said to be over or not so: it ends what is known, or is told as what held until then."""
+def add_relation(
+    call: Call,
+    subject: Annotated[Named, Field(description="A name, or 'user'.")],
+    predicate: Annotated[str, Field(description="Such as 'lives in' or 'has battery'.")],
+    object: Annotated[Name, Field(description="A name; or give value.")] = None,
+    value: Annotated[Value, Field(description="Such as 20.")] = None,
+    unit: Annotated[Words, Field(description="Such as Ah.")] = None,
+    valid_from: Annotated[Words, Field(description="YYYY, YYYY-MM or YYYY-MM-DD, if known.")] = None,
+    valid_to: Annotated[Words, Field(description="First day it holds no more.")] = None,
+) -> Answer:
+    """Note how two relate, or a value, with dates. Where only one can hold, a new one ends the old."""
+    over = predicates.negated(predicate)
+    if over is not None:  # it ends what is known, or is told as what held until then
         if over.how == "not_so":
-            raise InvalidRelation(f"{given.predicate[:60]!a} says what is not so.", way_out=_NOT_SO)
-        since = given.valid_from if over.how == "no_more" else None
-        known = _holding(call, given, over)
+            raise InvalidRelation(f"{predicate[:60]!a} says what is not so.", way_out=_NOT_SO)
+        since = valid_from if over.how == "no_more" else None
+        known = _holding(call, subject, over.predicate, object, None if value is None else values.read(value, unit))
         if known is not None:
-            return _ended(call, known.id, given.valid_to or since)
-        if given.valid_to is None and since is None:
-            raise InvalidRelation(f"Nothing is known that {given.predicate[:60]!a} could end.", way_out=_OVER)
-        start = given.valid_from if over.how == "once" else None
-        held = given.model_copy(
-            update={"predicate": over.predicate, "valid_from": start, "valid_to": given.valid_to or since}
-        )
-        return self._answer(call, held)
+            return end_relation(call, known.id, valid_to or since)
+        if valid_to is None and since is None:
+            raise InvalidRelation(f"Nothing is known that {predicate[:60]!a} could end.", way_out=_OVER)
+        start = valid_from if over.how == "once" else None
+        return add_relation(call, subject, over.predicate, object, value, unit, start, valid_to or since)
+    dates = {"valid_from": valid_from, "valid_to": valid_to}
+    about = {"evidence": base.of_call(call), "origin": "assistant"}
+    landed = call.space.graph.add_relation(subject, predicate, object, value=value, unit=unit, **dates, **about)
+    text = base.fenced(_OUTCOMES[landed.outcome], _lines(call, [landed.relation]))
+    if landed.changed:
+        text += "\n" + base.fenced("So these became", _lines(call, landed.changed))
+    changed = [each.id for each in landed.changed]
+    return Answer(text, {"id": landed.relation.id, "outcome": landed.outcome, "changed": changed})
 
 
-class EndRelation(MemoryTool):
-    """Notes that a relation holds no longer."""
-
-    name: str = "end_relation"
-    description: str = "Note that a relation holds no longer, since a date or now; it stays in the timeline."
-    args_schema: type[BaseModel] = EndRelationArguments
-
-    def _answer(self, call: Call, given: EndRelationArguments) -> Answer:
-        return _ended(call, given.relation_id, given.at)
-
-
-def _ended(call: Call, which: str, at: str | None) -> Answer:
+def end_relation(
+    call: Call,
+    relation_id: Annotated[Id, Field(description="The relation's id, as shown in [brackets].")],
+    at: Annotated[Words, Field(description="The first day it holds no more: YYYY-MM-DD. Default: now.")] = None,
+) -> Answer:
+    """Note that a relation holds no longer, since a date or now; it stays in the timeline."""
     try:
-        relation = call.space.graph.end_relation(which, at, origin="assistant")
+        relation = call.space.graph.end_relation(relation_id, at, origin="assistant")
     except AuthorityTooLow as error:
         way_out = "The user has said so: ask them. What holds instead since a date can be noted with add_relation."
         raise AuthorityTooLow(error.message, way_out=way_out) from error
-    shown = [_line(relation, call.space.memory.clock())]
-    return Answer(base.fenced("Ended", shown), {"id": relation.id})
+    return Answer(base.fenced("Ended", _lines(call, [relation])), {"id": relation.id})
 
 
-def _holding(call: Call, given: AddRelationArguments, over: Negated) -> Relation | None:
-    """What is known to hold now and is said to be over; None where nothing is."""
+def _holding(call: Call, subject: str, predicate: str, object: str | None, value: Measured | None) -> Relation | None:
+    """What is known to hold now of an entity or a value; None where nothing is."""
     graph = call.space.graph
     try:
-        subject = require_entity(graph.resolve, given.subject)
-        target = None if given.object is None else require_entity(graph.resolve, given.object)
+        one = require_entity(graph.resolve, subject)
+        other = None if object is None else require_entity(graph.resolve, object)
     except UnknownEntity:
         return None
-    value = None if given.value is None else values.read(given.value, given.unit)
-    found = graph.neighbours(subject.id, predicates=[over.predicate], limit=_LOOKED_AT).relations
-    turned = predicates.reading(over.predicate).turned
-    for each in found:
-        forth = (each.subject.id == subject.id) != turned or predicates.symmetric(each.predicate)
-        if forth and (_leads_to(each, value) if target is None else {subject.id, target.id} == _ends(each)):
+    turned = predicates.reading(predicate).turned
+    for each in graph.neighbours(one.id, predicates=[predicate], limit=_LOOKED_AT).relations:
+        forth = (each.subject.id == one.id) != turned or predicates.symmetric(each.predicate)
+        held = each.value
+        if other is not None:
+            same = {one.id, other.id} == set(_ends(each))
+        else:
+            same = held is not None and value is not None
+            same = same and values.key(held.text, held.unit) == values.key(value.text, value.unit)
+        if forth and same:
             return each
     return None
 
 
-def _ends(relation: Relation) -> set[str]:
-    return {relation.subject.id, *([] if relation.object is None else [relation.object.id])}
+def _ends(relation: Relation) -> list[str]:
+    return [relation.subject.id, *([] if relation.object is None else [relation.object.id])]
 
 
-def _leads_to(relation: Relation, value: Value | None) -> bool:
-    held = relation.value
-    if held is None or value is None:
-        return False
-    return values.key(held.text, held.unit) == values.key(value.text, value.unit)
-
-
-def _named(call: Call, given: GraphSearchArguments) -> list[Entity]:
+def _named(call: Call, query: str | None, entity: str | None) -> list[Entity]:
     """The entities that a search is about: the one given, or those that the query names."""
-    if given.entity is not None:
+    if entity is not None:
         try:
-            return [require_entity(call.space.graph.resolve, given.entity)]
+            return [require_entity(call.space.graph.resolve, entity)]
         except UnknownEntity:
-            return _like(call, given.entity)
-    if given.query is None:
+            return _like(call, entity)
+    if query is None:
         return []
     with answering(call.space.context) as answer:
-        matches = resolving.named_in(answer.view, given.query)
-    return _best(matches) or _like(call, given.query)
+        matches = resolving.named_in(answer.view, query)
+    return _best(matches) or _like(call, query)
 
 
 def _like(call: Call, mention: str) -> list[Entity]:
@@ -194,21 +176,6 @@ def _best(matches: Sequence[Match]) -> list[Entity]:
     return [each.entity for each in sorted(matches, key=lambda one: -one.score)[:_MOST_ENTITIES]]
 
 
-def _told_part(call: Call, found: Sequence[Entity], part: Subgraph, given: GraphSearchArguments) -> Answer:
-    about = "; ".join(base.plain(entity_words(entity)) for entity in found)
-    when = f"at {base.plain(given.as_of)}" if given.as_of else "now"
-    fitting = _fitting(part, given.query or "")
-    artifact = {"entities": [entity.id for entity in found], "relations": [each.id for each in fitting[:_MOST]]}
-    if not fitting:
-        text = f"Nothing is known to hold {when} of {about}. entity_timeline tells what did at other times."
-        return Answer(text, artifact)
-    cut = list(part.cut)
-    if len(fitting) > _MOST:
-        cut.insert(0, f"{_MOST} of {len(fitting)} relations found")
-    shown = [*(_line(each, call.space.memory.clock()) for each in fitting[:_MOST]), *_cut(cut)]
-    return Answer(base.fenced(f"What holds {when} around {about}", shown), artifact)
-
-
 def _fitting(part: Subgraph, query: str) -> list[Relation]:
     """The relations that a query speaks of first, then those near to where it began."""
     terms = set(words(query))
@@ -216,32 +183,20 @@ def _fitting(part: Subgraph, query: str) -> list[Relation]:
 
     def order(relation: Relation) -> tuple[bool, int, int]:
         said = set(words(f"{relation.said} {relation.target} {relation.subject.name}"))
-        ends = [relation.subject.id, *([] if relation.object is None else [relation.object.id])]
-        away = max(part.distance.get(entity, 0) for entity in ends)
+        away = max(part.distance.get(entity, 0) for entity in _ends(relation))
         return relation.predicate not in wanted, -len(terms & said), away
 
     return sorted(part.relations, key=order)
 
 
-def _told_landed(landed: RelationLanded, now: datetime) -> Answer:
-    shown = [_line(landed.relation, now)]
-    text = base.fenced(_OUTCOMES[landed.outcome], shown)
-    if landed.changed:
-        text += "\n" + base.fenced("So these became", [_line(each, now) for each in landed.changed])
-    changed = [each.id for each in landed.changed]
-    return Answer(text, {"id": landed.relation.id, "outcome": landed.outcome, "changed": changed})
-
-
-def _line(relation: Relation, now: datetime) -> str:
-    """`[id] Anna lives in Porto, since 2024-05 (§W-001/R-01/D-002)`."""
-    when = standing_words(relation, now) or "no date known"
-    over = " (over)" if standing(relation, now) == "ended" else ""
-    rests = ", ".join(each.pointer for each in relation.evidence[:_EVIDENCE] if each.pointer)
-    only = "; only spoken of together" if relation.kind == "mentioned" else ""
-    told = f"{relation_words(relation)}, {when}{over}{only}"
-    return base.item(" ".join(told.split()), f"[{relation.id}] ", f" ({rests})" if rests else "")
-
-
-def _cut(cut: Sequence[str]) -> Iterator[str]:
-    if cut:
-        yield base.item(left_out(cut))
+def _lines(call: Call, relations: Sequence[Relation], cut: Sequence[str] = ()) -> list[str]:
+    """Such as `[id] Anna lives in Porto, since 2024-05 (§W-001/R-01/D-002)`, and what is left out of them."""
+    now, lines = call.space.memory.clock(), []
+    for each in relations:
+        when = standing_words(each, now) or "no date known"
+        over = " (over)" if standing(each, now) == "ended" else ""
+        only = "; only spoken of together" if each.kind == "mentioned" else ""
+        rests = ", ".join(source.pointer for source in each.evidence[:_EVIDENCE] if source.pointer)
+        told = " ".join(f"{relation_words(each)}, {when}{over}{only}".split())
+        lines.append(base.item(told, f"[{each.id}] ", f" ({rests})" if rests else ""))
+    return [*lines, *([base.item(left_out(cut))] if cut else [])]

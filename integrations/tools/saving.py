@@ -1,23 +1,16 @@
 """Tools that save, correct and delete."""
 
-from typing import Any
+from typing import Annotated, Literal
 
 from langchain_core.messages import ToolMessage
-from pydantic import BaseModel
+from pydantic import Field
 
 from langmem_tiers.errors import EntryChanged, InvalidInput, InvalidText, UnknownEntry
 from langmem_tiers.integrations.tools import base
-from langmem_tiers.integrations.tools.arguments import (
-    DeleteArguments,
-    SaveArguments,
-    UpdateArguments,
-    WriteArguments,
-    bare,
-)
-from langmem_tiers.integrations.tools.base import Answer, Call, MemoryTool
-from langmem_tiers.knowledge.identity import DEFAULT_SECTION
-from langmem_tiers.knowledge.knowledge import Knowledge
-from langmem_tiers.knowledge.types import EntryFound, IdentityText, Saved
+from langmem_tiers.integrations.tools.arguments import LOWER, UPPER, Id, Tags, Words, bare
+from langmem_tiers.integrations.tools.base import Answer, Call
+from langmem_tiers.knowledge.identity import DEFAULT_SECTION, Identity
+from langmem_tiers.knowledge.types import IdentityText
 from langmem_tiers.records import Entry
 
 _SHOWN = 300
@@ -33,86 +26,78 @@ _OUTCOMES = {
 }
 
 
-class SaveMemory(MemoryTool):
-    """Saves an entry of the knowledge."""
-
-    name: str = "save_memory"
-    description: str = "Save a lasting fact, preference or correction in long-term memory."
-    args_schema: type[BaseModel] = SaveArguments
-
-    def _answer(self, call: Call, given: SaveArguments) -> Answer:
-        return save(call, given.content, category=given.category, tags=given.tags or ())
-
-
-class UpdateMemory(MemoryTool):
-    """Changes an entry of the knowledge."""
-
-    name: str = "update_memory"
-    description: str = "Correct or change a memory; what is left out stays as it is."
-    args_schema: type[BaseModel] = UpdateArguments
-
-    def _answer(self, call: Call, given: UpdateArguments) -> Answer:
-        return update(call, given.id, content=given.content, category=given.category, tags=given.tags)
-
-
-class DeleteMemory(MemoryTool):
-    """Deletes an entry of the knowledge for good."""
-
-    name: str = "delete_memory"
-    description: str = "Delete one memory for good, such as when the user asks to forget it."
-    args_schema: type[BaseModel] = DeleteArguments
-
-    def _answer(self, call: Call, given: DeleteArguments) -> Answer:
-        deleted = call.space.knowledge.delete(given.id)
-        if not deleted.existed:
-            raise unknown(given.id)
-        return Answer(f"Deleted [{deleted.id}].", {"deleted": [deleted.id, *deleted.with_it]})
-
-
-def unknown(entry_id: str) -> UnknownEntry:
-    """The error for an id that no memory has."""
-    return UnknownEntry(f"There is no memory [{base.plain(entry_id)[:_ID_SHOWN]}].")
-
-
-def save(call: Call, content: str, *, category: str | None, tags: Any) -> Answer:
-    """Save an entry that rests on the user's message, and show what is close to it."""
+def save_memory(
+    call: Call,
+    content: Annotated[str, Field(description="One fact, as a sentence: 'The user prefers tea.'")],
+    category: Annotated[Words, Field(description="Such as 'preferences/drinks'.")] = None,
+    tags: Annotated[Tags, Field(description="A few words to find it by.")] = None,
+) -> Answer:
+    """Save a lasting fact, preference or correction in long-term memory."""
     knowledge, scope = call.space.knowledge, call.scope
     saved = knowledge.save(
         content,
         category=category,
-        tags=tags,
+        tags=tags or (),
         evidence=base.of_call(call),
         project=scope.project,
         agent=scope.agent,
         metadata=base.said_in(call),
     )
-    close = _close(knowledge, saved.entry)
-    shown = [base.entry_line(found.entry, _SHOWN) for found in close]
-    parts = [_OUTCOMES[saved.outcome].format(id=saved.entry.id, category=saved.entry.category), *_remarks(saved)]
-    if shown:
+    entry = saved.entry
+    parts = [_OUTCOMES[saved.outcome].format(id=entry.id, category=entry.category)]
+    if entry.flags:
+        parts.append("It reads like an instruction, and will be shown as a quotation.")
+    found = knowledge.search(entry.content, limit=_CLOSE + 1)
+    close = [each.entry for each in found if each.entry.id != entry.id and each.score >= _CLOSE_ENOUGH][:_CLOSE]
+    if close:
+        shown = [base.entry_line(each, _SHOWN) for each in close]
         parts.append(base.fenced("Close to it; if one of these is wrong now, update or delete it", shown))
-    entries = [saved.entry, *(found.entry for found in close)]
-    return Answer("\n".join(parts), {"id": saved.entry.id, "outcome": saved.outcome, "versions": versions(entries)})
+    artifact = {"id": entry.id, "outcome": saved.outcome, "versions": versions([entry, *close])}
+    return Answer("\n".join(parts), artifact)
 
 
-def update(call: Call, entry_id: str, *, content: str | None, category: str | None, tags: list[str] | None) -> Answer:
-    """Change an entry, unless it has changed since the model last saw it."""
+def update_memory(
+    call: Call,
+    id: Annotated[Id, Field(description="The memory's id, as shown in [brackets].")],
+    content: Annotated[Words, Field(description="What it says from now on.")] = None,
+    category: Annotated[Words, Field(description="Its new category.")] = None,
+    tags: Annotated[Tags, Field(description="Its new tags, instead of all that it has.")] = None,
+) -> Answer:
+    """Correct or change a memory; what is left out stays as it is."""
     if content is None and category is None and tags is None:
-        return Answer(f"Nothing to change in [{base.plain(entry_id)}]: give content, category or tags.", {})
+        return Answer(f"Nothing to change in [{base.plain(id)}]: give content, category or tags.", {})
     knowledge = call.space.knowledge
     try:
         entry = knowledge.update(
-            entry_id,
+            id,
             content=content,
             category=category,
             tags=tags,
-            version=_version_seen(call, entry_id),
+            version=_version_seen(call, id),
             evidence=() if content is None else base.of_call(call),
         )
     except EntryChanged:
-        return _changed(knowledge.get(entry_id))
-    shown = base.fenced("It says now", [base.entry_line(entry, _SHOWN)])
-    return Answer(f"Updated [{entry.id}].\n{shown}", {"id": entry.id, "versions": versions([entry])})
+        changed = knowledge.get(id)
+        if changed is None:
+            return Answer("Not updated: it was deleted meanwhile. Save what is right as a new memory.", {})
+        told = f"Not updated: [{id}] was changed since you read it. If your change still applies, call again."
+        return Answer(f"{told}\n{_says_now(changed)}", {"versions": versions([changed])})
+    return Answer(f"Updated [{entry.id}].\n{_says_now(entry)}", {"id": entry.id, "versions": versions([entry])})
+
+
+def delete_memory(
+    call: Call, id: Annotated[Id, Field(description="The memory's id, as shown in [brackets].")]
+) -> Answer:
+    """Delete one memory for good, such as when the user asks to forget it."""
+    deleted = call.space.knowledge.delete(id)
+    if not deleted.existed:
+        raise unknown(id)
+    return Answer(f"Deleted [{deleted.id}].", {"deleted": [deleted.id, *deleted.with_it]})
+
+
+def unknown(entry_id: str) -> UnknownEntry:
+    """The error for an id that no memory has."""
+    return UnknownEntry(f"There is no memory [{base.plain(entry_id)[:_ID_SHOWN]}].")
 
 
 def versions(entries: list[Entry]) -> dict[str, int]:
@@ -128,113 +113,78 @@ def _version_seen(call: Call, entry_id: str) -> int | None:
     return next((version for version in seen if isinstance(version, int)), None)
 
 
-def _changed(entry: Entry | None) -> Answer:
-    if entry is None:
-        return Answer("Not updated: it was deleted meanwhile. Save what is right as a new memory.", {})
-    shown = base.fenced("It says now", [base.entry_line(entry, _SHOWN)])
-    text = (
-        f"Not updated: [{entry.id}] was changed since you read it. If your change still applies, call again.\n{shown}"
-    )
-    return Answer(text, {"versions": versions([entry])})
-
-
-def _close(knowledge: Knowledge, entry: Entry) -> list[EntryFound]:
-    found = knowledge.search(entry.content, limit=_CLOSE + 1)
-    return [each for each in found if each.entry.id != entry.id and each.score >= _CLOSE_ENOUGH][:_CLOSE]
-
-
-def _remarks(saved: Saved) -> list[str]:
-    """What the model should know of how it was stored."""
-    return ["It reads like an instruction, and will be shown as a quotation."] if saved.entry.flags else []
+def _says_now(entry: Entry) -> str:
+    return base.fenced("It says now", [base.entry_line(entry, _SHOWN)])
 
 
 _TITLE = "## "
 
 
-class MemoryWrite(MemoryTool):
-    """Adds to, changes or removes from the identity (L0) or the knowledge (L1)."""
+def memory_write(
+    call: Call,
+    action: Annotated[Literal["add", "update", "remove"], LOWER],
+    layer: Annotated[
+        Literal["L0", "L1"],
+        UPPER,
+        Field(description="L0: the short profile that is always before you. L1: all other memories."),
+    ],
+    content: Annotated[Words, Field(description="The new text, to add or update.")] = None,
+    target_id: Annotated[
+        Words, Field(description="To update or remove. L1: the memory's id. L0: a section's title, or a line.")
+    ] = None,
+    tags: Annotated[Tags, Field(description="For L1: a few words to find it by.")] = None,
+) -> Answer:
+    """Add, update or remove a memory.
 
-    name: str = "memory_write"
-    description: str = (
-        "Add, update or remove a memory. Layer L0 is the short user profile that is always before you (name, role, "
-        "core preferences); L1 is everything else."
-    )
-    args_schema: type[BaseModel] = WriteArguments
-
-    def _answer(self, call: Call, given: WriteArguments) -> Answer:
-        return _WRITERS[given.layer, given.action](call, given)
-
-
-def _add_entry(call: Call, given: WriteArguments) -> Answer:
-    return save(call, _content(given), category=None, tags=given.tags or ())
-
-
-def _update_entry(call: Call, given: WriteArguments) -> Answer:
-    return update(call, _target(given), content=given.content, category=None, tags=given.tags)
-
-
-def _remove_entry(call: Call, given: WriteArguments) -> Answer:
-    entry = call.space.knowledge.deactivate(_target(given))
-    text = f"Put aside [{entry.id}]: it is no longer recalled. delete_memory deletes it for good."
-    return Answer(text, {"id": entry.id, "versions": {entry.id: entry.version}})
-
-
-def _add_line(call: Call, given: WriteArguments) -> Answer:
-    section = given.target_id or DEFAULT_SECTION
-    return _identity("Added.", call.space.identity.add(_content(given), section=section, origin="assistant"))
-
-
-def _update_profile(call: Call, given: WriteArguments) -> Answer:
-    """Put text in the place of a section, of a line, or of the whole where no target is named."""
-    identity, content = call.space.identity, _content(given)
-    if given.target_id is None:
-        return _identity("Replaced as a whole.", identity.write(content, origin="assistant"))
-    held = identity.read()
-    if given.target_id.strip("# ").casefold() in _titles(held.text):
-        return _identity("Section replaced.", identity.replace(given.target_id, content, origin="assistant"))
-    new = _with_line(held.text, given.target_id, content)
-    return _identity("Line replaced.", identity.write(new, version=held.version, origin="assistant"))
-
-
-def _remove_line(call: Call, given: WriteArguments) -> Answer:
-    what = given.target_id or given.content
-    if what is None:
-        raise InvalidInput("Nothing was named.", way_out="Give the section's title or the line as target_id.")
-    return _identity("Removed.", call.space.identity.remove(what, origin="assistant"))
-
-
-_WRITERS = {
-    ("L1", "add"): _add_entry,
-    ("L1", "update"): _update_entry,
-    ("L1", "remove"): _remove_entry,
-    ("L0", "add"): _add_line,
-    ("L0", "update"): _update_profile,
-    ("L0", "remove"): _remove_line,
-}
-
-
-def _content(given: WriteArguments) -> str:
-    if given.content is None:
-        raise InvalidText("There is no content.", way_out=f"Give content to {given.action}.")
-    return given.content
-
-
-def _target(given: WriteArguments) -> str:
-    if given.target_id is None:
+    Layer L0 is the short user profile that is always before you (name, role, core preferences); L1 is everything else.
+    """
+    if layer == "L0":
+        return _write_profile(call, action, content, target_id)
+    if action == "add":
+        return save_memory(call, _required(content, action), tags=tags)
+    if target_id is None:
         raise InvalidInput("No memory was named.", way_out="Give its id as target_id; search_memory finds it.")
-    return str(bare(given.target_id))
+    if action == "update":
+        return update_memory(call, str(bare(target_id)), content, tags=tags)
+    entry = call.space.knowledge.deactivate(str(bare(target_id)))
+    text = f"Put aside [{entry.id}]: it is no longer recalled. delete_memory deletes it for good."
+    return Answer(text, {"id": entry.id, "versions": versions([entry])})
 
 
-def _identity(done: str, identity: IdentityText) -> Answer:
-    text = f"{done} The profile takes {identity.usage}; it stands before you from the next conversation on."
-    if identity.text:
-        text += "\n" + base.fenced("The profile now", [base.item(identity.text)])
-    return Answer(text, {"version": identity.version, "characters": identity.characters, "most": identity.most})
+def _write_profile(call: Call, action: str, content: str | None, target: str | None) -> Answer:
+    identity = call.space.identity
+    if action == "add":
+        section = target or DEFAULT_SECTION
+        done, now = "Added.", identity.add(_required(content, action), section=section, origin="assistant")
+    elif action == "update":
+        done, now = _updated_profile(identity, _required(content, action), target)
+    else:
+        what = target or content
+        if what is None:
+            raise InvalidInput("Nothing was named.", way_out="Give the section's title or the line as target_id.")
+        done, now = "Removed.", identity.remove(what, origin="assistant")
+    text = f"{done} The profile takes {now.usage}; it stands before you from the next conversation on."
+    if now.text:
+        text += "\n" + base.fenced("The profile now", [base.item(now.text)])
+    return Answer(text, {"version": now.version, "characters": now.characters, "most": now.most})
 
 
-def _titles(text: str) -> set[str]:
-    headings = (line for line in text.split("\n") if line.startswith(_TITLE))
-    return {heading.removeprefix(_TITLE).strip("# ").casefold() for heading in headings}
+def _updated_profile(identity: Identity, content: str, target: str | None) -> tuple[str, IdentityText]:
+    """Put text in the place of a section, of a line, or of the whole where no target is named."""
+    if target is None:
+        return "Replaced as a whole.", identity.write(content, origin="assistant")
+    held = identity.read()
+    headings = [line.removeprefix(_TITLE) for line in held.text.split("\n") if line.startswith(_TITLE)]
+    if target.strip("# ").casefold() in [heading.strip("# ").casefold() for heading in headings]:
+        return "Section replaced.", identity.replace(target, content, origin="assistant")
+    new = _with_line(held.text, target, content)
+    return "Line replaced.", identity.write(new, version=held.version, origin="assistant")
+
+
+def _required(content: str | None, action: str) -> str:
+    if content is None:
+        raise InvalidText("There is no content.", way_out=f"Give content to {action}.")
+    return content
 
 
 def _with_line(text: str, target: str, content: str) -> str:

@@ -1,27 +1,27 @@
 """Tools that search, list and explain."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from typing import Annotated, Literal
 
 from langchain_core.messages import HumanMessage
-from pydantic import BaseModel
+from pydantic import Field
 
 from langmem_tiers.errors import InvalidPointer
 from langmem_tiers.graphs.messages import is_synthetic
 from langmem_tiers.integrations.tools import base
-from langmem_tiers.integrations.tools.arguments import GetArguments, HistoryArguments, NoArguments, SearchArguments
-from langmem_tiers.integrations.tools.base import Answer, Call, MemoryTool
+from langmem_tiers.integrations.tools.arguments import LAYER, Id, Tags, Words
+from langmem_tiers.integrations.tools.base import Answer, Call
 from langmem_tiers.integrations.tools.saving import unknown, versions
 from langmem_tiers.knowledge.types import CategoryCount
 from langmem_tiers.language.periods import first_moment, last_moment
-from langmem_tiers.layers import Layer, LayerFound
+from langmem_tiers.layers import LayerFound
 from langmem_tiers.pointers import find_pointers
 from langmem_tiers.recall.message_search import search_messages
 from langmem_tiers.recall.rendering import excerpt
 from langmem_tiers.recall.request import parse
-from langmem_tiers.records import Entry, EntryEvidence, Episode
+from langmem_tiers.records import Entry, Episode
 from langmem_tiers.space import Space
-from langmem_tiers.types import Candidate, Drawer, KnownCandidate, Receipt
+from langmem_tiers.types import Candidate, KnownCandidate, Receipt
 
 _MOST = 10
 _MOST_CATEGORIES = 100
@@ -29,47 +29,37 @@ _SHOWN = 300
 _WHOLE = 4000
 
 
-class SearchMemory(MemoryTool):
-    """Searches the knowledge."""
-
-    name: str = "search_memory"
-    description: str = "Search long-term memory for facts and preferences. Without a query: the newest."
-    args_schema: type[BaseModel] = SearchArguments
-
-    def _answer(self, call: Call, given: SearchArguments) -> Answer:
-        now = call.space.memory.clock()
-        if given.layer != "L1":
-            return _of_layer(call, given)
-        found = call.space.knowledge.search(
-            given.query,
-            category=given.category,
-            tags=given.tags or (),
-            since=first_moment(given.since, now),
-            until=last_moment(given.until, now),
-            limit=_MOST + 1,
-        )
-        entries = [each.entry for each in found[:_MOST]]
-        if not entries:
-            return Answer("No memory fits. Try other words, or fewer filters.", {"ids": []})
-        order = "best first" if given.query else "newest first"
-        more = ", and there are more" if len(found) > _MOST else ""
-        terms = parse(given.query or "", 0).terms
-        shown = [base.entry_line(entry, _SHOWN, terms) for entry in entries]
-        text = base.fenced(f"{len(entries)} found, {order}{more}", shown)
-        return Answer(text, {"ids": [entry.id for entry in entries], "versions": versions(entries)})
-
-
-def _of_layer(call: Call, given: SearchArguments) -> Answer:
-    """What the profile or the summaries of earlier conversations say; these have no categories and tags."""
+def search_memory(
+    call: Call,
+    query: Annotated[Words, Field(description="What to look for.")] = None,
+    category: Annotated[Words, Field(description="Only this category and those below it.")] = None,
+    tags: Annotated[Tags, Field(description="Only memories that have all of these.")] = None,
+    since: Annotated[Words, Field(description="First day: YYYY-MM-DD.")] = None,
+    until: Annotated[Words, Field(description="Last day: YYYY-MM-DD.")] = None,
+    layer: Annotated[
+        Literal["L0", "L1", "L2"], LAYER, Field(description="L0: profile. L1: memories. L2: summaries.")
+    ] = "L1",
+) -> Answer:
+    """Search long-term memory for facts and preferences. Without a query: the newest."""
     now = call.space.memory.clock()
-    since, until = first_moment(given.since, now), last_moment(given.until, now)
-    layer: Layer = given.layer
-    found = call.space.search(given.query, layer=layer, since=since, until=until, limit=_MOST)
-    if not found:
-        return Answer(f"Nothing in {layer} fits. Try other words, or fewer filters.", {"ids": []})
-    shown = [_layer_line(each) for each in found]
-    text = base.fenced(f"{len(found)} found in {layer}, {'best' if given.query else 'newest'} first", shown)
-    return Answer(text, {"ids": [each.id for each in found if each.id]})
+    first, last = first_moment(since, now), last_moment(until, now)
+    order = "best first" if query else "newest first"
+    if layer != "L1":  # the profile and the summaries have no categories and tags
+        told = call.space.search(query, layer=layer, since=first, until=last, limit=_MOST)
+        if not told:
+            return Answer(f"Nothing in {layer} fits. Try other words, or fewer filters.", {"ids": []})
+        text = base.fenced(f"{len(told)} found in {layer}, {order}", [_layer_line(each) for each in told])
+        return Answer(text, {"ids": [each.id for each in told if each.id]})
+    found = call.space.knowledge.search(
+        query, category=category, tags=tags or (), since=first, until=last, limit=_MOST + 1
+    )
+    entries = [each.entry for each in found[:_MOST]]
+    if not entries:
+        return Answer("No memory fits. Try other words, or fewer filters.", {"ids": []})
+    more = ", and there are more" if len(found) > _MOST else ""
+    terms = parse(query or "", 0).terms
+    text = base.fenced(f"{len(entries)} found, {order}{more}", [base.entry_line(e, _SHOWN, terms) for e in entries])
+    return Answer(text, {"ids": [entry.id for entry in entries], "versions": versions(entries)})
 
 
 def _layer_line(found: LayerFound) -> str:
@@ -77,43 +67,36 @@ def _layer_line(found: LayerFound) -> str:
     return base.item(base.cut(found.text, _SHOWN), label, f" — {base.day(found.at)}" if found.at else "")
 
 
-class ListMemoryCategories(MemoryTool):
-    """Lists the categories of the knowledge."""
-
-    name: str = "list_memory_categories"
-    description: str = "List the categories of long-term memory, with how many memories each holds."
-    args_schema: type[BaseModel] = NoArguments
-
-    def _answer(self, call: Call, given: NoArguments) -> Answer:
-        listed = list(_branches(call.space.knowledge.categories()))
-        if not listed:
-            return Answer("There are no memories yet, so no categories.", {"categories": {}})
-        shown = [base.item(f"{each.path} ({each.total})") for each in listed[:_MOST_CATEGORIES]]
-        if len(listed) > _MOST_CATEGORIES:
-            shown.append(f"[…] {len(listed) - _MOST_CATEGORIES} more")
-        text = base.fenced(f"{len(listed)} categories, each with how many are in it and below", shown)
-        return Answer(text, {"categories": {each.path: each.total for each in listed}})
+def list_memory_categories(call: Call) -> Answer:
+    """List the categories of long-term memory, with how many memories each holds."""
+    listed = list(_branches(call.space.knowledge.categories()))
+    if not listed:
+        return Answer("There are no memories yet, so no categories.", {"categories": {}})
+    shown = [base.item(f"{each.path} ({each.total})") for each in listed[:_MOST_CATEGORIES]]
+    if len(listed) > _MOST_CATEGORIES:
+        shown.append(f"[…] {len(listed) - _MOST_CATEGORIES} more")
+    text = base.fenced(f"{len(listed)} categories, each with how many are in it and below", shown)
+    return Answer(text, {"categories": {each.path: each.total for each in listed}})
 
 
-class GetMemory(MemoryTool):
-    """Shows an entry with what it rests on, the summary of a session, or a message verbatim."""
-
-    name: str = "get_memory"
-    description: str = "Read one memory or summary in full by its id, or the exact words behind a § pointer."
-    args_schema: type[BaseModel] = GetArguments
-
-    def _answer(self, call: Call, given: GetArguments) -> Answer:
-        pointers = find_pointers(given.id_or_pointer)
-        if pointers:
-            return _drawer(call, str(pointers[0]))
-        entry = call.space.knowledge.get(given.id_or_pointer)
-        if entry is not None:
-            text = base.fenced(f"Memory [{entry.id}]", list(_entry(entry)))
-            return Answer(text, {"id": entry.id, "versions": versions([entry])})
-        episode = call.space.archive.get(given.id_or_pointer)
-        if episode is not None:
-            return Answer(base.fenced(f"Summary [{episode.id}]", list(_episode(episode))), {"id": episode.id})
-        raise unknown(given.id_or_pointer)
+def get_memory(
+    call: Call,
+    id_or_pointer: Annotated[
+        Id, Field(description="An id as shown in [brackets], or a pointer such as §W-001/R-02/D-003.")
+    ],
+) -> Answer:
+    """Read one memory or summary in full by its id, or the exact words behind a § pointer."""
+    pointers = find_pointers(id_or_pointer)
+    if pointers:
+        return _drawer(call, str(pointers[0]))
+    entry = call.space.knowledge.get(id_or_pointer)
+    if entry is not None:
+        text = base.fenced(f"Memory [{entry.id}]", list(_entry(entry)))
+        return Answer(text, {"id": entry.id, "versions": versions([entry])})
+    episode = call.space.archive.get(id_or_pointer)
+    if episode is not None:
+        return Answer(base.fenced(f"Summary [{episode.id}]", list(_episode(episode))), {"id": episode.id})
+    raise unknown(id_or_pointer)
 
 
 def _branches(categories: Sequence[CategoryCount]) -> Iterator[CategoryCount]:
@@ -134,19 +117,20 @@ def _entry(entry: Entry) -> Iterator[str]:
         instead = f"; [{entry.successor}] holds instead" if entry.successor else ""
         yield base.item(f"no longer holds: {entry.reason}{instead}")
     for each in entry.evidence[:_MOST]:
-        yield _rests_on(each)
+        quoted = f": “{base.cut(each.quote, _SHOWN)}”" if each.quote else ""
+        yield base.item(f"rests on {each.pointer}{quoted}")
 
 
 def _episode(episode: Episode) -> Iterator[str]:
     yield base.item(base.cut(episode.summary, _WHOLE))
-    yield base.item(f"of {f'task {episode.task}' if episode.task else f'session {episode.session}'}")
+    yield base.item(f"of {_about(episode)}")
     yield base.item(base.days(episode.began_at, episode.ended_at))
     if episode.topics:
         yield base.item(f"topics: {', '.join(episode.topics)}")
 
 
-def _rests_on(each: EntryEvidence) -> str:
-    return base.item(f"rests on {each.pointer}" + (f": “{base.cut(each.quote, _SHOWN)}”" if each.quote else ""))
+def _about(episode: Episode) -> str:
+    return f"task {episode.task}" if episode.task else f"session {episode.session}"
 
 
 def _drawer(call: Call, pointer: str) -> Answer:
@@ -155,18 +139,15 @@ def _drawer(call: Call, pointer: str) -> Answer:
     if drawer is None:
         raise InvalidPointer(f"There is no message {pointer}.", way_out="Call search_history to find its pointer.")
     resting = [entry for entry in call.space.knowledge.resting_on(drawer.number) if entry.active][:_MOST]
-    shown = [base.drawer_line(drawer, base.cut(drawer.content, _WHOLE)), *_circumstances(call, drawer)]
+    when = f"said {drawer.said_at:%Y-%m-%d %H:%M} UTC in session {drawer.session}, filed under {drawer.wing}"
+    shown = [base.drawer_line(drawer, base.cut(drawer.content, _WHOLE)), base.item(when)]
+    if drawer.superseded_by is not None:
+        after = call.space.drawer(drawer.superseded_by)
+        shown.append(base.item("edited later" + (f": see {after.pointer}" if after else "")))
     shown += [base.entry_line(entry, _SHOWN) for entry in resting]
     header = "Verbatim" if not resting else "Verbatim, and the memories that rest on it"
     artifact = {"pointer": drawer.pointer, "drawer": drawer.number, "versions": versions(resting)}
     return Answer(base.fenced(header, shown), artifact)
-
-
-def _circumstances(call: Call, drawer: Drawer) -> Iterator[str]:
-    yield base.item(f"said {drawer.said_at:%Y-%m-%d %H:%M} UTC in session {drawer.session}, filed under {drawer.wing}")
-    if drawer.superseded_by is not None:
-        after = call.space.drawer(drawer.superseded_by)
-        yield base.item("edited later" + (f": see {after.pointer}" if after else ""))
 
 
 _MOST_MESSAGES = 8
@@ -176,50 +157,31 @@ _MESSAGE_SHOWN = 400
 _MESSAGES_LOOKED_AT = 60
 
 
-class SearchHistory(MemoryTool):
-    """Searches the archive of sessions and tasks, and the drawers of all conversations."""
-
-    name: str = "search_history"
-    description: str = "Search earlier conversations: summaries, and what was said word for word, with § pointers."
-    args_schema: type[BaseModel] = HistoryArguments
-
-    def _answer(self, call: Call, given: HistoryArguments) -> Answer:
-        now = call.space.memory.clock()
-        since, until = first_moment(given.since, now), last_moment(given.until, now)
-        said = [each for each in _said(call, given.query, until) if since is None or each.said_at >= since][
-            :_MOST_MESSAGES
-        ]
-        told = _told_message(call, given.query, since, until)
-        if not said and not told:
-            text = "Nothing was said about this, as far as is known. Try other words or dates."
-            return Answer(text, {"pointers": [], "episodes": []})
-        terms = parse(given.query, 0).terms
-        shown = [_episode_line(each) for each in told]
-        shown += [base.drawer_line(each, excerpt(each.content, terms, _MESSAGE_SHOWN)) for each in said]
-        header = f"{len(told)} summaries and {len(said)} messages, best first; get_memory shows one in full"
-        artifact = {"pointers": [each.pointer for each in said], "episodes": [each.id for each in told]}
-        return Answer(base.fenced(header, shown), artifact)
-
-
-def _told_message(call: Call, query: str, since: datetime | None, until: datetime | None) -> list[Episode]:
-    """The summaries that fit best; that they were shown is counted."""
-    archive = call.space.archive
-    found = [each.episode for each in archive.search(query, limit=_MOST_EPISODES, since=since, until=until)]
-    if found:
-        archive.count_recalled([each.id for each in found])
-    return found
-
-
-def _episode_line(episode: Episode) -> str:
-    about = f"task {episode.task}" if episode.task else f"session {episode.session}"
-    return base.item(f"{about}: {episode.abstract}", f"[{episode.id}] {base.days(episode.began_at, episode.ended_at)} ")
-
-
-def _said(call: Call, query: str, until: datetime | None) -> list[Drawer]:
-    """The drawers that fit best, without the messages that the model has before it; no trace of it is kept."""
+def search_history(
+    call: Call,
+    query: Annotated[str, Field(description="What was said or done, in a few words.")],
+    since: Annotated[Words, Field(description="Not said before this day: YYYY-MM-DD.")] = None,
+    until: Annotated[Words, Field(description="Not said after this day: YYYY-MM-DD.")] = None,
+) -> Answer:
+    """Search earlier conversations: summaries, and what was said word for word, with § pointers."""
+    now, archive = call.space.memory.clock(), call.space.archive
+    first, last = first_moment(since, now), last_moment(until, now)
+    # Without the messages that the model has before it; no trace is kept of having looked at them.
     before_it = [str(message.id) for message in call.messages]
-    found = search_messages(call.space.context, query, limit=_MESSAGES_LOOKED_AT, until=until, window=before_it)
-    return [item.drawer for item in found]
+    found = search_messages(call.space.context, query, limit=_MESSAGES_LOOKED_AT, until=last, window=before_it)
+    said = [each.drawer for each in found if first is None or each.drawer.said_at >= first][:_MOST_MESSAGES]
+    told = [each.episode for each in archive.search(query, limit=_MOST_EPISODES, since=first, until=last)]
+    if told:
+        archive.count_recalled([each.id for each in told])
+    if not said and not told:
+        text = "Nothing was said about this, as far as is known. Try other words or dates."
+        return Answer(text, {"pointers": [], "episodes": []})
+    terms = parse(query, 0).terms
+    shown = [base.item(f"{_about(e)}: {e.abstract}", f"[{e.id}] {base.days(e.began_at, e.ended_at)} ") for e in told]
+    shown += [base.drawer_line(each, excerpt(each.content, terms, _MESSAGE_SHOWN)) for each in said]
+    header = f"{len(told)} summaries and {len(said)} messages, best first; get_memory shows one in full"
+    artifact = {"pointers": [each.pointer for each in said], "episodes": [each.id for each in told]}
+    return Answer(base.fenced(header, shown), artifact)
 
 
 # Messages explained: that of this turn, and the one before, which the user may ask about.
@@ -241,19 +203,13 @@ _CHANNELS = {
 }
 
 
-class ExplainRecall(MemoryTool):
-    """Says which memories were put before the model, and why."""
-
-    name: str = "explain_recall"
-    description: str = "Say which memories were recalled for this turn and the one before, and why, with scores."
-    args_schema: type[BaseModel] = NoArguments
-
-    def _answer(self, call: Call, given: NoArguments) -> Answer:
-        found = _receipts(call)
-        if not found:
-            return Answer("Nothing was recalled in this conversation so far.", {"receipts": []})
-        shown = [line for receipt in found for line in _told_recall(call, receipt)]
-        return Answer(base.fenced("What was recalled, newest first", shown), {"receipts": [r.number for r in found]})
+def explain_recall(call: Call) -> Answer:
+    """Say which memories were recalled for this turn and the one before, and why, with scores."""
+    found = _receipts(call)
+    if not found:
+        return Answer("Nothing was recalled in this conversation so far.", {"receipts": []})
+    shown = [line for receipt in found for line in _told_recall(call, receipt)]
+    return Answer(base.fenced("What was recalled, newest first", shown), {"receipts": [r.number for r in found]})
 
 
 def _receipts(call: Call) -> list[Receipt]:
