@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Generic, TypedDict
 
 from langmem_tiers.clock import Clock
 from langmem_tiers.errors import StorageError
@@ -23,6 +23,8 @@ from langmem_tiers.telemetry import otel
 from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from langchain_core.language_models import BaseChatModel
 
     from langmem_tiers.settings import ModelSettings
@@ -30,58 +32,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class Booking:
-    """The usage account of one question; `took` is what its calls took so far."""
+class Limits(TypedDict, total=False):
+    """What one question may take; see `ModelAsker.ask`."""
 
-    def __init__(
-        self,
-        book: UsageBook,
-        budget: BudgetSettings,
-        clock: Clock,
-        *,
-        source: str,
-        session: str,
-        model: str,
-        longest: int,
-    ) -> None:
-        self._book, self._budget = book, budget
-        self._key = UsageKey(day=f"{clock():%Y-%m-%d}", session=session, source=source, model=model)
-        self._longest = longest
-        self.took = Usage()
-
-    def begin(self, call: Call) -> Failed | None:
-        """Book a call at its maximum and as failed, until the outcome is known. Returns why it must not be made, if so.
-
-        Raises:
-            StorageError: it could not be booked.
-        """
-        limit = self._book.begin(self._key, self._expected(call), self._budget)
-        return None if limit is None else Failed(failure="budget", reason=limit)
-
-    def settle(self, call: Call, outcome: Outcome) -> None:
-        """Correct the booking."""
-        took = self._taken(call, outcome)
-        self.took += took
-        try:
-            self._book.add(self._key, took - self._expected(call))
-        except StorageError as error:
-            # The reply is there and has been paid for; what stays booked is too much, never too little.
-            say(log, logging.WARNING, "usage_not_corrected", source=self._key.source, error=error, reason=error)
-
-    def _expected(self, call: Call) -> Usage:
-        return self._usage(1, estimate(call.sent), self._longest)
-
-    def _taken(self, call: Call, outcome: Outcome) -> Usage:
-        if isinstance(outcome, Reply):
-            # No provider charges for more than the maximum requested.
-            made = outcome.output_tokens if outcome.told else min(outcome.output_tokens, self._longest)
-            return self._usage(0, outcome.input_tokens, made)
-        # A provider that answers with an error charges nothing; one that is still working has read the prompt.
-        return self._usage(1, 0 if outcome.answered else estimate(call.sent), 0)
-
-    def _usage(self, failures: int, given: int, made: int) -> Usage:
-        cost = cost_micros(given, made, self._budget)
-        return Usage(calls=1, failures=failures, input_tokens=given, output_tokens=made, cost_micros=cost)
+    timeout: float | None
+    output_tokens: int | None
+    stop: Stop | None
 
 
 class ModelAsker:
@@ -106,18 +62,10 @@ class ModelAsker:
 
     def resting(self) -> float:
         """Seconds until the model is asked again after failures, 0 if that is possible now."""
-        return self._model.breaker.resting(self._clock())
+        return self._model.rest.left(self._clock().timestamp())
 
     def ask(
-        self,
-        schema: type[T],
-        prompt: Prompt,
-        *,
-        source: str,
-        session: str | None = None,
-        timeout: float | None = None,
-        output_tokens: int | None = None,
-        stop: Stop | None = None,
+        self, schema: type[T], prompt: Prompt, *, source: str, session: str | None = None, **limits: Unpack[Limits]
     ) -> Answer[T]:
         """The object in the model's reply, or why there is none.
 
@@ -126,110 +74,94 @@ class ModelAsker:
             prompt: The instructions and the question.
             source: What to book it under, such as `memory_extract`.
             session: The conversation whose budget it counts against; None for none.
-            timeout: Seconds after which to give up, repairs included; overrides the setting.
-            output_tokens: Maximum length of the reply; overrides the setting.
-            stop: Whether nobody waits for the reply any more; polled several times a second.
+            limits: `timeout` and `output_tokens` override the settings: seconds after which to give up, repairs
+                included, and the maximum length of the reply. `stop` says whether nobody waits for the reply any more;
+                it is polled several times a second.
 
         Raises:
             StorageError: a call could not be booked, and was not made.
         """
         if refused := self._refused():
             return Answer(failure="resting", reason=f"resting: {refused}")
-        attempt = self._attempt(schema, prompt, source, session, timeout, output_tokens, stop)
+        attempt = self._attempt(schema, prompt, source, session, limits)
         with otel.step("ask") as span:
-            return self._reported(span, source, self._answer(attempt.run(), attempt.booking), output_tokens)
+            return self._reported(span, attempt, attempt.run())
 
     async def aask(
-        self,
-        schema: type[T],
-        prompt: Prompt,
-        *,
-        source: str,
-        session: str | None = None,
-        timeout: float | None = None,
-        output_tokens: int | None = None,
-        stop: Stop | None = None,
+        self, schema: type[T], prompt: Prompt, *, source: str, session: str | None = None, **limits: Unpack[Limits]
     ) -> Answer[T]:
         """Like `ask`, without blocking the event loop."""
         if refused := self._refused():
             return Answer(failure="resting", reason=f"resting: {refused}")
-        attempt = self._attempt(schema, prompt, source, session, timeout, output_tokens, stop)
+        attempt = self._attempt(schema, prompt, source, session, limits)
         with otel.step("ask") as span:
-            return self._reported(span, source, self._answer(await attempt.arun(), attempt.booking), output_tokens)
+            return self._reported(span, attempt, await attempt.arun())
 
-    def _reported(self, span: otel.Noting, source: str, answer: Answer[T], output_tokens: int | None) -> Answer[T]:
-        model, longest = self._model, output_tokens or self._settings.output_tokens
+    def _attempt(
+        self, schema: type[T], prompt: Prompt, source: str, session: str | None, limits: Limits
+    ) -> _Attempt[T]:
+        tokens = limits.get("output_tokens") or self._settings.output_tokens
+        seconds = self.longest(limits.get("timeout"))
+        until = monotonic() + seconds
+        day = f"{self._clock():%Y-%m-%d}"
+        return _Attempt(
+            question=Question(
+                schema=schema, prompt=prompt, model=self._model, tokens=tokens, left=lambda: until - monotonic()
+            ),
+            book=self._usage,
+            budget=self._settings.budget,
+            key=UsageKey(day=day, session=session or "", source=source, model=self._model.name),
+            seconds=seconds,
+            stop=limits.get("stop"),
+        )
+
+    def _reported(self, span: otel.Noting, attempt: _Attempt[T], result: T | Failed) -> Answer[T]:
+        answer, model = self._answer(result, attempt.took), self._model
         about = {
             "gen_ai.provider.name": model.provider,
             "gen_ai.output.type": "json",
-            "gen_ai.request.max_tokens": longest,
+            "gen_ai.request.max_tokens": attempt.question.tokens,
         }
         span.note({**about, **otel.named({"calls": answer.calls})})
         took, failure = (answer.input_tokens, answer.output_tokens), answer.raised or answer.failure
-        otel.question(span, source, model.name, *took, failure or "", raised=bool(answer.raised))
+        otel.question(span, attempt.key.source, model.name, *took, failure or "", raised=bool(answer.raised))
         return answer
 
     def _refused(self) -> str:
         """Why the model must not be asked now, empty if it may be."""
         seconds = self.resting()
-        return f"{seconds:.0f} s more after {self._model.breaker.reason}" if seconds else ""
+        return f"{seconds:.0f} s more after {self._model.rest.reason}" if seconds else ""
 
     def longest(self, timeout: float | None = None) -> float:
         """Maximum seconds for one question, repairs included."""
         return self._settings.timeout_seconds if timeout is None else timeout
 
-    def _attempt(
-        self,
-        schema: type[T],
-        prompt: Prompt,
-        source: str,
-        session: str | None,
-        timeout: float | None,
-        output_tokens: int | None,
-        stop: Stop | None,
-    ) -> _Attempt[T]:
-        tokens = output_tokens or self._settings.output_tokens
-        seconds = self.longest(timeout)
-        until = monotonic() + seconds
-        booking = Booking(
-            self._usage,
-            self._settings.budget,
-            self._clock,
-            source=source,
-            session=session or "",
-            model=self._model.name,
-            longest=self._model.longest(tokens),
-        )
-        question = Question(
-            schema=schema, prompt=prompt, model=self._model, tokens=tokens, left=lambda: until - monotonic()
-        )
-        return _Attempt(question=question, booking=booking, source=source, seconds=seconds, stop=stop)
-
-    def _answer(self, result: T | Failed, booking: Booking) -> Answer[T]:
+    def _answer(self, result: T | Failed, took: Usage) -> Answer[T]:
         """The result with its usage; also updates the model's health."""
-        took = booking.took
         answer: Answer[T] = Answer(calls=took.calls, input_tokens=took.input_tokens, output_tokens=took.output_tokens)
         if not isinstance(result, Failed):
-            self._model.breaker.works()
+            self._model.works()
             return replace(answer, value=result)
         if result.failure in ("timeout", "error"):
-            self._model.breaker.failed(self._clock(), result.reason, result.loggable)
+            self._model.failed(self._clock(), result.reason, result.loggable)
         elif result.failure != "budget":
-            self._model.breaker.works()
+            self._model.works()
         # It may quote the model, and must be fit to be stored and printed.
         quoted = result.reason.encode("utf-8", "replace").decode()
         return replace(answer, failure=result.failure, reason=f"{result.failure}: {quoted}", raised=result.raised)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True)
 class _Attempt(Generic[T]):
-    """A question in progress; `run` and `arun` differ in how they wait."""
+    """A question in progress and what it took so far; `run` and `arun` differ in how they wait."""
 
     question: Question[T]
-    booking: Booking
-    source: str
+    book: UsageBook
+    budget: BudgetSettings
+    key: UsageKey
     seconds: float
     stop: Stop | None
+    took: Usage = field(default_factory=Usage)
 
     def run(self) -> T | Failed:
         steps = asking(self.question)
@@ -253,35 +185,62 @@ class _Attempt(Generic[T]):
 
     def _made(self, call: Call) -> Outcome:
         sleep(call.pause)
-        refused = self._begun(call)
-        if refused is not None:
-            return refused
-        outcome: Outcome = self._too_late()
+        outcome: Outcome | None = self._begun(call)
+        if outcome is not None:
+            return outcome
+        outcome = self._too_late()
         try:
-            running = in_thread(partial(call.made, self.source, parents()))
+            running = in_thread(partial(call.made, self.key.source, parents()))
             if finished(running, self.question.left(), self.stop):
                 outcome = running.result()
         finally:
-            self.booking.settle(call, outcome)
+            self._settle(call, outcome)
         return outcome
 
     async def _amade(self, call: Call) -> Outcome:
         await asyncio.sleep(call.pause)
-        refused = await asyncio.to_thread(self._begun, call)
-        if refused is not None:
-            return refused
-        outcome: Outcome = self._too_late()
+        outcome: Outcome | None = await asyncio.to_thread(self._begun, call)
+        if outcome is not None:
+            return outcome
+        outcome = self._too_late()
         try:
-            running = in_thread(partial(call.made, self.source, parents()))
+            running = in_thread(partial(call.made, self.key.source, parents()))
             if await afinished(running, self.question.left(), self.stop):
                 outcome = running.result()
         finally:
-            await asyncio.to_thread(self.booking.settle, call, outcome)
+            await asyncio.to_thread(self._settle, call, outcome)
         return outcome
 
     def _begun(self, call: Call) -> Failed | None:
-        """Book a call. Returns why it must not be made, if so."""
-        return self.booking.begin(call) if self.question.left() > 0 else self._too_late()
+        """Book a call at its maximum and as failed, until the outcome is known. Returns why not to make it, if so."""
+        if self.question.left() <= 0:
+            return self._too_late()
+        limit = self.book.begin(self.key, self._expected(call), self.budget)
+        return None if limit is None else Failed(failure="budget", reason=limit)
+
+    def _settle(self, call: Call, outcome: Outcome) -> None:
+        """Correct the booking."""
+        if isinstance(outcome, Reply):
+            # No provider charges for more than the maximum requested.
+            longest = self.question.model.longest(self.question.tokens)
+            made = outcome.output_tokens if outcome.told else min(outcome.output_tokens, longest)
+            took = self._usage(0, outcome.input_tokens, made)
+        else:
+            # A provider that answers with an error charges nothing; one that is still working has read the prompt.
+            took = self._usage(1, 0 if outcome.answered else estimate(call.sent), 0)
+        self.took += took
+        try:
+            self.book.add(self.key, took - self._expected(call))
+        except StorageError as error:
+            # The reply is there and has been paid for; what stays booked is too much, never too little.
+            say(log, logging.WARNING, "usage_not_corrected", source=self.key.source, error=error, reason=error)
+
+    def _expected(self, call: Call) -> Usage:
+        return self._usage(1, estimate(call.sent), self.question.model.longest(self.question.tokens))
+
+    def _usage(self, failures: int, given: int, made: int) -> Usage:
+        cost = cost_micros(given, made, self.budget)
+        return Usage(calls=1, failures=failures, input_tokens=given, output_tokens=made, cost_micros=cost)
 
     def _too_late(self) -> Failed:
         return Failed(failure="timeout", reason=f"no reply in {self.seconds:g} s", answered=False)
@@ -309,9 +268,9 @@ class RationedAsker(ModelAsker):
         over = monotonic() >= self._until
         return f"no more than {self._seconds:g} s at once" if over else super()._refused()
 
-    def _answer(self, result: T | Failed, booking: Booking) -> Answer[T]:
+    def _answer(self, result: T | Failed, took: Usage) -> Answer[T]:
         """The answer; if its last call was refused by the ration, that does not mean that the budget is used up."""
-        answer = super()._answer(result, booking)
+        answer = super()._answer(result, took)
         if answer.failure != "budget" or not self._calls.refused:
             return answer
         return replace(answer, failure="resting", reason=f"resting: {self._calls.spent}")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import threading
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from langmem_tiers.errors import InvalidSettings
+from langmem_tiers.models.rest import Rest
 from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
@@ -20,58 +20,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_LONGEST_REST = timedelta(hours=1)
-
-
-class Breaker:
-    """Counts consecutive failures; from a given number on, each further one doubles the pause."""
-
-    def __init__(self, failures: int, rest_seconds: float) -> None:
-        self._most = failures
-        self._first_rest = timedelta(seconds=rest_seconds)
-        self._failures = 0
-        self._rest = self._first_rest
-        self._since: datetime | None = None
-        self._until: datetime | None = None
-        self._reason = ""
-        self._lock = threading.Lock()
-
-    def resting(self, now: datetime) -> float:
-        """Seconds until the next attempt makes sense, 0 if it may be made now."""
-        with self._lock:
-            return self._left(now)
-
-    @property
-    def reason(self) -> str:
-        """The last failure."""
-        return self._reason
-
-    def failed(self, now: datetime, reason: str, loggable: str = "") -> None:
-        """Record a failure: one warning per series, with the reason in a form that may be logged."""
-        with self._lock:
-            self._failures += 1
-            self._reason = reason
-            level = logging.WARNING if self._failures == 1 else logging.DEBUG
-            if self._failures >= self._most and not self._left(now):  # otherwise a concurrent call has failed
-                self._since, self._until = now, now + self._rest
-                self._rest = min(self._rest * 2, max(_LONGEST_REST, self._first_rest))
-            rest = round(self._left(now))
-        say(log, level, "model_unavailable", work="without_model", rest=rest or None, reason=loggable or reason)
-
-    def works(self) -> None:
-        """Record a success: the next failure is news again."""
-        with self._lock:
-            failures = self._failures
-            self._failures, self._rest, self._since, self._until = 0, self._first_rest, None, None
-        if failures:
-            say(log, logging.INFO, "model_available", failures=failures)
-
-    def _left(self, now: datetime) -> float:
-        # A clock that was set back must not turn a pause of minutes into one of days.
-        if self._since is None or self._until is None or not self._since <= now < self._until:
-            return 0.0
-        return (self._until - now).total_seconds()
-
+_LONGEST_REST = 3600.0  # seconds
 
 # Attributes that providers' classes use for the model's name and the length of a reply.
 _NAMES = ("model_name", "model", "model_id", "deployment_name")
@@ -89,25 +38,33 @@ class GuardedModel:
     def __init__(self, model: BaseChatModel, settings: ModelSettings) -> None:
         self._model = model
         self.name = model_name(model)
-        self.provider = _provider_of(model)
-        self.breaker = Breaker(settings.failures, settings.rest_seconds)
+        package = type(model).__module__.partition(".")[0].removeprefix("langchain_")
+        self.provider = _PROVIDERS.get(package, package)
+        self.rest = Rest(settings.rest_seconds, _LONGEST_REST, settings.failures)
         self._in_words: set[str] = set()
+
+    def failed(self, now: datetime, reason: str, loggable: str) -> None:
+        """Record a failure: one warning per series, with the reason in a form that may be logged."""
+        level = self.rest.failed(now.timestamp(), reason)
+        left = round(self.rest.left(now.timestamp()))
+        say(log, level, "model_unavailable", work="without_model", rest=left or None, reason=loggable or reason)
+
+    def works(self) -> None:
+        """Record a reply."""
+        if failures := self.rest.works():
+            say(log, logging.INFO, "model_available", failures=failures)
 
     def longest(self, tokens: int) -> int:
         """The maximum tokens that a reply of this length may use."""
         profile = getattr(self._model, "profile", None) or {}
         return tokens * _ROOM_FOR_THOUGHTS if profile.get("reasoning_output") else tokens
 
-    def plain(self, tokens: int) -> Runnable[Any, Any]:
-        """The model, for a reply in plain text."""
-        return self._limited(tokens)
-
     def structured(self, schema: type[BaseModel], tokens: int) -> Runnable[Any, Any] | None:
         """The model with structured output; None if it does not support that, or ignored it before."""
         if _key(schema) in self._in_words:
             return None
         try:
-            return self._limited(tokens).with_structured_output(schema, include_raw=True)  # type: ignore[attr-defined, no-any-return]
+            return self.limited(tokens).with_structured_output(schema, include_raw=True)  # type: ignore[attr-defined, no-any-return]
         except Exception as error:  # noqa: BLE001 - there are as many ways to say this as there are providers
             say(log, logging.DEBUG, "structured_output_missing", model=self.name, error=error)
             self.ask_in_words(schema)
@@ -117,7 +74,7 @@ class GuardedModel:
         """Remember that structured output does not work for this schema."""
         self._in_words.add(_key(schema))
 
-    def _limited(self, tokens: int) -> Runnable[Any, Any]:
+    def limited(self, tokens: int) -> Runnable[Any, Any]:
         """The model with a limit on its replies, if its class supports one and no tighter one is set."""
         if getattr(self._model, "thinking", None):
             return self._model  # has a limit for its thoughts that must be below the total
@@ -153,9 +110,3 @@ def model_name(model: object) -> str:
 
 def _key(schema: type[BaseModel]) -> str:
     return f"{schema.__module__}.{schema.__qualname__}"
-
-
-def _provider_of(model: object) -> str:
-    """The provider of a chat model, from the package of its class: `openai` for one of `langchain_openai`."""
-    package = type(model).__module__.partition(".")[0].removeprefix("langchain_")
-    return _PROVIDERS.get(package, package)

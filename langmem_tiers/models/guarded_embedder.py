@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
 from langmem_tiers.models.embedder import Embedder
+from langmem_tiers.models.rest import Rest
 from langmem_tiers.models.threads import Stop, finished, in_thread
 from langmem_tiers.telemetry import otel
 from langmem_tiers.telemetry.logs import say
@@ -95,24 +95,16 @@ class _Watched:
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 300.0
 
 
-class _Health:
-    """Whether an embedder works, and how long it is paused."""
-
-    def __init__(self) -> None:
-        self.pause, self.again_at, self.warned, self.reason = _FIRST_PAUSE, 0.0, False, ""
-        self.lock = threading.Lock()
-
-
 class GuardedEmbedder:
     """Knows whether the embedder is usable, warns once if it is not, and pauses longer after each failure.
 
     `inner` is for the background: it waits long for many texts. `prompt` is for callers that someone waits for.
     """
 
-    def __init__(self, inner: _Watched, prompt: _Watched, health: _Health | None = None) -> None:
+    def __init__(self, inner: _Watched, prompt: _Watched, rest: Rest | None = None) -> None:
         self.inner = inner
         self.prompt = prompt
-        self._health = health or _Health()
+        self._rest = rest or Rest(_FIRST_PAUSE, _LONGEST_PAUSE)
 
     @classmethod
     def of(cls, embedder: Embedder, seconds: float, stop: Stop) -> GuardedEmbedder:
@@ -122,17 +114,17 @@ class GuardedEmbedder:
 
     def counted(self, count: Count) -> GuardedEmbedder:
         """The same embedder and health; `count` is called with the usage of what goes through it."""
-        return GuardedEmbedder(replace(self.inner, count=count), replace(self.prompt, count=count), self._health)
+        return GuardedEmbedder(replace(self.inner, count=count), replace(self.prompt, count=count), self._rest)
 
     @property
     def resting(self) -> float:
         """Seconds until the next attempt makes sense, 0 if it is usable."""
-        return max(0.0, self._health.again_at - monotonic())
+        return self._rest.left(monotonic())
 
     def query(self, text: str) -> tuple[NDArray[np.float32] | None, str | None]:
         """The vector of a query, or None and the reason; never downloads, and never waits for a pause to end."""
         if self.resting:
-            return None, f"vectors: {self._health.reason}"
+            return None, f"vectors: {self._rest.reason}"
         if not self.inner.available():
             return None, "vectors: the embedding model is not there yet"
         try:
@@ -145,25 +137,13 @@ class GuardedEmbedder:
         """Record a failure: one warning, and a longer pause each time."""
         if self.inner.stop():
             return  # the call was skipped because of that
-        health = self._health
-        with health.lock:
-            if monotonic() >= health.again_at:  # otherwise a concurrent call has failed first
-                health.again_at = monotonic() + health.pause
-                health.pause = min(health.pause * 2, _LONGEST_PAUSE)
-            level = logging.DEBUG if health.warned else logging.WARNING
-            health.warned = True
-            health.reason = error.message
-        model = self.inner.name
+        level, model = self._rest.failed(monotonic(), error.message), self.inner.name
         reason = getattr(error, "loggable", None) or error
         say(log, level, "embedding_unavailable", recall="keywords_only", model=model, error=error, reason=reason)
 
     def works(self) -> None:
         """Record a success: the next failure is news again."""
-        health = self._health
-        with health.lock:
-            failed = health.warned
-            health.pause, health.again_at, health.warned = _FIRST_PAUSE, 0.0, False
-        if failed:
+        if self._rest.works():
             say(log, logging.INFO, "embedding_available", model=self.inner.name)
 
 

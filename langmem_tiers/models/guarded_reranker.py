@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
@@ -14,6 +13,7 @@ from langmem_tiers.models.calls import parents
 from langmem_tiers.models.provider_errors import loggable, without_quotes
 from langmem_tiers.models.rerank_chat import ByChatModel
 from langmem_tiers.models.reranker import SOURCE, Attempt, ByCompressor, Passage, Places, Question, Ranker, Unclear
+from langmem_tiers.models.rest import Rest
 from langmem_tiers.models.threads import finished, in_thread
 from langmem_tiers.models.tokens import estimate
 from langmem_tiers.storage.usages import Usage
@@ -21,8 +21,6 @@ from langmem_tiers.telemetry import otel
 from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from langchain_core.documents import BaseDocumentCompressor
     from langchain_core.language_models import BaseChatModel
 
@@ -53,11 +51,7 @@ class GuardedReranker:
 
     def __init__(self, ranker: Ranker) -> None:
         self._ranker = ranker
-        self._pause = _FIRST_PAUSE
-        self._again_at = 0.0
-        self._warned = False
-        self._reason = ""
-        self._lock = threading.Lock()
+        self._rest = Rest(_FIRST_PAUSE, _LONGEST_PAUSE)
 
     @property
     def name(self) -> str:
@@ -71,59 +65,57 @@ class GuardedReranker:
 
     def rank(self, question: Question, passages: Sequence[Passage], how: RerankSettings) -> Reranked:
         """The best `how.keep` passages, or why there are none; the model is not called during a pause."""
-        if monotonic() < self._again_at:
-            return Reranked(reason=f"{self._reason}, not asked again yet")
+        if self._rest.left(monotonic()):
+            return Reranked(reason=f"{self._rest.reason}, not asked again yet")
         attempt = Attempt(callbacks=parents())
+        sent = (question.text, *(passage.text for passage in passages))
         with otel.step("ask") as span:
-            outcome = self._attempt(question, passages, how, attempt)
-            took = _taken(attempt, question, passages, failed=isinstance(outcome, Unclear))
+            outcome = self._attempt(question, passages, how, attempt, sent)
+            fault = outcome if isinstance(outcome, Unclear) else None
+            took = _taken(attempt, sent, failed=fault is not None)
             span.note(otel.named({"calls": took.calls}))
-            failure, raised = _fault(outcome)
-            otel.question(span, SOURCE, self.name, took.input_tokens, took.output_tokens, failure, raised=raised)
+            kind, raised = (fault.kind, fault.raised) if fault else ("", False)
+            otel.question(span, SOURCE, self.name, took.input_tokens, took.output_tokens, kind, raised=raised)
         if isinstance(outcome, Unclear):
             return Reranked(reason=outcome.reason, usage=attempt.usage(), took=took)
         return Reranked(places=outcome, usage=attempt.usage(), took=took)
 
     def _attempt(
-        self, question: Question, passages: Sequence[Passage], how: RerankSettings, attempt: Attempt
+        self,
+        question: Question,
+        passages: Sequence[Passage],
+        how: RerankSettings,
+        attempt: Attempt,
+        sent: Sequence[str],
     ) -> Places | Unclear:
         try:
             running = in_thread(lambda: self._ranker.rank(question, passages, how.keep, attempt))
-            outcome = _result(running) if finished(running, how.timeout_seconds) else None
-        except Exception as error:  # noqa: BLE001 - each provider's client raises what it likes, with no common base
-            sent = (question.text, *(passage.text for passage in passages))
+            outcome = running.result() if finished(running, how.timeout_seconds) else None
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - each provider's client raises what it likes, with no common base
             kind = type(error).__name__
             return self._failed(Unclear(without_quotes(error, sent, _MESSAGE), kind, raised=True), loggable(error))
         if outcome is None:
             attempt.given_up = True
             reason = f"timed out after {how.timeout_seconds:g} s"
             return self._failed(Unclear(reason, "timeout"), reason)
-        self._works()
+        self._rest.works()
         return Unclear(f"reply not understood: {outcome.reason}") if isinstance(outcome, Unclear) else outcome
 
     def _failed(self, fault: Unclear, log_reason: str) -> Unclear:
-        """Record a failure: one warning with what may be logged, and a longer pause each time."""
-        with self._lock:
-            if monotonic() >= self._again_at:  # otherwise a concurrent call has failed first
-                self._again_at = monotonic() + self._pause
-                self._pause = min(self._pause * 2, _LONGEST_PAUSE)
-            level = logging.DEBUG if self._warned else logging.WARNING
-            self._warned = True
-            self._reason = fault.reason
+        level = self._rest.failed(monotonic(), fault.reason)
         say(log, level, "reranker_unavailable", recall="fused_order", model=self.name, reason=log_reason)
         return fault
 
-    def _works(self) -> None:
-        """Record a success: the next failure is news again."""
-        with self._lock:
-            self._pause, self._again_at, self._warned = _FIRST_PAUSE, 0.0, False
 
-
-def _result(running: Future[Places | Unclear]) -> Places | Unclear:
-    try:
-        return running.result()
-    except SystemExit as error:
-        raise RuntimeError(f"SystemExit: {error}") from error
+def _taken(attempt: Attempt, sent: Sequence[str], *, failed: bool) -> Usage:
+    """What an attempt took, estimated where the provider gives no count."""
+    if not attempt.calls:
+        return Usage()
+    given = attempt.input_tokens
+    if given is None:
+        given = attempt.calls * sum(map(estimate, sent))
+    made = attempt.output_tokens or 0
+    return Usage(calls=attempt.calls, failures=int(failed), input_tokens=given, output_tokens=made)
 
 
 def guarded(reranker: BaseDocumentCompressor | BaseChatModel | None) -> GuardedReranker | None:
@@ -143,17 +135,3 @@ def guarded(reranker: BaseDocumentCompressor | BaseChatModel | None) -> GuardedR
     raise InvalidSettings(
         f"{reranker!r} is no reranker.", way_out="Give a LangChain document compressor or chat model, or None."
     )
-
-
-def _fault(outcome: Places | Unclear) -> tuple[str, bool]:
-    return (outcome.kind, outcome.raised) if isinstance(outcome, Unclear) else ("", False)
-
-
-def _taken(attempt: Attempt, question: Question, passages: Sequence[Passage], *, failed: bool) -> Usage:
-    if not attempt.calls:
-        return Usage()
-    given = attempt.input_tokens
-    if given is None:
-        given = attempt.calls * sum(estimate(text) for text in (question.text, *(each.text for each in passages)))
-    made = attempt.output_tokens or 0
-    return Usage(calls=attempt.calls, failures=int(failed), input_tokens=given, output_tokens=made)

@@ -50,16 +50,6 @@ def shaped(schema: type[BaseModel], prompt: Prompt) -> Prompt:
     return replace(prompt, system=prompt.system + told)
 
 
-def again(prompt: Prompt, reason: str) -> Prompt:
-    """The prompt again, with the reason why the last reply was unusable."""
-    return replace(prompt, user=prompt.user + _AGAIN.format(reason=reason))
-
-
-def schema_text(schema: type[BaseModel]) -> str:
-    """The schema in the form that a model gets."""
-    return _text(schema.model_json_schema())
-
-
 def _text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
@@ -77,11 +67,6 @@ def _sample(node: dict[str, Any], named: dict[str, Any], depth: int) -> object:
         return {name: _sample(part, named, depth + 1) for name, part in node["properties"].items()}
     if node.get("type") == "array":
         return [_sample(node.get("items", {}), named, depth + 1)]
-    return _value(node)
-
-
-def _value(node: dict[str, Any]) -> object:
-    """A constant from a part of a schema, or else any value of its type."""
     stated = [*node.get("examples", ()), *node.get("enum", ()), *([node["const"]] if "const" in node else ())]
     return stated[0] if stated else _SAMPLES.get(node.get("type", "string"))
 
@@ -115,9 +100,13 @@ def read(schema: type[T], reply: str) -> T | Unclear:
     """
     if len(reply) > LONGEST:
         return Unclear(f"it has {len(reply):,} characters, more than {LONGEST:,}")
-    said = _without_thoughts(reply)
-    if isinstance(said, Unclear):
-        return said
+    said = reply.strip()
+    if not said.startswith("{"):  # otherwise the marks of thoughts are part of the reply
+        said = _THOUGHT_END.split(said)[-1].strip()
+    if _THOUGHT_BEGIN.match(said):
+        return Unclear("it is cut off before it comes to an answer")
+    if not said:
+        return Unclear("it holds no text", "empty")
     objects = _objects(said)
     if not isinstance(objects, Unclear):
         return fitting(schema, objects)
@@ -158,36 +147,21 @@ def _in_words(error: ValidationError) -> str:
     return "; ".join(told)[:_ERROR_CHARACTERS]
 
 
-def _without_thoughts(reply: str) -> str | Unclear:
-    """A reply without the thoughts that some models put before it."""
-    said = reply.strip()
-    if not said.startswith("{"):  # otherwise the marks are part of the reply
-        said = _THOUGHT_END.split(said)[-1].strip()
-    if _THOUGHT_BEGIN.match(said):
-        return Unclear("it is cut off before it comes to an answer")
-    return said or Unclear("it holds no text", "empty")
-
-
 def _objects(said: str) -> list[object] | Unclear:
     """The top-level JSON objects in a text."""
     found: list[object] = []
     while (begin := _OBJECT.search(said)) and len(found) < _MOST_OBJECTS:
-        decoded = _decoded(said[begin.start() :])
+        text = said[begin.start() :]
+        decoded = _strictly(text)
         if isinstance(decoded, Unclear):
-            return decoded
+            # The text begins with the JSON, so that quotes delimit strings and no comma inside a string is removed.
+            mended = _strictly(_STRING_OR_LAST_COMMA.sub(lambda found: found[1] or "", text))
+            if isinstance(mended, Unclear):
+                return decoded
+            decoded = mended
         value, said = decoded
         found.append(value)
     return found or Unclear("it holds no JSON object")
-
-
-def _decoded(text: str) -> tuple[object, str] | Unclear:
-    """The object at the beginning of a text, and the rest of the text."""
-    first = _strictly(text)
-    if not isinstance(first, Unclear):
-        return first
-    # The text begins with the JSON, so that quotes delimit strings and no comma inside a string is removed.
-    mended = _strictly(_STRING_OR_LAST_COMMA.sub(lambda found: found[1] or "", text))
-    return first if isinstance(mended, Unclear) else mended
 
 
 def _strictly(text: str) -> tuple[object, str] | Unclear:
@@ -233,13 +207,13 @@ class Question(Generic[T]):
     def structured(self) -> Call | None:
         """The request with structured output, if that is worth trying."""
         model = self.model.structured(self.schema, self.tokens)
-        sent = self.prompt.system + self.prompt.user + schema_text(self.schema)
+        sent = self.prompt.system + self.prompt.user + _text(self.schema.model_json_schema())
         return None if model is None else Call(model=model, prompt=self.prompt, sent=sent)
 
     def in_words(self) -> Call:
         """The request with the schema in the prompt."""
         prompt = shaped(self.schema, self.prompt)
-        return Call(model=self.model.plain(self.tokens), prompt=prompt, sent=prompt.system + prompt.user)
+        return Call(model=self.model.limited(self.tokens), prompt=prompt, sent=prompt.system + prompt.user)
 
 
 def asking(question: Question[T]) -> Generator[Call, Outcome, T | Failed]:
@@ -278,8 +252,9 @@ def _patiently(call: Call, left: Callable[[], float]) -> Generator[Call, Outcome
 
 
 def _repeated(call: Call, reason: str) -> Call:
-    prompt = again(call.prompt, reason)
-    return replace(call, prompt=prompt, sent=call.sent + prompt.user[len(call.prompt.user) :])
+    """The call again, with the reason why the last reply was unusable."""
+    told = _AGAIN.format(reason=reason)
+    return replace(call, prompt=replace(call.prompt, user=call.prompt.user + told), sent=call.sent + told)
 
 
 def _read(question: Question[T], reply: Reply) -> T | Failed | Unclear:

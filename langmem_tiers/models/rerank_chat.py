@@ -7,13 +7,12 @@ contain instructions; they are escaped so that none can close or imitate its fen
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from langmem_tiers.fencing import escape
-from langmem_tiers.models.calls import run_config
+from langmem_tiers.models.calls import Prompt, run_config
 from langmem_tiers.models.chat_model import model_name
 from langmem_tiers.models.reranker import SOURCE, Attempt, Passage, Places, Question, Unclear
 
@@ -59,33 +58,6 @@ _LIST_FIRST = re.compile(_LABEL + _LIST.pattern, re.IGNORECASE)
 _LINE = re.compile(_LABEL + r"(#?\d{1,3}(?:(?: ?[,;>] ?| and | )#?\d{1,3})*)\.?", re.IGNORECASE)
 _NONE = re.compile(_LABEL + r"(?:none|no passages?)(?: of (?:them|these|the passages))?(?: helps?)?\.?", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<!\d)\d{1,9}(?!\d)")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Prompt:
-    """What a model is asked: its instructions, and the passages with the question."""
-
-    system: str
-    user: str
-
-
-def ranking(question: Question, passages: Sequence[Passage], most: int) -> Generator[Prompt, str, Places | Unclear]:
-    """The steps of one ranking: yields the prompt, receives the reply; an unreadable one leads to a second prompt.
-
-    Example:
-        >>> from datetime import UTC, datetime
-        >>> question = Question(text="Where is the key?", asked_at=datetime(2024, 7, 1, tzinfo=UTC))
-        >>> steps = ranking(question, [], 5)
-        >>> prompt = next(steps)
-        >>> "Where is the key?" in prompt.user
-        True
-    """
-    prompt = _prompt(question, passages, most)
-    read_as = read((yield prompt), len(passages))
-    if isinstance(read_as, Unclear):
-        again = prompt.user + _AGAIN.format(reason=read_as.reason)
-        read_as = read((yield replace(prompt, user=again)), len(passages))
-    return read_as if isinstance(read_as, Unclear) else read_as[:most]
 
 
 def read(reply: str, passages: int) -> Places | Unclear:
@@ -158,7 +130,12 @@ class ByChatModel:
 
     def rank(self, question: Question, passages: Sequence[Passage], most: int, attempt: Attempt) -> Places | Unclear:
         """The places of the passages named; an unreadable reply leads to a second question."""
-        return _drive(ranking(question, passages, most), partial(self._ask, attempt))
+        prompt = _prompt(question, passages, most)
+        read_as = read(self._ask(attempt, prompt), len(passages))
+        if isinstance(read_as, Unclear):
+            again = prompt.user + _AGAIN.format(reason=read_as.reason)
+            read_as = read(self._ask(attempt, replace(prompt, user=again)), len(passages))
+        return read_as if isinstance(read_as, Unclear) else read_as[:most]
 
     def _ask(self, attempt: Attempt, prompt: Prompt) -> str:
         from langchain_core.messages import HumanMessage, SystemMessage
@@ -171,13 +148,3 @@ class ByChatModel:
         usage = getattr(reply, "usage_metadata", None) or {}
         attempt.count_tokens(usage.get("input_tokens"), usage.get("output_tokens"))
         return reply if isinstance(reply, str) else str(reply.text)
-
-
-def _drive(steps: Generator[Prompt, str, Places | Unclear], ask: Callable[[Prompt], str]) -> Places | Unclear:
-    try:
-        prompt = next(steps)
-        while True:
-            prompt = steps.send(ask(prompt))
-    except StopIteration as done:
-        result: Places | Unclear = done.value
-        return result
