@@ -102,9 +102,17 @@ def add_relation(
             raise InvalidRelation(f"Nothing is known that {predicate[:60]!a} could end.", way_out=_OVER)
         start = valid_from if over.how == "once" else None
         return add_relation(call, subject, over.predicate, object, value, unit, start, valid_to or since)
-    dates = {"valid_from": valid_from, "valid_to": valid_to}
-    about = {"evidence": base.of_call(call), "origin": "assistant"}
-    landed = call.space.graph.add_relation(subject, predicate, object, value=value, unit=unit, **dates, **about)
+    landed = call.space.graph.add_relation(
+        subject,
+        predicate,
+        object,
+        value=value,
+        unit=unit,
+        valid_from=valid_from,
+        valid_to=valid_to,
+        evidence=base.of_call(call),
+        origin="assistant",
+    )
     text = base.fenced(_OUTCOMES[landed.outcome], _lines(call, [landed.relation]))
     if landed.changed:
         text += "\n" + base.fenced("So these became", _lines(call, landed.changed))
@@ -137,15 +145,17 @@ def _holding(call: Call, subject: str, predicate: str, object: str | None, value
     turned = predicates.reading(predicate).turned
     for each in graph.neighbours(one.id, predicates=[predicate], limit=_LOOKED_AT).relations:
         forth = (each.subject.id == one.id) != turned or predicates.symmetric(each.predicate)
-        held = each.value
         if other is not None:
             same = {one.id, other.id} == set(_ends(each))
         else:
-            same = held is not None and value is not None
-            same = same and values.key(held.text, held.unit) == values.key(value.text, value.unit)
+            same = each.value is not None and value is not None and _key(each.value) == _key(value)
         if forth and same:
             return each
     return None
+
+
+def _key(value: Measured) -> object:
+    return values.key(value.text, value.unit)
 
 
 def _ends(relation: Relation) -> list[str]:
