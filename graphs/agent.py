@@ -1,8 +1,7 @@
 """The ready-made agent, its chat model by name, and talking with it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -41,12 +40,15 @@ def chat_model(model: str | BaseChatModel) -> BaseChatModel:
         MissingExtra: the package `langchain`, which knows the names, or the provider's own one is not installed.
         InvalidSettings: nobody is known to provide it, or the provider's client refuses it, such as without a key.
     """
-    if not isinstance(model, str):
-        return _checked(model)
-    return providers.init_by_name(model, _chat_model, kind="model", usual=_USUAL)
+    if isinstance(model, str):
 
+        def make(name: str) -> BaseChatModel:
+            from langchain.chat_models import init_chat_model
 
-def _checked(model: BaseChatModel) -> BaseChatModel:
+            found: BaseChatModel = init_chat_model(name)
+            return found
+
+        return providers.init_by_name(model, make, kind="model", usual=_USUAL)
     # By what it can do: a model with options bound to it is none by its class. A class has the method too.
     if isinstance(model, type) or not callable(getattr(model, "invoke", None)):
         raise InvalidInput(
@@ -54,13 +56,6 @@ def _checked(model: BaseChatModel) -> BaseChatModel:
             way_out="Give a name such as 'openai:gpt-5-mini', or a LangChain chat model.",
         )
     return model
-
-
-def _chat_model(name: str) -> BaseChatModel:
-    from langchain.chat_models import init_chat_model
-
-    found: BaseChatModel = init_chat_model(name)
-    return found
 
 
 AgentGraph = CompiledStateGraph[MemoryState, MemoryContext, MessagesState, MessagesState]
@@ -111,47 +106,30 @@ def memory_agent(
         MemoryState, context_schema=MemoryContext, input_schema=MessagesState, output_schema=MessagesState
     )
     window = memory_of(memory).settings.window.turns
-    agent = _Agent(
-        model=_with_tools(chat_model(model), tools),
-        system=DEFAULT_SYSTEM_PROMPT if system_prompt is None else system_prompt,
-        window=window,
-        placement=placement,
-    )
+    asked = chat_model(model)
+    bound: Runnable[Any, AIMessage] = asked.bind_tools(tools) if tools else asked
+    system = DEFAULT_SYSTEM_PROMPT if system_prompt is None else system_prompt
+
+    def prompt(state: MemoryState) -> list[BaseMessage]:
+        return build_prompt(state, system=system, window=window, placement=placement)
+
+    def answer(state: MemoryState, config: RunnableConfig) -> dict[str, Any]:
+        return {"messages": [bound.invoke(prompt(state), config)]}
+
+    async def aanswer(state: MemoryState, config: RunnableConfig) -> dict[str, Any]:
+        return {"messages": [await bound.ainvoke(prompt(state), config)]}
+
     options: dict[str, Any] = {"space": space, "on_error": on_error}
     builder.add_node(recall_node(memory, fallbacks=fallbacks, window=window, placement=placement, **options))
-    builder.add_node(
-        track_node(memory, name="listen", **options)
-    )  # a client that leaves takes the rest of the run away
-    builder.add_node("agent", RunnableLambda(agent.answer, afunc=agent.aanswer, name="agent"))
+    # A client that leaves takes the rest of the run away: what it said is stored before the model is asked.
+    builder.add_node(track_node(memory, name="listen", **options))
+    builder.add_node("agent", RunnableLambda(answer, afunc=aanswer, name="agent"))
     builder.add_node(track_node(memory, **options))
     builder.add_edge(START, "recall")
     builder.add_edge("recall", "listen")
     builder.add_edge("listen", "agent")
     _add_tools(builder, tools)
     return builder.compile(checkpointer=checkpointer, store=store, name=name)
-
-
-@dataclass(frozen=True)
-class _Agent:
-    """The step that asks the model."""
-
-    model: Runnable[Any, AIMessage]
-    system: str
-    window: int
-    placement: Placement
-
-    def answer(self, state: MemoryState, config: RunnableConfig) -> dict[str, Any]:
-        return {"messages": [self.model.invoke(self._prompt(state), config)]}
-
-    async def aanswer(self, state: MemoryState, config: RunnableConfig) -> dict[str, Any]:
-        return {"messages": [await self.model.ainvoke(self._prompt(state), config)]}
-
-    def _prompt(self, state: MemoryState) -> list[BaseMessage]:
-        return build_prompt(state, system=self.system, window=self.window, placement=self.placement)
-
-
-def _with_tools(model: BaseChatModel, tools: Sequence[BaseTool]) -> Runnable[Any, AIMessage]:
-    return model.bind_tools(tools) if tools else model
 
 
 def _add_tools(
@@ -186,8 +164,10 @@ def converse(agent: Pregel[Any, Any, Any, Any], text: str, *, user_id: str, thre
         if mode == "values":
             state = chunk
         else:
-            block = _block_in(chunk, str(message.id)) or block
-    return _reply(state), block
+            found = (peek(update, "memory_blocks") or {} for update in chunk.values())
+            block = next((blocks[message.id] for blocks in found if message.id in blocks), block)
+    said = [each for each in state.get("messages") or () if isinstance(each, AIMessage)]
+    return str(said[-1].text) if said else "", block
 
 
 def chat(
@@ -203,27 +183,12 @@ def chat(
 
     With `show`, the block that was recalled is written before the reply.
     """
-    with suppress(KeyboardInterrupt):
-        for text in _lines(read):
+    with suppress(KeyboardInterrupt, EOFError):
+        while True:
+            text = read("> ")
+            if not text.strip():
+                continue
             reply, block = converse(agent, text, user_id=user_id, thread_id=thread_id)
             if show and block:
                 write(block)
             write(reply)
-
-
-def _lines(read: Callable[[str], str]) -> Iterator[str]:
-    with suppress(EOFError):
-        while True:
-            text = read("> ")
-            if text.strip():
-                yield text
-
-
-def _block_in(updates: dict[str, Any], message_id: str) -> str:
-    blocks = (peek(update, "memory_blocks") or {} for update in updates.values())
-    return next((found[message_id] for found in blocks if message_id in found), "")
-
-
-def _reply(state: dict[str, Any]) -> str:
-    messages = state.get("messages") or []
-    return next((str(message.text) for message in reversed(messages) if isinstance(message, AIMessage)), "")

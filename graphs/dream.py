@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
-from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import ensure_config
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import GraphBubbleUp
 from langgraph.graph import END, START, StateGraph
@@ -22,10 +21,10 @@ from langmem_tiers.dream.run import STEPS, Dreaming, DreamState, opened, report_
 from langmem_tiers.dream.types import DreamReport
 from langmem_tiers.errors import InvalidInput, InvalidSpace, MemoryTiersError, MissingUser, UnknownSpace
 from langmem_tiers.graphs import node
-from langmem_tiers.graphs.identity import SpaceChoice, authenticated_user, current_runtime, resolve_scope
+from langmem_tiers.graphs.identity import SpaceChoice, authenticated_user, resolve_scope
 from langmem_tiers.graphs.messages import peek
 from langmem_tiers.graphs.node import OnError
-from langmem_tiers.graphs.runs import described
+from langmem_tiers.graphs.runs import TracedCall, TracedNode, described
 from langmem_tiers.graphs.state import MemoryContext
 from langmem_tiers.knowledge import validation
 from langmem_tiers.naming import check_space, user_space
@@ -112,23 +111,20 @@ def dream_graph(
     builder = StateGraph(_State, context_schema=MemoryContext, input_schema=DreamInput, output_schema=DreamOutput)
     node.on_error_of(on_error)
     builder.add_node("spaces", _Spaces(node.memory_of(memory), node.space_of(space), on_error))
-    steps = list(STEPS)
-    for step in steps:
+    for step in STEPS:
         builder.add_node(step, _Step(memory, step, on_error))
     builder.add_edge(START, "spaces")
-    for here, there in pairwise(steps):
+    for here, there in pairwise(STEPS):
         builder.add_edge(here, there)
-    for place in ("spaces", steps[-1]):
-        builder.add_conditional_edges(place, _next, {"more": steps[0], "done": END})
+    for place in ("spaces", _LAST):
+        builder.add_conditional_edges(place, _next, {"more": _FIRST, "done": END})
     return builder.compile(checkpointer=checkpointer, name=name).with_config(recursion_limit=_MOST_STEPS)
 
 
-class _Node(Runnable[Any, dict[str, Any]]):
-    """A node that works in a thread where the graph is asynchronous."""
-
+class _Node(TracedNode):
     def __init__(self, memory: "Memory", name: str, on_error: OnError) -> None:
         self.memory = memory
-        self.name = name
+        self.name = self.step = name
         self.on_error = on_error
 
     def _log(self, space: str, error: Exception) -> None:
@@ -145,17 +141,8 @@ class _Spaces(_Node):
         super().__init__(memory, "spaces", on_error)
         self._space = space
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
-        """The update to the state."""
-        call = _Asked(self, input, ensure_config(config), current_runtime())
-        self._call_with_config(call.answered, {}, described(self.memory, "dream", config))
-        return call.update
-
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
-        """`invoke` without holding up the event loop."""
-        call = _Asked(self, input, ensure_config(config), current_runtime())
-        await self._acall_with_config(call.aanswered, {}, described(self.memory, "dream", config))
-        return call.update
+    def _called(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> TracedCall:
+        return _Asked(self, state, config, runtime)
 
     def begun(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> dict[str, Any]:
         """The update to the state that a run begins with."""
@@ -188,16 +175,25 @@ class _Spaces(_Node):
             InvalidInput: what was said is of the wrong kind, or names two.
             InvalidSpace: what was said can not name a space, names one that there is not, or that of somebody else.
         """
-        _require_flags(state)
+        for flag in ("all", "dry_run"):
+            given = peek(state, flag)
+            arguments.flag(False if given is None else given, flag)
         if self._space is not None:
             return [self._there(resolve_scope(config, runtime, remembered=None, space=self._space).space)]
-        everybody, named = _everybody(state), _named(state)
+        everybody = bool(peek(state, "all"))
+        if everybody and (peek(state, "space") or peek(state, "user_id")):
+            raise InvalidInput("The input names somebody, and `all` besides.", way_out="Leave one of the two out.")
+        named = _named(state)
         mine = authenticated_user(config, runtime)
         if mine is not None and (everybody or named not in {None, user_space(mine)}):
             raise InvalidSpace(f"{mine!r} may have their own memory dream, and no other.")
         if everybody:
             return list(self.memory.spaces())
-        return [self._there(named or _of_run(config, runtime))]
+        try:
+            return [self._there(named or resolve_scope(config, runtime, remembered=None).space)]
+        except MissingUser:
+            way_out = "Give the input a user_id, a space, or all; or the graph a space: dream_graph(memory, space=…)."
+            raise MissingUser("Nobody says whose memory is to dream.", way_out=way_out) from None
 
     def _there(self, space: str) -> str:
         if space in self.memory.spaces():
@@ -208,36 +204,43 @@ class _Spaces(_Node):
 
 
 @dataclass
-class _Asked:
-    """One call of `_Spaces` as a run that traces show: with how many spaces, and without their names."""
+class _Asked(TracedCall):
+    """One call of `_Spaces`: traces show how many spaces there are, and not their names."""
 
     node: _Spaces
     state: Any
     config: RunnableConfig
     runtime: Runtime[Any] | None
-    update: dict[str, Any] = field(default_factory=dict)
+    begun: dict[str, Any] = field(default_factory=dict)
 
-    def answered(self, _shown: dict[str, Any]) -> dict[str, Any]:
-        self.update = self.node.begun(self.state, self.config, self.runtime)
-        return {"spaces": len(self.update["dream_run"]["waiting"])}
+    @property
+    def given(self) -> dict[str, Any]:
+        return {}
 
-    async def aanswered(self, shown: dict[str, Any]) -> dict[str, Any]:
-        return await asyncio.to_thread(self.answered, shown)
+    @property
+    def described(self) -> RunnableConfig:
+        return described(self.node.memory, "dream", self.config)
+
+    def answered(self, given: dict[str, Any], /) -> dict[str, Any]:
+        self.begun = self.node.begun(self.state, self.config, self.runtime)
+        return {"spaces": len(self.begun["dream_run"]["waiting"])}
+
+    def update(self) -> dict[str, Any]:
+        return self.begun
 
 
 class _Step(_Node):
     """A step of a dream; the first takes up the next space, the last reports."""
 
-    def __init__(self, memory: "Memory", step: str, on_error: OnError) -> None:
-        super().__init__(memory, step, on_error)
-        self.step = step
-
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
-        """The update to the state."""
-        runtime = current_runtime()
-        call = _Call(self, self._given(input, runtime), runtime)
-        self._call_with_config(call.answered, call.shown, call.described(config))
-        return self._update(input, call.state)
+    def _called(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> TracedCall:
+        """The dream as the step before left it; a new one for the first step."""
+        if self.step != _FIRST:
+            dream = DreamState.model_validate({**state["dream_state"], "material": state["dream_material"]})
+        else:
+            run = state["dream_run"]
+            context = self.memory.context(run["waiting"][0])
+            dream = DreamState.new(context, dry_run=run["dry_run"], dream_id=_id(runtime))
+        return _Call(self, state, config, runtime, dream)
 
     def taken(self, given: DreamState, runtime: Runtime[Any] | None) -> DreamState:
         """The dream after this step."""
@@ -254,13 +257,6 @@ class _Step(_Node):
             # Whatever goes wrong here, a broken disk or a custom embedder: the report tells of it.
             return self._failed(given, error)
 
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
-        """`invoke` without holding up the event loop."""
-        runtime = current_runtime()
-        call = _Call(self, await asyncio.to_thread(self._given, input, runtime), runtime)
-        await self._acall_with_config(call.aanswered, call.shown, call.described(config))
-        return await asyncio.to_thread(self._update, input, call.state)
-
     async def ataken(self, given: DreamState, runtime: Runtime[Any] | None) -> DreamState:
         """`taken`, while the event loop goes on."""
         if given.report is not None:
@@ -274,13 +270,6 @@ class _Step(_Node):
             if self.on_error == "raise":
                 raise
             return await asyncio.to_thread(self._failed, given, error)
-
-    def _given(self, state: Any, runtime: Runtime[Any] | None) -> DreamState:
-        """The dream as the step before left it; a new one for the first step."""
-        if self.step != _FIRST:
-            return DreamState.model_validate({**state["dream_state"], "material": state["dream_material"]})
-        run = state["dream_run"]
-        return DreamState.new(self.memory.context(run["waiting"][0]), dry_run=run["dry_run"], dream_id=_id(runtime))
 
     def _dreaming(self, store: "SpaceStore", runtime: Runtime[Any] | None) -> Dreaming:
         def told(progress: Mapping[str, Any]) -> None:
@@ -305,41 +294,48 @@ class _Step(_Node):
         report_end(report)
         return given.but(report=report)
 
-    def _update(self, before: Any, state: DreamState) -> dict[str, Any]:
-        """What the step leaves to the next one."""
+    def left(self, before: Any, dream: DreamState) -> dict[str, Any]:
+        """What the step leaves to the next one in the state."""
         if self.step == _LAST:
-            return _reported(before["dream_run"], state.outcome)
-        update: dict[str, Any] = {"dream_state": state.model_dump(mode="json", exclude={"material"})}
+            return _reported(before["dream_run"], dream.outcome)
+        update: dict[str, Any] = {"dream_state": dream.model_dump(mode="json", exclude={"material"})}
         if self.step == _FIRST:
-            material = None if state.material is None else state.material.model_dump(mode="json")
-            update["dream_material"] = material
+            update["dream_material"] = None if dream.material is None else dream.material.model_dump(mode="json")
         return update
 
 
 @dataclass
-class _Call:
-    """One call of a step as a run that traces show: with counts, and without what was said."""
+class _Call(TracedCall):
+    """One call of a step."""
 
     step: _Step
-    state: DreamState
+    state: Any
+    config: RunnableConfig
     runtime: Runtime[Any] | None
+    dream: DreamState
+    left: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def shown(self) -> dict[str, Any]:
-        """The dream as far as traces show it."""
-        status = {} if self.state.report is None else {"status": self.state.report.status}
-        return {"dream": self.state.id, "proposals": len(self.state.proposals), **status}
+    def given(self) -> dict[str, Any]:
+        status = {} if self.dream.report is None else {"status": self.dream.report.status}
+        return {"dream": self.dream.id, "proposals": len(self.dream.proposals), **status}
 
-    def described(self, config: RunnableConfig | None) -> RunnableConfig:
-        return described(self.step.memory, "dream", config, space=self.state.space)
+    @property
+    def described(self) -> RunnableConfig:
+        return described(self.step.memory, "dream", self.config, space=self.dream.space)
 
-    def answered(self, _shown: dict[str, Any]) -> dict[str, Any]:
-        self.state = self.step.taken(self.state, self.runtime)
-        return self.shown
+    def answered(self, given: dict[str, Any], /) -> dict[str, Any]:
+        self.dream = self.step.taken(self.dream, self.runtime)
+        self.left = self.step.left(self.state, self.dream)
+        return self.given
 
-    async def aanswered(self, _shown: dict[str, Any]) -> dict[str, Any]:
-        self.state = await self.step.ataken(self.state, self.runtime)
-        return self.shown
+    async def aanswered(self, given: dict[str, Any], /) -> dict[str, Any]:
+        self.dream = await self.step.ataken(self.dream, self.runtime)
+        self.left = await asyncio.to_thread(self.step.left, self.state, self.dream)
+        return self.given
+
+    def update(self) -> dict[str, Any]:
+        return self.left
 
 
 def _reported(run: Mapping[str, Any], report: DreamReport) -> dict[str, Any]:
@@ -354,43 +350,12 @@ def _next(state: Any) -> str:
     return "more" if state["dream_run"]["waiting"] else "done"
 
 
-def _require_flags(state: Any) -> None:
-    """Nothing, where `all` and `dry_run` are True, False or not given.
-
-    Raises:
-        InvalidInput: one is something else.
-    """
-    for name in ("all", "dry_run"):
-        given = peek(state, name)
-        arguments.flag(False if given is None else given, name)
-
-
-def _everybody(state: Any) -> bool:
-    """Whether all are to dream.
-
-    Raises:
-        InvalidInput: somebody is named besides.
-    """
-    everybody = peek(state, "all")
-    if everybody and (peek(state, "space") or peek(state, "user_id")):
-        raise InvalidInput("The input names somebody, and `all` besides.", way_out="Leave one of the two out.")
-    return bool(everybody)
-
-
 def _named(state: Any) -> str | None:
     """The space that the input names, None where it names none."""
     space, user = peek(state, "space"), peek(state, "user_id")
     if space is not None and space != "":
         return check_space(space)
     return None if user is None or user == "" else user_space(user)
-
-
-def _of_run(config: RunnableConfig, runtime: Runtime[Any] | None) -> str:
-    try:
-        return resolve_scope(config, runtime, remembered=None).space
-    except MissingUser:
-        way_out = "Give the input a user_id, a space, or all; or the graph a space: dream_graph(memory, space=…)."
-        raise MissingUser("Nobody says whose memory is to dream.", way_out=way_out) from None
 
 
 def _id(runtime: Runtime[Any] | None) -> str | None:

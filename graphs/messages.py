@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import (
@@ -53,15 +53,8 @@ def read_messages(state: Any, key: str = "messages") -> list[BaseMessage]:
     if not value:
         return []
     found = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-    return _identified(convert_to_messages(found))
-
-
-def _identified(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
     seen: Counter[str] = Counter()
-    result = []
-    for message in messages:
-        result.append(message if message.id else _with_derived_id(message, seen))
-    return result
+    return [message if message.id else _with_derived_id(message, seen) for message in convert_to_messages(found)]
 
 
 def _with_derived_id(message: BaseMessage, seen: Counter[str]) -> BaseMessage:
@@ -129,14 +122,11 @@ def window_start(messages: Sequence[BaseMessage], turns: int) -> int:
     humans = [i for i in spoken if isinstance(messages[i], HumanMessage)]
     if humans:
         return next((i for i in humans if i >= earliest), humans[-1])
-    return _past_tool_messages(messages, earliest)
+    # Providers refuse a tool's answer whose question is missing.
+    later = range(earliest, len(messages))
+    return next((i for i in later if not isinstance(messages[i], ToolMessage)), len(messages))
 
 
 def leading_systems(messages: Sequence[BaseMessage]) -> int:
     """How many system messages stand at the very beginning."""
     return next((i for i, m in enumerate(messages) if not isinstance(m, SystemMessage)), len(messages))
-
-
-def _past_tool_messages(messages: Sequence[BaseMessage], start: int) -> int:
-    """Providers refuse a tool's answer whose question is missing."""
-    return next((i for i in range(start, len(messages)) if not isinstance(messages[i], ToolMessage)), len(messages))

@@ -1,26 +1,22 @@
 """What all memory nodes share: their options, what they do about faults, and being called."""
 
-import asyncio
 import logging
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
-from weakref import WeakKeyDictionary
 
-from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import ensure_config
+from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 
 from langmem_tiers import arguments, naming
 from langmem_tiers.errors import InvalidInput, InvalidSpace, MemoryTiersError, MissingUser
-from langmem_tiers.graphs.identity import SpaceChoice, current_runtime
+from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import last_human, peek, read_messages
 from langmem_tiers.graphs.prompt import Placement
-from langmem_tiers.graphs.runs import described, feed_of
+from langmem_tiers.graphs.runs import TracedCall, TracedNode, described, feed_of
 from langmem_tiers.graphs.state import ASKED, HEARD, MemoryInput, memory_input, require_fitting
 from langmem_tiers.graphs.visit import Run, Visit
 from langmem_tiers.telemetry.logs import say
@@ -93,9 +89,6 @@ def fallbacks_of(given: Any) -> tuple[str, ...]:
 
 OnError = Literal["log", "raise"]
 
-# Messages kept in mind per memory, so that each is told of once.
-_KEPT_IN_MIND = 1000
-
 logger = logging.getLogger(__name__)
 
 
@@ -112,28 +105,7 @@ class Outcome:
     failed: str = ""
 
 
-class _Told:
-    """The messages of runs without a user that were told of, so that not every node of a run does."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._messages: WeakKeyDictionary[Memory, dict[str, None]] = WeakKeyDictionary()
-
-    def first(self, memory: "Memory", message: str) -> bool:
-        """Whether this message was not told of yet; now it is."""
-        with self._lock:
-            known = self._messages.setdefault(memory, {})
-            new = message not in known
-            known[message] = None
-            if len(known) > _KEPT_IN_MIND:
-                del known[next(iter(known))]
-            return new
-
-
-_told = _Told()
-
-
-class MemoryNode(Runnable[Any, dict[str, Any]]):
+class MemoryNode(TracedNode):
     """A LangGraph node over a memory, for sync and async graphs.
 
     With `on_error="log"` a fault of the memory is logged and the run goes on; with `"raise"` it ends the run. Where a
@@ -166,18 +138,6 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         """The node as a function: `add_node` reads from this signature which keys of the state it wants."""
         return self.invoke(state)
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
-        """Do the node's work on a state; the update to it."""
-        call = self._called(input, ensure_config(config), current_runtime())
-        self._call_with_config(call.answered, call.given, call.described)
-        return call.update()
-
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
-        """`invoke` without holding up the event loop."""
-        call = await asyncio.to_thread(self._called, input, ensure_config(config), current_runtime())
-        await self._acall_with_config(call.aanswered, call.given, call.described)
-        return call.update()
-
     @abstractmethod
     def _work(self, visit: Visit) -> Outcome:
         """What this node is for."""
@@ -187,16 +147,13 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         return Outcome()
 
     def _called(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> "_Call":
-        return _Call(self, state, config, runtime, self._begun(state, config, runtime))
-
-    def _begun(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> Visit | Exception:
-        """The visit, or why there is none: what becomes of that is decided in the run that traces show."""
         try:
-            return self._visit(state, config, runtime)
+            visit: Visit | Exception = self._visit(state, config, runtime)
         except GraphBubbleUp:
             raise  # an interrupt is LangGraph's way to pause, no fault
-        except Exception as error:  # noqa: BLE001 - raised or logged by `visited`
-            return error
+        except Exception as error:  # noqa: BLE001 - raised or logged by `visited`, in the run that traces show
+            visit = error
+        return _Call(self, state, config, runtime, visit)
 
     def visited(self, state: Any, visit: Visit | Exception, runtime: Runtime[Any] | None) -> Outcome:
         """What the node's work on a state came to; faults are raised or logged, as the node was told to."""
@@ -232,7 +189,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         if self.on_error == "raise":
             raise error
         asked = last_human(read_messages(state, self._messages_key))
-        if asked is None or _told.first(self.memory, str(asked.id)):
+        if asked is None or feed_of(self.memory).first_without_user(str(asked.id)):
             say(logger, logging.ERROR, "memory_node_failed", node=self.name, error=error, reason=error)
         update = self._without_blocks()
         # That the thread was somebody's stays: who comes next does not say again what was said until now.
@@ -267,8 +224,8 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
 
 
 @dataclass
-class _Call:
-    """One call of a node as a run that traces show: with counts, and without what was said."""
+class _Call(TracedCall):
+    """One call of a memory node."""
 
     node: MemoryNode
     state: Any
@@ -286,16 +243,17 @@ class _Call:
         space = self.visit.scope.space if isinstance(self.visit, Visit) else None
         return described(self.node.memory, self.node.step, self.config, space=space)
 
-    def answered(self, _given: dict[str, Any]) -> dict[str, Any]:
+    def answered(self, given: dict[str, Any], /) -> dict[str, Any]:
         self.outcome = self.node.visited(self.state, self.visit, self.runtime)
         failed = {"failed": self.outcome.failed} if self.outcome.failed else {}
         return {**(self.outcome.event or {}), **failed}
 
-    async def aanswered(self, given: dict[str, Any]) -> dict[str, Any]:
-        return await asyncio.to_thread(self.answered, given)
-
     def update(self) -> dict[str, Any]:
-        return _with_event_sent(self.outcome, self.runtime)
+        if self.runtime is not None:
+            own = self.outcome.event
+            for event in (*self.outcome.news, *([] if own is None else [own])):
+                self.runtime.stream_writer(event)
+        return self.outcome.update
 
 
 NodeT = TypeVar("NodeT", bound=MemoryNode)
@@ -311,10 +269,3 @@ def reading(messages_key: str, kind: type[NodeT]) -> type[NodeT]:
 
     call.__annotations__ = {"state": memory_input(messages_key), "return": dict[str, Any]}
     return cast("type[NodeT]", type(kind.__name__, (kind,), {"__call__": call}))
-
-
-def _with_event_sent(outcome: Outcome, runtime: Runtime[Any] | None) -> dict[str, Any]:
-    if runtime is not None:
-        for event in (*outcome.news, *([outcome.event] if outcome.event is not None else ())):
-            runtime.stream_writer(event)
-    return outcome.update

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import takewhile
 from typing import Any, Literal, get_args
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
@@ -71,34 +72,22 @@ def build_prompt(
     """
     arguments.one_of(placement, "placement", get_args(Placement))
     messages = read_messages(state, messages_key)
-    if not _shows_blocks(state):
+    if not ("memory_blocks" in state if isinstance(state, Mapping) else hasattr(state, "memory_blocks")):
         _say_once(_NO_BLOCKS)
     blocks = kept_in(state, "memory_blocks")
     lead, start = leading_systems(messages), window_start(messages, window)
-    shown = [*_summaries(messages[lead:start]), *messages[start:]]
-    parts = [system or "", identity or _profile(state), *(message.content for message in messages[:lead])]
+    # What a summarizer left at the head of the history stands for everything before: it is not dropped with it.
+    shown = [*takewhile(is_synthetic, messages[lead:start]), *messages[start:]]
+    profile = str(kept_in(state, "memory_scope").get(PROFILE) or "")
+    parts = [system or "", identity or profile, *(message.content for message in messages[:lead])]
     if placement == "system":
-        return [*_system_message([*parts, _latest_block(shown, blocks)]), *shown]
+        return [*_system_message([*parts, latest_block(shown, blocks)]), *shown]
     return [*_system_message(parts), *(_with_block(message, blocks) for message in shown)]
-
-
-def _profile(state: Any) -> str:
-    return str(kept_in(state, "memory_scope").get(PROFILE) or "")
 
 
 @cache
 def _say_once(text: str) -> None:
     say(logger, logging.WARNING, "prompt_without_blocks", hint=text)
-
-
-def _shows_blocks(state: Any) -> bool:
-    return "memory_blocks" in state if isinstance(state, Mapping) else hasattr(state, "memory_blocks")
-
-
-def _summaries(dropped: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """What a summarizer left at the head of the history stands for everything before: it is not dropped with it."""
-    end = next((i for i, message in enumerate(dropped) if not is_synthetic(message)), len(dropped))
-    return list(dropped[:end])
 
 
 def _system_message(parts: Sequence[str | list[Any]]) -> list[SystemMessage]:
@@ -111,7 +100,8 @@ def _system_message(parts: Sequence[str | list[Any]]) -> list[SystemMessage]:
     return [SystemMessage([block for part in present for block in _blocks(part)])]
 
 
-def _latest_block(shown: Sequence[BaseMessage], blocks: Mapping[str, str]) -> str:
+def latest_block(shown: Sequence[BaseMessage], blocks: Mapping[str, str]) -> str:
+    """The block of the last of these messages that has one."""
     return next((blocks[m.id] for m in reversed(shown) if m.id is not None and m.id in blocks), "")
 
 
@@ -119,11 +109,9 @@ def _with_block(message: BaseMessage, blocks: Mapping[str, str]) -> BaseMessage:
     block = blocks.get(message.id or "")
     if not block or not isinstance(message, HumanMessage):
         return message
-    return message.model_copy(update={"content": _in_front(block, message.content)})
-
-
-def _in_front(block: str, content: str | list[Any]) -> str | list[Any]:
-    return f"{block}\n\n{content}" if isinstance(content, str) else [*_blocks(block), *content]
+    said = message.content
+    content = f"{block}\n\n{said}" if isinstance(said, str) else [*_blocks(block), *said]
+    return message.model_copy(update={"content": content})
 
 
 def _blocks(content: str | list[Any]) -> list[Any]:

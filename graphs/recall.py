@@ -37,14 +37,18 @@ class RecallNode(MemoryNode):
         window = [str(m.id) for m in shown]
         blocks = {key: visit.blocks[key] for key in window if key in visit.blocks and visit.blocks_are_ours}
         asked = last_human(visit.messages)
-        recalled = _recall(visit, asked, self._in_sight(window, blocks), _stored_as(visit, shown))
+        # In the system message only the latest block stands: what earlier ones showed is out of sight again.
+        in_sight = window if self._placement == "message" else [key for key in window if key not in blocks]
+        recalled = _recall(visit, asked, in_sight, _stored_as(visit, shown))
         if asked is not None:
             # Looked up anew each time: after an edit, what the first wording recalled is not this message's block.
             blocks[str(asked.id)] = recalled.block if recalled else ""
+        # What is always before the model is read when a session begins, so that its prompt keeps its beginning.
+        profile = visit.space.profile() if visit.profile is None else visit.profile
         return Outcome(
             update={
                 "memory_blocks": {key: block for key, block in blocks.items() if block},
-                "memory_scope": {**visit.as_state(), PROFILE: _profile(visit)},
+                "memory_scope": {**visit.as_state(), PROFILE: profile},
             },
             event=_event(recalled) if recalled else None,
         )
@@ -54,16 +58,6 @@ class RecallNode(MemoryNode):
             return Outcome()
         # What was recalled for one user, and their profile, never goes before the model for another.
         return Outcome(update={"memory_blocks": {}, "memory_scope": visit.as_state()})
-
-    def _in_sight(self, window: Sequence[str], blocks: Mapping[str, str]) -> Sequence[str]:
-        """The messages of the window whose blocks the model sees with them."""
-        # In the system message only the latest block stands: what earlier ones showed is out of sight again.
-        return window if self._placement == "message" else [key for key in window if key not in blocks]
-
-
-def _profile(visit: Visit) -> str:
-    """What is always before the model: read when a session begins, so that its prompt keeps its beginning."""
-    return visit.space.profile() if visit.profile is None else visit.profile
 
 
 def recall_node(

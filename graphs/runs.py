@@ -1,19 +1,22 @@
-"""How runs of memory nodes are described, and what the memory does meanwhile on the custom stream."""
+"""How runs of memory nodes are described and traced, and what the memory does meanwhile on the custom stream."""
 
+import asyncio
+from abc import abstractmethod
 from collections import OrderedDict
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
-from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import merge_configs
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import ensure_config, merge_configs
+from langgraph.runtime import Runtime
 
+from langmem_tiers.graphs.identity import current_runtime
 from langmem_tiers.naming import space_mark
 from langmem_tiers.storage import activities
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
-    from langmem_tiers.records import Activity
     from langmem_tiers.space import Space
 
 
@@ -41,23 +44,67 @@ def described(
     return merge_configs({"tags": [*TAGS, step], "metadata": about}, config)
 
 
-# Activities told at once, and threads kept in mind.
+class TracedCall(Protocol):
+    """One call of a node as a run that traces show: with counts, and without what was said."""
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What traces show as its input."""
+
+    @property
+    def described(self) -> RunnableConfig:
+        """The config of its run."""
+
+    def answered(self, given: dict[str, Any], /) -> dict[str, Any]:
+        """Do the work; what traces show as its output."""
+
+    async def aanswered(self, given: dict[str, Any], /) -> dict[str, Any]:
+        """`answered`, while the event loop goes on."""
+        return await asyncio.to_thread(self.answered, given)
+
+    def update(self) -> dict[str, Any]:
+        """The update to the state, once it is answered."""
+
+
+class TracedNode(Runnable[Any, dict[str, Any]]):
+    """A LangGraph node, for sync and async graphs, that works in a thread where the graph is asynchronous."""
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
+        """Do the node's work on a state; the update to it."""
+        call = self._called(input, ensure_config(config), current_runtime())
+        self._call_with_config(call.answered, call.given, call.described)
+        return call.update()
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
+        """`invoke` without holding up the event loop."""
+        call = await asyncio.to_thread(self._called, input, ensure_config(config), current_runtime())
+        await self._acall_with_config(call.aanswered, call.given, call.described)
+        return call.update()
+
+    @abstractmethod
+    def _called(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> TracedCall:
+        """The call for a state."""
+
+
+# Activities told at once, and threads and messages kept in mind.
 _MOST = 20
 _THREADS = 10_000
+_MESSAGES = 1000
 
 Thread = tuple[str, str]
 
 
 class ActivityFeed:
-    """How far each thread has heard of the activities of its space; may be used from any thread of the process.
+    """What the nodes of a memory have said already, and to whom; may be used from any thread of the process.
 
-    A thread that is new here begins with what comes after; `heard`, the number that its state remembers, lets one go
-    on that another process has begun.
+    Of each thread it knows how far it has heard of the activities of its space. One that is new here begins with what
+    comes after; `heard`, the number that its state remembers, lets one go on that another process has begun.
     """
 
     def __init__(self) -> None:
         self._heard: OrderedDict[Thread, int] = OrderedDict()
         self._told_already: set[tuple[Thread, int]] = set()
+        self._without_user: dict[str, None] = {}
         self._lock = Lock()
 
     def news(self, space: "Space", session: str | None, heard: int | None) -> tuple[tuple[dict[str, Any], ...], int]:
@@ -71,8 +118,12 @@ class ActivityFeed:
             told = [row for row in found if (thread, row.number) not in self._told_already]
             self._told_already -= {(thread, row.number) for row in found}
             upto = found[-1].number if found else max(after, newest)
-            self._remember(thread, upto)
-        return tuple(map(_event, told)), upto
+            self._heard[thread] = upto
+            self._heard.move_to_end(thread)
+            while len(self._heard) > _THREADS:
+                self._heard.popitem(last=False)
+        events = ({**row.body, "type": row.kind, "number": row.number, "session": row.session} for row in told)
+        return tuple(events), upto
 
     def tell_by_itself(self, space: "Space", session: str | None, kind: str) -> None:
         """A node has told the newest activity of a kind in an event of its own."""
@@ -81,11 +132,14 @@ class ActivityFeed:
         with self._lock:
             self._told_already |= {((space.name, session or ""), row.number) for row in rows}
 
-    def _remember(self, thread: Thread, number: int) -> None:
-        self._heard[thread] = number
-        self._heard.move_to_end(thread)
-        while len(self._heard) > _THREADS:
-            self._heard.popitem(last=False)
+    def first_without_user(self, message: str) -> bool:
+        """Whether it was not said yet that nobody is named as the user of this message; now it is."""
+        with self._lock:
+            new = message not in self._without_user
+            self._without_user[message] = None
+            if len(self._without_user) > _MESSAGES:
+                del self._without_user[next(iter(self._without_user))]
+            return new
 
 
 _feeds: "WeakKeyDictionary[Memory, ActivityFeed]" = WeakKeyDictionary()
@@ -96,7 +150,3 @@ def feed_of(memory: "Memory") -> ActivityFeed:
     """The feed that all nodes over a memory share."""
     with _lock:
         return _feeds.setdefault(memory, ActivityFeed())
-
-
-def _event(row: "Activity") -> dict[str, Any]:
-    return {**row.body, "type": row.kind, "number": row.number, "session": row.session}

@@ -18,6 +18,8 @@ PROFILE = "profile"
 HEARD = "heard"
 # The human message that was the newest when the scope was written.
 ASKED = "asked"
+# The message that the middleware recalled for last, as it was worded.
+RECALLED_FOR = "recalled_for"
 # Whose run it was, where the space is not theirs alone.
 OWNER = "owner"
 # The last message that came before the first run of this user, where the thread had another one before.
@@ -142,11 +144,7 @@ def _takes(declared: Any, kind: type[Any]) -> bool:
     origin = get_origin(plain) or plain
     if origin in (Union, types.UnionType):
         return any(_takes(each, kind) for each in get_args(plain))
-    if origin is Any or isinstance(origin, TypeVar) or _is_typed_dict(origin) or not isinstance(origin, type):
+    # `typing.is_typeddict` does not know those of typing_extensions.
+    if origin is Any or isinstance(origin, TypeVar) or hasattr(origin, "__required_keys__"):
         return True
-    return issubclass(kind, origin)
-
-
-def _is_typed_dict(declared: Any) -> bool:
-    """Also one of typing_extensions, which `typing.is_typeddict` does not know."""
-    return hasattr(declared, "__required_keys__")
+    return not isinstance(origin, type) or issubclass(kind, origin)

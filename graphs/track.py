@@ -40,7 +40,7 @@ class TrackNode(MemoryNode):
     def _tell(self, report: TrackReport) -> None:
         if self.on_error == "raise":
             report.raise_rejected()
-        _log_rejected(report)
+        log_rejected(report)
 
 
 def track_node(
@@ -110,7 +110,8 @@ def _said_at(message: BaseMessage) -> datetime | None:
         return None
 
 
-def _log_rejected(report: TrackReport) -> None:
+def log_rejected(report: TrackReport) -> None:
+    """Say which turns were not stored, and why."""
     for rejected in report.rejected:
         error, message = rejected.error, rejected.turn.message_id
         say(logger, logging.WARNING, "turn_rejected", error=error, message_id=message, reason=error)

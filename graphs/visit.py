@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 
 from langmem_tiers.graphs.identity import Scope, SpaceChoice, in_a_tool, marks, own_messages, owner_of, resolve_scope
 from langmem_tiers.graphs.messages import last_human, peek, read_messages
-from langmem_tiers.graphs.state import ASKED, HEARD, OTHERS_UNTIL, PROFILE
+from langmem_tiers.graphs.state import ASKED, HEARD, OTHERS_UNTIL, PROFILE, RECALLED_FOR
 from langmem_tiers.storage import drawers
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ class Visit:
 
     The blocks are not ours where the thread worked on another space before, such as another user's. The `profile` is
     what this session began with, None where it begins now. `heard` is the last activity that the thread was told of.
-    `own` are the messages that may be stored, and `marks` what `memory_scope` keeps besides the scope.
+    `own` are the messages that may be stored, `marks` what `memory_scope` keeps besides the scope, and `recalled_for`
+    is the message that the middleware recalled for last.
     """
 
     scope: Scope
@@ -36,6 +37,7 @@ class Visit:
     blocks_are_ours: bool
     profile: str | None = None
     heard: int | None = None
+    recalled_for: str | None = None
 
     def as_state(self) -> dict[str, Any]:
         """The scope as `memory_scope` keeps it."""
@@ -67,8 +69,13 @@ class Run:
             space=space,
             stands_in=lambda scope: self._is_known(memory, scope, messages, remembered),
         )
-        kept = self._marks(scope, space, messages, remembered)
+        owner = owner_of(self.config, self.runtime)
+        # A node with a space of its own stores whatever is said in its graph; the recall node may look into another.
+        whole = owner is None and isinstance(space, str)
+        kept = marks(scope, owner, messages, {} if whole else remembered)
+        ours = remembered.get("space") == scope.space
         same_session = all(remembered.get(key) == value for key, value in scope.as_state().items())
+        heard = remembered.get(HEARD)
         return Visit(
             scope=scope,
             space=memory.space(scope.space, fallbacks=tuple(fallbacks)),
@@ -76,9 +83,10 @@ class Run:
             own=() if in_a_tool(self.config) else own_messages(messages, kept.get(OTHERS_UNTIL)),
             marks=kept,
             blocks=peek(self.state, "memory_blocks") or {},
-            blocks_are_ours=remembered.get("space") == scope.space,
+            blocks_are_ours=ours,
             profile=remembered.get(PROFILE) if same_session else None,
-            heard=_number(remembered.get(HEARD)) if same_session else None,
+            heard=heard if same_session and isinstance(heard, int) else None,
+            recalled_for=remembered.get(RECALLED_FOR) if ours else None,
         )
 
     def _is_known(
@@ -91,19 +99,3 @@ class Run:
             return True
         with memory.use(scope.space) as store, store.reading() as connection:
             return bool(drawers.of_messages(connection, store.key, scope.session, [str(asked.id)]))
-
-    def _marks(
-        self,
-        scope: Scope,
-        space: SpaceChoice | None,
-        messages: Sequence[BaseMessage],
-        remembered: Mapping[str, Any],
-    ) -> dict[str, str]:
-        owner = owner_of(self.config, self.runtime)
-        # A node with a space of its own stores whatever is said in its graph; the recall node may look into another.
-        whole = owner is None and isinstance(space, str)
-        return marks(scope, owner, messages, {} if whole else remembered)
-
-
-def _number(given: Any) -> int | None:
-    return given if isinstance(given, int) else None

@@ -11,6 +11,7 @@ from pydantic import Field, PrivateAttr
 from langmem_tiers.errors import MissingExtra
 from langmem_tiers.graphs.messages import without_recalled
 from langmem_tiers.graphs.node import OnError
+from langmem_tiers.graphs.track import log_rejected
 from langmem_tiers.integrations.inputs import (
     ANSWERED,
     ASKED,
@@ -21,7 +22,7 @@ from langmem_tiers.integrations.inputs import (
     scope_of,
     with_profile,
 )
-from langmem_tiers.integrations.message_history import Conversation, Look, log_rejected, place_id
+from langmem_tiers.integrations.message_history import Conversation, Look, place_id
 from langmem_tiers.memory import Memory
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,9 +12,8 @@ from sqlalchemy import Connection
 
 from langmem_tiers import arguments
 from langmem_tiers.graphs.messages import is_synthetic, window_start, without_recalled
-from langmem_tiers.graphs.track import turns_of
+from langmem_tiers.graphs.track import log_rejected, turns_of
 from langmem_tiers.storage import drawers, rooms
-from langmem_tiers.telemetry.logs import say
 from langmem_tiers.trust.secrets import mask
 from langmem_tiers.types import Drawer, TrackReport
 
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
 
 
 _KINDS: dict[str, type[HumanMessage] | type[AIMessage]] = {"user": HumanMessage, "assistant": AIMessage}
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,12 +70,6 @@ class Conversation:
     def close(self) -> None:
         """End the session: what is said from now on has nothing before it."""
         self.space.end_session(self.look(1).session)
-
-
-def log_rejected(report: TrackReport) -> None:
-    """Say which turns were not stored, and why."""
-    for rejected in report.rejected:
-        say(logger, logging.WARNING, "turn_rejected", error=rejected.error, reason=rejected.error)
 
 
 def place_id(kind: str, place: int, text: str) -> str:

@@ -2,22 +2,21 @@
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
-from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
-from langchain_core.runnables import RunnableConfig
+from langchain_core.messages import AnyMessage, SystemMessage
 from langgraph.runtime import Runtime
 
 from langmem_tiers import arguments
 from langmem_tiers.errors import MissingExtra
 from langmem_tiers.graphs.flush import FlushNode
 from langmem_tiers.graphs.identity import SpaceChoice
-from langmem_tiers.graphs.messages import kept_in, last_human, peek
+from langmem_tiers.graphs.messages import kept_in, last_human
 from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, memory_of, placement_of
-from langmem_tiers.graphs.prompt import Placement, build_prompt
+from langmem_tiers.graphs.prompt import Placement, build_prompt, latest_block
 from langmem_tiers.graphs.recall import RecallNode
-from langmem_tiers.graphs.state import HEARD, PROFILE
+from langmem_tiers.graphs.state import HEARD, PROFILE, RECALLED_FOR
 from langmem_tiers.graphs.track import TrackNode
 from langmem_tiers.graphs.visit import Visit
 from langmem_tiers.integrations.tools import memory_tools
@@ -26,17 +25,6 @@ if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
     from langmem_tiers.memory import Memory
-
-
-# In `memory_scope`, the message that was recalled for last.
-RECALLED_FOR = "recalled_for"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _TurnVisit(Visit):
-    """A visit that knows which message was recalled for last, in the space that it works on."""
-
-    recalled_for: str | None = None
 
 
 class TurnRecall(RecallNode):
@@ -48,20 +36,15 @@ class TurnRecall(RecallNode):
     def __init__(self, memory: "Memory", *, placement: Placement, **options: Any) -> None:
         super().__init__(memory, window=arguments.MOST, placement=placement, **options)
 
-    def _visit(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> Visit:
-        visit = super()._visit(state, config, runtime)
-        last = (peek(state, "memory_scope") or {}).get(RECALLED_FOR)
-        return _TurnVisit(**vars(visit), recalled_for=last if visit.blocks_are_ours else None)
-
     def _work(self, visit: Visit) -> Outcome:
-        if _is_done(visit):
+        if visit.recalled_for == _asked(visit):
             return Outcome()
         outcome = super()._work(visit)
         scope = {**outcome.update["memory_scope"], RECALLED_FOR: _asked(visit)}
         return replace(outcome, update={**outcome.update, "memory_scope": scope})
 
     def _at_least(self, visit: Visit) -> Outcome:
-        if _is_done(visit):
+        if visit.recalled_for == _asked(visit):
             return Outcome()
         kept = {PROFILE: visit.profile, HEARD: visit.heard, RECALLED_FOR: _asked(visit)}
         scope = {**visit.as_state(), **{key: value for key, value in kept.items() if value is not None}}
@@ -77,18 +60,12 @@ class TurnTrack(TrackNode):
         return outcome if event.get("stored") or event.get("revised") else replace(outcome, event=None)
 
 
-def _is_done(visit: Visit) -> bool:
-    return isinstance(visit, _TurnVisit) and visit.recalled_for == _asked(visit)
-
-
 def _asked(visit: Visit) -> str:
     """What tells the message, as it is worded now, from all others."""
     asked = last_human(visit.messages)
-    return "" if asked is None else f"{asked.id}:{_digest(asked)}"
-
-
-def _digest(message: BaseMessage) -> str:
-    return hashlib.sha256(str(message.text).encode("utf-8", "replace")).hexdigest()[:16]
+    if asked is None:
+        return ""
+    return f"{asked.id}:{hashlib.sha256(str(asked.text).encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 
 def _types() -> Any:
@@ -173,7 +150,9 @@ class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
     ) -> None:
         super().__init__()
         self.memory = memory_of(memory)
-        self.tools = _tools(memory, tools, space)
+        self.tools: list[BaseTool] = []
+        if tools is not False:
+            self.tools = memory_tools(memory, space=space, only=None if tools is True else tools)
         self._placement: Placement = placement_of(placement)
         whose: dict[str, Any] = {"space": space, "on_error": on_error}
         self._track = TurnTrack(memory, name="track", **whose)
@@ -221,19 +200,13 @@ class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
         return await self._track.ainvoke(state) or None
 
 
-def _tools(memory: "Memory", wanted: bool | Sequence[str], space: SpaceChoice | None) -> "list[BaseTool]":
-    if wanted is False:
-        return []
-    return memory_tools(memory, space=space, only=None if wanted is True else wanted)
-
-
 def _with_memory(request: ModelRequest[Any], placement: Placement) -> ModelRequest[Any]:
     """The request with the profile and the blocks; what is in the state stays as it is."""
     state: Mapping[str, Any] = dict(request.state)
     blocks = kept_in(state, "memory_blocks")
     system = _behind(request.system_message, kept_in(state, "memory_scope").get(PROFILE) or "")
     if placement == "system":
-        return request.override(system_message=_behind(system, _latest(request.messages, blocks)))
+        return request.override(system_message=_behind(system, latest_block(request.messages, blocks)))
     return request.override(system_message=system, messages=[_with_block(m, blocks) for m in request.messages])
 
 
@@ -243,10 +216,6 @@ def _with_block(message: AnyMessage, blocks: Mapping[str, str]) -> Any:
         return message
     [shown] = build_prompt({"messages": [message], "memory_blocks": blocks})
     return shown
-
-
-def _latest(messages: Sequence[AnyMessage], blocks: Mapping[str, str]) -> str:
-    return next((blocks[m.id] for m in reversed(messages) if m.id is not None and m.id in blocks), "")
 
 
 def _behind(system: SystemMessage | None, text: str) -> SystemMessage | None:

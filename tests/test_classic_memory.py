@@ -381,7 +381,8 @@ def test_a_message_that_can_not_be_stored_is_told_of(alice, tiered, caplog):
         tiered().save_context(*words)
     tiered(on_error="log", session="monday").save_context(*words)
     assert said(alice, "monday") == ["Good text."]
-    assert "turn_rejected error=InvalidText" in caplog.text
+    assert "turn_rejected message_id=said-0-" in caplog.text
+    assert "error=InvalidText" in caplog.text
 
 
 def test_without_langchain_classic_the_extra_is_named(monkeypatch):
