@@ -41,7 +41,10 @@ from langmem_tiers.storage.folder import DATABASE, mark_space, size, space_folde
 
 @dataclass
 class Asked:
-    """What one process measured of one memory; times in milliseconds, memory in megabytes."""
+    """What one process measured of one memory; times in milliseconds, memory in megabytes.
+
+    `units` are bare embeddings of the questions, `nodes` the node with each, `within` the embedding in that.
+    """
 
     loaded: float
     opened: float = 0.0
@@ -51,6 +54,7 @@ class Asked:
     after_all: float = 0.0
     units: list[float] = field(default_factory=list)
     nodes: list[float] = field(default_factory=list)
+    within: list[float] = field(default_factory=list)
     again: list[float] = field(default_factory=list)
     stages: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
@@ -162,6 +166,7 @@ def ask_one(folder: Path, model: str, questions: int, seed: int) -> Asked:
         for _ in range(questions):
             asked.units.append(node.bare())
             asked.nodes.append(node.ask(SPACE))
+            asked.within.append(embedder.query_ms)
         for number in range(questions):
             session = f"{node.run}-stages-{number // QUESTIONS_A_SESSION}"
             for stage, spent in space.recall(node.question(), session=session).receipt.timings.items():
@@ -241,6 +246,7 @@ def _nodes(asked: Asked) -> Row:
     return {
         "embedding p50 ms": unit.p50,
         "embedding p95 ms": unit.p95,
+        "embedding in the node p50 ms": spread(asked.within).p50,
         "node p50 ms": node.p50,
         "node p95 ms": node.p95,
         "p50 / embedding p50": node.p50 / unit.p50,

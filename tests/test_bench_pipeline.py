@@ -82,7 +82,7 @@ def given(run, **reading):
 def answered(run, model, **options):
     """The answers of a model, as `qa` makes them."""
     how = Answering(run=run, reader=model_reader(asking(model)), reader_name="scripted", **options)
-    made = contexts.make_contexts(run, how.reading, limit=how.limit, adversarial=how.adversarial)
+    made = contexts.make_contexts(run, how.reading, limit=how.limit)
     return answer(how, made)
 
 
@@ -374,7 +374,7 @@ def test_the_gold_answers_are_in_the_words_of_the_set(data, tmp_path):
 @pytest.mark.parametrize(("adversarial", "asked"), [(False, ["0", "1"]), (True, ["0", "1", "2"])])
 def test_adversarial_questions_are_asked_when_wanted(tmp_path, begun, adversarial, asked):
     run = begun(write(tmp_path / "locomo.json", LOCOMO), "locomo")
-    answered(run, ScriptedChatModel(responses=["red"]), adversarial=adversarial)
+    answered(run, ScriptedChatModel(responses=["red"]), reading=contexts.Reading(adversarial=adversarial))
     assert [line["question_id"] for line in lines(run)] == [f"conv-26:{place}" for place in asked]
     if adversarial:
         assert (lines(run)[2]["question_type"], lines(run)[2]["abstention"]) == ("adversarial", True)

@@ -248,6 +248,14 @@ def test_errors_are_one_line(run, tmp_path):
     assert (code, out, err.count("\n")) == (1, "", 1)
 
 
+@pytest.mark.skipif(not Path("/proc").exists(), reason="there is no folder that nobody can write to")
+def test_an_error_of_the_disk_tells_its_cause_on_the_same_line(run):
+    code, out, err = run("--user", "alice", "knowledge", "add", "I like tea.", path="/proc/x")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "(No such file or directory)" in err.replace("[Errno 2] ", "").replace(": '/proc/x'", "")
+    assert "below" not in err
+
+
 def test_wrong_usage_is_exit_code_2(run):
     assert run("--user", "alice", "recall")[0] == 2
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from langmem_tiers.cli import (
+    activity,
     bench,
     chat,
+    directives,
     dream,
     entities,
     graph,
@@ -81,20 +84,36 @@ def options(
     context.obj = Target(path=path, user=user, json=json, embedder=embedder)
 
 
-for register in (
-    chat.register,
-    imports.register,
-    recall.register,
-    knowledge.register,
-    graph.register,
-    relations.register,
-    entities.register,
-    maintenance.register_activity,
-    dream.register,
-    profile.register,
-    maintenance.register_counts,
-    mcp.register,
-    maintenance.register,
-    bench.register,
-):
-    register(app)
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "chat": chat.chat,
+    "import": imports.import_file,
+    "recall": recall.recall,
+    "palace": recall.palace,
+    "show": recall.show,
+    "graph": graph.graph,
+    "timeline": graph.timeline,
+    "activity": activity.activity,
+    "dream": dream.dream,
+    "dreams": dream.dreams,
+    "undo": dream.undo,
+    "redo": dream.redo,
+    "stats": maintenance.stats,
+    "usage": maintenance.usage,
+    "mcp": mcp.mcp,
+    "doctor": maintenance.doctor,
+    "rebuild": maintenance.rebuild,
+}
+_GROUPS = {
+    "knowledge": knowledge.knowledge,
+    "relations": relations.relations,
+    "entities": entities.entities,
+    "golden": dream.golden,
+    "directives": directives.directives,
+    "identity": profile.identity,
+    "notes": profile.notes,
+    "bench": bench.bench,
+}
+for _name, _function in _COMMANDS.items():
+    app.command(_name)(_function)
+for _name, _group in _GROUPS.items():
+    app.add_typer(_group, name=_name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,9 +11,9 @@ import typer
 
 from langmem_tiers.cli import bench_mine, bench_pipeline
 from langmem_tiers.cli.bench_options import settings_of
-from langmem_tiers.cli.bench_printing import print_problems, print_scores
-from langmem_tiers.cli.target import JsonFlag, target_of
-from langmem_tiers.cli.terminal import as_data, print_json, print_text, progress
+from langmem_tiers.cli.bench_printing import print_skipped, scores_lines
+from langmem_tiers.cli.target import Shown, Target, command
+from langmem_tiers.cli.terminal import as_data, progress
 
 if TYPE_CHECKING:
     from langmem_tiers.bench.retrieval import RunReport
@@ -29,18 +30,16 @@ DatasetOption = Annotated[DatasetChoice, typer.Option("--dataset", help="Which s
 DataOption = Annotated[Path, typer.Option("--data", metavar="FILE", help="The set's own file, plain or gzipped.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the group of commands."""
-    bench = typer.Typer(help="Measure recall on public conversation sets.", no_args_is_help=True)
-    bench.command()(retrieval)
-    bench.command()(score)
-    bench_mine.register(bench)
-    bench_pipeline.register(bench)
-    app.add_typer(bench, name="bench")
+bench = typer.Typer(help="Measure recall on public conversation sets.", no_args_is_help=True)
+bench.command()(bench_mine.mine)
+for group in bench_pipeline.groups():
+    bench.add_typer(group)
 
 
+@bench.command()
+@command
 def retrieval(
-    context: typer.Context,
+    target: Target,
     *,
     dataset: DatasetOption,
     data: DataOption,
@@ -71,12 +70,10 @@ def retrieval(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="S", help="Which sessions --grow takes first.")] = 0,
-    json: JsonFlag = False,
-) -> None:
+) -> Shown:
     """Ask every question of a set through the real recall path, and log what came back, one line a question."""
     from langmem_tiers.bench.retrieval import Run, prepare_base, run_retrieval
 
-    target = target_of(context, json=json)
     run = Run(
         dataset=dataset.value,
         data=data,
@@ -95,15 +92,14 @@ def retrieval(
             prepare_base(run, on_progress=advance)
     with progress("Questions", shown=not target.json) as advance:
         report = run_retrieval(run, on_progress=advance)
-    if target.json:
-        told = as_data(report)
-        print_json({"out": out, **{name: value for name, value in told.items() if value is not None}})
-    else:
-        _print_run(report, out)
+    told = {name: value for name, value in as_data(report).items() if value is not None}
+    return Shown({"out": out, **told}, _run_lines(report, out))
 
 
+@bench.command()
+@command
 def score(
-    context: typer.Context,
+    target: Target,
     log: Annotated[Path, typer.Argument(metavar="OUT.jsonl", help="What `bench retrieval` wrote.")],
     *,
     dataset: DatasetOption,
@@ -111,8 +107,7 @@ def score(
     bootstrap: Annotated[
         bool, typer.Option("--bootstrap", help="Add 95 % intervals, from 1,000 resamples of the questions.")
     ] = False,
-    json: JsonFlag = False,
-) -> None:
+) -> Shown:
     """Score a log against the set's own labels: recall, R@1, MRR and NDCG by question type.
 
     recall_any: any of the gold sessions is among the first k distinct sessions; recall_all: all of them are.
@@ -122,20 +117,17 @@ def score(
     from langmem_tiers.bench.scoring import RESAMPLES, read_answers
     from langmem_tiers.bench.scoring import score as scores_of
 
-    target = target_of(context, json=json)
     answers = list(read_answers(log))
     scores = scores_of(answers, read_gold(dataset.value, data), resamples=RESAMPLES if bootstrap else 0)
-    if target.json:
-        print_json({"dataset": dataset.value, "log": log, **as_data(scores)})
-    else:
-        print_scores(scores, f"{dataset.value}: {log}")
+    data_of = {"dataset": dataset.value, "log": log, **as_data(scores)}
+    return Shown(data_of, scores_lines(scores, f"{dataset.value}: {log}"))
 
 
-def _print_run(report: RunReport, out: Path) -> None:
+def _run_lines(report: RunReport, out: Path) -> Iterator[str]:
     before = f", {report.answered_before:,} were there before" if report.answered_before else ""
-    print_text(f"{report.asked:,} questions asked{before}: {out}")
+    yield f"{report.asked:,} questions asked{before}: {out}"
     if report.grown is not None:
         by = report.grown
         to = f"{by.fewest:,}" if by.fewest == by.most else f"{by.fewest:,} to {by.most:,}"
-        print_text(f"Haystacks grown by {to} sessions; the file has {by.pool:,} for it.")
-    print_problems(report.problems)
+        yield f"Haystacks grown by {to} sessions; the file has {by.pool:,} for it."
+    print_skipped(report.problems)

@@ -22,11 +22,6 @@ RerankOption = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(chat)
-
-
 def chat(
     context: typer.Context,
     *,

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from langmem_tiers.cli.graph_printing import (
-    print_neighbours,
-    print_timeline,
-    print_whole,
-    subgraph_data,
-    timeline_data,
-)
-from langmem_tiers.cli.target import JsonFlag, Target, target_of
-from langmem_tiers.cli.terminal import print_json, print_text
-from langmem_tiers.errors import MemoryTiersError, MergeRefused, NaiveDatetime, UnknownEntity, UnknownRelation
+from langmem_tiers.cli.graph_printing import graph_data, neighbours_lines, overview_lines, timeline_lines
+from langmem_tiers.cli.target import Shown, space_command
 
 if TYPE_CHECKING:
     from langmem_tiers.knowledge_graph.types import Subgraph
@@ -40,17 +29,11 @@ Most = Annotated[int | None, typer.Option(min=1, metavar="N", help="Most relatio
 _EXPORTS = ("graphml", "json")
 _KINDS = ("svg", "png", "html", *_EXPORTS)
 _TIMELINES = ("svg", "png")
-_ENTITIES = "`langmem-tiers entities list` shows those there are."
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command()(graph)
-    app.command()(timeline)
-
-
+@space_command()
 def graph(
-    context: typer.Context,
+    space: Space,
     entity: Whom = None,
     *,
     as_of: AsOf = None,
@@ -62,124 +45,68 @@ def graph(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write it there: .svg, .png, .html, .graphml or .json.")
     ] = None,
-    json: JsonFlag = False,
-) -> None:
+) -> Shown:
     """Print or draw what is around ENTITY, or all that is known, the most connected first."""
-    target = target_of(context, json=json)
-    kind = kind_named(out, _KINDS)
-    wanted = _Wanted(
-        entity=entity,
-        depth=depth,
-        as_of=as_of,
-        known_at=known_at,
-        ended=all_times,
-        mentioned=mentioned,
-        limit=limit,
-    )
-    with existing_space(target) as space:
-        at = moment_meant(as_of, space.memory.clock())
-        if out is not None and wanted.everything and kind in _EXPORTS:
-            space.graph.export(out)
-            print_written(target, out)
-            return
-        root, part = wanted.part(space)
-        if out is not None:
-            more = _write(space, part, out, kind, at, wanted.words(at))
-            print_written(target, out, part, more)
-        elif target.json:
-            print_json(subgraph_data(part))
-        elif root is None:
-            print_whole(part, at, wanted.nothing(space, root, part))
-        else:
-            print_neighbours(root, part, at, wanted.nothing(space, root, part))
+    from langmem_tiers.knowledge_graph.ambiguity import require_entity
+    from langmem_tiers.knowledge_graph.pictures import kind_of
+
+    kind = "" if out is None else kind_of(out, _KINDS)
+    at = _moment(as_of, space.memory.clock())
+    # Files for other programs hold all that is stored, unless something narrows it down.
+    if out is not None and kind in _EXPORTS and all(each is None for each in (entity, as_of, known_at, limit)):
+        space.graph.export(out)
+        return Shown({"path": str(out)}, [f"{out}."])
+    root = None if entity is None else require_entity(space.graph.resolve, entity)
+    wanted = {"as_of": as_of, "known_at": known_at, "ended": all_times, "mentioned": mentioned, "limit": limit}
+    part = _part(space, root, depth, wanted)
+    if out is not None:
+        times = "All times" if all_times else f"As of {as_of or f'{at:%Y-%m-%d}'}"
+        return _written(space, part, out, kind, at, times + (f", as believed on {known_at}." if known_at else "."))
+    nothing = "" if part.relations else _nothing(space, root, depth, wanted)
+    lines = overview_lines(part, at, nothing) if root is None else neighbours_lines(root, part, at, nothing)
+    return Shown(graph_data(part), lines)
 
 
+@space_command()
 def timeline(
-    context: typer.Context,
+    space: Space,
     entity: Annotated[str, typer.Argument(metavar="ENTITY", help="A name or an id.")],
     *,
     known_at: KnownAt = None,
     limit: Most = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it there: .svg or .png.")] = None,
-    json: JsonFlag = False,
-) -> None:
+) -> Shown:
     """Print or draw everything that ever held of ENTITY, in the order it began."""
     from langmem_tiers.knowledge_graph.ambiguity import require_entity
-    from langmem_tiers.knowledge_graph.pictures import draw_timeline
+    from langmem_tiers.knowledge_graph.pictures import draw_timeline, kind_of
 
-    target = target_of(context, json=json)
-    kind_named(out, _TIMELINES)
-    with existing_space(target) as space:
-        root, now = require_entity(space.graph.resolve, entity), space.memory.clock()
-        found = space.graph.timeline(root.id, known_at=known_at, limit=limit)
-        if out is not None:
-            known = moment_meant(known_at, now)
-            draw_timeline(found, out, at=now, captions=[f"All times, as believed on {known:%Y-%m-%d}."])
-            print_written(target, out)
-        elif target.json:
-            print_json(timeline_data(found))
-        else:
-            print_timeline(found, now, _none_known(root, known_at))
+    if out is not None:
+        kind_of(out, _TIMELINES)
+    root, now = require_entity(space.graph.resolve, entity), space.memory.clock()
+    found = space.graph.timeline(root.id, known_at=known_at, limit=limit)
+    if out is None:
+        return Shown(graph_data(found), timeline_lines(found, now, _none_known(root, known_at)))
+    known = _moment(known_at, now)
+    draw_timeline(found, out, at=now, captions=[f"All times, as believed on {known:%Y-%m-%d}."])
+    return Shown({"path": str(out)}, [f"{out}."])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Wanted:
-    """Which part of the graph a command is about."""
+def _part(space: Space, root: Entity | None, depth: int, wanted: dict[str, Any]) -> Subgraph:
+    """What is around an entity, or an overview."""
+    from langmem_tiers.knowledge_graph.queries import overview
 
-    entity: str | None
-    depth: int
-    as_of: str | None
-    known_at: str | None
-    ended: bool
-    mentioned: bool
-    limit: int | None
+    if root is None:
+        return overview(space.graph, now=space.memory.clock(), **wanted)
+    return space.graph.neighbours(root.id, depth=depth, **wanted)
 
-    @property
-    def everything(self) -> bool:
-        """Whether nothing narrows it down: files for other programs then hold all that is stored."""
-        return self.entity is None and self.as_of is None and self.known_at is None and self.limit is None
 
-    def part(self, space: Space) -> tuple[Entity | None, Subgraph]:
-        """The entity named, if there is one, and what is around it, or an overview."""
-        from langmem_tiers.knowledge_graph.ambiguity import require_entity
-        from langmem_tiers.knowledge_graph.queries import overview
-
-        graph = space.graph
-        if self.entity is None:
-            return None, overview(
-                graph,
-                as_of=self.as_of,
-                known_at=self.known_at,
-                ended=self.ended,
-                mentioned=self.mentioned,
-                limit=self.limit,
-                now=space.memory.clock(),
-            )
-        root = require_entity(graph.resolve, self.entity)
-        return root, graph.neighbours(
-            root.id,
-            depth=self.depth,
-            as_of=self.as_of,
-            known_at=self.known_at,
-            ended=self.ended,
-            mentioned=self.mentioned,
-            limit=self.limit,
-        )
-
-    def nothing(self, space: Space, root: Entity | None, part: Subgraph) -> str:
-        """What is said where nothing is shown, and which option shows something."""
-        if part.relations:
-            return ""
-        if self.ended or not replace(self, ended=True, limit=1).part(space)[1].relations:
-            return _none_known(root, self.known_at)
-        when = f"as of {self.as_of}" if self.as_of else "now"
-        believed = f", as believed on {self.known_at}" if self.known_at else ""
-        return f"No relation{_of(root)} holds {when}{believed}; --all-times shows what was and what will be."
-
-    def words(self, at: datetime) -> str:
-        """Which times a picture shows."""
-        shown = "All times" if self.ended else f"As of {self.as_of or f'{at:%Y-%m-%d}'}"
-        return shown + (f", as believed on {self.known_at}." if self.known_at else ".")
+def _nothing(space: Space, root: Entity | None, depth: int, wanted: dict[str, Any]) -> str:
+    """What is said where nothing is shown, and which option shows something."""
+    if wanted["ended"] or not _part(space, root, depth, wanted | {"ended": True, "limit": 1}).relations:
+        return _none_known(root, wanted["known_at"])
+    when = f"as of {wanted['as_of']}" if wanted["as_of"] else "now"
+    believed = f", as believed on {wanted['known_at']}" if wanted["known_at"] else ""
+    return f"No relation{_of(root)} holds {when}{believed}; --all-times shows what was and what will be."
 
 
 def _none_known(of: Entity | None, known_at: str | None) -> str:
@@ -193,59 +120,8 @@ def _of(entity: Entity | None) -> str:
     return "" if entity is None else f" of {entity.name}"
 
 
-@contextmanager
-def existing_space(target: Target) -> Iterator[Space]:
-    """The space of the user named; errors say what to do on the command line."""
-    with target.existing_memory() as memory, in_words_of_commands():
-        yield target.space(memory)
-
-
-@contextmanager
-def any_space(target: Target) -> Iterator[Space]:
-    """The space of a user who may be new; errors say what to do on the command line."""
-    name = target.space_name()
-    with target.memory() as memory, in_words_of_commands():
-        yield memory.space(name)
-
-
-@contextmanager
-def in_words_of_commands() -> Iterator[None]:
-    """Ways out as commands, where an error tells of one for whoever writes a program."""
-    try:
-        yield
-    except MemoryTiersError as error:
-        error.way_out = _ways_out().get(error.way_out, error.way_out)
-        raise
-
-
-def _ways_out() -> dict[str, str]:
-    """By what an error says to whoever writes a program, what it says on the command line."""
-    from langmem_tiers.knowledge_graph import ambiguity, importing, merging
-    from langmem_tiers.language import predicates
-
-    return {
-        UnknownEntity.way_out: _ENTITIES,
-        ambiguity.NONE_LIKE: f"No name is like it: {_ENTITIES}",
-        UnknownRelation.way_out: "`langmem-tiers timeline ENTITY` shows the ids of its relations.",
-        MergeRefused.way_out: "`langmem-tiers entities show ID` says what each is.",
-        NaiveDatetime.way_out: "Add one, such as 2024-05-17T10:00+02:00, or Z for UTC.",
-        merging.NO_MERGE: "`langmem-tiers entities merges` lists those that stand.",
-        merging.UNDO: "`langmem-tiers entities unmerge NUMBER` undoes a merge, if they are two.",
-        merging.KEPT_APART: "If they are one, `langmem-tiers entities allow-merge ID ID` takes that back.",
-        predicates.OVER: "Say what held, such as 'lives in', with --to; `relations end ID` ends what is known.",
-        predicates.NOT_SO: (
-            "`relations withdraw ID` takes back what was never so, `relations end ID` ends what is over."
-        ),
-        importing.WAY_OUT: "Give a file that `langmem-tiers graph --out FILE.json` wrote.",
-    }
-
-
-def moment_meant(when: str | None, now: datetime) -> datetime:
-    """The moment that tells what holds from what has ended: the last one of a year, month or day that has passed.
-
-    Raises:
-        InvalidPeriod: no date.
-    """
+def _moment(when: str | None, now: datetime) -> datetime:
+    """The moment that tells what holds from what has ended: the last one of a year, month or day that has passed."""
     from langmem_tiers.language.periods import span
 
     if when is None:
@@ -254,43 +130,20 @@ def moment_meant(when: str | None, now: datetime) -> datetime:
     return now if first <= now < behind else behind - timedelta(milliseconds=1)
 
 
-def kind_named(out: Path | None, kinds: Sequence[str]) -> str:
-    """What kind of file is wanted, told before anything is looked up.
-
-    Raises:
-        InvalidInput: one that there is not.
-    """
-    if out is None:
-        return ""
-    from langmem_tiers.knowledge_graph.pictures import kind_of
-
-    return kind_of(out, kinds)
-
-
-def print_written(target: Target, out: Path, part: Subgraph | None = None, more: int = 0) -> None:
-    """Say what was written where; `more` entities are in the file beside those of the part."""
-    from langmem_tiers.knowledge_graph.wording import left_out
-
-    if target.json:
-        print_json({"path": str(out)})
-        return
-    entities = "" if part is None else f"{len(part.entities) + more:,} entities"
-    merged = f" ({more:,} of them merged into others)" if more else ""
-    held = "" if part is None else f": {entities}{merged}, {len(part.relations):,} relations"
-    print_text(f"{out}{held}.")
-    if part is not None and part.cut:
-        print_text(left_out(part.cut))
-
-
-def _write(space: Space, part: Subgraph, out: Path, kind: str, at: datetime, times: str) -> int:
-    """Write a part; how many entities the file holds beside its own, because they were merged into these."""
+def _written(space: Space, part: Subgraph, out: Path, kind: str, at: datetime, times: str) -> Shown:
+    """Write a part to a file; one for other programs also holds the entities that were merged into those shown."""
     from langmem_tiers.knowledge_graph.exporting import export_part
     from langmem_tiers.knowledge_graph.pictures import draw, save
+    from langmem_tiers.knowledge_graph.wording import left_out
 
+    merged = 0
     if kind in _EXPORTS:
         written = export_part(space.context, part, kind)
         save(out, written.data)
-        return written.merged
-    counts = f"{len(part.entities):,} entities, {len(part.relations):,} relations."
-    draw(part, out, at=at, captions=[f"{times} {counts}"])
-    return 0
+        merged = written.merged
+    else:
+        counts = f"{len(part.entities):,} entities, {len(part.relations):,} relations."
+        draw(part, out, at=at, captions=[f"{times} {counts}"])
+    among = f" ({merged:,} of them merged into others)" if merged else ""
+    told = f"{out}: {len(part.entities) + merged:,} entities{among}, {len(part.relations):,} relations."
+    return Shown({"path": str(out)}, [told, *([left_out(part.cut)] if part.cut else [])])

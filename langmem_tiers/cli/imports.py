@@ -12,78 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from langmem_tiers.cli.target import JsonFlag, Target, target_of
-from langmem_tiers.cli.terminal import print_error, print_json, print_text, progress, shortened
+from langmem_tiers.cli.target import Shown, Target, command
+from langmem_tiers.cli.terminal import print_error, print_problems, progress
 from langmem_tiers.errors import NotAMemoryFolder
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
     from langmem_tiers.transfer import ImportReport, Record
     from langmem_tiers.transfer.importing import Progress, Spaces
-
-
-_SHOWN_PROBLEMS = 20
-
-
-def print_report(report: ImportReport, spaces: Collection[str], *, dry_run: bool, json: bool) -> None:
-    """The counts, and what was skipped, refused or left behind; as JSON for scripts."""
-    if json:
-        print_json({"spaces": [*spaces], "dry_run": dry_run, **_as_fields(report)})
-        return
-    print_text(
-        f"{_read(report)} into {_where(spaces)}: {'nothing was written.' if dry_run else _counts_stored(report)}"
-    )
-    if report.left_behind:
-        left = ", ".join(f"{count:,} {what}" for what, count in report.left_behind.items())
-        print_text(f"Left behind: {left}.")
-    _print_some([f"{one.unit} {one.line}: {one.reason}" for one in report.problems], "skipped")
-    _print_some([f"{one.turn.message_id}: {one.error}" for one in report.rejected], "refused")
-    _print_some([f"{one.what}: {one.reason}" for one in report.refused], "refused")
-
-
-def _read(report: ImportReport) -> str:
-    parts = [f"{report.messages:,} messages of {report.sessions:,} sessions"] if report.messages else []
-    parts += [f"{report.entries:,} entries"] if report.entries else []
-    parts += [f"{report.documents:,} documents"] if report.documents else []
-    return ", ".join(parts) or "Nothing"
-
-
-def _counts_stored(report: ImportReport) -> str:
-    stored = report.stored + report.entries_stored + report.documents_stored
-    known = report.known + report.entries_known + report.documents_known
-    refused = len(report.rejected) + len(report.refused)
-    return f"{stored:,} stored, {known:,} known before, {refused:,} refused."
-
-
-def _where(spaces: Collection[str]) -> str:
-    return next(iter(spaces)) if len(spaces) == 1 else f"{len(spaces)} spaces"
-
-
-def _as_fields(report: ImportReport) -> dict[str, object]:
-    return {
-        "sessions": report.sessions,
-        "messages": report.messages,
-        "stored": report.stored,
-        "known": report.known,
-        "entries": {"read": report.entries, "stored": report.entries_stored, "known": report.entries_known},
-        "documents": {"read": report.documents, "stored": report.documents_stored, "known": report.documents_known},
-        "rejected": [{"message_id": one.turn.message_id, "error": str(one.error)} for one in report.rejected],
-        "refused": [asdict(one) for one in report.refused],
-        "left_behind": dict(report.left_behind),
-        "problems": report.problems,
-    }
-
-
-def _print_some(lines: list[str], what: str) -> None:
-    if lines:
-        print_error(f"{len(lines):,} {what}:")
-    for line in lines[:_SHOWN_PROBLEMS]:
-        print_error(shortened(line, 300))
-    if len(lines) > _SHOWN_PROBLEMS:
-        print_error(f"… and {len(lines) - _SHOWN_PROBLEMS:,} more (--json names all).")
-
-
-_LOOK_SECONDS = 0.5
 
 
 class FormatChoice(StrEnum):
@@ -102,13 +38,9 @@ class FormatChoice(StrEnum):
     chatgpt = "chatgpt"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("import")(import_file)
-
-
+@command
 def import_file(
-    context: typer.Context,
+    target: Target,
     file: Annotated[Path, typer.Argument(metavar="PATH", help="The file, zip file or folder.")],
     *,
     format: Annotated[
@@ -118,8 +50,7 @@ def import_file(
         bool, typer.Option("--space-per-conversation", help="LoCoMo: a space for each conversation, locomo/ID.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what there is, and write nothing.")] = False,
-    json: JsonFlag = False,
-) -> None:
+) -> Shown:
     """Import conversations and memories, with their dates.
 
     From LangGraph stores (langmem), mem0, MemPalace, RockBot and Letta; from the exports of Claude and ChatGPT; from
@@ -131,21 +62,17 @@ def import_file(
     from langmem_tiers.transfer import read_records
     from langmem_tiers.transfer.importing import Spaces, format_of
 
-    target = target_of(context, json=json)
     kind = format_of(file, None if format is None else format.value)
     own_spaces = space_per_conversation or kind == "longmemeval" or None
-    source, spaces = read_records(file, kind), Spaces(kind, _user(target), own_spaces=own_spaces)
-    report = _counted(source, spaces, target) if dry_run else _stored(source, spaces, target)
-    print_report(report, spaces.used, dry_run=dry_run, json=target.json)
-    if report.problems and not report.read:
-        raise typer.Exit(1)
-
-
-def _user(target: Target) -> str | None:
-    """The user named, if there is one; an empty id is an error, and not nobody."""
     if target.user is not None:
-        target.space_name()
-    return target.user
+        target.space_name()  # an empty id is an error, and not nobody
+    source, spaces = read_records(file, kind), Spaces(kind, target.user, own_spaces=own_spaces)
+    report = _counted(source, spaces, target) if dry_run else _stored(source, spaces, target)
+    return Shown(
+        {"spaces": [*spaces.used], "dry_run": dry_run, **_as_fields(report)},
+        _lines(report, spaces.used, dry_run=dry_run),
+        failed=bool(report.problems and not report.read),
+    )
 
 
 def _counted(source: Iterator[Record], spaces: Spaces, target: Target) -> ImportReport:
@@ -164,36 +91,30 @@ def _counted(source: Iterator[Record], spaces: Spaces, target: Target) -> Import
 
 
 def _stored(source: Iterator[Record], spaces: Spaces, target: Target) -> ImportReport:
-    with target.memory() as memory:
-        report = _import(memory, source, spaces, target)
-        _wait_for_vectors(memory, spaces.used, target)
-    return report
-
-
-def _import(memory: Memory, source: Iterator[Record], spaces: Spaces, target: Target) -> ImportReport:
     from langmem_tiers.transfer import import_records
     from langmem_tiers.transfer.importing import Progress
     from langmem_tiers.transfer.storing import Storing
 
-    storing, so_far = Storing(memory.context, memory.settings, memory.clock), Progress(0, 0, 0)
+    so_far = Progress(0, 0, 0)
 
     def note(reached: Progress) -> None:
         nonlocal so_far
         so_far = reached
         advance(reached.read, None)
 
-    with progress("Read", shown=not target.json) as advance:
-        try:
-            return import_records(source, storing=storing, space=spaces, on_progress=note)
-        except KeyboardInterrupt:
-            # At least: it may have come between the commit of some and their report.
-            print_error(f"Stopped: at least {_held(so_far)} are stored. Import it again, and it goes on from there.")
-            raise
-
-
-def _held(so_far: Progress) -> str:
-    messages = f"{so_far.messages:,} messages"
-    return f"{messages} and {so_far.others:,} entries and documents" if so_far.others else messages
+    with target.memory() as memory:
+        storing = Storing(memory.context, memory.settings, memory.clock)
+        with progress("Read", shown=not target.json) as advance:
+            try:
+                report = import_records(source, storing=storing, space=spaces, on_progress=note)
+            except KeyboardInterrupt:
+                # At least: it may have come between the commit of some and their report.
+                others = f" and {so_far.others:,} entries and documents" if so_far.others else ""
+                held = f"{so_far.messages:,} messages{others}"
+                print_error(f"Stopped: at least {held} are stored. Import it again, and it goes on from there.")
+                raise
+        _wait_for_vectors(memory, spaces.used, target)
+    return report
 
 
 def _wait_for_vectors(memory: Memory, spaces: Iterable[str], target: Target) -> None:
@@ -215,7 +136,52 @@ def _wait_for_vectors(memory: Memory, spaces: Iterable[str], target: Target) -> 
         print_error(f"{left:,} messages wait for the embedding model; until then they are found by their words.")
 
 
+_LOOK_SECONDS = 0.5
+
+
 def _settled(memory: Memory) -> bool:
     """Look for half a second whether the background work is done, or can not go on now."""
     asked_at = monotonic()
     return memory.flush(timeout=_LOOK_SECONDS) or monotonic() - asked_at < _LOOK_SECONDS
+
+
+def _lines(report: ImportReport, spaces: Collection[str], *, dry_run: bool) -> Iterator[str]:
+    """The counts and what was left behind; what was skipped or refused is named on standard error."""
+    parts = [f"{report.messages:,} messages of {report.sessions:,} sessions"] if report.messages else []
+    parts += [f"{report.entries:,} entries"] if report.entries else []
+    parts += [f"{report.documents:,} documents"] if report.documents else []
+    where = next(iter(spaces)) if len(spaces) == 1 else f"{len(spaces)} spaces"
+    done = "nothing was written." if dry_run else _counts_stored(report)
+    yield f"{', '.join(parts) or 'Nothing'} into {where}: {done}"
+    if report.left_behind:
+        yield f"Left behind: {', '.join(f'{count:,} {what}' for what, count in report.left_behind.items())}."
+    for what, problems in (
+        ("skipped", [f"{one.unit} {one.line}: {one.reason}" for one in report.problems]),
+        ("refused", [f"{one.turn.message_id}: {one.error}" for one in report.rejected]),
+        ("refused", [f"{one.what}: {one.reason}" for one in report.refused]),
+    ):
+        if problems:
+            print_error(f"{len(problems):,} {what}:")
+            print_problems(problems)
+
+
+def _counts_stored(report: ImportReport) -> str:
+    stored = report.stored + report.entries_stored + report.documents_stored
+    known = report.known + report.entries_known + report.documents_known
+    refused = len(report.rejected) + len(report.refused)
+    return f"{stored:,} stored, {known:,} known before, {refused:,} refused."
+
+
+def _as_fields(report: ImportReport) -> dict[str, object]:
+    return {
+        "sessions": report.sessions,
+        "messages": report.messages,
+        "stored": report.stored,
+        "known": report.known,
+        "entries": {"read": report.entries, "stored": report.entries_stored, "known": report.entries_known},
+        "documents": {"read": report.documents, "stored": report.documents_stored, "known": report.documents_known},
+        "rejected": [{"message_id": one.turn.message_id, "error": str(one.error)} for one in report.rejected],
+        "refused": [asdict(one) for one in report.refused],
+        "left_behind": dict(report.left_behind),
+        "problems": report.problems,
+    }

@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 _PORT = 8765
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(mcp)
-
-
 def mcp(
     context: typer.Context,
     *,

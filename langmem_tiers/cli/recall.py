@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from langmem_tiers.cli.chat import RerankOption, reranking_model
-from langmem_tiers.cli.target import JsonFlag, Target, target_of
-from langmem_tiers.cli.terminal import (
-    as_data,
-    console,
-    print_error,
-    print_json,
-    print_rich,
-    print_text,
-    safe,
-    shortened,
-)
+from langmem_tiers.cli.target import Shown, Target, command, space_command
+from langmem_tiers.cli.terminal import as_data, console, leave, safe, shortened, wrapped
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -27,17 +18,12 @@ if TYPE_CHECKING:
 
     from langmem_tiers.settings import Settings
     from langmem_tiers.space import Space
-    from langmem_tiers.types import Candidate, Drawer, PalaceCloset, PalaceRoom, PalaceWing, Receipt, SpaceStats
+    from langmem_tiers.types import Candidate, PalaceWing, Receipt, SpaceStats
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    for command in (recall, palace, show):
-        app.command()(command)
-
-
+@command
 def recall(
-    context: typer.Context,
+    target: Target,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in plain words.")],
     *,
     explain: Annotated[bool, typer.Option("--explain", help="Show all candidates, their scores and verdicts.")] = False,
@@ -46,25 +32,20 @@ def recall(
         str | None, typer.Option(help="Ask within this session: what it has before it is left out.")
     ] = None,
     rerank: RerankOption = None,
-    json: JsonFlag = False,
-) -> None:
+) -> Shown:
     """Print the block that a model would be given for QUERY.
 
     Asking here leaves no trace: nothing is counted as recalled, and no receipt is kept.
     """
-    target = target_of(context, json=json)
     reranker = reranking_model(rerank)
     with target.existing_memory(settings=_asked_on_purpose(), reranker=reranker) as memory:
         space = target.space(memory)
         recalled = space.recall(query, session=session, limit=limit, fallback=False, keep_receipt=False)
-        if target.json:
-            print_json(recalled)
-            return
-        print_text(recalled.block or _why_nothing(recalled.receipt, target, memory.settings))
-        for note in recalled.receipt.notes:
-            print_text(f"Note: {note}")
-        if explain:
-            print_rich(*_explanation(recalled.receipt, space))
+        lines: list[RenderableType] = [recalled.block or _why_nothing(recalled.receipt, target, memory.settings)]
+        lines += [f"Note: {note}" for note in recalled.receipt.notes]
+        if explain and not target.json:
+            lines += _explanation(recalled.receipt, space)
+    return Shown(recalled, lines)
 
 
 def _asked_on_purpose() -> Settings:
@@ -90,17 +71,18 @@ def _explanation(receipt: Receipt, space: Space) -> Iterator[RenderableType]:
     if receipt.known:
         yield f"{len(receipt.known)} known, best first"
     for known in receipt.known:
-        yield f"{known.kind} {safe(known.ref)}: {_score(known.score)}  {known.verdict.replace('_', ' ')}"
+        yield wrapped(f"{known.kind} {known.ref}: {_score(known.score)}  {known.verdict.replace('_', ' ')}")
     if receipt.candidates:
         yield _candidates_table(receipt, space)
     if not receipt.known and not receipt.candidates:
-        yield "No candidates: no message, entry, episode or note has these words or comes close."
-    yield "ms by stage: " + "  ".join(f"{stage} {millis:.1f}" for stage, millis in receipt.timings.items())
+        yield wrapped("No candidates: no message, entry, episode or note has these words or comes close.")
+    yield wrapped("ms by stage: " + "  ".join(f"{stage} {millis:.1f}" for stage, millis in receipt.timings.items()))
     for source, taken in receipt.usage.items():
-        yield f"{source}: " + "  ".join(f"{name} {number:,}" for name, number in taken.items())
+        yield wrapped(f"{source}: " + "  ".join(f"{name} {number:,}" for name, number in taken.items()))
 
 
 def _candidates_table(receipt: Receipt, space: Space) -> Table:
+    """The candidates, each two lines high: the text stands below the pointer."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -115,18 +97,16 @@ def _candidates_table(receipt: Receipt, space: Space) -> Table:
     table.add_column("factors", min_width=14)
     table.add_column("verdict", min_width=15)
     for candidate in receipt.candidates:
-        table.add_row(*_candidate_row(candidate, channels, space))
+        scores = (_score(candidate.scores.get(channel)) for channel in channels)
+        factors = (f"{name} {factor:.2f}" for name, factor in sorted(candidate.factors.items()) if factor != 1)
+        table.add_row(
+            f"{candidate.pointer}\n{_text_of(candidate, space)}",
+            *scores,
+            _score(candidate.score),
+            "\n".join(factors),
+            candidate.verdict.replace("_", " "),
+        )
     return table
-
-
-def _candidate_row(candidate: Candidate, channels: list[str], space: Space) -> Iterator[str]:
-    """Its cells, two lines high: the text stands below the pointer."""
-    yield f"{candidate.pointer}\n{_text_of(candidate, space)}"
-    for channel in channels:
-        yield _score(candidate.scores.get(channel))
-    yield _score(candidate.score)
-    yield "\n".join(f"{name} {factor:.2f}" for name, factor in sorted(candidate.factors.items()) if factor != 1)
-    yield candidate.verdict.replace("_", " ")
 
 
 def _score(value: float | None) -> str:
@@ -143,44 +123,32 @@ def _text_of(candidate: Candidate, space: Space) -> str:
 _TEXT_WIDTH = 70
 
 
+@space_command()
 def palace(
-    context: typer.Context,
+    space: Space,
     *,
     depth: Annotated[int, typer.Option(min=1, max=4, help="1: wings, 2: rooms, 3: closets, 4: drawers.")] = 4,
-    json: JsonFlag = False,
-) -> None:
+) -> Shown:
     """Print what is remembered as a tree of wings (subjects), rooms (sessions), closets (topics) and drawers."""
-    target = target_of(context, json=json)
-    with target.existing_memory() as memory:
-        space = target.space(memory)
-        wings = space.palace()
-        if target.json:
-            print_json(wings)
-        else:
-            stats = space.stats()
-            print_rich(_tree(space.name, wings, depth))
-            print_text(_beside(stats))
-            print_text(f"Folder: {stats.folder}")
+    wings = space.palace()
+    stats = space.stats()
+    return Shown(wings, [_tree(space.name, wings, depth), _beside(stats), f"Folder: {stats.folder}"])
 
 
+@space_command()
 def show(
-    context: typer.Context,
+    space: Space,
     which: Annotated[str, typer.Argument(metavar="ID|POINTER", help="A drawer's number, or §W-001/R-02/D-003.")],
-    *,
-    json: JsonFlag = False,
-) -> None:
+) -> Shown:
     """Print one drawer exactly as it was said, and everything known about it."""
-    target = target_of(context, json=json)
-    with target.existing_memory() as memory:
-        space = target.space(memory)
-        drawer = space.drawer(which)
-        if drawer is None:
-            print_error(f"There is no drawer {which} in {space.name}. `langmem-tiers palace` shows those there are.")
-            raise typer.Exit(1)
-        if target.json:
-            print_json(drawer)
-        else:
-            _print_drawer(drawer)
+    drawer = space.drawer(which)
+    if drawer is None:
+        leave(f"There is no drawer {which} in {space.name}. `langmem-tiers palace` shows those there are.")
+    lines = []
+    for name, value in as_data(drawer).items():
+        if name != "content" and value not in (None, []):
+            lines.append(f"{name.replace('_', ' '):>18}  {', '.join(value) if isinstance(value, list) else value}")
+    return Shown(drawer, [*lines, "", drawer.content])
 
 
 def _beside(stats: SpaceStats) -> str:
@@ -196,41 +164,18 @@ def _counted(count: int, one: str, several: str) -> str:
 
 
 def _tree(name: str, wings: tuple[PalaceWing, ...], depth: int) -> Tree:
+    """The palace down to a depth."""
     from rich.tree import Tree
 
     tree = Tree(safe(name) if wings else f"{safe(name)}: nothing yet")
     for wing in wings:
-        _add_wing(tree, wing, depth)
+        also = f", also {', '.join(wing.aliases)}" if wing.aliases else ""
+        rooms = tree.add(safe(f"{wing.name} ({wing.kind}{also})"))
+        for room in wing.rooms if depth > 1 else ():
+            closets = rooms.add(safe(f"{room.pointer}  {room.opened_at:%Y-%m-%d}  session {room.session}"))
+            for closet in room.closets if depth > 2 else ():
+                drawers = closets.add(safe(f"{closet.name or 'not filed yet'} ({len(closet.drawers)})"))
+                for drawer in closet.drawers if depth > 3 else ():
+                    said = f"{drawer.speaker or drawer.role}: {drawer.content}"
+                    drawers.add(f"{drawer.pointer}  {shortened(said, _TEXT_WIDTH)}")
     return tree
-
-
-def _add_wing(tree: Tree, wing: PalaceWing, depth: int) -> None:
-    also = f", also {', '.join(wing.aliases)}" if wing.aliases else ""
-    branch = tree.add(safe(f"{wing.name} ({wing.kind}{also})"))
-    if depth > 1:
-        for room in wing.rooms:
-            _add_room(branch, room, depth)
-
-
-def _add_room(tree: Tree, room: PalaceRoom, depth: int) -> None:
-    branch = tree.add(safe(f"{room.pointer}  {room.opened_at:%Y-%m-%d}  session {room.session}"))
-    if depth > 2:
-        for closet in room.closets:
-            _add_closet(branch, closet, depth)
-
-
-def _add_closet(tree: Tree, closet: PalaceCloset, depth: int) -> None:
-    branch = tree.add(safe(f"{closet.name or 'not filed yet'} ({len(closet.drawers)})"))
-    if depth > 3:
-        for drawer in closet.drawers:
-            said = f"{drawer.speaker or drawer.role}: {drawer.content}"
-            branch.add(f"{drawer.pointer}  {shortened(said, _TEXT_WIDTH)}")
-
-
-def _print_drawer(drawer: Drawer) -> None:
-    for name, value in as_data(drawer).items():
-        if name != "content" and value not in (None, []):
-            shown = ", ".join(value) if isinstance(value, list) else value
-            print_text(f"{name.replace('_', ' '):>18}  {shown}")
-    print_text("")
-    print_text(drawer.content)

@@ -1,26 +1,47 @@
-"""Which memory and whose space a command is about."""
+"""What every command shares: which memory and whose space it is about, and how its result is printed."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+import functools
+import inspect
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from langmem_tiers.cli.terminal import print_json, print_shown
+from langmem_tiers.cli.ways_out import in_words_of_commands
 from langmem_tiers.errors import MissingUser, NotAMemoryFolder
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+    from rich.console import RenderableType
 
     from langmem_tiers.memory import Memory
     from langmem_tiers.settings import Settings
     from langmem_tiers.space import Space
 
+OfSpace = Annotated[
+    str | None, typer.Option("--space", metavar="SPACE", help="A space by name: users/alice. Default: that of --user.")
+]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a command found or did: `data` is printed as JSON for scripts, the lines and tables of `text` otherwise.
+
+    A command that `failed` ends with exit code 1.
+    """
+
+    data: object
+    text: Iterable[RenderableType]
+    failed: bool = False
+
 
 _NAME_ONE = "Name one before the command: langmem-tiers --user ID … (or set LANGMEM_TIERS_USER)."
 _NAMED_USERS = 10
@@ -43,7 +64,7 @@ class Target:
         """The memory, open for one command; the folder is made if there is none."""
         from langmem_tiers.memory import Memory
 
-        with Memory.open(self.path, embedder=self.embedder, reranker=reranker) as memory:
+        with in_words_of_commands(), Memory.open(self.path, embedder=self.embedder, reranker=reranker) as memory:
             yield memory
 
     @contextmanager
@@ -60,7 +81,7 @@ class Target:
         from langmem_tiers.storage.errors_border import translated
 
         folder = self.path.expanduser() if self.path else default_folder()
-        with translated(folder):
+        with in_words_of_commands(), translated(folder):
             there = folder.exists() and (folder.is_file() or any(folder.iterdir()))
         if not there:
             raise NotAMemoryFolder(
@@ -68,8 +89,33 @@ class Target:
                 way_out="Name its folder before the command: langmem-tiers --path FOLDER …",
             )
         options: dict[str, Any] = {"embedder": self.embedder, "reranker": reranker, "settings": settings}
-        with Memory.open(folder, background=False, **options) as memory:
+        with in_words_of_commands(), Memory.open(folder, background=False, **options) as memory:
             yield memory
+
+    @contextmanager
+    def existing_space(self, name: str | None = None) -> Iterator[Space]:
+        """The space of the user named, or the one of this name, for commands that look at what is there.
+
+        Raises:
+            MissingUser: nobody was named, or there is no such space.
+        """
+        with self.existing_memory() as memory:
+            if name is None:
+                yield self.space(memory)
+                return
+            if name not in memory.spaces():
+                raise MissingUser(
+                    f"There is no space {name!r} in the memory in {memory.path}.",
+                    way_out=f"`langmem-tiers --path {memory.path} stats` shows those there are.",
+                )
+            yield memory.space(name)
+
+    @contextmanager
+    def any_space(self) -> Iterator[Space]:
+        """The space of a user who may be new; nothing is made when nobody was named."""
+        name = self.space_name()
+        with self.memory() as memory:
+            yield memory.space(name)
 
     def space_name(self) -> str:
         """The name of the space of the user named, whether there is one or not.
@@ -115,6 +161,15 @@ class Target:
         """Folders of spaces that can not be told by name, for commands about every space."""
         return memory.unreadable_spaces() if self.user is None else ()
 
+    def show(self, found: Shown) -> None:
+        """Print what a command found, and end it with exit code 1 if it failed."""
+        if self.json:
+            print_json(found.data)
+        else:
+            print_shown(found.text)
+        if found.failed:
+            raise typer.Exit(1)
+
     def _users(self, memory: Memory) -> str:
         """The users there are; of many, those whose ids are most like the one named."""
         from langmem_tiers.naming import user_of
@@ -133,3 +188,65 @@ def target_of(context: typer.Context, *, json: bool = False) -> Target:
     target = context.obj
     assert isinstance(target, Target)
     return replace(target, json=target.json or json)
+
+
+def command(
+    function: Callable[..., Shown], *, given: Mapping[str, object] | None = None, without: Collection[str] = ()
+) -> Callable[..., None]:
+    """The command that calls `function` with a `Target` and its options, and prints the result; it has `--json`, too.
+
+    Arguments in `given` are no options of the command, and neither are those in `without`, which keep their defaults.
+    """
+    fixed = given or {}
+
+    def run(*, context: typer.Context, json: bool, **options: Any) -> None:
+        target = target_of(context, json=json)
+        target.show(function(target, **fixed, **options))
+
+    return with_options(run, function, {"json": (JsonFlag, False)}, without={*fixed, *without})
+
+
+def space_command(
+    *, new_user: bool = False, by_name: bool = False
+) -> Callable[[Callable[..., Shown]], Callable[..., None]]:
+    """A decorator like `command`, for functions that are called with the open `Space` of the user.
+
+    With `new_user`, the user may be a new one; with `by_name`, `--space` can name a space instead.
+    """
+
+    def made(function: Callable[..., Shown]) -> Callable[..., None]:
+        def run(*, context: typer.Context, json: bool, space: str | None = None, **options: Any) -> None:
+            target = target_of(context, json=json)
+            with target.any_space() if new_user else target.existing_space(space) as opened:
+                target.show(function(opened, **options))
+
+        named = {"space": (OfSpace, None)} if by_name else {}
+        return with_options(run, function, {**named, "json": (JsonFlag, False)})
+
+    return made
+
+
+def with_options(
+    run: Callable[..., None],
+    function: Callable[..., Any],
+    added: Mapping[str, tuple[Any, Any]],
+    *,
+    without: Collection[str] = (),
+) -> Callable[..., None]:
+    """`run` as Typer is to see it: with the options of `function` behind its first argument, and those added.
+
+    `added` gives the annotation and the default of each.
+    """
+    # `Space` is not imported at run time: the modules of commands are to load fast.
+    hints = get_type_hints(function, localns={"Space": object}, include_extras=True)
+    own = [each.replace(annotation=hints[name]) for name, each in inspect.signature(function).parameters.items()]
+    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    more = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+        for name, (annotation, default) in added.items()
+    ]
+    parameters = [context, *(each for each in own[1:] if each.name not in without), *more]
+    functools.update_wrapper(run, function)
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run

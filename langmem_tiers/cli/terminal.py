@@ -13,16 +13,23 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields, is_dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+
+import typer
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+    from langmem_tiers.records import Entity, Entry, Relation
 
 
+MORE = "There are more: --limit says how many to show."
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -46,17 +53,27 @@ def shortened(text: str, width: int) -> str:
     return line if len(line) <= width else line[: width - 1].rstrip() + "…"
 
 
-def as_data(value: object) -> Any:
-    """A record as plain JSON data: dataclasses and mappings as objects, times in ISO 8601, the rest as text."""
+def as_data(value: object, forms: Mapping[type, Callable[[Any], object]] | None = None) -> Any:
+    """A record as plain JSON data: dataclasses and mappings as objects, times in ISO 8601, the rest as text.
+
+    `forms` gives, by type, what makes plain data of a record in another way.
+    """
+    if forms and (form := forms.get(type(value))):
+        return form(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: as_data(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: as_data(getattr(value, field.name), forms) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): as_data(item) for key, item in value.items()}
+        return {str(key): as_data(item, forms) for key, item in value.items()}
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [as_data(item) for item in value]
+        return [as_data(item, forms) for item in value]
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def with_authority(record: Entry | Entity | Relation) -> dict[str, Any]:
+    """A record as plain JSON data, with the name of its authority instead of the number."""
+    return {**as_data(record), "authority": record.authority.name.lower()}
 
 
 def print_json(value: object) -> None:
@@ -72,15 +89,36 @@ def print_text(text: str) -> None:
         output.write(safe(text) + "\n")
 
 
-def print_rich(*renderables: RenderableType) -> None:
-    """Print tables, trees and strings; no string in them is read as markup. Make stored text `safe` first."""
-    with _output():
-        console().print(*renderables, sep="\n")
+def print_shown(lines: Iterable[RenderableType]) -> None:
+    """Print strings as they are, made safe, and tables and trees as they fit; no string in these is read as markup."""
+    for line in lines:
+        if isinstance(line, str):
+            print_text(line)
+        else:
+            with _output():
+                console().print(line)
 
 
 def print_error(message: str) -> None:
     """Print one line on standard error."""
     print(f"langmem-tiers: {safe(' '.join(message.split()))}", file=sys.stderr)
+
+
+def leave(message: str) -> NoReturn:
+    """Print one line on standard error and end the command with exit code 1."""
+    print_error(message)
+    raise typer.Exit(1)
+
+
+_SHOWN_PROBLEMS = 20
+
+
+def print_problems(problems: Sequence[str]) -> None:
+    """Print the first problems on standard error, and how many more there are."""
+    for problem in problems[:_SHOWN_PROBLEMS]:
+        print_error(shortened(problem, 300))
+    if len(problems) > _SHOWN_PROBLEMS:
+        print_error(f"… and {len(problems) - _SHOWN_PROBLEMS:,} more (--json names all).")
 
 
 def console() -> Console:
@@ -91,10 +129,13 @@ def console() -> Console:
     return Console(width=width, markup=False, emoji=False, highlight=False)
 
 
-def agreed(question: str) -> bool:
-    """Whether somebody says yes; the question goes where no script reads it."""
+def require_agreed(question: str, *, yes: bool) -> None:
+    """Leave unless somebody says yes or `--yes` was given; the question goes where no script reads it."""
+    if yes:
+        return
     print(safe(question), "[y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        leave("Nothing was deleted. With --yes, it is done without a question.")
 
 
 @contextmanager
@@ -159,6 +200,24 @@ def hanging(first: str, text: str) -> str:
     width = max(_NARROWEST, terminal.width - len(first))
     lines = [line.plain.rstrip() for line in Text(safe(text)).wrap(terminal, width)]
     return first + ("\n" + " " * len(first)).join(lines)
+
+
+def wrapped(line: str) -> Text:
+    """A safe line that is broken between words where the terminal ends."""
+    from rich.text import Text
+
+    return Text(safe(line))
+
+
+def figures(*names: str, title: str | None = None) -> Table:
+    """An empty table whose first column names what the figures in the others, aligned to the right, are about."""
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    table.add_column(names[0])
+    for name in names[1:]:
+        table.add_column(name, justify="right")
+    return table
 
 
 class _OnStandardError(logging.Handler):

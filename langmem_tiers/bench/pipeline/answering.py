@@ -101,11 +101,10 @@ class Answering:
     temperature: float | None = None
     reading: Reading = field(default_factory=Reading)
     limit: int | None = None
-    adversarial: bool = False
     jobs: int = 1
     label: str | None = None
     retry_failed: bool = True
-    prices: Prices = field(default_factory=Prices)
+    prices: Prices | None = None
 
     def described(self) -> dict[str, object]:
         """What must stay the same for the log to be gone on with."""
@@ -154,7 +153,7 @@ def answer(how: Answering, contexts: Path, *, on_progress: Told | None = None) -
 
 def _questions(how: Answering) -> dict[str, Question]:
     """The questions by id, in the order of the file."""
-    cases = Cases(how.run.dataset, how.run.data, limit=how.limit, adversarial=how.adversarial)
+    cases = Cases(how.run.dataset, how.run.data, limit=how.limit, adversarial=how.reading.adversarial)
     return {question.question_id: question for case in cases for question in case.questions}
 
 

@@ -121,7 +121,7 @@ class Usage:
     cost: float | None = None
 
 
-def usage_of(source: str, lines: Iterable[Mapping[str, object]], prices: Prices) -> Usage:
+def usage_of(source: str, lines: Iterable[Mapping[str, object]], prices: Prices | None) -> Usage:
     """The sum over the lines of a log."""
     calls = prompt = completion = untold = 0
     for line in lines:
@@ -156,8 +156,8 @@ def added(numbers: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def _cost(prompt: int, completion: int, prices: Prices) -> float | None:
-    if prices.tokens_in is None and prices.tokens_out is None:
+def _cost(prompt: int, completion: int, prices: Prices | None) -> float | None:
+    if prices is None or (prices.tokens_in is None and prices.tokens_out is None):
         return None
     return (prompt * (prices.tokens_in or 0) + completion * (prices.tokens_out or 0)) / _MILLION
 

@@ -43,13 +43,15 @@ class Reading:
 
     `top_k` is the number of items, drawers or sessions (50, 10 and 5 by default), `token_budget` the most tokens
     (4,000 for a block, else no limit). A drawer counts from the score `threshold` on: by default every one does, since
-    whoever asks a question wants an answer, and an agent's own threshold is for what nobody asked.
+    whoever asks a question wants an answer, and an agent's own threshold is for what nobody asked. `adversarial` adds
+    the questions of LoCoMo's category 5.
     """
 
     grain: Grain = "block"
     top_k: int | None = None
     token_budget: int | None = None
     threshold: float = 0.0
+    adversarial: bool = False
 
     @property
     def most(self) -> int:
@@ -87,7 +89,6 @@ def make_contexts(
     reading: Reading,
     *,
     limit: int | None,
-    adversarial: bool = False,
     jobs: int = 1,
     on_progress: Told | None = None,
 ) -> Path:
@@ -98,7 +99,7 @@ def make_contexts(
         StorageError: a conversation is not stored, and could not be.
     """
     log = AnswerLog(_log_of(run, reading), {**run.described(), **reading.described()}, way_out="Delete that file.")
-    cases = Cases(run.dataset, run.data, limit=limit, adversarial=adversarial)
+    cases = Cases(run.dataset, run.data, limit=limit, adversarial=reading.adversarial)
     total = sum(len(case.questions) for case in _left(cases, log.answered))
     told = on_progress or (lambda _done, _total: None)
     told(0, total)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from langmem_tiers.bench.asking import in_threads
@@ -180,7 +180,7 @@ class Grading:
     jobs: int = 1
     label: str | None = None
     audit: Path | None = None
-    prices: Prices = field(default_factory=Prices)
+    prices: Prices | None = None
 
     def described(self) -> dict[str, object]:
         """What must stay the same for the log to be gone on with."""
