@@ -14,8 +14,7 @@ from typing import get_args
 
 from langmem_tiers import Space
 from langmem_tiers.bench.asking import CachedEmbedder, Plan, stored
-from langmem_tiers.bench.datasets import DATASETS, Case, DatasetName, Gold, Question, read_gold
-from langmem_tiers.bench.pipeline.ingest import Cases, gold_answers
+from langmem_tiers.bench.datasets import Case, Cases, DatasetName, Gold, Question, gold_answers, read_gold
 from langmem_tiers.models.embedder import Embedder, resolve
 from langmem_tiers.models.minilm import MiniLM
 from langmem_tiers.settings import Settings
@@ -47,14 +46,8 @@ class KeptSet:
         """The answers in words, by question id."""
         return gold_answers(self.name, self.data)
 
-    def session_number(self, session: str) -> int:
-        """The number that the gold knows a stored session by."""
-        return DATASETS[self.name].session_number(session)
-
     def _stored(self, case: Case, settings: Settings) -> AbstractContextManager[Space]:
-        number = DATASETS[self.name].session_number
-        plan = Plan(work=self.work, settings=settings, session_number=number, keep=True)
-        return stored(case, plan, self.embedder)
+        return stored(case, Plan(work=self.work, settings=settings, keep=True), self.embedder)
 
 
 def ask(space: Space, question: Question) -> Recalled:

@@ -24,7 +24,7 @@ from reporting import Row, parser, report, say
 from small_talk import MESSAGES
 
 from langmem_tiers import Space
-from langmem_tiers.bench.datasets import Case, Gold, Question
+from langmem_tiers.bench.datasets import Case, Gold, Question, session_number
 from langmem_tiers.recall import rendering
 from langmem_tiers.settings import RecallSettings
 from langmem_tiers.types import Candidate, RecalledItem
@@ -115,33 +115,31 @@ def _ask(kept: KeptSet, space: Space, question: Question, gold: Gold | None, mea
         return  # a question whose evidence is not known tells nothing
     recalled = ask(space, question)
     heading = space.memory.count_tokens(rendering.render([""]))
-    measured.asked.append(_asked(kept, question, recalled.items, sessions, heading))
+    measured.asked.append(_asked(question, recalled.items, sessions, heading))
     if sessions:
         settings = space.memory.settings.recall
-        measured.judged.extend(_judged(kept, one, sessions, settings) for one in candidates(recalled))
+        measured.judged.extend(_judged(one, sessions, settings) for one in candidates(recalled))
 
 
-def _asked(
-    kept: KeptSet, question: Question, items: Sequence[RecalledItem], gold: frozenset[int], heading: int
-) -> Asked:
+def _asked(question: Question, items: Sequence[RecalledItem], gold: frozenset[int], heading: int) -> Asked:
     kinds: dict[str, Kind] = {"small talk": "small talk", "adversarial": "adversarial"}
     otherwise: Kind = "unanswerable" if question.abstention else "answerable"
     return Asked(
         kind=kinds.get(question.question_type, otherwise),
         scores=[item.score for item in items],
         tokens=[item.tokens for item in items],
-        sessions=[kept.session_number(item.drawer.session) for item in items],
+        sessions=[session_number(item.drawer.session) for item in items],
         gold=gold,
         heading=heading,
     )
 
 
-def _judged(kept: KeptSet, candidate: Candidate, gold: frozenset[int], settings: RecallSettings) -> Judged:
+def _judged(candidate: Candidate, gold: frozenset[int], settings: RecallSettings) -> Judged:
     return Judged(
         total=sum(weight * candidate.signals.get(name, 0.0) for name, weight in settings.weights.items()),
         known=math.log(math.prod(candidate.factors.values())),
         score=candidate.score,
-        right=kept.session_number(candidate.session) in gold,
+        right=session_number(candidate.session) in gold,
     )
 
 

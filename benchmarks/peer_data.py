@@ -11,7 +11,7 @@ from pathlib import Path
 
 from texts import sessions
 
-from langmem_tiers.bench.datasets import DATASETS, Case, DatasetName, Gold, read_cases, read_gold
+from langmem_tiers.bench.datasets import Case, DatasetName, Gold, read_cases, read_gold, session_number
 from langmem_tiers.types import Role, Turn
 
 TOLD = re.compile(
@@ -63,7 +63,7 @@ def from_dataset(dataset: DatasetName, data: Path, limit: int | None) -> Iterato
     golds = {gold.question_id: gold for gold in read_gold(dataset, data)}
     cases = (case for case in read_cases(dataset, data) if isinstance(case, Case))
     for case in islice(cases, limit):
-        made = _conversation(case, golds, dataset)
+        made = _conversation(case, golds)
         if made.questions:
             yield made
 
@@ -86,9 +86,8 @@ def _question(turn: PeerTurn, rng: random.Random) -> PeerQuestion:
     return PeerQuestion(text=rng.choice(ASKED).format(**told.groupdict()), gold=frozenset({turn.session}))
 
 
-def _conversation(case: Case, golds: dict[str, Gold], dataset: DatasetName) -> Conversation:
-    number = DATASETS[dataset].session_number
-    by_number = {number(session.session): session.session for session in case.sessions}
+def _conversation(case: Case, golds: dict[str, Gold]) -> Conversation:
+    by_number = {session_number(session.session): session.session for session in case.sessions}
     turns = [
         PeerTurn(
             message_id=message.message_id,

@@ -20,7 +20,7 @@ from kept import KeptSet, add_arguments, ask, candidates, sets
 from reporting import Row, parser, report, say
 
 from langmem_tiers import Memory, Space
-from langmem_tiers.bench.datasets import Case, Gold
+from langmem_tiers.bench.datasets import Case, Gold, session_number
 from langmem_tiers.bench.scoring import METRICS, RESAMPLES, TURN_METRICS, Answered, Interval, interval
 from langmem_tiers.models.guarded_embedder import GuardedEmbedder
 from langmem_tiers.recall import scoring
@@ -52,12 +52,12 @@ class Asked:
     candidates: Sequence[Candidate]
     turns: Mapping[int, str | None]
 
-    def answered(self, kept: KeptSet, settings: RecallSettings) -> Answered:
+    def answered(self, settings: RecallSettings) -> Answered:
         """The ranking under other weights; of equals, what was first stays first."""
         ranked = sorted(self.candidates, key=lambda each: -scoring.score(each.signals, each.factors, settings))
         return Answered(
             question_id=self.question_id,
-            sessions=[kept.session_number(candidate.session) for candidate in ranked],
+            sessions=[session_number(candidate.session) for candidate in ranked],
             turns=[self.turns.get(candidate.drawer) for candidate in ranked],
         )
 
@@ -92,14 +92,14 @@ def variants(kept: KeptSet) -> Iterator[tuple[str, list[Answered]]]:
     """Every ranking by its name, that of all signals first."""
     settings = RecallSettings()
     asked = asked_of(kept, settings)
-    yield ALL, [one.answered(kept, settings) for one in asked]
+    yield ALL, [one.answered(settings) for one in asked]
     for signal in settings.weights:
         weights = {name: weight for name, weight in settings.weights.items() if name != signal}
         less = settings.model_copy(update={"weights": weights})
-        yield f"without {signal}", [one.answered(kept, less) for one in asked]
+        yield f"without {signal}", [one.answered(less) for one in asked]
     for name, (changes, opened) in ASKED_AGAIN.items():
         other = settings.model_copy(update=changes)
-        yield name, [one.answered(kept, other) for one in asked_of(kept, other, opened)]
+        yield name, [one.answered(other) for one in asked_of(kept, other, opened)]
 
 
 def asked_of(kept: KeptSet, settings: RecallSettings, opened: Opened = nullcontext) -> list[Asked]:

@@ -295,7 +295,7 @@ def test_recall_in_a_copy_sees_the_base_and_what_was_added(write, tmp_path, exac
     growth = Growth(data=write(), others=4)
     base = base_for(growth, work=tmp_path, settings=settings, embedder=resolve(embedder))
     case = next(iter(read_grown_cases("longmemeval", growth.data)))
-    plan = Plan(work=tmp_path, settings=settings, session_number=int)
+    plan = Plan(work=tmp_path, settings=settings)
     [answer] = ask_grown(case, plan, base, resolve(embedder))
     assert embedder.documents_embedded == 2 * 8  # four own sessions and four others, each once
     assert {session for session in answer.sessions if isinstance(session, int)} == {0, 1, 2, 3}

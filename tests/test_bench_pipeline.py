@@ -10,10 +10,11 @@ import pytest
 from bench_sets import LOCOMO, LONGMEMEVAL, PROVIDER, write
 
 from langmem_tiers.bench.asking import stored
+from langmem_tiers.bench.datasets import Cases, gold_answers
 from langmem_tiers.bench.pipeline import contexts
 from langmem_tiers.bench.pipeline.answering import Answering, ToRead, answer, model_reader, offline_reader
 from langmem_tiers.bench.pipeline.calls import LONGEST, Prices, asking, with_temperature
-from langmem_tiers.bench.pipeline.ingest import Cases, gold_answers, ingest
+from langmem_tiers.bench.pipeline.ingest import ingest
 from langmem_tiers.bench.pipeline.runs import BenchRun, begin, data_hash
 from langmem_tiers.cli.main import main
 from langmem_tiers.errors import InvalidInput

@@ -5,7 +5,8 @@ import json
 import pytest
 from bench_sets import write
 
-from langmem_tiers.bench.pipeline.calls import CallLog, Prices, Reply, asking
+from langmem_tiers.bench.logs import AnswerLog
+from langmem_tiers.bench.pipeline.calls import Prices, Reply, asking
 from langmem_tiers.bench.pipeline.judging import Grading, ToJudge, grade, judge, prompt, verdict
 from langmem_tiers.bench.pipeline.results import (
     abstains,
@@ -90,19 +91,19 @@ def test_a_verdict_is_one_word_at_an_end(said, right):
 def test_a_reply_that_is_no_verdict_is_asked_for_once_more():
     model = ScriptedChatModel(responses=["Well, it depends.", "no"])
     told = judge(asking(model), to_judge())
-    assert (told.right, told.calls) == (False, 2)
+    assert (told["right"], told["calls"]) == (False, 2)
     assert "single word" in model.requests[1][0].text
     assert "depends" not in model.requests[1][0].text
 
 
 def test_two_replies_that_are_none_leave_it_open():
     told = judge(asking(ScriptedChatModel(responses=["Hm.", ConnectionError("no network")])), to_judge())
-    assert (told.right, told.reply) == (None, "ConnectionError: no network")
+    assert (told["right"], told["reply"]) == (None, "ConnectionError: no network")
 
 
 def test_thoughts_are_no_verdict():
     model = ScriptedChatModel(responses=["<think>\nNo, wait, yes, or no?\n</think>\n\nyes"])
-    assert judge(asking(model), to_judge()).right is True
+    assert judge(asking(model), to_judge())["right"] is True
 
 
 # Counting
@@ -119,7 +120,7 @@ def answers(tmp_path):
 
     def make(*made):
         run = BenchRun(dataset="longmemeval", runs=tmp_path, run_id="r1", data=tmp_path / "data.json", sha256="0")
-        log = CallLog(run.log("generation_logs"), {}, way_out="")
+        log = AnswerLog(run.log("generation_logs"), {})
         for one in made:
             log.append(one)
         return run

@@ -6,8 +6,9 @@ import pytest
 
 from langmem_tiers import RecallSettings, Settings
 from langmem_tiers.bench.datasets import end_of_day, read_cases, read_gold
+from langmem_tiers.bench.logs import AnswerLog
 from langmem_tiers.bench.retrieval import Run, run_retrieval
-from langmem_tiers.bench.scoring import Answer, AnswerLog, read_answers, score
+from langmem_tiers.bench.scoring import Answer, read_answers, score
 from langmem_tiers.errors import InvalidInput, UnreadableFile
 from langmem_tiers.transfer.formats import locomo_time
 
@@ -235,14 +236,14 @@ def answer(name):
 
 
 def test_a_log_knows_what_it_holds(tmp_path):
-    AnswerLog(tmp_path / "new" / "log.jsonl", {}).append(answer("q1"))
+    AnswerLog(tmp_path / "new" / "log.jsonl", {}).append(answer("q1").as_fields())
     assert AnswerLog(tmp_path / "new" / "log.jsonl", {}).answered == {"q1"}
 
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"question_id": 7}'])
 def test_another_file_is_no_log(tmp_path, line):
     path = tmp_path / "log.jsonl"
-    path.write_text(answer("q1").as_line() + line + "\n")
+    path.write_text(json.dumps(answer("q1").as_fields()) + "\n" + line + "\n")
     with pytest.raises(UnreadableFile, match="Line 2"):
         AnswerLog(path, {})
 

@@ -125,7 +125,7 @@ def run(tmp_path, offline_environment):
 def test_recall_is_timed_by_size_stage_and_part(run):
     rows = run("--drawers", 40, 20)
     assert [row["drawers"] for row in rows[""]] == [20, 40]
-    # Each node holds its own embedding, so this is true on a busy machine as well; the bare embedding stands beside them.
+    # Each node holds its own embedding: this is true on a busy machine as well.
     assert all(row["node p50 ms"] > row["embedding in the node p50 ms"] > 0 for row in rows[""])
     assert all(row["embedding p50 ms"] > 0 for row in rows[""])
     assert all(row["first recall ms"] > 0 and row["after first MB"] > 0 for row in rows["_cold"])

@@ -6,8 +6,9 @@ import hashlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from langmem_tiers.bench.datasets import Case, Question
+from langmem_tiers.bench.datasets import Case, Question, session_number
 from langmem_tiers.bench.scoring import Answer, Session
 from langmem_tiers.errors import StorageError
 from langmem_tiers.settings import Settings
@@ -66,6 +67,14 @@ def verbatim(settings: Settings) -> Settings:
     }
     said = settings.recall.model_copy(update={"knowledge": 0})
     return settings.model_copy(update={**quiet, "recall": said})
+
+
+# Is told how far something is: the number done, and the number to come to.
+Told = Callable[[int, int], None]
+
+
+def nobody(_done: int, _total: int) -> None:
+    """Progress that nobody looks at."""
 
 
 Thing = TypeVar("Thing")
@@ -193,11 +202,21 @@ class Plan:
     """
 
     work: Path
-    settings: Settings
-    session_number: Callable[[str], Session]
+    settings: Settings = field(default_factory=Settings)
     vectors: bool = True
     keep: bool = False
     embeddings: Path | None = None
+
+    def embedder(self) -> Embedder | None:
+        """The model with its cache, once in a process; None without vectors."""
+        return _embedder(self.embeddings or self.work / "embeddings.db") if self.vectors else None
+
+
+@cache
+def _embedder(cache_file: Path) -> Embedder:
+    from langmem_tiers.models.minilm import MiniLM
+
+    return CachedEmbedder(MiniLM(), cache_file)
 
 
 def ask_case(case: Case, plan: Plan, embedder: Embedder | None) -> Iterator[Answer]:
@@ -209,7 +228,7 @@ def ask_case(case: Case, plan: Plan, embedder: Embedder | None) -> Iterator[Answ
     with stored(case, plan, embedder) as space:
         turns = {drawer.number: drawer.message_id for drawer in space.drawers()}
         for question in case.questions:
-            yield ask(space, question, turns, plan.session_number)
+            yield ask(space, question, turns, session_number)
 
 
 @contextmanager
@@ -221,10 +240,14 @@ def stored(case: Case, plan: Plan, embedder: Embedder | None) -> Iterator[Space]
     """
     from langmem_tiers.memory import Memory
 
-    with (
-        _folder(case, plan) as folder,
-        Memory.open(folder, embedder=embedder, settings=verbatim(plan.settings), background=False) as memory,
-    ):
+    with ExitStack() as opened:
+        if plan.keep:
+            folder = plan.work / "kept" / hashlib.sha256(case.space.encode()).hexdigest()[:16]
+        else:
+            plan.work.mkdir(parents=True, exist_ok=True)
+            folder = Path(opened.enter_context(TemporaryDirectory(prefix="memory-", dir=plan.work)))
+        settings = verbatim(plan.settings)
+        memory = opened.enter_context(Memory.open(folder, embedder=embedder, settings=settings, background=False))
         space, rejected = memory.space(case.space), 0
         if space.stats().drawers != sum(len(session.messages) for session in case.sessions):
             track = through_track_node(memory)
@@ -234,7 +257,7 @@ def stored(case: Case, plan: Plan, embedder: Embedder | None) -> Iterator[Space]
 
 
 def ask(
-    space: Space, question: Question, turns: Mapping[int, str | None], session_number: Callable[[str], Session]
+    space: Space, question: Question, turns: Mapping[int, str | None], number_of: Callable[[str], Session]
 ) -> Answer:
     """One question through the real recall path; everything that recall looked at is in the answer, best first."""
     started = perf_counter()
@@ -253,7 +276,7 @@ def ask(
     return Answer(
         question_id=question.question_id,
         question_type=question.question_type,
-        sessions=tuple(dict.fromkeys(session_number(candidate.session) for candidate in found)),
+        sessions=tuple(dict.fromkeys(number_of(candidate.session) for candidate in found)),
         drawers=tuple(candidate.drawer for candidate in found),
         turns=tuple(turns.get(candidate.drawer) for candidate in found),
         recall_ms=elapsed,
@@ -276,14 +299,3 @@ def finish(space: Space, rejected: int) -> None:
             f"{space.name} is not whole: {rejected} messages refused, {pending} without vectors.",
             way_out="Run `langmem-tiers doctor` on it: a measurement over a part would mislead.",
         )
-
-
-@contextmanager
-def _folder(case: Case, plan: Plan) -> Iterator[Path]:
-    """The folder of the case's memory: one of its own that goes when the case is done, or one that stays."""
-    if plan.keep:
-        yield plan.work / "kept" / hashlib.sha256(case.space.encode()).hexdigest()[:16]
-    else:
-        plan.work.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix="memory-", dir=plan.work) as folder:
-            yield Path(folder)

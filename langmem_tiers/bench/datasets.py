@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -67,29 +68,134 @@ class Gold:
     abstention: bool = False
 
 
-Cases = Iterator[Case | LineProblem]
-Golds = Iterator[Gold | LineProblem]
-
-
+DatasetName = Literal["locomo", "longmemeval"]
+_Made = TypeVar("_Made", Case, Gold)
 # Category 5 is adversarial: its questions have no answer in the conversation, and are usually left out.
 CATEGORIES: Mapping[object, str] = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
+_ADVERSARIAL: Mapping[object, str] = {5: "adversarial"}
+_ALL_CATEGORIES: Mapping[object, str] = {**CATEGORIES, **_ADVERSARIAL}
+_NOT_TOLD = "The conversation does not tell: what the question takes for granted was not said there."
 # Some labels hold several turns ('D8:6; D9:17'), a colon too many ('D:11:26') or a leading zero ('D30:05').
 _EVIDENCE = re.compile(r"D:?(\d+):(\d+)")
 
 
-def locomo_cases(path: Path) -> Cases:
-    """One case for each conversation."""
-    for sample in read_samples(path):
-        yield sample if isinstance(sample, LineProblem) else _locomo_case(sample)
+class Cases:
+    """The cases of a file with its first `limit` questions; what can not be read is gathered in `problems`.
+
+    With `adversarial`, LoCoMo's category 5 is asked as well: questions whose answer is not in the conversation. With
+    `grown`, the questions are to be asked over more than their own conversation: cases have the names of their
+    sessions, and questions no last day.
+
+    Raises:
+        UnreadableFile: the file is not the set's own.
+        InvalidInput: they are to be grown, and the set has no conversations to add.
+    """
+
+    def __init__(
+        self,
+        dataset: DatasetName,
+        data: Path,
+        *,
+        limit: int | None = None,
+        adversarial: bool = False,
+        grown: bool = False,
+    ) -> None:
+        self._read = read_grown_cases if grown else partial(read_cases, adversarial=adversarial)
+        self._dataset = dataset
+        self._data = data
+        self._limit = limit
+        self.problems: list[LineProblem] = []
+
+    def __iter__(self) -> Iterator[Case]:
+        left = self._limit
+        self.problems = []
+        for case in self._read(self._dataset, self._data):
+            if isinstance(case, LineProblem):
+                self.problems.append(case)
+                continue
+            self.problems.extend(case.problems)
+            yield replace(case, questions=case.questions[:left])
+            left = None if left is None else left - len(case.questions)
+            if left is not None and left <= 0:
+                return
 
 
-def locomo_gold(path: Path) -> Golds:
-    """The gold of every question of categories 1 to 4."""
-    for sample in read_samples(path):
-        if isinstance(sample, LineProblem):
-            yield sample
-        else:
-            yield from (_locomo_gold(question_id, entry) for question_id, entry in _entries(sample))
+def unanswered(cases: Iterable[Case], answered: Collection[str]) -> Iterator[Case]:
+    """The cases with those questions whose ids are not among these; cases without any are left out."""
+    for case in cases:
+        left = tuple(question for question in case.questions if question.question_id not in answered)
+        if left:
+            yield replace(case, questions=left)
+
+
+def read_cases(dataset: DatasetName, data: Path, *, adversarial: bool = False) -> Iterator[Case | LineProblem]:
+    """The conversations of a file with their questions, lazily; problems in place of entries that can not be read.
+
+    Raises:
+        UnreadableFile: the file is not the set's own.
+    """
+    require_format(data, dataset)
+    if dataset == "locomo":
+        samples = read_samples(data)
+        return (one if isinstance(one, LineProblem) else _locomo_case(one, adversarial=adversarial) for one in samples)
+    return _from_questions(data, _longmemeval_case)
+
+
+def read_grown_cases(dataset: DatasetName, data: Path) -> Iterator[Case | LineProblem]:
+    """The same conversations and questions, to be asked over more than their own conversation.
+
+    Raises:
+        InvalidInput: the set has no conversations to add.
+        UnreadableFile: the file is not the set's own.
+    """
+    if dataset == "locomo":
+        raise InvalidInput(
+            "The conversations of locomo can not be grown: the set has too few that others could be added from.",
+            way_out="Use --grow with --dataset longmemeval.",
+        )
+    require_format(data, dataset)
+    return _from_questions(data, _grown_case)
+
+
+def read_gold(dataset: DatasetName, data: Path) -> Iterator[Gold]:
+    """The gold of every question of a file; entries that can not be read are no questions.
+
+    Raises:
+        UnreadableFile: the file is not the set's own.
+    """
+    require_format(data, dataset)
+    if dataset == "locomo":
+        samples = (sample for sample in read_samples(data) if not isinstance(sample, LineProblem))
+        return (_locomo_gold(*each) for sample in samples for each in _entries(sample, CATEGORIES))
+    return (gold for gold in _from_questions(data, _longmemeval_gold) if isinstance(gold, Gold))
+
+
+def gold_answers(dataset: DatasetName, data: Path) -> dict[str, str]:
+    """The answers by question id; questions without one are left out, as are entries that can not be read."""
+    answers: dict[str, str] = {}
+    if dataset == "longmemeval":
+        for entry in read_questions(data):
+            if not isinstance(entry, LineProblem):
+                answers[entry.question_id] = _told(entry.raw.get("answer"))
+    else:
+        for sample in read_samples(data):
+            if not isinstance(sample, LineProblem):
+                for index, asked in enumerate(sample.questions):
+                    adversarial = asked.get("category") in _ADVERSARIAL
+                    answers[f"{sample.sample_id}:{index}"] = _NOT_TOLD if adversarial else _told(asked.get("answer"))
+    return {name: answer for name, answer in answers.items() if answer}
+
+
+def _told(answer: object) -> str:
+    """An answer as text: some are numbers, a few are lists."""
+    if isinstance(answer, list):
+        return ", ".join(_told(part) for part in answer)
+    return "" if answer is None else str(answer).strip()
+
+
+def session_number(session: str) -> int:
+    """The number that logs and scorers know a stored session by: the one at the end of its name."""
+    return int(session.rpartition("_")[2])
 
 
 def evidence_turns(labels: object) -> frozenset[str]:
@@ -103,31 +209,33 @@ def evidence_turns(labels: object) -> frozenset[str]:
     return frozenset(f"D{int(session)}:{int(turn)}" for session, turn in _EVIDENCE.findall(told))
 
 
-def session_number(session: str) -> int:
-    """The number at the end of an imported session's name."""
-    return int(session.rpartition("_")[2])
-
-
-def _entries(sample: LocomoSample) -> Iterator[tuple[str, Mapping[str, object]]]:
+def _entries(sample: LocomoSample, categories: Mapping[object, str]) -> Iterator[tuple[str, Mapping[str, object]]]:
     for index, entry in enumerate(sample.questions):
-        if entry.get("category") in CATEGORIES:
+        if entry.get("category") in categories:
             yield f"{sample.sample_id}:{index}", entry
 
 
-def _locomo_case(sample: LocomoSample) -> Case:
+def _locomo_case(sample: LocomoSample, *, adversarial: bool) -> Case:
     read = list(sample_sessions(sample))
     sessions = tuple(entry for entry in read if isinstance(entry, ImportedSession))
     problems = [entry for entry in read if isinstance(entry, LineProblem)]
     last = max((message.at for session in sessions for message in session.messages if message.at), default=None)
     questions = []
-    for question_id, entry in _entries(sample):
+    added = _ADVERSARIAL if adversarial else {}
+    for question_id, entry in (*_entries(sample, CATEGORIES), *_entries(sample, added)):
+        kind = entry["category"]
         try:
-            told = values.text(entry, "question")
+            questions.append(
+                Question(
+                    question_id=question_id,
+                    question_type=_ALL_CATEGORIES[kind],
+                    text=values.text(entry, "question"),
+                    asked_at=last,
+                    abstention=kind in _ADVERSARIAL,
+                )
+            )
         except Malformed as error:
             problems.append(LineProblem(line=sample.position, reason=f"question {question_id}: {error}"))
-        else:
-            kind = CATEGORIES[entry["category"]]
-            questions.append(Question(question_id=question_id, question_type=kind, text=told, asked_at=last))
     return Case(
         conversation=sample.sample_id,
         space=f"locomo/{sample.sample_id}",
@@ -145,24 +253,6 @@ def _locomo_gold(question_id: str, entry: Mapping[str, object]) -> Gold:
         sessions=frozenset(int(turn[1:].partition(":")[0]) for turn in turns),
         turns=turns,
     )
-
-
-_Made = TypeVar("_Made", Case, Gold)
-
-
-def longmemeval_cases(path: Path) -> Cases:
-    """One case for each question."""
-    return _read(path, _longmemeval_case)
-
-
-def longmemeval_grown_cases(path: Path) -> Cases:
-    """One case for each question, to be asked over more than its own haystack: with names, and with no last day."""
-    return _read(path, _grown_case)
-
-
-def longmemeval_gold(path: Path) -> Golds:
-    """The gold of every question; those ending in `_abs` have no answer and are marked."""
-    return _read(path, _longmemeval_gold)
 
 
 def end_of_day(moment: datetime) -> datetime:
@@ -190,7 +280,7 @@ def answering(entry: LongMemEvalQuestion) -> Iterator[tuple[int, int]]:
                 yield index, place
 
 
-def _read(path: Path, made: Callable[[LongMemEvalQuestion], _Made]) -> Iterator[_Made | LineProblem]:
+def _from_questions(path: Path, made: Callable[[LongMemEvalQuestion], _Made]) -> Iterator[_Made | LineProblem]:
     for entry in read_questions(path):
         if isinstance(entry, LineProblem):
             yield entry
@@ -244,68 +334,3 @@ def _longmemeval_gold(entry: LongMemEvalQuestion) -> Gold:
 
 def _abstains(entry: LongMemEvalQuestion) -> bool:
     return entry.question_id.endswith("_abs")
-
-
-DatasetName = Literal["locomo", "longmemeval"]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Dataset:
-    """How to read one set.
-
-    `session_number` gives the number that logs and scorers know a stored session by. `grown_cases` reads cases to be
-    asked over more than their own conversation, where the set has any to add.
-    """
-
-    cases: Callable[[Path], Cases]
-    gold: Callable[[Path], Golds]
-    session_number: Callable[[str], int]
-    grown_cases: Callable[[Path], Cases] | None = None
-
-
-DATASETS: Mapping[DatasetName, Dataset] = {
-    "locomo": Dataset(cases=locomo_cases, gold=locomo_gold, session_number=session_number),
-    "longmemeval": Dataset(
-        cases=longmemeval_cases,
-        gold=longmemeval_gold,
-        session_number=int,
-        grown_cases=longmemeval_grown_cases,
-    ),
-}
-
-
-def read_gold(dataset: DatasetName, data: Path) -> Iterator[Gold]:
-    """The gold of every question of a file; entries that can not be read are no questions.
-
-    Raises:
-        UnreadableFile: the file is not the set's own.
-    """
-    require_format(data, dataset)
-    return (entry for entry in DATASETS[dataset].gold(data) if isinstance(entry, Gold))
-
-
-def read_cases(dataset: DatasetName, data: Path) -> Cases:
-    """The conversations of a file with their questions, lazily; problems in place of entries that can not be read.
-
-    Raises:
-        UnreadableFile: the file is not the set's own.
-    """
-    require_format(data, dataset)
-    return DATASETS[dataset].cases(data)
-
-
-def read_grown_cases(dataset: DatasetName, data: Path) -> Cases:
-    """The same conversations and questions, to be asked over more than their own conversation.
-
-    Raises:
-        InvalidInput: the set has no conversations to add.
-        UnreadableFile: the file is not the set's own.
-    """
-    read = DATASETS[dataset].grown_cases
-    if read is None:
-        raise InvalidInput(
-            f"The conversations of {dataset} can not be grown: the set has too few that others could be added from.",
-            way_out="Use --grow with --dataset longmemeval.",
-        )
-    require_format(data, dataset)
-    return read(data)

@@ -6,8 +6,8 @@ import hashlib
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
-from langmem_tiers.bench.asking import Plan, ask, finish, through_track_node, verbatim
+from langmem_tiers.bench.asking import Plan, Told, ask, finish, nobody, through_track_node, verbatim
 from langmem_tiers.bench.datasets import Case, answering, session_names
 from langmem_tiers.bench.scoring import Answer, Session
 from langmem_tiers.errors import InvalidInput
@@ -117,13 +117,11 @@ def _sessions(entry: LongMemEvalQuestion) -> Iterator[ImportedSession]:
 
 
 def _renamed(session: ImportedSession, name: str) -> ImportedSession:
-    messages = tuple(_message_of(message, name) for message in session.messages)
+    messages = tuple(
+        replace(message, session=name, message_id=f"{name}:{message.message_id.rpartition(':')[2]}")
+        for message in session.messages
+    )
     return ImportedSession(session=name, messages=messages)
-
-
-def _message_of(message: ImportedMessage, session: str) -> ImportedMessage:
-    place = message.message_id.rpartition(":")[2]
-    return replace(message, session=session, message_id=f"{session}:{place}")
 
 
 _SCHEMA = """
@@ -201,8 +199,6 @@ _ASIDE: Mapping[str, bool | set[str]] = {
     "storage": {"exact_below", "synchronous", "busy_timeout", "open_spaces", "receipts_kept"},
 }
 
-Told = Callable[[int, int], None]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Growth:
@@ -260,7 +256,7 @@ def base_for(
             building = folder.with_name(f"{folder.name}.building")
             shutil.rmtree(building, ignore_errors=True)
             pool = _write_pool(building, growth)
-            _fill(building, min(growth.others, pool), settings, embedder, on_progress or _nobody)
+            _fill(building, min(growth.others, pool), settings, embedder, on_progress or nobody)
             (building / _DESCRIPTION).write_text(json.dumps({"pool": pool, **json.loads(made_from)}, indent=2) + "\n")
             building.rename(folder)
     pool = json.loads((folder / _DESCRIPTION).read_text())["pool"]
@@ -319,10 +315,6 @@ def _fill(building: Path, total: int, settings: Settings, embedder: Embedder | N
         finish(space, rejected)
 
 
-def _nobody(_done: int, _total: int) -> None:
-    """Progress that nobody looks at."""
-
-
 # Asked before the clock runs. The first recall of a large memory that was just opened reads all its vectors, the second
 # opens Chroma's index: an agent's memory has both behind it.
 _WARMING = "Which subjects were talked about?"
@@ -376,26 +368,19 @@ def ask_grown(case: Case, plan: Plan, base: Base, embedder: Embedder | None) -> 
     from langmem_tiers.memory import Memory
 
     together = grown(case, base)
-    with (
-        _copied(base, plan.work) as folder,
-        Memory.open(folder, embedder=embedder, settings=hasty(plan.settings), background=False) as memory,
-    ):
-        report = import_conversations(together.added, track=through_track_node(memory), space=SPACE)
-        space = memory.space(SPACE)
-        finish(space, len(report.rejected))
-        for _ in range(2):
-            space.recall(_WARMING, fallback=False, keep_receipt=False)
-        for question in case.questions:
-            answer = ask(space, question, {}, together.number)
-            turns = tuple(_turn(space, number, together) for number in answer.drawers)
-            yield replace(answer, turns=turns, others=together.others)
-
-
-@contextmanager
-def _copied(base: Base, work: Path) -> Iterator[Path]:
-    """A copy of the base's memory that goes when the case is done."""
-    with TemporaryDirectory(prefix="memory-", dir=work) as folder:
-        yield shutil.copytree(base.memory, Path(folder) / "memory")
+    settings = hasty(plan.settings)
+    with TemporaryDirectory(prefix="memory-", dir=plan.work) as folder:
+        copied = shutil.copytree(base.memory, Path(folder) / "memory")
+        with Memory.open(copied, embedder=embedder, settings=settings, background=False) as memory:
+            report = import_conversations(together.added, track=through_track_node(memory), space=SPACE)
+            space = memory.space(SPACE)
+            finish(space, len(report.rejected))
+            for _ in range(2):
+                space.recall(_WARMING, fallback=False, keep_receipt=False)
+            for question in case.questions:
+                answer = ask(space, question, {}, together.number)
+                turns = tuple(_turn(space, number, together) for number in answer.drawers)
+                yield replace(answer, turns=turns, others=together.others)
 
 
 def _turn(space: Space, number: int, together: Grown) -> str | None:

@@ -2,52 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from langmem_tiers.bench.asking import Plan, ask_case, in_processes
-from langmem_tiers.bench.datasets import DATASETS, Case, DatasetName, read_cases, read_grown_cases
+from langmem_tiers.bench.asking import Plan, Told, ask_case, in_processes, nobody
+from langmem_tiers.bench.datasets import Case, Cases, DatasetName, unanswered
 from langmem_tiers.bench.grown import Base, Growth, ask_grown, base_for
-from langmem_tiers.bench.scoring import Answer, AnswerLog
-from langmem_tiers.settings import Settings
+from langmem_tiers.bench.logs import AnswerLog
+from langmem_tiers.bench.scoring import Answer
 from langmem_tiers.transfer.records import LineProblem
 from langmem_tiers.version import __version__
 
-if TYPE_CHECKING:
-    from langmem_tiers.models.embedder import Embedder
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Run:
+class Run(Plan):
     """What to measure. `limit` is the number of questions from the start of the file; `jobs` that of processes.
 
-    Without `vectors`, recall goes by keywords alone. `keep` leaves the memories in the work folder. With `grow`, every
-    question is asked over so many more sessions of the file as well, drawn by `seed`, without a limit of dates: of
-    these memories the work folder keeps the base, with or without `keep`. `embeddings` is the file of vectors made
-    before, by default `embeddings.db` in the work folder.
+    With `grow`, every question is asked over so many more sessions of the file as well, drawn by `seed`, without a
+    limit of dates: of these memories the work folder keeps the base, with or without `keep`.
     """
 
     dataset: DatasetName
     data: Path
     out: Path
-    work: Path
-    settings: Settings = field(default_factory=Settings)
     limit: int | None = None
     jobs: int = 1
-    vectors: bool = True
-    keep: bool = False
     grow: int | None = None
     seed: int = 0
-    embeddings: Path | None = None
 
-    def described(self) -> dict[str, object]:
-        """What must stay the same for a log to be gone on with."""
+    def cases(self) -> Cases:
+        """The conversations, with the questions to ask."""
+        return Cases(self.dataset, self.data, limit=self.limit, grown=self.grow is not None)
+
+    def log(self) -> AnswerLog:
+        """The log, with what must stay the same for it to be gone on with."""
         grown = {} if self.grow is None else {"grow": self.grow, "seed": self.seed}
-        return {
+        described = {
             **grown,
             "version": __version__,
             "dataset": self.dataset,
@@ -55,6 +47,7 @@ class Run:
             "vectors": self.vectors,
             "settings": self.settings.model_dump(),
         }
+        return AnswerLog(self.out, described)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,7 +72,7 @@ class GrownBy:
     pool: int
 
 
-def prepare_base(run: Run, *, on_progress: Callable[[int, int], None] | None = None) -> None:
+def prepare_base(run: Run, *, on_progress: Told | None = None) -> None:
     """Build the base memory of a grown run, if any question is left to ask and the work folder does not have it.
 
     `run_retrieval` does so itself; this is for those who want to see how far it is: `on_progress` is told the number of
@@ -88,12 +81,11 @@ def prepare_base(run: Run, *, on_progress: Callable[[int, int], None] | None = N
     Raises:
         As `run_retrieval`.
     """
-    log = AnswerLog(run.out, run.described())
-    if run.grow is not None and any(_Left(run, log.answered)):
-        _base(run, run.grow, on_progress)
+    if any(unanswered(run.cases(), run.log().answered)):
+        _base(run, on_progress)
 
 
-def run_retrieval(run: Run, *, on_progress: Callable[[int, int], None] | None = None) -> RunReport:
+def run_retrieval(run: Run, *, on_progress: Told | None = None) -> RunReport:
     """Ask every question that the log does not have yet, and append the answers as they come.
 
     `on_progress` is told the number of answers so far and the number to come to, first of all and after each answer.
@@ -103,96 +95,46 @@ def run_retrieval(run: Run, *, on_progress: Callable[[int, int], None] | None = 
         InvalidInput: the log was begun with other settings, or the conversations can not be grown.
         EmbeddingUnavailable: the model is neither there nor can it be downloaded.
     """
-    log = AnswerLog(run.out, run.described())
-    total = sum(len(case.questions) for case in _Left(run, log.answered))
-    if run.vectors and total:
-        embedder_of(run).prepare()  # once here, so that processes do not all begin to download
-    base = _base(run, run.grow) if run.grow is not None and total else None
-    left = _Left(run, log.answered)
-    told = on_progress or (lambda _done, _total: None)
+    log, cases, told = run.log(), run.cases(), on_progress or nobody
+    before = log.answered
+    asked = [question.question_id in before for case in cases for question in case.questions]
+    total = asked.count(False)
+    if total and (embedder := run.embedder()):
+        embedder.prepare()  # once here, so that processes do not all begin to download
+    base = _base(run) if total else None
     told(0, total)
     others: list[int] = []
-    for done, answer in enumerate(_answers(run, left, base), 1):
-        log.append(answer)
+    for done, answer in enumerate(_answers(run, unanswered(cases, before), base), 1):
+        log.append(answer.as_fields())
         others += [] if answer.others is None else [answer.others]
         told(done, total)
     grown = GrownBy(fewest=min(others), most=max(others), pool=base.pool) if base and others else None
-    return RunReport(asked=total, answered_before=left.answered, problems=tuple(left.problems), grown=grown)
+    return RunReport(asked=total, answered_before=asked.count(True), problems=tuple(cases.problems), grown=grown)
 
 
-class _Left:
-    """The cases with the questions that still have to be asked; problems of the file are gathered on the way."""
-
-    def __init__(self, run: Run, answered: AbstractSet[str]) -> None:
-        self._run = run
-        self._answered = answered
-        self.answered = 0
-        self.problems: list[LineProblem] = []
-
-    def __iter__(self) -> Iterator[Case]:
-        wanted = self._run.limit
-        read = read_cases if self._run.grow is None else read_grown_cases
-        for entry in read(self._run.dataset, self._run.data):
-            if isinstance(entry, LineProblem):
-                self.problems.append(entry)
-                continue
-            if wanted is not None:
-                entry = replace(entry, questions=entry.questions[:wanted])  # noqa: PLW2901
-                wanted -= len(entry.questions)
-            yield from self._unanswered(entry)
-            if wanted == 0:
-                return
-
-    def _unanswered(self, case: Case) -> Iterator[Case]:
-        left = tuple(question for question in case.questions if question.question_id not in self._answered)
-        self.answered += len(case.questions) - len(left)
-        if left:
-            self.problems.extend(case.problems)
-            yield replace(case, questions=left)
-
-
-def _base(run: Run, grow: int, on_progress: Callable[[int, int], None] | None = None) -> Base:
-    embedder = embedder_of(run) if run.vectors else None
-    if embedder is not None:
+def _base(run: Run, on_progress: Told | None = None) -> Base | None:
+    """The base of a grown run."""
+    if run.grow is None:
+        return None
+    if embedder := run.embedder():
         embedder.prepare()
-    growth = Growth(data=run.data, others=grow, seed=run.seed)
+    growth = Growth(data=run.data, others=run.grow, seed=run.seed)
     return base_for(growth, work=run.work, settings=run.settings, embedder=embedder, on_progress=on_progress)
 
 
 def _answers(run: Run, cases: Iterable[Case], base: Base | None) -> Iterator[Answer]:
-    plan = Plan(
-        work=run.work,
-        settings=run.settings,
-        session_number=DATASETS[run.dataset].session_number,
-        vectors=run.vectors,
-        keep=run.keep,
-        embeddings=run.embeddings,
-    )
     if run.jobs == 1:
         for case in cases:
-            yield from _of_case(case, plan, base)
+            yield from _of_case(case, run, base)
     else:
-        for answers in in_processes(partial(_asked, plan=plan, base=base), cases, run.jobs):
+        for answers in in_processes(partial(_asked, run=run, base=base), cases, run.jobs):
             yield from answers
 
 
-def _asked(case: Case, plan: Plan, base: Base | None) -> list[Answer]:
-    return list(_of_case(case, plan, base))
+def _asked(case: Case, run: Run, base: Base | None) -> list[Answer]:
+    return list(_of_case(case, run, base))
 
 
-def _of_case(case: Case, plan: Plan, base: Base | None) -> Iterator[Answer]:
-    embedder = embedder_of(plan) if plan.vectors else None
-    return ask_case(case, plan, embedder) if base is None else ask_grown(case, plan, base, embedder)
-
-
-def embedder_of(plan: Plan | Run) -> Embedder:
-    """The model with its cache, once in a process."""
-    return _embedder(plan.embeddings or plan.work / "embeddings.db")
-
-
-@cache
-def _embedder(cache_file: Path) -> Embedder:
-    from langmem_tiers.bench.asking import CachedEmbedder
-    from langmem_tiers.models.minilm import MiniLM
-
-    return CachedEmbedder(MiniLM(), cache_file)
+def _of_case(case: Case, run: Run, base: Base | None) -> Iterator[Answer]:
+    embedder = run.embedder()
+    return ask_case(case, run, embedder) if base is None else ask_grown(case, run, base, embedder)

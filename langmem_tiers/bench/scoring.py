@@ -1,22 +1,19 @@
-"""Answers of a retrieval, their log on disk, and recall, MRR and NDCG by question type."""
+"""Answers of a retrieval, and recall, MRR and NDCG by question type."""
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil, log2
 from pathlib import Path
 from statistics import fmean
-from typing import Protocol
 
 import numpy as np
 
 from langmem_tiers.bench.datasets import Gold
-from langmem_tiers.errors import InvalidInput, UnreadableFile
+from langmem_tiers.bench.logs import no_answer, read_lines
 
 RESAMPLES = 1000
 
@@ -154,6 +151,10 @@ def score(answers: Iterable[Answered], golds: Iterable[Gold], *, resamples: int 
     by_type: dict[str, list[Gold]] = defaultdict(list)
     for gold in counted:
         by_type[gold.question_type].append(gold)
+    times: dict[str, list[float]] = defaultdict(list)
+    for answer in answered.values():
+        for name, value in answer.timings.items():
+            times[name].append(value)
     return Scores(
         rows=tuple(_row(name, group, answered, resamples) for name, group in sorted(by_type.items())),
         overall=_row("all", counted, answered, resamples),
@@ -161,7 +162,7 @@ def score(answers: Iterable[Answered], golds: Iterable[Gold], *, resamples: int 
         abstention=sum(gold.abstention for gold in in_log),
         unanswered=len(known) - len(in_log),
         unknown=len(answered.keys() - known.keys()),
-        timings=_spreads(answered.values()),
+        timings={name: spread(values) for name, values in times.items()},
     )
 
 
@@ -188,14 +189,6 @@ def _nearest(ordered: Sequence[float], percent: int) -> float:
     return ordered[max(0, ceil(len(ordered) * percent / 100) - 1)]
 
 
-def _spreads(answers: Iterable[Answered]) -> dict[str, Spread]:
-    times: dict[str, list[float]] = defaultdict(list)
-    for answer in answers:
-        for name, value in answer.timings.items():
-            times[name].append(value)
-    return {name: spread(values) for name, values in times.items()}
-
-
 _TIMINGS = ("recall_ms", "embed_ms")
 
 
@@ -220,8 +213,8 @@ class Answer:
     abstention: bool = False
     others: int | None = None
 
-    def as_line(self) -> str:
-        """The line of the log."""
+    def as_fields(self) -> dict[str, object]:
+        """The fields of its line in the log."""
         fields: dict[str, object] = {
             "question_id": self.question_id,
             "question_type": self.question_type,
@@ -236,68 +229,7 @@ class Answer:
             fields["abstention"] = True
         if self.others is not None:
             fields["others"] = self.others
-        return json.dumps(fields, ensure_ascii=False) + "\n"
-
-
-class Line(Protocol):
-    """What a log can take: one line about one question."""
-
-    def as_line(self) -> str:
-        """A JSON object with `question_id`, and the newline."""
-
-
-class AnswerLog:
-    """A log that an interrupted run is taken up from.
-
-    What an interruption left of a last line is cut off. Beside the log lies `<name>.run.json`, which says how it is
-    made: going on with other settings would mix two measurements in one file. `way_out` is what to do then.
-
-    Raises:
-        InvalidInput: the log was begun with other settings.
-        UnreadableFile: a line of it is no answer.
-    """
-
-    def __init__(
-        self, path: Path, run: Mapping[str, object], *, way_out: str = "Name another --out file, or delete this one."
-    ) -> None:
-        self._path = path
-        self._way_out = way_out
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists():
-            cut_partial_line(path)
-            self.answered = frozenset(str(line["question_id"]) for line in read_lines(path))
-        else:
-            self.answered = frozenset()
-        self._require_same(run)
-
-    def append(self, answer: Line) -> None:
-        """Write one line; it is on its way to the disk when this returns."""
-        with self._path.open("a", encoding="utf-8") as stream:
-            stream.write(answer.as_line())
-
-    def _require_same(self, run: Mapping[str, object]) -> None:
-        beside = self._path.with_name(f"{self._path.name}.run.json")
-        told = json.dumps(run, indent=2, sort_keys=True) + "\n"
-        if self.answered and beside.exists() and beside.read_text(encoding="utf-8") != told:
-            raise InvalidInput(
-                f"{self._path} was begun with another dataset or other settings ({beside.name} says which).",
-                way_out=self._way_out,
-            )
-        beside.write_text(told, encoding="utf-8")
-
-
-def read_lines(path: Path) -> Iterator[Mapping[str, object]]:
-    """The lines of a log as mappings that hold a question id.
-
-    Raises:
-        UnreadableFile: the log can not be opened, or a line is no answer.
-    """
-    try:
-        with path.open(encoding="utf-8") as stream:
-            for number, line in enumerate(stream, 1):
-                yield _parsed(path, number, line)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableFile(f"{path} can not be read as a log of answers: {error}.") from error
+        return fields
 
 
 def read_answers(path: Path) -> Iterator[Answered]:
@@ -309,34 +241,10 @@ def read_answers(path: Path) -> Iterator[Answered]:
     for number, line in enumerate(read_lines(path), 1):
         sessions, turns = line.get("sessions"), line.get("turns")
         if not isinstance(sessions, list):
-            raise _no_answer(path, number)
+            raise no_answer(path, number)
         yield Answered(
             question_id=str(line["question_id"]),
             sessions=sessions,
             turns=turns if isinstance(turns, list) else None,
             timings={name: value for name in _TIMINGS if isinstance(value := line.get(name), int | float)},
         )
-
-
-def _parsed(path: Path, number: int, line: str) -> Mapping[str, object]:
-    with suppress(json.JSONDecodeError):
-        parsed = json.loads(line)
-        if isinstance(parsed, dict) and isinstance(parsed.get("question_id"), str):
-            return parsed
-    raise _no_answer(path, number)
-
-
-def _no_answer(path: Path, number: int) -> UnreadableFile:
-    return UnreadableFile(
-        f"Line {number} of {path} is no answer of a retrieval run.",
-        way_out="Name a file that `langmem-tiers bench retrieval` wrote.",
-    )
-
-
-def cut_partial_line(path: Path) -> None:
-    """Cut off what an interruption left of a last line."""
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        with path.open("r+b") as stream:
-            stream.truncate(whole)

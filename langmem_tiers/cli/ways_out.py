@@ -33,7 +33,7 @@ def _ways_out() -> dict[str, str]:
     from langmem_tiers.language import predicates
 
     return {
-        StorageError.way_out: "The cause stands in brackets; acknowledged memories are not affected.",
+        StorageError.way_out: "The cause is in brackets; what is stored already is safe.",
         UnknownEntity.way_out: _ENTITIES,
         ambiguity.NONE_LIKE: f"No name is like it: {_ENTITIES}",
         UnknownRelation.way_out: "`langmem-tiers timeline ENTITY` shows the ids of its relations.",

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from langmem_tiers.bench.asking import in_threads
-from langmem_tiers.bench.datasets import Question
-from langmem_tiers.bench.pipeline.calls import Ask, CallLog, Prices, Reply, Usage, usage_of, with_earlier
+from langmem_tiers.bench.asking import Told, in_threads, nobody
+from langmem_tiers.bench.datasets import Cases, Question, gold_answers
+from langmem_tiers.bench.logs import AnswerLog
+from langmem_tiers.bench.pipeline.calls import Ask, Prices, Reply, Usage, usage_of, with_earlier
 from langmem_tiers.bench.pipeline.contexts import Reading, read_contexts
-from langmem_tiers.bench.pipeline.ingest import Cases, gold_answers
 from langmem_tiers.bench.pipeline.runs import BenchRun
 from langmem_tiers.language.words import STOPWORDS, words
 
@@ -83,7 +83,6 @@ def _sentences(context: str) -> list[tuple[int, str]]:
     return list(enumerate(part for line in said for part in _SENTENCE.split(line.strip()) if part))
 
 
-Told = Callable[[int, int], None]
 SOURCE = "memory_qa"
 
 
@@ -133,14 +132,28 @@ def answer(how: Answering, contexts: Path, *, on_progress: Told | None = None) -
         InvalidInput: the log was begun with another reader or another way of reading.
         UnreadableFile: the data or a log is not in its format.
     """
-    log = CallLog(
+    log = AnswerLog(
         how.run.log("generation_logs", how.label),
         how.described(),
         way_out="Give these answers a name of their own with --label, or delete that file.",
     )
-    questions, golds = _questions(how), gold_answers(how.run.dataset, how.run.data)
-    left = [one for one in questions.values() if one.question_id in golds and _is_left(log, one, how)]
-    _ask(how, log, left, read_contexts(contexts), golds, on_progress or (lambda _done, _total: None))
+    cases = Cases(how.run.dataset, how.run.data, limit=how.limit, adversarial=how.reading.adversarial)
+    questions = {question.question_id: question for case in cases for question in case.questions}
+    golds, given = gold_answers(how.run.dataset, how.run.data), read_contexts(contexts)
+    before = {name for name, line in log.lines.items() if not (how.retry_failed and "error" in line)}
+    left = [question for name, question in questions.items() if name in golds and name not in before]
+
+    def asked(question: Question) -> tuple[Question, Reply]:
+        context = given[question.question_id]
+        return question, how.reader(ToRead(question=question.text, context=context, asked_at=question.asked_at))
+
+    told = on_progress or nobody
+    told(0, len(left))
+    replies: Iterator[tuple[Question, Reply]] = in_threads(asked, left, how.jobs)
+    for done, (question, reply) in enumerate(replies, 1):
+        name = question.question_id
+        log.append(with_earlier(_line(question, golds[name], reply), log.lines.get(name)))
+        told(done, len(left))
     log.put_in_order(questions)
     return Answers(
         asked=len(left),
@@ -149,37 +162,6 @@ def answer(how: Answering, contexts: Path, *, on_progress: Told | None = None) -
         without_gold=tuple(name for name in questions if name not in golds),
         usage=usage_of(SOURCE, log.lines.values(), how.prices),
     )
-
-
-def _questions(how: Answering) -> dict[str, Question]:
-    """The questions by id, in the order of the file."""
-    cases = Cases(how.run.dataset, how.run.data, limit=how.limit, adversarial=how.reading.adversarial)
-    return {question.question_id: question for case in cases for question in case.questions}
-
-
-def _is_left(log: CallLog, question: Question, how: Answering) -> bool:
-    line = log.lines.get(question.question_id)
-    return line is None or (how.retry_failed and "error" in line)
-
-
-def _ask(
-    how: Answering,
-    log: CallLog,
-    left: list[Question],
-    contexts: dict[str, str],
-    golds: dict[str, str],
-    told: Told,
-) -> None:
-    def asked(question: Question) -> tuple[Question, Reply]:
-        given = contexts[question.question_id]
-        return question, how.reader(ToRead(question=question.text, context=given, asked_at=question.asked_at))
-
-    told(0, len(left))
-    replies: Iterator[tuple[Question, Reply]] = in_threads(asked, left, how.jobs)
-    for done, (question, reply) in enumerate(replies, 1):
-        name = question.question_id
-        log.append(with_earlier(_line(question, golds[name], reply), log.lines.get(name)))
-        told(done, len(left))
 
 
 def _line(question: Question, gold: str, reply: Reply) -> dict[str, object]:

@@ -1,18 +1,15 @@
-"""Asking a reader or a judge, what it took, and the log of the calls."""
+"""Asking a reader or a judge, and what it took."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from langmem_tiers.bench.scoring import AnswerLog, read_lines
+from langmem_tiers.bench.logs import Fields
 from langmem_tiers.errors import InvalidInput
-from langmem_tiers.storage.errors_border import translated
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -121,7 +118,7 @@ class Usage:
     cost: float | None = None
 
 
-def usage_of(source: str, lines: Iterable[Mapping[str, object]], prices: Prices | None) -> Usage:
+def usage_of(source: str, lines: Iterable[Fields], prices: Prices | None) -> Usage:
     """The sum over the lines of a log."""
     calls = prompt = completion = untold = 0
     for line in lines:
@@ -140,7 +137,7 @@ def usage_of(source: str, lines: Iterable[Mapping[str, object]], prices: Prices 
     )
 
 
-def with_earlier(line: Mapping[str, object], earlier: Mapping[str, object] | None) -> Mapping[str, object]:
+def with_earlier(line: Fields, earlier: Fields | None) -> Fields:
     """A line of a log with what earlier attempts took added to it."""
     if earlier is None:
         return line
@@ -162,58 +159,6 @@ def _cost(prompt: int, completion: int, prices: Prices | None) -> float | None:
     return (prompt * (prices.tokens_in or 0) + completion * (prices.tokens_out or 0)) / _MILLION
 
 
-def _known(line: Mapping[str, object], name: str) -> int | None:
+def _known(line: Fields, name: str) -> int | None:
     value = line.get(name)
     return value if isinstance(value, int) else None
-
-
-Fields = Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True)
-class CallLine:
-    """One line, as it is written."""
-
-    fields: Fields
-
-    def as_line(self) -> str:
-        """The line of the log, in ASCII: models send lone surrogates."""
-        return json.dumps(dict(self.fields), ensure_ascii=True) + "\n"
-
-
-class CallLog:
-    """The lines by question id.
-
-    Raises:
-        InvalidInput: the log was begun in another way.
-        UnreadableFile: a line of it is none.
-    """
-
-    def __init__(self, path: Path, described: Fields, *, way_out: str) -> None:
-        self.path = path
-        self._log = AnswerLog(path, described, way_out=way_out)
-        self.lines: dict[str, Fields] = read_calls(path) if path.exists() else {}
-
-    def append(self, fields: Fields) -> None:
-        """Write one line; it replaces an earlier one of its question."""
-        with translated(self.path):
-            self._log.append(CallLine(fields))
-        self.lines[str(fields["question_id"])] = fields
-
-    def put_in_order(self, question_ids: Iterable[str]) -> None:
-        """Write the log anew: one line a question, in this order; lines of other questions come last."""
-        order = [*dict.fromkeys((*question_ids, *self.lines))]
-        kept = [CallLine(self.lines[name]).as_line() for name in order if name in self.lines]
-        temporary = self.path.with_suffix(".part")
-        with translated(self.path):
-            temporary.write_text("".join(kept), encoding="utf-8")
-            temporary.replace(self.path)
-
-
-def read_calls(path: Path) -> dict[str, Fields]:
-    """The last line of each question.
-
-    Raises:
-        UnreadableFile: the log can not be opened, or a line is none.
-    """
-    return {str(line["question_id"]): line for line in read_lines(path)}

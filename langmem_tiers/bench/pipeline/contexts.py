@@ -6,30 +6,25 @@ dates of their sessions. `session`: the best sessions, whole.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from langmem_tiers.bench.asking import Plan, in_processes, stored
-from langmem_tiers.bench.datasets import Case, Question
-from langmem_tiers.bench.pipeline.ingest import Cases
+from langmem_tiers.bench.asking import Plan, Told, in_processes, nobody, stored
+from langmem_tiers.bench.datasets import Case, Cases, Question, unanswered
+from langmem_tiers.bench.logs import AnswerLog, read_lines
 from langmem_tiers.bench.pipeline.runs import BenchRun
-from langmem_tiers.bench.retrieval import embedder_of
-from langmem_tiers.bench.scoring import AnswerLog, read_lines
 from langmem_tiers.fencing import escape
 from langmem_tiers.models.tokens import estimate
-from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.types import Drawer, Recalled
 
 if TYPE_CHECKING:
     from langmem_tiers.space import Space
 
 Grain = Literal["block", "drawer", "session"]
-Told = Callable[[int, int], None]
 
 _ALL = 1_000_000  # tokens, where nothing is to be left out
 _TOP_K: Mapping[Grain, int] = {"block": 50, "drawer": 10, "session": 5}
@@ -78,10 +73,9 @@ class Context:
     drawers: tuple[int, ...]
     tokens: int
 
-    def as_line(self) -> str:
-        """The line of the log."""
-        told = {"question_id": self.question_id, "tokens": self.tokens, "drawers": self.drawers, "context": self.text}
-        return json.dumps(told) + "\n"
+    def as_fields(self) -> dict[str, object]:
+        """The fields of its line in the log."""
+        return {"question_id": self.question_id, "tokens": self.tokens, "drawers": self.drawers, "context": self.text}
 
 
 def make_contexts(
@@ -98,19 +92,18 @@ def make_contexts(
         UnreadableFile: the data is not in its format.
         StorageError: a conversation is not stored, and could not be.
     """
-    log = AnswerLog(_log_of(run, reading), {**run.described(), **reading.described()}, way_out="Delete that file.")
-    cases = Cases(run.dataset, run.data, limit=limit, adversarial=reading.adversarial)
-    total = sum(len(case.questions) for case in _left(cases, log.answered))
-    told = on_progress or (lambda _done, _total: None)
+    path = run.log("contexts", "-".join(str(value) for value in reading.described().values()))
+    log = AnswerLog(path, {**run.described(), **reading.described()}, way_out="Delete that file.")
+    cases, before = Cases(run.dataset, run.data, limit=limit, adversarial=reading.adversarial), log.answered
+    total = sum(len(case.questions) for case in unanswered(cases, before))
+    told, done = on_progress or nobody, 0
     told(0, total)
-    done = 0
-    for made in in_processes(partial(_of_case, run.plan(), reading), _left(cases, log.answered), jobs):
+    for made in in_processes(partial(_of_case, run.plan(), reading), unanswered(cases, before), jobs):
         for context in made:
-            with translated(run.folder):
-                log.append(context)
+            log.append(context.as_fields())
         done += len(made)
         told(done, total)
-    return _log_of(run, reading)
+    return path
 
 
 def read_contexts(path: Path) -> dict[str, str]:
@@ -198,16 +191,5 @@ def _by_session(drawers: Iterable[Drawer]) -> str:
 
 
 def _of_case(plan: Plan, reading: Reading, case: Case) -> list[Context]:
-    with stored(case, plan, embedder_of(plan) if plan.vectors else None) as space:
+    with stored(case, plan, plan.embedder()) as space:
         return [context(space, question, reading) for question in case.questions]
-
-
-def _left(cases: Cases, known: frozenset[str]) -> Iterator[Case]:
-    for case in cases:
-        left = tuple(question for question in case.questions if question.question_id not in known)
-        if left:
-            yield replace(case, questions=left)
-
-
-def _log_of(run: BenchRun, reading: Reading) -> Path:
-    return run.log("contexts", "-".join(str(value) for value in reading.described().values()))

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from langmem_tiers.bench.asking import in_threads
-from langmem_tiers.bench.pipeline.calls import (
-    Ask,
-    CallLog,
-    Fields,
-    Prices,
-    Reply,
-    Usage,
-    added,
-    read_calls,
-    usage_of,
-    with_earlier,
-)
+from langmem_tiers.bench.asking import Told, in_threads, nobody
+from langmem_tiers.bench.logs import AnswerLog, Fields, read_lines
+from langmem_tiers.bench.pipeline.calls import Ask, Prices, Reply, Usage, added, usage_of, with_earlier
 from langmem_tiers.bench.pipeline.results import QaScores, judged_scores, matched_scores, read_audit
 from langmem_tiers.bench.pipeline.runs import BenchRun
 from langmem_tiers.errors import UnreadableFile
@@ -79,6 +69,7 @@ _AGAIN = "\n\nYour whole reply must be the single word yes or the single word no
 _LONGEST = 2_000  # characters of a verdict: one that goes on and on is none
 _MARKUP = re.compile(r"[*_`#>\"'“”(){}\[\]]+")
 _FIRST = re.compile(r"\s*(?:(?:final )?(?:answer|verdict|judge?ment|correct)\s*(?::|is)\s*)?(yes|no)\b", re.IGNORECASE)
+_EITHER = re.compile(r"yes\s*(?:/|or|and|\|)\s*no\b|no\s*(?:/|or|and|\|)\s*yes\b", re.IGNORECASE)
 _LAST = re.compile(r"(?:^|[\n.:!?])\s{0,9}(yes|no)[.!]?\s*$", re.IGNORECASE)
 
 
@@ -93,26 +84,23 @@ class ToJudge:
     abstention: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Verdict:
-    """What the judge said. `right` is None when it gave no verdict; `reply` has then the reason or its words."""
+def judge(ask: Ask, judged: ToJudge) -> dict[str, object]:
+    """The verdict on a response, and what it took, as the log has them; a reply that is none is asked for once more.
 
-    right: bool | None
-    reply: str
-    calls: int
-    ms: float
-    prompt_tokens: int | None
-    completion_tokens: int | None
-
-
-def judge(ask: Ask, judged: ToJudge) -> Verdict:
-    """Ask for a verdict; a reply that is none is asked for once more."""
-    first = ask([prompt(judged)])
-    right = verdict(first)
-    if right is not None:
-        return _verdict(right, first)
-    again = ask([prompt(judged) + _AGAIN])
-    return _verdict(verdict(again), first, again)
+    `right` is None when there is no verdict; `reply` has then the reason, or the words of the judge.
+    """
+    replies = [ask([prompt(judged)])]
+    if verdict(replies[0]) is None:
+        replies.append(ask([prompt(judged) + _AGAIN]))
+    last = replies[-1]
+    return {
+        "right": verdict(last),
+        "reply": (last.error or last.text)[:200],
+        "calls": len(replies),
+        "prompt_tokens": added(reply.prompt_tokens for reply in replies),
+        "completion_tokens": added(reply.completion_tokens for reply in replies),
+        "ms": round(sum(reply.ms for reply in replies), 3),
+    }
 
 
 def prompt(judged: ToJudge) -> str:
@@ -141,26 +129,9 @@ def verdict(reply: Reply) -> bool | None:
         return None
     text = _MARKUP.sub(" ", reply.text).strip()
     told = {found[1].lower() for found in (_FIRST.match(text), _LAST.search(text)) if found}
-    return told == {"yes"} if len(told) == 1 and not _either(text) else None
+    return told == {"yes"} if len(told) == 1 and not _EITHER.match(text) else None
 
 
-def _either(text: str) -> bool:
-    return re.match(r"yes\s*(?:/|or|and|\|)\s*no\b|no\s*(?:/|or|and|\|)\s*yes\b", text, re.IGNORECASE) is not None
-
-
-def _verdict(right: bool | None, *replies: Reply) -> Verdict:
-    last = replies[-1]
-    return Verdict(
-        right=right,
-        reply=(last.error or last.text)[:200],
-        calls=len(replies),
-        ms=round(sum(reply.ms for reply in replies), 3),
-        prompt_tokens=added(reply.prompt_tokens for reply in replies),
-        completion_tokens=added(reply.completion_tokens for reply in replies),
-    )
-
-
-Told = Callable[[int, int], None]
 SOURCE = "judge"
 _FIELDS = frozenset({"question_type", "question", "answer", "hypothesis"})
 
@@ -211,13 +182,13 @@ def grade(how: Grading, *, on_progress: Told | None = None) -> Graded:
     audit = None if how.audit is None else read_audit(how.audit, questions)
     if how.ask is None:
         return Graded(scores=matched_scores(answers.values(), audit), asked=0, before=0, usage=None)
-    log = CallLog(
+    log = AnswerLog(
         how.run.log("judgements", how.label), how.described(), way_out="Delete that file to judge all answers anew."
     )
     left_out = frozenset(audit.excluded if audit else ())
     given = {name: line for name, line in answers.items() if "error" not in line and name not in left_out}
     left = [line for name, line in given.items() if not _is_judged(line, log.lines.get(name))]
-    _judge(how.ask, how.jobs, log, left, on_progress or (lambda _done, _total: None))
+    _judge(how.ask, how.jobs, log, left, on_progress or nobody)
     log.put_in_order(answers)
     verdicts = {
         name: bool(log.lines[name]["right"]) for name, line in given.items() if _is_judged(line, log.lines[name])
@@ -237,7 +208,7 @@ def _answers(how: Grading) -> dict[str, Fields]:
             f"There are no answers in {path}.",
             way_out=f"Make them: langmem-tiers bench {how.run.dataset} qa --run {how.run.run_id}.",
         )
-    answers = read_calls(path)
+    answers = {str(line["question_id"]): line for line in read_lines(path)}
     for name, line in answers.items():
         if missing := _FIELDS - line.keys():
             raise UnreadableFile(
@@ -246,39 +217,22 @@ def _answers(how: Grading) -> dict[str, Fields]:
     return answers
 
 
-def _judge(ask: Ask, jobs: int, log: CallLog, left: list[Fields], told: Told) -> None:
-    def judged(line: Fields) -> tuple[Fields, Verdict]:
-        return line, judge(ask, _to_judge(line))
+def _judge(ask: Ask, jobs: int, log: AnswerLog, left: list[Fields], told: Told) -> None:
+    def judged(line: Fields) -> Fields:
+        response = ToJudge(
+            question=str(line["question"]),
+            question_type=str(line["question_type"]),
+            gold=str(line["answer"]),
+            response=str(line["hypothesis"]),
+            abstention=bool(line.get("abstention")),
+        )
+        about = {name: line[name] for name in ("question_id", "question_type")}
+        return {**about, **judge(ask, response), "of": _digest(line)}
 
     told(0, len(left))
-    verdicts: Iterator[tuple[Fields, Verdict]] = in_threads(judged, left, jobs)
-    for done, (line, verdict) in enumerate(verdicts, 1):
-        log.append(with_earlier(_line(line, verdict), log.lines.get(str(line["question_id"]))))
+    for done, line in enumerate(in_threads(judged, left, jobs), 1):
+        log.append(with_earlier(line, log.lines.get(str(line["question_id"]))))
         told(done, len(left))
-
-
-def _to_judge(line: Fields) -> ToJudge:
-    return ToJudge(
-        question=str(line["question"]),
-        question_type=str(line["question_type"]),
-        gold=str(line["answer"]),
-        response=str(line["hypothesis"]),
-        abstention=bool(line.get("abstention")),
-    )
-
-
-def _line(line: Fields, verdict: Verdict) -> Fields:
-    return {
-        "question_id": line["question_id"],
-        "question_type": line["question_type"],
-        "right": verdict.right,
-        "reply": verdict.reply,
-        "calls": verdict.calls,
-        "prompt_tokens": verdict.prompt_tokens,
-        "completion_tokens": verdict.completion_tokens,
-        "ms": verdict.ms,
-        "of": _digest(line),
-    }
 
 
 def _is_judged(line: Fields, judgement: Fields | None) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from langmem_tiers.bench.pipeline.calls import Fields
+from langmem_tiers.bench.logs import Fields
 from langmem_tiers.errors import UnreadableFile
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")

@@ -21,7 +21,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from langmem_tiers.bench.asking import Plan
-from langmem_tiers.bench.datasets import DATASETS, DatasetName
+from langmem_tiers.bench.datasets import DatasetName
 from langmem_tiers.bench.pipeline.download import file_hash
 from langmem_tiers.bench.retrieval import Run
 from langmem_tiers.errors import InvalidInput, UnreadableFile
@@ -84,14 +84,7 @@ class BenchRun:
 
     def plan(self) -> Plan:
         """How its memories are stored and asked."""
-        return Plan(
-            work=self.work,
-            settings=self.settings,
-            session_number=DATASETS[self.dataset].session_number,
-            vectors=self.vectors,
-            keep=True,
-            embeddings=self.runs / "embeddings.db",
-        )
+        return self.retrieval(limit=None, jobs=1)
 
     def described(self) -> dict[str, object]:
         """What must stay the same for any log of the run to be gone on with."""
