@@ -3,17 +3,13 @@
 import math
 import operator
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, Op, PutOp, SearchOp
 
 from langmem_tiers import arguments
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.integrations.store.naming import several
-
-if TYPE_CHECKING:
-    from langmem_tiers.memory import Memory
-
 
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
     "$gt": operator.gt,
@@ -68,7 +64,7 @@ def _applies(found: Any, name: str, operand: Any) -> bool:
     if name in ("$eq", "$ne"):
         return bool(_plain(found) == _plain(operand)) is (name == "$eq")
     compare = _ORDER[name]
-    if _is_number(found) and _is_number(operand):
+    if isinstance(found, int | float) and isinstance(operand, int | float):
         return compare(found, operand)
     one, other = _as_number(found), _as_number(operand)
     if one is not None and other is not None:
@@ -93,10 +89,6 @@ def _has_operators(condition: Any) -> bool:
 def _plain(value: Any) -> Any:
     """Tuples come back from JSON as lists."""
     return list(value) if isinstance(value, tuple) else value
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float)
 
 
 def _as_number(value: Any) -> float | None:
@@ -130,7 +122,11 @@ def check(op: Op) -> None:
             arguments.any_text(op.query, "query")
         _page(op)
     elif isinstance(op, ListNamespacesOp):
-        _listing(op)
+        for condition in op.match_conditions or ():
+            arguments.one_of(condition.match_type, "match_type", ("prefix", "suffix"))
+            labels(condition.path)
+        arguments.optional_whole(op.max_depth, "max_depth", least=1)
+        _page(op)
     else:
         raise InvalidInput(
             f"A {type(op).__name__} is no op of a store.", way_out="There are get, search, put and list."
@@ -160,17 +156,6 @@ def milliseconds(ttl: float | None, name: str = "ttl") -> int | None:
     if isinstance(ttl, bool) or not isinstance(ttl, int | float) or not math.isfinite(ttl) or not 0 <= ttl <= 10**9:
         raise arguments.refused(ttl, name, "minutes, or None to keep it for ever")
     return round(ttl * _MINUTE)
-
-
-def memory(given: Any) -> "Memory":
-    """What was given, if it is an open memory.
-
-    Raises:
-        InvalidInput: it is something else.
-    """
-    from langmem_tiers.memory import Memory
-
-    return arguments.instance(given, "memory", Memory, "the memory itself: `with Memory.open(path) as memory`")
 
 
 def ttl_config(given: Any) -> None:
@@ -203,14 +188,6 @@ def _item(op: GetOp | PutOp) -> None:
             arguments.texts(op.index, "index")
 
 
-def _listing(op: ListNamespacesOp) -> None:
-    for condition in op.match_conditions or ():
-        arguments.one_of(condition.match_type, "match_type", ("prefix", "suffix"))
-        labels(condition.path)
-    arguments.optional_whole(op.max_depth, "max_depth", least=1)
-    _page(op)
-
-
 def _page(op: SearchOp | ListNamespacesOp) -> None:
     arguments.whole(op.limit, "limit", least=0)
     arguments.whole(op.offset, "offset", least=0)
@@ -224,12 +201,8 @@ def _fault(label: Any) -> str:
     for sign, name in _FORBIDDEN.items():
         if sign in label:
             return f"labels can not hold {name}"
-    return "" if label.isascii() or _is_unicode(label) else "it holds a lone surrogate"
-
-
-def _is_unicode(label: str) -> bool:
     try:
         label.encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        return "it holds a lone surrogate"
+    return ""

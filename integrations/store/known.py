@@ -1,18 +1,16 @@
 """Entries under the keys of a store."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from langgraph.store.base import PutOp
+from langgraph.store.base import PutOp, SearchItem
 
 from langmem_tiers.errors import EntryChanged, InvalidInput, UnknownEntry
 from langmem_tiers.knowledge import decide, validation
 from langmem_tiers.records import Authority, Entry
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import entries
-from langmem_tiers.storage import entries as rows
 
 if TYPE_CHECKING:
     from langmem_tiers.space import Space
@@ -40,7 +38,7 @@ def leading_to(space: "Space", entry: Entry) -> tuple[str, ...]:
     return tuple(dict.fromkeys(key for each in behind for key in of(each)))
 
 
-def take_away(space: "Space", keys: Collection[str], *, but: str | None = None) -> None:
+def _take_away(space: "Space", keys: Collection[str], *, but: str | None = None) -> None:
     """Let these keys lead nowhere, or to one entry alone."""
     for entry in {each.id: each for key in keys for each in _carriers(space, key) if each.id != but}.values():
         change(space, entry.id, lambda held: {"metadata": told([each for each in of(held) if each not in keys], held)})
@@ -83,7 +81,7 @@ def _holding(space: "Space", entry: Entry) -> Entry | None:
 def _carriers(space: "Space", key: str) -> list[Entry]:
     """The entries, active ones first, that were put under a key."""
     with space.memory.use(space.name) as store, store.reading() as connection:
-        held = rows.with_metadata(connection, store.key, key, among=FIELD, alone=_ONLY)
+        held = entries.with_metadata(connection, store.key, key, among=FIELD, alone=_ONLY)
     return sorted(held, key=lambda each: (each.active, each.number), reverse=True)
 
 
@@ -93,7 +91,7 @@ def _behind(space: "Space", entry: Entry) -> list[Entry]:
     with space.memory.use(space.name) as store, store.reading() as connection:
         waiting = [entry.id]
         while waiting:
-            for each in rows.succeeded_by(connection, store.key, waiting.pop()):
+            for each in entries.succeeded_by(connection, store.key, waiting.pop()):
                 if each.id not in found and each.id != entry.id:
                     found[each.id] = each
                     waiting.append(each.id)
@@ -106,52 +104,33 @@ _GIVEN = (*_TEXTS, "category", "tags")
 _FIELDS = frozenset((*_GIVEN, "kind", "id", "date"))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shown:
-    """Something of a tier as an item."""
-
-    key: str
-    text: str
-    created_at: datetime
-    updated_at: datetime
-    score: float | None = None
-    more: Mapping[str, Any]
-
-    @property
-    def value(self) -> dict[str, Any]:
-        """Its id, text and date, and what its tier knows beside."""
-        return {"id": self.key, "text": self.text, "date": self.updated_at.isoformat(), **self.more}
-
-    def columns(self) -> dict[str, Any]:
-        """What an item has beside its namespace and score."""
-        return {"key": self.key, "value": self.value, "created_at": self.created_at, "updated_at": self.updated_at}
+def shown(
+    key: str, text: str, created_at: datetime, updated_at: datetime, score: float | None, **more: Any
+) -> SearchItem:
+    """Something of a tier as an item: its id, text and date, and what its tier knows beside; of no namespace yet."""
+    value = {"id": key, "text": text, "date": updated_at.isoformat(), **more}
+    return SearchItem((), key, value, created_at, updated_at, score)
 
 
-def shown(entry: Entry, score: float | None = None) -> Shown:
-    """An entry as an item."""
-    return Shown(
-        key=next(iter(of(entry)), entry.id),
-        text=entry.content,
-        created_at=entry.created_at,
-        updated_at=entry.updated_at,
-        score=score,
-        more={"id": entry.id, "category": entry.category, "tags": list(entry.tags)},
-    )
+def _entry(entry: Entry, score: float | None = None, key: str | None = None) -> SearchItem:
+    place = key or next(iter(of(entry)), entry.id)
+    more = {"id": entry.id, "category": entry.category, "tags": list(entry.tags)}
+    return shown(place, entry.content, entry.created_at, entry.updated_at, score, **more)
 
 
-def get(space: "Space", key: str) -> Shown | None:
+def get(space: "Space", key: str) -> SearchItem | None:
     """The entry of an id or a key that holds."""
     entry = _named(space, key)
     if entry is not None:
-        return shown(entry)
+        return _entry(entry)
     holder = key_holder(space, key)
-    return None if holder is None else replace(shown(holder), key=key)
+    return None if holder is None else _entry(holder, key=key)
 
 
-def search(space: "Space", query: str, most: int) -> list[Shown]:
+def search(space: "Space", query: str, most: int) -> list[SearchItem]:
     """Active entries, best first; without a query those changed last."""
     asked = bool(query.strip())
-    return [shown(each.entry, each.score if asked else None) for each in space.knowledge.search(query, limit=most)]
+    return [_entry(each.entry, each.score if asked else None) for each in space.knowledge.search(query, limit=most)]
 
 
 def save(space: "Space", key: str, value: Mapping[str, Any], ttl: int | None = None) -> None:
@@ -160,7 +139,8 @@ def save(space: "Space", key: str, value: Mapping[str, Any], ttl: int | None = N
     Other keys of the entry keep what it said. What another entry says already is not stored a second time: the key
     leads to that one, which then holds as long as the longest of both.
     """
-    said, until = content(value), _end(space, ttl)
+    said = content(value)
+    until = None if ttl is None else space.memory.clock() + timedelta(milliseconds=ttl)
     where = {name: value[name] for name in ("category", "tags") if value.get(name) is not None}
     named = _named(space, key)
     held = named or key_holder(space, key)
@@ -192,7 +172,7 @@ def delete(space: "Space", key: str) -> None:
     if named is not None or (own and set(leading_to(space, held)) <= {key}):
         space.knowledge.delete(held.id, origin="assistant")
     else:
-        take_away(space, {key})
+        _take_away(space, {key})
 
 
 def require(op: PutOp, settings: Settings) -> None:
@@ -244,12 +224,9 @@ def _join(space: "Space", mine: tuple[str, ...], said: str, until: datetime | No
     gave_way = None if saved.merged is None else space.knowledge.get(saved.merged)
     ends = [until, saved.entry.expires_at, *([] if gave_way is None else [gave_way.expires_at])]
     last = None if None in ends else max(end for end in ends if end is not None)
-    held = change(
-        space,
-        saved.entry.id,
-        lambda held: {"metadata": told([*of(held), *mine], held), "expires_at": last},
-    )
-    take_away(space, set(mine), but=held.id)
+    fresh = saved.entry.id
+    held = change(space, fresh, lambda held: {"metadata": told([*of(held), *mine], held), "expires_at": last})
+    _take_away(space, set(mine), but=held.id)
     return held
 
 
@@ -259,10 +236,6 @@ def _said_elsewhere(space: "Space", said: str, held: Entry) -> bool:
     with space.memory.use(space.name) as store, store.reading() as connection:
         found = entries.of_content(connection, store.key, text)
     return any(each.active and each.id != held.id for each in found)
-
-
-def _end(space: "Space", ttl: int | None) -> datetime | None:
-    return None if ttl is None else space.memory.clock() + timedelta(milliseconds=ttl)
 
 
 def _named(space: "Space", key: str) -> Entry | None:

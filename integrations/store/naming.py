@@ -172,14 +172,12 @@ def _several(space_of: Any) -> Iterable[Any]:
 def _template(labels: Any) -> Template:
     if isinstance(labels, str) or not isinstance(labels, Sequence):
         raise _refused(labels)
-    places = [place for place, label in enumerate(labels) if _is_placeholder(label)]
-    if len(places) != 1 or not all(isinstance(label, str) and label for label in labels):
+    if not all(isinstance(label, str) and label for label in labels):
+        raise _refused(labels)
+    places = [place for place, label in enumerate(labels) if label.startswith("{") and label.endswith("}")]
+    if len(places) != 1:
         raise _refused(labels)
     return Template(tuple(labels), places[0])
-
-
-def _is_placeholder(label: Any) -> bool:
-    return isinstance(label, str) and label.startswith("{") and label.endswith("}")
 
 
 def _refused(given: Any) -> InvalidSettings:

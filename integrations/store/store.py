@@ -25,6 +25,7 @@ from langmem_tiers import arguments
 from langmem_tiers.background.embedding import embed_notes_now
 from langmem_tiers.background.expiry import ExpireItems
 from langmem_tiers.clock import to_millis
+from langmem_tiers.graphs.node import memory_of
 from langmem_tiers.integrations.store import checks, values
 from langmem_tiers.integrations.store.naming import TIERS, USERS, Namespace, Places, SpaceOf, part, told
 from langmem_tiers.integrations.store.tiers import Tiers
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
 
 
-_Item = TypeVar("_Item", bound=Item)
+_Item = TypeVar("_Item", bound=Item | None)
 Index = Literal[False] | list[str] | None
 Ttl = float | NotProvided | None
 
@@ -50,19 +51,19 @@ class FrontDoor(BaseStore):
 
     def get(self, namespace: Namespace, key: str, *, refresh_ttl: bool | None = None) -> Item | None:
         """The item of a key, None where there is none."""
-        return self._item(super().get(self._whole(namespace), key, refresh_ttl=refresh_ttl))
+        return _named(super().get(self._whole(namespace), key, refresh_ttl=refresh_ttl))
 
     async def aget(self, namespace: Namespace, key: str, *, refresh_ttl: bool | None = None) -> Item | None:
         """`get` in a thread."""
-        return self._item(await super().aget(self._whole(namespace), key, refresh_ttl=refresh_ttl))
+        return _named(await super().aget(self._whole(namespace), key, refresh_ttl=refresh_ttl))
 
     def search(self, namespace_prefix: Namespace, /, **asked: Any) -> list[SearchItem]:
         """The items in a namespace and below it that fit, best first; without a query, those changed last."""
-        return [self._named(each) for each in super().search(self._prefix(namespace_prefix), **asked)]
+        return [_named(each) for each in super().search(self._prefix(namespace_prefix), **asked)]
 
     async def asearch(self, namespace_prefix: Namespace, /, **asked: Any) -> list[SearchItem]:
         """`search` in a thread."""
-        return [self._named(each) for each in await super().asearch(self._prefix(namespace_prefix), **asked)]
+        return [_named(each) for each in await super().asearch(self._prefix(namespace_prefix), **asked)]
 
     def put(
         self, namespace: Namespace, key: str, value: Mapping[str, Any], index: Index = None, *, ttl: Ttl = NOT_PROVIDED
@@ -104,12 +105,12 @@ class FrontDoor(BaseStore):
     def _prefix(self, prefix: Iterable[Any]) -> Namespace:
         return self.places.labelled(prefix, whole=False)
 
-    def _item(self, item: Item | None) -> Item | None:
-        return None if item is None else self._named(item)
 
-    def _named(self, item: _Item) -> _Item:
+def _named(item: _Item) -> _Item:
+    """The item with its namespace in the words of callers."""
+    if item is not None:
         item.namespace = told(item.namespace)
-        return item
+    return item
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,8 +212,12 @@ class Writing:
             if op.namespace[0] == TIERS:
                 tiers.require_writable(op)
                 self._for_tiers.append(op)
+                continue
+            changes = self._changes[places.space(op.namespace)]
+            if op.value is None:
+                changes.drops.append((".".join(op.namespace), op.key))
             else:
-                self._take(self._changes[places.space(op.namespace)], op)
+                changes.puts.append(self._new(op, op.value))
 
     def refresh(self, read: Mapping[str, list[Place]]) -> None:
         """Let the time of items begin anew, too."""
@@ -226,12 +231,6 @@ class Writing:
                 self._run(name, changes)
         for op in self._for_tiers:
             self._tiers.put(op)
-
-    def _take(self, changes: _Changes, op: PutOp) -> None:
-        if op.value is None:
-            changes.drops.append((".".join(op.namespace), op.key))
-        else:
-            changes.puts.append(self._new(op, op.value))
 
     def _new(self, op: PutOp, value: Mapping[str, Any]) -> NewItem:
         settings = self._memory.settings
@@ -301,7 +300,7 @@ class TieredStore(FrontDoor):
         fields: Sequence[str] | None = None,
         ttl: TTLConfig | None = None,
     ) -> None:
-        self.memory = checks.memory(memory)
+        self.memory = memory_of(memory)
         self.places = Places(space_of, shared)
         self.ttl_config = ttl
         checks.ttl_config(ttl)
@@ -336,8 +335,8 @@ class TieredStore(FrontDoor):
 
     def sweep_ttl(self) -> int:
         """Delete what has expired, in all spaces; how many items that were."""
-        return sum(self._sweep(name) for name in self.memory.spaces())
-
-    def _sweep(self, name: str) -> int:
-        with self.memory.use(name) as store:
-            return ExpireItems(self.memory.context(name), store).expire()
+        expired = 0
+        for name in self.memory.spaces():
+            with self.memory.use(name) as store:
+                expired += ExpireItems(self.memory.context(name), store).expire()
+        return expired

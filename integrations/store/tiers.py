@@ -1,13 +1,14 @@
 """The tiers of the memory as namespaces of the store."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from langgraph.store.base import Item, PutOp, SearchItem, SearchOp
 
 from langmem_tiers.errors import InvalidInput, InvalidPath, InvalidPointer
 from langmem_tiers.integrations.store import checks, known
-from langmem_tiers.integrations.store.known import Shown
+from langmem_tiers.integrations.store.known import shown
 from langmem_tiers.integrations.store.naming import TIERS, Namespace, user_id
 from langmem_tiers.knowledge_graph import resolving
 from langmem_tiers.knowledge_graph.answers import answering
@@ -15,7 +16,7 @@ from langmem_tiers.knowledge_graph.wording import relation_words, standing_words
 from langmem_tiers.naming import user_space
 from langmem_tiers.recall.message_search import search_messages
 from langmem_tiers.records import Document, Episode, Relation
-from langmem_tiers.storage import drawers as rows
+from langmem_tiers.storage import drawers
 from langmem_tiers.storage.folder import has_space
 from langmem_tiers.types import Drawer
 
@@ -31,75 +32,61 @@ _ENTITIES = 50
 class Reader(NamedTuple):
     """Reads one by its id, and finds several by a query or, without one, the newest."""
 
-    get: "Callable[[Space, str], Shown | None]"
-    search: "Callable[[Space, str, int], Sequence[Shown]]"
+    get: "Callable[[Space, str], SearchItem | None]"
+    search: "Callable[[Space, str, int], Sequence[SearchItem]]"
 
 
-def _drawer(drawer: Drawer, score: float | None = None) -> Shown:
-    return Shown(
-        key=drawer.pointer,
-        text=drawer.content,
-        created_at=drawer.recorded_at,
-        updated_at=drawer.said_at,
-        score=score,
-        more={"role": drawer.role, "speaker": drawer.speaker, "session": drawer.session, "wing": drawer.wing},
-    )
+def _drawer(drawer: Drawer, score: float | None = None) -> SearchItem:
+    more = {"role": drawer.role, "speaker": drawer.speaker, "session": drawer.session, "wing": drawer.wing}
+    return shown(drawer.pointer, drawer.content, drawer.recorded_at, drawer.said_at, score, **more)
 
 
-def _get_drawer(space: "Space", key: str) -> Shown | None:
-    try:
+def _get_drawer(space: "Space", key: str) -> SearchItem | None:
+    with suppress(InvalidPointer):
         drawer = space.drawer(key)
-    except InvalidPointer:
-        return None
-    return None if drawer is None else _drawer(drawer)
+        return None if drawer is None else _drawer(drawer)
+    return None
 
 
-def _search_drawers(space: "Space", query: str, most: int) -> list[Shown]:
+def _search_drawers(space: "Space", query: str, most: int) -> list[SearchItem]:
     if query.strip():
         matching = search_messages(space.context, query, limit=most, threshold=0.0)
         return [_drawer(item.drawer, item.score) for item in matching]
     with space.memory.use(space.name) as store, store.reading() as connection:
-        newest = rows.newest(connection, store.key)
-        found = rows.read(connection, store.key, range(max(1, newest - most + 1), newest + 1))
+        newest = drawers.newest(connection, store.key)
+        found = drawers.read(connection, store.key, range(max(1, newest - most + 1), newest + 1))
     return [_drawer(found[number]) for number in sorted(found, reverse=True)]
 
 
-def _episode(episode: Episode, score: float | None = None) -> Shown:
-    return Shown(
-        key=episode.id,
-        text=episode.summary or episode.abstract,
-        created_at=episode.created_at,
-        updated_at=episode.ended_at,
-        score=score,
-        more={"session": episode.session, "abstract": episode.abstract, "topics": list(episode.topics)},
-    )
+def _episode(episode: Episode, score: float | None = None) -> SearchItem:
+    more = {"session": episode.session, "abstract": episode.abstract, "topics": list(episode.topics)}
+    text = episode.summary or episode.abstract
+    return shown(episode.id, text, episode.created_at, episode.ended_at, score, **more)
 
 
-def _get_episode(space: "Space", key: str) -> Shown | None:
+def _get_episode(space: "Space", key: str) -> SearchItem | None:
     episode = space.archive.get(key)
     return None if episode is None else _episode(episode)
 
 
-def _search_episodes(space: "Space", query: str, most: int) -> list[Shown]:
+def _search_episodes(space: "Space", query: str, most: int) -> list[SearchItem]:
     asked = bool(query.strip())
     return [_episode(each.episode, each.score if asked else None) for each in space.archive.search(query, limit=most)]
 
 
-def _document(document: Document, text: str, score: float | None = None) -> Shown:
-    at = document.updated_at
-    more = {"version": document.version, "encoding": document.encoding}
-    return Shown(key=document.path, text=text, created_at=at, updated_at=at, score=score, more=more)
+def _document(document: Document, text: str, score: float | None = None) -> SearchItem:
+    at, more = document.updated_at, {"version": document.version, "encoding": document.encoding}
+    return shown(document.path, text, at, at, score, **more)
 
 
-def _get_document(space: "Space", key: str) -> Shown | None:
-    try:
+def _get_document(space: "Space", key: str) -> SearchItem | None:
+    with suppress(InvalidPath):
         document = space.documents.read(key)
-    except InvalidPath:
-        return None
-    return None if document is None else _document(document, document.content)
+        return None if document is None else _document(document, document.content)
+    return None
 
 
-def _search_documents(space: "Space", query: str, most: int) -> list[Shown]:
+def _search_documents(space: "Space", query: str, most: int) -> list[SearchItem]:
     if query.strip():
         pieces = {hit.path: hit for hit in reversed(space.documents.search(query, limit=4 * most))}
         best = sorted(pieces.values(), key=lambda hit: -hit.score)[:most]
@@ -109,46 +96,35 @@ def _search_documents(space: "Space", query: str, most: int) -> list[Shown]:
     return [each for summary in newest if (each := _get_document(space, summary.path)) is not None]
 
 
-def _relation(space: "Space", relation: Relation, score: float | None = None) -> Shown:
-    when = standing_words(relation, space.memory.clock())
-    return Shown(
-        key=relation.id,
-        text=f"{relation_words(relation)}, {when}" if when else relation_words(relation),
-        created_at=relation.recorded_at,
-        updated_at=relation.recorded_at,
-        score=score,
-        more={"subject": relation.subject.name, "predicate": relation.predicate, "object": relation.target},
-    )
+def _relation(space: "Space", relation: Relation, score: float | None = None) -> SearchItem:
+    when, at = standing_words(relation, space.memory.clock()), relation.recorded_at
+    text = f"{relation_words(relation)}, {when}" if when else relation_words(relation)
+    more = {"subject": relation.subject.name, "predicate": relation.predicate, "object": relation.target}
+    return shown(relation.id, text, at, at, score, **more)
 
 
-def _get_relation(space: "Space", key: str) -> Shown | None:
+def _get_relation(space: "Space", key: str) -> SearchItem | None:
     relation = space.graph.relation(key)
     return None if relation is None else _relation(space, relation)
 
 
-def _search_relations(space: "Space", query: str, most: int) -> list[Shown]:
+def _search_relations(space: "Space", query: str, most: int) -> list[SearchItem]:
     """What holds now of those whom the query names, by how surely it names them; else of those spoken of last."""
-    sure = _named(space, query) if query.strip() else dict.fromkeys(_newest_entities(space))
+    sure: dict[str, float | None] = {}
+    if query.strip():
+        with answering(space.context) as answer:
+            sure |= {match.entity.id: match.score for match in resolving.named_in(answer.view, query)[:_ENTITIES]}
+    else:
+        sure |= dict.fromkeys(entity.id for entity in space.graph.entities(limit=_ENTITIES))
     if not sure:
         return []
-    found = space.graph.subgraph(list(sure), limit=most).relations
-    scored = [_relation(space, each, _surest(each, sure)) for each in found]
+    scored = []
+    for each in space.graph.subgraph(list(sure), limit=most).relations:
+        ends = (each.subject, *([] if each.object is None else [each.object]))
+        scores = [score for end in ends if (score := sure.get(end.id)) is not None]
+        scored.append(_relation(space, each, max(scores, default=None)))
     newest = sorted(scored, key=lambda each: each.updated_at, reverse=True)
     return sorted(newest, key=lambda each: -(each.score or 0.0))
-
-
-def _named(space: "Space", query: str) -> dict[str, float | None]:
-    with answering(space.context) as answer:
-        return {match.entity.id: match.score for match in resolving.named_in(answer.view, query)[:_ENTITIES]}
-
-
-def _newest_entities(space: "Space") -> list[str]:
-    return [entity.id for entity in space.graph.entities(limit=_ENTITIES)]
-
-
-def _surest(relation: Relation, sure: Mapping[str, float | None]) -> float | None:
-    ends = (relation.subject, *([] if relation.object is None else [relation.object]))
-    return max((score for end in ends if (score := sure.get(end.id)) is not None), default=None)
 
 
 READERS: Mapping[str, Reader] = {
@@ -179,8 +155,11 @@ class Tiers:
         """
         user, tier = _parts(namespace)
         space = self._existing(user)
-        shown = None if space is None else READERS[tier].get(space, key)
-        return None if shown is None else Item(namespace=namespace, **shown.columns())
+        found = None if space is None else READERS[tier].get(space, key)
+        if found is None:
+            return None
+        dates = {"created_at": found.created_at, "updated_at": found.updated_at}
+        return Item(namespace=namespace, key=found.key, value=found.value, **dates)
 
     def search(self, op: SearchOp) -> list[SearchItem]:
         """What fits a query in a tier, or in all of a user, best first; without one, the newest of each tier.
@@ -197,8 +176,9 @@ class Tiers:
         fitting = [(tier, each) for tier, each in found if checks.fits(each.value, op.filter)]
         newest = sorted(fitting, key=lambda one: one[1].updated_at, reverse=True)
         ranked = sorted(newest, key=lambda one: -(one[1].score or 0.0))[op.offset : op.offset + op.limit]
-        name = tuple(op.namespace_prefix[:2])
-        return [SearchItem(namespace=(*name, tier), score=each.score, **each.columns()) for tier, each in ranked]
+        for tier, each in ranked:
+            each.namespace = (*op.namespace_prefix[:2], tier)
+        return [each for _, each in ranked]
 
     def require_writable(self, op: PutOp) -> None:
         """Nothing, if this can be written.

@@ -79,19 +79,16 @@ def pieces(
     paths = (WHOLE,) if index is None and fields is None else (index or fields or ())
     limit = settings.documents.chunk_characters
     found: dict[str, None] = {}
-    for text in (text for path in paths for text in _texts(value, path)):
+    texts: list[str] = []
+    for path in paths:
+        texts += [_readable(value)] if path == WHOLE else get_text_at_path(value, path)
+    for text in texts:
         # A lone surrogate is kept in the value; no index can hold one.
         shown = text.encode("utf-8", "replace").decode()
         if settings.privacy.derived != "keep":
             shown = secrets.mask(shown)
         found |= dict.fromkeys(shown[start:stop].strip() for start, stop in split(shown, limit))
     return [NoteText(text=piece) for piece in found if piece]
-
-
-def _texts(value: Mapping[str, Any], path: str) -> list[str]:
-    if path == WHOLE:
-        return [_readable(value)]
-    return get_text_at_path(value, path)
 
 
 def _readable(value: Mapping[str, Any]) -> str:
