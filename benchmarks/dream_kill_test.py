@@ -30,6 +30,7 @@ from sqlalchemy import Engine, event
 
 from langmem_tiers import Memory
 from langmem_tiers.dream import apply, undo
+from langmem_tiers.dream.types import DreamReport
 from langmem_tiers.storage import dreams
 from langmem_tiers.storage.leases import DREAM, Lease
 from langmem_tiers.store import SpaceStore
@@ -134,7 +135,8 @@ def _apply(memory: Memory, store: SpaceStore, rng: random.Random) -> bool:
     if fence is None:
         return False
     seen = material(store, memory.clock(), fence=fence)
-    apply.apply(store, seen, decision(store, seen, rng, most=40), memory.settings, memory.clock())
+    draft = DreamReport.begun(store.name, memory.clock()).but(decision=decision(store, seen, rng, most=40))
+    apply.apply(store, seen, draft, memory.settings, memory.clock())
     lease.release(fence)
     return True
 

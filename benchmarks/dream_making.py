@@ -15,10 +15,7 @@ from langmem_tiers import Memory, Space, Turn
 from langmem_tiers.clock import to_millis
 from langmem_tiers.dream.types import (
     AntiPattern,
-    Cited,
     Decision,
-    EntrySeen,
-    EpisodeSeen,
     InferredPreference,
     Material,
     MergeEntities,
@@ -75,8 +72,8 @@ def material(store: SpaceStore, now: datetime, *, fence: int = 0) -> Material:
         position=position,
         fence=fence,
         active=len(held),
-        entries=tuple(_seen(entry) for entry in held),
-        episodes=tuple(_told(episode) for episode in told),
+        entries=tuple(held),
+        episodes=tuple(told),
     )
 
 
@@ -157,17 +154,6 @@ def _relate(space: Space, rng: random.Random, said: list[int]) -> None:
             add_relation(graph, NewRelation(subject=one, predicate=predicate, object=other, evidence=cited, **by))
 
 
-def _seen(entry: Any) -> EntrySeen:
-    same = set(EntrySeen.model_fields) - {"evidence", "authority"}
-    values = {name: getattr(entry, name) for name in same}
-    evidence = tuple(each.drawer for each in entry.evidence)
-    return EntrySeen(**values, authority=int(entry.authority), evidence=evidence)
-
-
-def _told(episode: Any) -> EpisodeSeen:
-    return EpisodeSeen(**{name: getattr(episode, name) for name in EpisodeSeen.model_fields})
-
-
 def _merge(seen: Material, rng: random.Random) -> Proposal | None:
     if len(seen.entries) < 2:
         return None
@@ -177,13 +163,13 @@ def _merge(seen: Material, rng: random.Random) -> Proposal | None:
 
 
 def _prefer(rng: random.Random, said: list[int]) -> Proposal:
-    cited = tuple(Cited(drawer=each) for each in rng.sample(said, min(2, len(said))))
+    cited = tuple(Evidence(drawer=each) for each in rng.sample(said, min(2, len(said))))
     return InferredPreference(content=f"The user likes it when {_fact(rng)}.", evidence=cited)
 
 
 def _avoid(rng: random.Random, said: list[int]) -> Proposal:
     content = f"Don't say that {_fact(rng)} because it is wrong; instead ask."
-    return AntiPattern(domain="talk", content=content, evidence=(Cited(drawer=rng.choice(said)),))
+    return AntiPattern(domain="talk", content=content, evidence=(Evidence(drawer=rng.choice(said)),))
 
 
 def _synthesis(seen: Material, rng: random.Random) -> Proposal | None:

@@ -20,6 +20,7 @@ from reporting import Row, parser, report, say
 
 from langmem_tiers import Memory
 from langmem_tiers.dream import apply, undo
+from langmem_tiers.dream.types import DreamReport
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.testing import FrozenClock
 
@@ -73,10 +74,9 @@ def dream_and_undo(memory: Memory, store: SpaceStore, rng: random.Random, counts
     clock, settings, context = memory.clock, memory.settings, memory.context(store.name)
     before = dump(store)
     seen = material(store, clock())
-    draft = apply.new_report(seen, clock())
-    proposed = decision(store, seen, rng)
+    draft = DreamReport.begun(store.name, clock()).but(decision=decision(store, seen, rng))
     started = perf_counter()
-    applied = apply.apply(store, seen, proposed, settings, clock(), report=draft)
+    applied = apply.apply(store, seen, draft, settings, clock())
     counts.applying += perf_counter() - started
     if not applied.records:
         fill_up(memory, rng)
@@ -90,7 +90,7 @@ def dream_and_undo(memory: Memory, store: SpaceStore, rng: random.Random, counts
     redone = list(_differ(after, dump(store)))
     counts.dreams += 1
     counts.records += len(applied.records)
-    counts.kinds.update(each.kind for each in applied.decision.accepted)
+    counts.kinds.update(each.kind for each in applied.report.decision.accepted)
     counts.undone_same += not undone
     counts.redone_same += not redone
     counts.differ += undone + redone

@@ -17,7 +17,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from langmem_tiers import arguments
-from langmem_tiers.dream.run import STEPS, Dreaming, DreamState, opened, report_end
+from langmem_tiers.dream.run import STEPS, Dreaming, DreamState, report_end
 from langmem_tiers.dream.types import DreamReport
 from langmem_tiers.errors import InvalidInput, InvalidSpace, MemoryTiersError, MissingUser, UnknownSpace
 from langmem_tiers.graphs import node
@@ -26,7 +26,6 @@ from langmem_tiers.graphs.messages import peek
 from langmem_tiers.graphs.node import OnError
 from langmem_tiers.graphs.runs import TracedCall, TracedNode, described
 from langmem_tiers.graphs.state import MemoryContext
-from langmem_tiers.knowledge import validation
 from langmem_tiers.naming import check_space, user_space
 from langmem_tiers.telemetry.logs import say
 
@@ -164,8 +163,8 @@ class _Spaces(_Node):
         """The report of a run that names nobody who could dream."""
         now = self.memory.clock()
         space = error.space if isinstance(error, UnknownSpace) else ""
-        told = {"id": validation.new_id(), "space": space, "status": "failed", "started_at": now, "finished_at": now}
-        return DreamReport(**told, notes=(str(error),)).model_dump(mode="json")
+        report = DreamReport.begun(space, now).but(status="failed", finished_at=now, notes=(str(error),))
+        return report.model_dump(mode="json")
 
     def _wanted(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> list[str]:
         """The spaces that are to dream.
@@ -244,10 +243,10 @@ class _Step(_Node):
 
     def taken(self, given: DreamState, runtime: Runtime[Any] | None) -> DreamState:
         """The dream after this step."""
-        if given.report is not None:
+        if given.over:
             return given
         try:
-            with self.memory.use(given.space) as store:
+            with self.memory.use(given.report.space) as store:
                 return self._dreaming(store, runtime).step(self.step, given)
         except GraphBubbleUp:
             raise
@@ -259,11 +258,15 @@ class _Step(_Node):
 
     async def ataken(self, given: DreamState, runtime: Runtime[Any] | None) -> DreamState:
         """`taken`, while the event loop goes on."""
-        if given.report is not None:
+        if given.over:
             return given
         try:
-            async with opened(self.memory.context(given.space)) as store:
+            held = self.memory.use(given.report.space)
+            store = await asyncio.to_thread(held.__enter__)
+            try:
                 return await self._dreaming(store, runtime).astep(self.step, given)
+            finally:
+                await asyncio.to_thread(held.__exit__, None, None, None)
         except GraphBubbleUp:
             raise
         except Exception as error:
@@ -280,24 +283,19 @@ class _Step(_Node):
 
     def _failed(self, given: DreamState, error: Exception) -> DreamState:
         """A dream that ends here; others may dream of the space."""
-        with suppress(MemoryTiersError), self.memory.use(given.space) as store:
-            Dreaming(self.memory.context(given.space), store).release(given)
-        self._log(given.space, error)
-        report = DreamReport(
-            id=given.id,
-            space=given.space,
-            status="failed",
-            started_at=given.started_at,
-            finished_at=self.memory.clock(),
-            notes=(*given.notes, f"{type(error).__name__}: {error}"),
-        )
+        with suppress(MemoryTiersError), self.memory.use(given.report.space) as store:
+            Dreaming(self.memory.context(given.report.space), store).release(given)
+        self._log(given.report.space, error)
+        begun = DreamReport.begun(given.report.space, given.report.started_at, dream_id=given.report.id)
+        notes = (*given.report.notes, f"{type(error).__name__}: {error}")
+        report = begun.but(status="failed", finished_at=self.memory.clock(), notes=notes)
         report_end(report)
         return given.but(report=report)
 
     def left(self, before: Any, dream: DreamState) -> dict[str, Any]:
         """What the step leaves to the next one in the state."""
         if self.step == _LAST:
-            return _reported(before["dream_run"], dream.outcome)
+            return _reported(before["dream_run"], dream.report)
         update: dict[str, Any] = {"dream_state": dream.model_dump(mode="json", exclude={"material"})}
         if self.step == _FIRST:
             update["dream_material"] = None if dream.material is None else dream.material.model_dump(mode="json")
@@ -317,12 +315,12 @@ class _Call(TracedCall):
 
     @property
     def given(self) -> dict[str, Any]:
-        status = {} if self.dream.report is None else {"status": self.dream.report.status}
-        return {"dream": self.dream.id, "proposals": len(self.dream.proposals), **status}
+        status = {"status": self.dream.report.status} if self.dream.over else {}
+        return {"dream": self.dream.report.id, "proposals": len(self.dream.proposals), **status}
 
     @property
     def described(self) -> RunnableConfig:
-        return described(self.step.memory, "dream", self.config, space=self.dream.space)
+        return described(self.step.memory, "dream", self.config, space=self.dream.report.space)
 
     def answered(self, given: dict[str, Any], /) -> dict[str, Any]:
         self.dream = self.step.taken(self.dream, self.runtime)

@@ -57,11 +57,22 @@ class Said:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Evidence:
-    """A drawer that supports something, and the words in it that say so."""
+class SpokenTurn:
+    """A message of a user or an assistant, and the conversation it belongs to."""
 
     drawer: int
-    quote: str
+    session: str
+    role: str
+    content: str
+    said_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evidence:
+    """A drawer that supports something; `quote` are the words in it that say so, empty for the whole drawer."""
+
+    drawer: int
+    quote: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,6 +107,28 @@ class EntryEvidence:
     pointer: str
     quote: str = ""
     via: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewEntry:
+    """An entry to be stored, with those fields of `Entry` that its author decides; `expires_at` in UTC milliseconds."""
+
+    id: str
+    content: str
+    category: str
+    tags: tuple[str, ...]
+    origin: Origin
+    path: EntryPath
+    authority: Authority
+    pinned: bool = False
+    flags: tuple[str, ...] = ()
+    project: str | None = None
+    agent: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    expires_at: int | None = None
+    status: EntryStatus = "active"
+    reason: str | None = None
+    successor: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -136,6 +169,11 @@ class Entry:
     def active(self) -> bool:
         """Whether it holds."""
         return self.status == "active"
+
+    @property
+    def drawers(self) -> tuple[int, ...]:
+        """The numbers of the drawers that it rests on."""
+        return tuple(each.drawer for each in self.evidence)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -307,6 +345,22 @@ class Relation:
 
     def __str__(self) -> str:
         return f"{self.subject.name} {self.predicate} {self.target}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RelationGrounds:
+    """What is left of the evidence of a relation that the memory found by itself.
+
+    `cited` counts the messages it rests on, `standing` those of them that still stand. `alone` says that nothing else
+    is believed about either end, `last_seen` when one of the ends was last spoken of.
+    """
+
+    id: str
+    kind: RelationKind
+    cited: int
+    standing: int
+    alone: bool = False
+    last_seen: datetime
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,12 +14,17 @@ def seen(space: Space, *, fence: int = 0) -> Material:
         return gather(store, space.memory.settings, space.memory.clock(), fence)
 
 
+def begun(space: Space, **known) -> DreamReport:
+    """The report of a dream that begins now, as far as it is known."""
+    return DreamReport.begun(space.name, space.memory.clock()).but(**known)
+
+
 def dreamt(space: Space, *accepted, material: Material | None = None) -> DreamReport:
     """The report of a dream that carries this out."""
     memory, given = space.memory, material or seen(space)
-    draft = apply.new_report(given, memory.clock())
+    draft = begun(space, decision=Decision(accepted=accepted))
     with memory.use(space.name) as store:
-        apply.apply(store, given, Decision(accepted=accepted), memory.settings, memory.clock(), report=draft)
+        apply.apply(store, given, draft, memory.settings, memory.clock())
         with store.reading() as connection:
             return DreamReport.model_validate(dreams.one(connection, store.key, draft.id).report)
 

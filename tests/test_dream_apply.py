@@ -7,7 +7,7 @@ from subprocess import PIPE, Popen
 from textwrap import dedent
 
 import pytest
-from dreaming import dreamt, known, reasons, seen
+from dreaming import begun, dreamt, known, reasons, seen
 from tidying import by_hand, fill
 
 from langmem_tiers import Memory, Turn
@@ -15,7 +15,6 @@ from langmem_tiers.background.dreaming import DreamJob
 from langmem_tiers.dream import apply
 from langmem_tiers.dream.types import (
     AntiPattern,
-    Cited,
     Decision,
     DreamReport,
     InferredPreference,
@@ -161,7 +160,7 @@ def test_what_was_deleted_or_put_aside_does_not_come_back(alice, two, said):
     alice.knowledge.delete(known(alice, "The user drinks much coffee."))
     aside = known(alice, "The user drinks much water.")
     alice.knowledge.deactivate(aside)
-    cited = (Cited(drawer=said[0]),)
+    cited = (Evidence(drawer=said[0]),)
     report = dreamt(
         alice,
         InferredPreference(content="The user drinks much coffee.", evidence=cited),
@@ -181,7 +180,7 @@ def test_a_secret_in_what_was_decided_is_refused_alone(alice, two):
 
 
 def test_a_preference_says_that_it_is_inferred_and_that_the_agent_asks_first(alice, said):
-    cited = (Cited(drawer=said[0], quote="green tea"),)
+    cited = (Evidence(drawer=said[0], quote="green tea"),)
     dreamt(alice, InferredPreference(content="The user wants tea to be paid.", evidence=cited, sensitive=True))
     [entry] = [found.entry for found in alice.knowledge.search(category="user-preferences/inferred")]
     assert (entry.metadata["source"], entry.metadata["requires_user_permission"]) == ("inferred", True)
@@ -189,8 +188,8 @@ def test_a_preference_says_that_it_is_inferred_and_that_the_agent_asks_first(ali
 
 
 def test_a_preference_that_is_known_rests_on_what_is_new_and_is_surer(alice, said, clock):
-    first = InferredPreference(content="The user prefers green tea.", evidence=(Cited(drawer=said[0]),))
-    again = first.model_copy(update={"evidence": (Cited(drawer=said[0]), Cited(drawer=said[1]))})
+    first = InferredPreference(content="The user prefers green tea.", evidence=(Evidence(drawer=said[0]),))
+    again = first.model_copy(update={"evidence": (Evidence(drawer=said[0]), Evidence(drawer=said[1]))})
     dreamt(alice, first)
     [before] = [found.entry for found in alice.knowledge.search(category="user-preferences")]
     clock.tick(60)
@@ -205,24 +204,26 @@ def test_a_preference_that_is_known_rests_on_what_is_new_and_is_surer(alice, sai
 def test_a_mistake_that_was_corrected_again_is_counted(alice, said):
     content = "Don't offer coffee because the user drinks tea; instead offer tea."
     for drawer in said[1:]:
-        dreamt(alice, AntiPattern(domain="drinks", content=content, evidence=(Cited(drawer=drawer),)))
+        dreamt(alice, AntiPattern(domain="drinks", content=content, evidence=(Evidence(drawer=drawer),)))
     [found] = alice.knowledge.search(category="anti-patterns/drinks")
     assert (found.entry.metadata, len(found.entry.evidence)) == ({"came_back": 1}, 2)
 
 
 def test_what_the_user_made_of_a_preference_stays_theirs(alice, said):
-    first = InferredPreference(content="The user prefers green tea.", evidence=(Cited(drawer=said[0]),))
+    first = InferredPreference(content="The user prefers green tea.", evidence=(Evidence(drawer=said[0]),))
     dreamt(alice, first)
     [found] = alice.knowledge.search(category="user-preferences")
     mine = alice.knowledge.update(found.entry.id, pinned=True, metadata={"mine": 1}, origin="user")
-    dreamt(alice, first.model_copy(update={"evidence": (Cited(drawer=said[1]),)}))
+    dreamt(alice, first.model_copy(update={"evidence": (Evidence(drawer=said[1]),)}))
     entry = alice.knowledge.get(mine.id)
     assert (entry.metadata, entry.version, len(entry.evidence)) == ({"mine": 1}, mine.version, 2)
 
 
 def test_an_anti_pattern_has_its_domain_and_tag(alice, said):
     content = "Don't offer coffee because the user drinks tea; instead offer tea."
-    dreamt(alice, AntiPattern(domain="drinks", content=content, evidence=(Cited(drawer=said[2], quote="never said"),)))
+    dreamt(
+        alice, AntiPattern(domain="drinks", content=content, evidence=(Evidence(drawer=said[2], quote="never said"),))
+    )
     [found] = alice.knowledge.search(category="anti-patterns/drinks")
     assert (found.entry.content, found.entry.tags) == (content, ("anti-pattern",))
 
@@ -232,7 +233,7 @@ def test_an_anti_pattern_has_its_domain_and_tag(alice, said):
     [(99, "", "drawer 99 does not stand"), (1, "coffee", "drawer 1 does not hold 'coffee'")],
 )
 def test_nothing_is_learnt_from_what_was_not_said(alice, said, drawer, quote, reason):
-    cited = (Cited(drawer=drawer, quote=quote),)
+    cited = (Evidence(drawer=drawer, quote=quote),)
     assert reasons(dreamt(alice, InferredPreference(content=TEA, evidence=cited))) == [reason]
     assert reasons(dreamt(alice, AntiPattern(domain="x", content=TEA, evidence=()))) == ["it rests on nothing"]
 
@@ -316,12 +317,12 @@ def test_a_preview_shows_what_would_change_and_changes_nothing(alice, two):
     with memory.use(alice.name) as store, store.reading() as connection:
         before = change_log.head(connection, store.key)
     with memory.use(alice.name) as store:
-        decision = Decision(accepted=(_merge(two),))
-        applied, shown = apply.preview(store, material, decision, memory.settings, memory.clock())
+        draft = begun(alice, decision=Decision(accepted=(_merge(two),)))
+        report, _ = apply.preview(store, material, draft, memory.settings, memory.clock())
         with store.reading() as connection:
             assert change_log.head(connection, store.key) == before
-    assert [line[:7] for line in shown.splitlines()] == ["+ entry", "- entry", "- entry"]
-    assert (len(applied.decision.accepted), alice.dreams()) == (1, ())
+    assert [line[:7] for line in report.diff.splitlines()] == ["+ entry", "- entry", "- entry"]
+    assert (len(report.decision.accepted), alice.dreams()) == (1, ())
     assert alice.knowledge.get(two[0]).active
 
 
@@ -432,7 +433,7 @@ class Dreams:
     def __call__(self, trigger) -> DreamReport:
         self.triggers.append(trigger)
         memory, material = self.space.memory, seen(self.space)
-        report = apply.new_report(material, memory.clock()).model_copy(update={"finished_at": memory.clock()})
+        report = begun(self.space, finished_at=memory.clock())
         with memory.use(self.space.name) as store:
             apply.keep_report(store, material, report)
         return report

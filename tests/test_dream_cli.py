@@ -3,20 +3,13 @@
 import json
 
 import pytest
-from dreaming import dreamt, known, seen
+from dreaming import begun, dreamt, known, seen
 
 from langmem_tiers import Memory, Turn
 from langmem_tiers.cli.main import main
 from langmem_tiers.dream import apply
-from langmem_tiers.dream.types import (
-    Cited,
-    Decision,
-    GoldenResult,
-    InferredPreference,
-    MergeEntries,
-    RetireEntry,
-    Synthesis,
-)
+from langmem_tiers.dream.types import Decision, GoldenResult, InferredPreference, MergeEntries, RetireEntry, Synthesis
+from langmem_tiers.records import Evidence
 from langmem_tiers.storage import dreams
 from langmem_tiers.storage.leases import DREAM, Lease
 
@@ -66,7 +59,7 @@ def merged(alice):
         MergeEntries(sources=(ids[TEA], ids[TEAS]), content="The user drinks much green tea."),
         RetireEntry(id=ids[HOSTILE], why="noise"),
         RetireEntry(id="000000000000"),
-        InferredPreference(content="The user prefers tea.", evidence=(Cited(drawer=1),)),
+        InferredPreference(content="The user prefers tea.", evidence=(Evidence(drawer=1),)),
     )
 
 
@@ -174,14 +167,13 @@ def test_a_long_dream_is_cut_in_the_list_and_whole_as_json(run, alice):
 
 def test_what_it_cost_and_which_question_broke_is_told(run, alice):
     material = seen(alice)
-    report = apply.new_report(material, alice.memory.clock()).model_copy(
-        update={
-            "status": "gated",
-            "usage": {"memory_dream": {"calls": 3, "input_tokens": 1234, "failures": 0}},
-            "golden": (GoldenResult(question="Which tea?", before=True, after=False),),
-            "notes": ("One note.",),
-            "decision": Decision(accepted=(Synthesis(text="x", episodes=("a",)),)),
-        }
+    report = begun(
+        alice,
+        status="gated",
+        usage={"memory_dream": {"calls": 3, "input_tokens": 1234, "failures": 0}},
+        golden=(GoldenResult(question="Which tea?", before=True, after=False),),
+        notes=("One note.",),
+        decision=Decision(accepted=(Synthesis(text="x", episodes=("a",)),)),
     )
     with alice.memory.use(alice.name) as store:
         apply.keep_report(store, material, report)

@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dream_material import NOW, entry, material
+from dreaming import begun
 from hostile_replies import BLUNDERS, EVERY_REPLY, FACTS, SEEN
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.dream import anti_patterns, consolidate
-from langmem_tiers.dream.apply import new_report, put_report
+from langmem_tiers.dream.apply import put_report
 from langmem_tiers.dream.batching import LONGEST, arranged, batches
 from langmem_tiers.dream.decide import decide, only_repeats, retirement_cap
 from langmem_tiers.dream.gather import gather
@@ -412,7 +413,7 @@ def test_several_dreams_go_round_all_entries(alice, clock):
         assert (found.active, len(found.entries)) == (7, 3)
         seen |= {each.id for each in found.entries}
         with alice.memory.use(alice.name) as store, store.writing() as connection:
-            put_report(connection, store.key, found, new_report(found, clock()))
+            put_report(connection, store.key, found, begun(alice))
     assert len(seen) == 7
 
 

@@ -1,5 +1,6 @@
 """What of a dream's proposals is carried out: nothing is lost, blended, made up, or touched that is not to be."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,7 +14,6 @@ from langmem_tiers.dream.decide import decide, only_repeats, retirement_cap, sho
 from langmem_tiers.dream.faithfulness import objection, says
 from langmem_tiers.dream.types import (
     AntiPattern,
-    Cited,
     CloseWindows,
     InferredPreference,
     MergeEntities,
@@ -25,6 +25,7 @@ from langmem_tiers.dream.types import (
     WithdrawRelation,
 )
 from langmem_tiers.language.paraphrase import same_fact
+from langmem_tiers.records import Evidence
 from langmem_tiers.settings import DreamSettings
 
 SETTINGS = Settings()
@@ -278,7 +279,7 @@ DRAFT = "Don't send the mail at once because the user wants to read it; instead 
 
 
 def anti_pattern(content=DRAFT, drawers=(7,), domain="email", quote="show me the draft first"):
-    evidence = tuple(Cited(drawer=each, quote=quote) for each in drawers)
+    evidence = tuple(Evidence(drawer=each, quote=quote) for each in drawers)
     return AntiPattern(domain=domain, content=content, evidence=evidence)
 
 
@@ -323,7 +324,7 @@ def test_a_correction_is_made_an_anti_pattern_of_once():
 
 
 def preference(*drawers, content="The user prefers short answers.", sentiment="casual", **values):
-    evidence = tuple(Cited(drawer=each, quote="short") for each in drawers)
+    evidence = tuple(Evidence(drawer=each, quote="short") for each in drawers)
     return InferredPreference(content=content, sentiment=sentiment, evidence=evidence, **values)
 
 
@@ -351,7 +352,7 @@ def preference(*drawers, content="The user prefers short answers.", sentiment="c
 def test_a_preference_shows_in_as_many_turns_as_its_sentiment_takes(proposal, why):
     said = (turn(each, "Make it short, please.") for each in (1, 2, 3))
     turns = (
-        *(each.model_copy(update={"session": f"s{each.drawer}"}) for each in said),
+        *(replace(each, session=f"s{each.drawer}") for each in said),
         turn(4, "A.", role="assistant"),
     )
     signals = (signal(5, "I said short."), signal(6, "SHORT!!", sentiment="very_irritated", kind="irritation"))
@@ -617,7 +618,7 @@ def test_one_who_is_named_behind_or_before_the_name_is_one():
 def test_a_fact_put_right_is_no_anti_pattern(quote, kept):
     seen = material(signals=[signal(1, quote)])
     content = "Don't say Sydney because it is Canberra; instead say Canberra."
-    proposal = AntiPattern(domain="cities", content=content, evidence=(Cited(drawer=1, quote=quote),))
+    proposal = AntiPattern(domain="cities", content=content, evidence=(Evidence(drawer=1, quote=quote),))
     reason = refusal(seen, proposal)
     assert (reason is None) is kept
     assert kept or reason == "drawer 1 puts a fact right, and says nothing of how to behave"

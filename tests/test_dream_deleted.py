@@ -1,13 +1,12 @@
 """What a dream made of entries and episodes follows them: said again, taken apart, deleted for good."""
 
 import pytest
-from dreaming import dreamt, known, seen
+from dreaming import begun, dreamt, known, seen
 
 from langmem_tiers import Turn
-from langmem_tiers.dream.apply import keep_report, new_report
+from langmem_tiers.dream.apply import keep_report
 from langmem_tiers.dream.types import (
     AntiPattern,
-    Cited,
     Decision,
     DreamReport,
     GoldenResult,
@@ -18,6 +17,7 @@ from langmem_tiers.dream.types import (
     Synthesis,
 )
 from langmem_tiers.errors import DreamConflict
+from langmem_tiers.records import Evidence
 
 TEA = "The user drinks green tea."
 TEAS = "The user drinks a lot of green tea."
@@ -84,7 +84,7 @@ def kept(space) -> str:
 def noted(space, decision, **report) -> DreamReport:
     """A dream that changed nothing, with what it had decided."""
     memory, material = space.memory, seen(space)
-    draft = new_report(material, memory.clock()).model_copy(update={"decision": decision, **report})
+    draft = begun(space, decision=decision, **report)
     with memory.use(space.name) as store:
         keep_report(store, material, draft)
     return draft
@@ -100,8 +100,10 @@ def sister(alice):
 @pytest.mark.parametrize(
     "proposal",
     [
-        InferredPreference(content="The sister of the user lives in Lisbon.", evidence=(Cited(drawer=1),)),
-        InferredPreference(content="The user tells.", evidence=(Cited(drawer=1, quote="My sister lives in Lisbon."),)),
+        InferredPreference(content="The sister of the user lives in Lisbon.", evidence=(Evidence(drawer=1),)),
+        InferredPreference(
+            content="The user tells.", evidence=(Evidence(drawer=1, quote="My sister lives in Lisbon."),)
+        ),
         Synthesis(text=f"## Project facts\n\n- 2026-03-02: {LISBON}\n", episodes=("p1",)),
         MergeEntries(sources=("a" * 12, "b" * 12), content=LISBON),
         AntiPattern(domain="x", content=f"Don't ask because {LISBON[:-1]}; instead wait.", evidence=()),
@@ -109,7 +111,7 @@ def sister(alice):
     ids=lambda each: each.kind,
 )
 def test_what_was_proposed_in_vain_does_not_keep_what_is_deleted(alice, sister, proposal):
-    rest = InferredPreference(content="The user prefers tea.", evidence=(Cited(drawer=1, quote="I like tea."),))
+    rest = InferredPreference(content="The user prefers tea.", evidence=(Evidence(drawer=1, quote="I like tea."),))
     for status, decision in (
         (
             "nothing",
@@ -148,7 +150,7 @@ def test_a_dream_whose_report_alone_held_it_can_still_be_undone(alice, two, sist
 
 def test_what_an_undone_dream_would_bring_back_is_forgotten_with_what_is_deleted(alice):
     alice.track([Turn(role="user", content="My sister lives in Lisbon. I like tea.")], session="monday")
-    report = dreamt(alice, InferredPreference(content=LISBON, evidence=(Cited(drawer=1),)))
+    report = dreamt(alice, InferredPreference(content=LISBON, evidence=(Evidence(drawer=1),)))
     alice.undo_dream(report.id)
     alice.knowledge.delete(known(alice, "The sister of the user lives in Lisbon!", evidence=[1]))
     assert "Lisbon" not in kept(alice)

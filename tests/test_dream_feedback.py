@@ -2,14 +2,16 @@
 
 from datetime import UTC, datetime, timedelta
 
+import dream_material
 import pytest
 
 from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.dream import anti_patterns, decide, feedback
 from langmem_tiers.dream.questions import NO_MODEL, DreamAsker, run
-from langmem_tiers.dream.types import EntrySeen, Material, TurnSeen
+from langmem_tiers.dream.types import Material
 from langmem_tiers.models.asker import ModelAsker
 from langmem_tiers.models.usage import UsageBook
+from langmem_tiers.records import Entry, SpokenTurn
 from langmem_tiers.settings import DreamSettings, MiningSettings
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 
@@ -17,10 +19,10 @@ AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
 TABS = "Don't use tabs because the user corrected it; instead use four spaces."
 
 
-def talk(*said, session="s", first=1) -> list[TurnSeen]:
+def talk(*said, session="s", first=1) -> list[SpokenTurn]:
     """Turns of the user and the assistant in turn; the user begins."""
     return [
-        TurnSeen(
+        SpokenTurn(
             drawer=number,
             session=session,
             role="assistant" if (number - first) % 2 else "user",
@@ -203,10 +205,9 @@ def test_without_both_what_not_and_what_instead_the_rules_write_none(said, befor
     assert anti_patterns.by_rule(corrected(said, before)) == []
 
 
-def known(content=TABS, category="anti-patterns/code", evidence=(3,), at=AT) -> EntrySeen:
-    when = {"created_at": at, "updated_at": at}
-    place = {"category": category, "authority": 0, "origin": "dream", "path": "rule"}
-    return EntrySeen(id="a" * 12, version=1, content=content, evidence=evidence, **place, **when)
+def known(content=TABS, category="anti-patterns/code", evidence=(3,), at=AT) -> Entry:
+    values = {"category": category, "created_at": at, "updated_at": at, "origin": "dream", "evidence": evidence}
+    return dream_material.entry(1, content, id="a" * 12, **values)
 
 
 def test_a_mistake_that_comes_back_is_the_same_anti_pattern_with_more_evidence():

@@ -17,7 +17,6 @@ from langgraph.graph import START, MessagesState, StateGraph
 from openai import RateLimitError
 
 from langmem_tiers import Memory, Turn
-from langmem_tiers.dream import run
 from langmem_tiers.dream.gather import gather
 from langmem_tiers.dream.run import STEPS, Dreaming, DreamState
 from langmem_tiers.errors import InvalidSpace, LeaseLost, MissingUser
@@ -93,7 +92,7 @@ def test_the_graph_does_what_the_space_does(opened):
 async def test_async_does_what_sync_does(opened):
     here, there, flowed = (opened(tidying(), name=name) for name in "abc")
     report = (await dream_graph(here).ainvoke({"user_id": "alice"}))["dream_report"]
-    assert plain(report) == plain(dreamt(there)) == plain(await run.adream(flowed.context(ALICE)))
+    assert plain(report) == plain(dreamt(there)) == plain(await flowed.user("alice").adream())
     assert known(here.user("alice")) == known(there.user("alice")) == known(flowed.user("alice")) == TIDIED
 
 
@@ -480,7 +479,7 @@ def test_the_seconds_of_a_dream_are_those_of_all_its_steps(opened):
         late = dreaming.step("consolidate", gathered.but(took=1000.0))
         dreaming.release(asked)
     assert asked.took > gathered.took > 0
-    assert (asked.path, late.path) == ("model", "rule")
+    assert (asked.report.path, late.report.path) == ("model", "rule")
 
 
 def closing(memory, model_was_asked, may_reply):

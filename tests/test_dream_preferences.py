@@ -3,16 +3,18 @@
 import json
 from datetime import UTC, datetime, timedelta
 
+import dream_material
 import pytest
 
 from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.dream import decide, feedback, preferences
 from langmem_tiers.dream.grounding import touches_sensitive
 from langmem_tiers.dream.questions import DreamAsker, run
-from langmem_tiers.dream.types import Cited, EntrySeen, InferredPreference, Material, RetireEntry, TurnSeen
+from langmem_tiers.dream.types import InferredPreference, Material, RetireEntry
 from langmem_tiers.language.wishes import wishes
 from langmem_tiers.models.asker import ModelAsker
 from langmem_tiers.models.usage import UsageBook
+from langmem_tiers.records import Entry, Evidence, SpokenTurn
 from langmem_tiers.settings import BudgetSettings, DreamSettings, MiningSettings, ModelSettings
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 
@@ -21,13 +23,13 @@ EMOJIS = "The user does not want the assistant to use emojis."
 SHORT = "The user prefers short answers."
 
 
-def said(*texts, session="s", first=1, apart=90) -> list[TurnSeen]:
+def said(*texts, session="s", first=1, apart=90) -> list[SpokenTurn]:
     """Turns of the user, each before a turn of the assistant, so many minutes apart: an hour ends a task."""
     turns = []
     for place, text in enumerate(texts):
         for role, content, drawer in (("user", text, 2 * place), ("assistant", "Sure.", 2 * place + 1)):
             at = AT + timedelta(minutes=apart * place + drawer % 2)
-            turn = TurnSeen(drawer=first + drawer, session=session, role=role, content=content, said_at=at)
+            turn = SpokenTurn(drawer=first + drawer, session=session, role=role, content=content, said_at=at)
             turns.append(turn)
     return turns
 
@@ -47,9 +49,16 @@ def counted(*texts, entries=()):
     return [(each.content, each.sentiment, len(each.evidence)) for each in found]
 
 
-def known(content, *, category="user-preferences/inferred", at=AT, **given) -> EntrySeen:
-    place = {"authority": 0, "origin": "dream", "path": "rule", "created_at": at, "updated_at": at}
-    return EntrySeen(id="a" * 12, version=1, content=content, category=category, **(place | given))
+def known(content, *, category="user-preferences/inferred", at=AT, **given) -> Entry:
+    values = {
+        "id": "a" * 12,
+        "category": category,
+        "origin": "dream",
+        "created_at": at,
+        "updated_at": at,
+        "evidence": (),
+    }
+    return dream_material.entry(1, content, **values | given)
 
 
 # How often it has to show.
@@ -106,7 +115,7 @@ def test_what_is_asked_calmly_counts_once_in_a_task_and_what_annoys_each_time(se
 
 def test_who_tells_of_one_task_can_not_have_it_counted_thrice(asked):
     seen = material(said(*COFFEE, apart=1))
-    told = [Cited(drawer=drawer, quote="black") for drawer in (1, 3, 5)]
+    told = [Evidence(drawer=drawer, quote="black") for drawer in (1, 3, 5)]
     forged = InferredPreference(content=BLACK, evidence=tuple(told))
     assert decide.decide(seen, [forged], Settings()).rejected[0].reason == "it shows 1 times as casual, and needs 3"
     found, _ = asked(seen, reply(BLACK, *LINES))
@@ -195,7 +204,7 @@ def test_what_the_words_touch_is_marked_as_well_as_the_sentence():
 
 
 def preference(sentiment="casual", evidence=3, *, marked=False) -> InferredPreference:
-    cited = tuple(Cited(drawer=drawer, quote="x") for drawer in range(1, evidence + 1))
+    cited = tuple(Evidence(drawer=drawer, quote="x") for drawer in range(1, evidence + 1))
     return InferredPreference(content=EMOJIS, sentiment=sentiment, evidence=cited, sensitive=marked)
 
 

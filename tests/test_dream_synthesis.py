@@ -1,17 +1,20 @@
 """One long-term document out of several episodes; and which flagged entities of the graph are one."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import dream_material
 import pytest
 
 from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.dream import decide, graph_pass, synthesis
 from langmem_tiers.dream.questions import DreamAsker, run
-from langmem_tiers.dream.types import EpisodeSeen, Material, PairSeen
+from langmem_tiers.dream.types import Material, PairSeen
 from langmem_tiers.models.asker import ModelAsker
 from langmem_tiers.models.tokens import estimate
 from langmem_tiers.models.usage import UsageBook
+from langmem_tiers.records import Episode
 from langmem_tiers.settings import DreamSettings, GraphSettings
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 
@@ -30,9 +33,9 @@ PLAIN = (
 SECTIONS = ["## User preferences", "## Project facts", "## Recurring patterns", "## Key decisions"]
 
 
-def episode(number, summary) -> EpisodeSeen:
+def episode(number, summary) -> Episode:
     at = AT - timedelta(days=30 - number)
-    return EpisodeSeen(id=f"{number:012x}", session=f"s{number}", summary=summary, abstract=summary[:80], created_at=at)
+    return dream_material.episode(number, summary, id=f"{number:012x}", abstract=summary[:80], at=at)
 
 
 def material(*summaries, pairs=()) -> Material:
@@ -211,7 +214,7 @@ def test_an_episode_that_there_is_no_room_for_waits_for_the_next_dream():
 
 def test_the_day_of_a_line_is_that_of_its_session():
     seen = material("The user keeps bees.")
-    held = seen.episodes[0].model_copy(update={"ended_at": AT - timedelta(days=300)})
+    held = replace(seen.episodes[0], ended_at=AT - timedelta(days=300))
     (found,) = synthesis.by_rule(seen.model_copy(update={"episodes": (held,)}), Settings())
     assert lines(found.text) == ["- The user keeps bees. (2025-05-06)"]
     assert decide.decide(seen.model_copy(update={"episodes": (held,)}), [found], Settings()).accepted == (found,)

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from conftest import ROOT
-from dreaming import dreamt, known, seen
+from dreaming import begun, dreamt, known, seen
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tidying import by_hand, fill
@@ -16,7 +16,6 @@ from tidying import by_hand, fill
 from langmem_tiers import Memory, Turn
 from langmem_tiers.dream import apply
 from langmem_tiers.dream.types import (
-    Cited,
     InferredPreference,
     MergeEntities,
     MergeEntries,
@@ -27,7 +26,7 @@ from langmem_tiers.dream.types import (
 from langmem_tiers.errors import DreamConflict, InvalidInput, UnknownDream
 from langmem_tiers.knowledge_graph.entities import Named, upsert_entities
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
-from langmem_tiers.records import Authority
+from langmem_tiers.records import Authority, Evidence
 from langmem_tiers.storage import changesets, dreams, entries
 from langmem_tiers.storage.changesets import TABLES, Recorder
 from langmem_tiers.testing import FrozenClock, HashEmbedder
@@ -80,9 +79,8 @@ def test_any_dream_is_undone_and_done_again_byte_for_byte(seed):
             for _ in range(3):
                 clock.tick(60)
                 material = dream_making.material(store, clock())
-                draft = apply.new_report(material, clock())
-                decision = dream_making.decision(store, material, rng)
-                if apply.apply(store, material, decision, memory.settings, clock(), report=draft).records:
+                draft = begun(space, decision=dream_making.decision(store, material, rng))
+                if apply.apply(store, material, draft, memory.settings, clock()).records:
                     ids.append(draft.id)
                     states.append(_dump(space))
             for dream_id, state in zip(ids[::-1], states[-2::-1], strict=True):
@@ -239,10 +237,10 @@ def test_a_dream_on_other_records_does_not_stand_in_the_way(alice, two):
 
 
 def test_evidence_alone_is_taken_back(alice, two):
-    preference = InferredPreference(content="The user prefers tea.", evidence=(Cited(drawer=1),))
+    preference = InferredPreference(content="The user prefers tea.", evidence=(Evidence(drawer=1),))
     dreamt(alice, preference)
     before = _dump(alice)
-    report = dreamt(alice, preference.model_copy(update={"evidence": (Cited(drawer=2),)}))
+    report = dreamt(alice, preference.model_copy(update={"evidence": (Evidence(drawer=2),)}))
     assert "1 more in evidence" in report.diff
     alice.undo_dream(report.id)
     assert _dump(alice) == before

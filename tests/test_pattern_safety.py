@@ -4,12 +4,13 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
 from langmem_tiers import Turn
 from langmem_tiers.dream import feedback
-from langmem_tiers.dream.types import TurnSeen
+from langmem_tiers.records import SpokenTurn
 
 SMALL, LARGE = 12_000, 96_000  # characters
 MOST_GROWTH = 24  # where the text grows eightfold: 64-fold is quadratic
@@ -70,8 +71,8 @@ def doors(alice, clock):
         alice.mine()
 
     def hear(text):
-        turn = TurnSeen(drawer=1, session="s", role="assistant", content="Here you are.", said_at=clock())
-        feedback.signals([turn, turn.model_copy(update={"role": "user", "content": text})])
+        turn = SpokenTurn(drawer=1, session="s", role="assistant", content="Here you are.", said_at=clock())
+        feedback.signals([turn, replace(turn, role="user", content=text)])
 
     return {"mine": mine, "recall": alice.recall, "feedback": hear}
 

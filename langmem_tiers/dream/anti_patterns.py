@@ -8,21 +8,22 @@ corrected again later, the same anti-pattern gets more evidence, which shows how
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
 
 from langmem_tiers.dream.feedback import puts_fact_right
-from langmem_tiers.dream.questions import Numbers, Objects, Question, Reply, Words
-from langmem_tiers.dream.types import AntiPattern, Cited, EntrySeen, Material, Proposal, Signal
+from langmem_tiers.dream.questions import BUILT_IN, Numbers, Objects, Question, Reply, Step, Words
+from langmem_tiers.dream.types import AntiPattern, Material, Proposal, Signal
 from langmem_tiers.knowledge.preferences import ANTI_PATTERNS, within
 from langmem_tiers.language import wishes
+from langmem_tiers.language.characters import one_line
 from langmem_tiers.language.sentences import straight
 from langmem_tiers.language.word_lists import table, word_set
-from langmem_tiers.language.words import meaningful_words, stem
-from langmem_tiers.models.calls import Answer
+from langmem_tiers.language.words import stems
 from langmem_tiers.models.directives import Directives
+from langmem_tiers.records import Entry, Evidence
 from langmem_tiers.settings import Settings
 
 DIRECTIVE = "anti-patterns"
@@ -31,9 +32,10 @@ CAME_BACK = "came_back"
 
 _MOST_ASKED = 20  # corrections per question
 _LONGEST_PART = 160
-_FORM = re.compile(
+FORM = re.compile(
     r"^Don't (?P<do_not>(?:(?! because ).)+) because (?P<because>(?:(?!; instead ).)+); instead (?P<instead>.+?)\.?$"
 )
+"""The form of an anti-pattern."""
 _NO_DOMAIN = re.compile(r"[^a-z0-9]+")
 _CORRECTED = "the user corrected it"
 
@@ -99,9 +101,7 @@ class AntiPatternsReply(Reply):
     anti_patterns: Objects[AntiPatternReply] = Field(alias="antiPatterns")
 
 
-def propose(
-    material: Material, settings: Settings, directives: Directives | None = None
-) -> Generator[Question, Answer[Any], list[Proposal]]:
+def propose(material: Material, settings: Settings, directives: Directives = BUILT_IN) -> Step[list[Proposal]]:
     """Ask the model about corrections that no rule can read; yields the proposals of rules and model.
 
     Raises:
@@ -110,8 +110,8 @@ def propose(
     proposals: list[Proposal] = list(by_rule(material))
     left = _unanswered(material, proposals)
     if left:
-        user = "\n".join(f"[{number}] {_shown(signal)}" for number, signal in enumerate(left, 1))
-        prompt = (directives or Directives(None)).prompt(DIRECTIVE, AntiPatternsReply, user)
+        lines = (f"[{number}] {_shown(signal)}" for number, signal in enumerate(left, 1))
+        prompt = directives.prompt(DIRECTIVE, AntiPatternsReply, "\n".join(lines))
         answer = yield Question(schema=AntiPatternsReply, prompt=prompt)
         if answer.value is not None:
             proposals += (_told(each, left) for each in answer.value.anti_patterns)
@@ -120,12 +120,9 @@ def propose(
 
 def by_rule(material: Material) -> list[AntiPattern]:
     """Recurring mistakes, and corrections that name both the mistake and what to do instead."""
-    known = [entry for entry in material.entries if _is_anti_pattern(entry)]
-    back = [found for entry in known if (found := _again(entry, material.signals)) is not None]
-    heard = {cited.drawer for found in back for cited in found.evidence} | {
-        each for entry in known for each in entry.evidence
-    }
-    new = (read(signal) for signal in corrections(material) if signal.drawer not in heard)
+    back = [found for entry in known_in(material) if (found := _again(entry, _corrections(material))) is not None]
+    heard = {cited.drawer for found in back for cited in found.evidence} | _cited(material)
+    new = (read(signal) for signal in _corrections(material) if signal.drawer not in heard)
     return [*back, *(found for found in new if found is not None)]
 
 
@@ -145,27 +142,20 @@ def read(signal: Signal) -> AntiPattern | None:
         >>> read(signal).content
         "Don't use tabs because the user corrected it; instead use four spaces."
     """
-    said = straight(" ".join(signal.quote.split()))
+    said = straight(one_line(signal.quote))
     parts = _not_this(said) or _rather(said, signal)
     if parts is None or any(_POINTS.search(part) or len(part) > _LONGEST_PART for part in parts[::2]):
         return None
     do_not, instead = _of_the_user(parts[0]), _of_the_user(parts[2])
+    # A reason is rephrased for the agent too, or quoted where the user speaks of themselves.
+    reason = f'the user said "{parts[1]}"' if _FIRST_PERSON.search(parts[1]) else parts[1] or _CORRECTED
     return AntiPattern(
         domain=domain(f"{do_not} {instead}"),
-        content=f"Don't {do_not} because {_reason(parts[1])}; instead {instead}.",
-        evidence=(Cited(drawer=signal.drawer, quote=signal.quote),),
+        content=f"Don't {do_not} because {reason}; instead {instead}.",
+        evidence=(Evidence(drawer=signal.drawer, quote=signal.quote),),
         why="the user said so",
         path="rule",
     )
-
-
-def corrections(material: Material) -> list[Signal]:
-    """Signals about the agent's behaviour, not about a wrong fact."""
-    return [signal for signal in material.signals if _is_of_behaviour(signal)]
-
-
-def _is_of_behaviour(signal: Signal) -> bool:
-    return signal.kind == "correction" and not puts_fact_right(signal.quote)
 
 
 def domain(text: str) -> str:
@@ -180,67 +170,77 @@ def came_back(metadata: Mapping[str, Any], times: int) -> dict[str, Any]:
     return {**metadata, CAME_BACK: (held if isinstance(held, int) else 0) + times}
 
 
+def known_in(material: Material) -> list[Entry]:
+    """The anti-patterns that are known already."""
+    return [entry for entry in material.entries if within(entry.category, ANTI_PATTERNS)]
+
+
+def _cited(material: Material) -> set[int]:
+    """The drawers that known anti-patterns rest on."""
+    return {drawer for entry in known_in(material) for drawer in entry.drawers}
+
+
+def _corrections(material: Material) -> list[Signal]:
+    """The signals about the agent's behaviour, not about a wrong fact."""
+    return [signal for signal in material.signals if signal.kind == "correction" and not puts_fact_right(signal.quote)]
+
+
 def _not_this(said: str) -> tuple[str, str, str] | None:
+    """'Stop using tabs, use spaces': what not to do, why, and what to do instead."""
     found = next((match for pattern in _NOT_X if (match := pattern.match(said))), None)
     if found is None:
         return None
     parts = found.groupdict()
     verb = wishes.base(parts["gerund"]) if parts.get("gerund") else parts["verb"].lower()
-    return f"{verb} {parts['object']}", parts["because"] or "", _uncapitalised(parts["instead"])
+    instead = parts["instead"]
+    return f"{verb} {parts['object']}", parts["because"] or "", f"{instead[:1].lower()}{instead[1:]}"
 
 
 def _rather(said: str, signal: Signal) -> tuple[str, str, str] | None:
     """'Use pnpm, not npm', where the assistant had used npm, or the user says it for the second time."""
     found = _RATHER.match(said)
-    if found is None or not (signal.sentiment != "casual" or _stems(found["object"]) <= _stems(signal.before)):
+    if found is None or not (signal.sentiment != "casual" or stems(found["object"]) <= stems(signal.before)):
         return None
     verb = found["verb"].lower()
     return f"{verb} {found['object']}", found["because"] or "", f"{verb} {found['wanted']}"
 
 
-def _again(entry: EntrySeen, signals: Sequence[Signal]) -> AntiPattern | None:
-    """The same anti-pattern with the corrections since, or None."""
-    parts = _FORM.match(entry.content)
-    if parts is None:
-        return None
-    later = [each for each in signals if _is_of_behaviour(each) and _is_later(each, entry)]
-    cited = tuple(Cited(drawer=each.drawer, quote=each.quote) for each in later if _is_about(each, parts))
+def _again(entry: Entry, signals: Sequence[Signal]) -> AntiPattern | None:
+    """The same anti-pattern with the corrections since, or None.
+
+    A correction is about the same mistake if it names it, or if the reply shows it and it names the remedy.
+    """
+    parts = FORM.match(entry.content)
+    wrong, right = (stems(parts["do_not"]), stems(parts["instead"])) if parts else (set[str](), set[str]())
+    cited: list[Evidence] = []
+    for signal in signals if wrong else ():
+        quoted = stems(signal.quote)
+        same = wrong <= quoted or (wrong <= stems(f"{signal.before} {signal.quote}") and right & (quoted - wrong))
+        if same and signal.drawer not in entry.drawers and signal.at > entry.created_at:
+            cited.append(Evidence(drawer=signal.drawer, quote=signal.quote))
     if not cited:
         return None
     where = entry.category.removeprefix(f"{ANTI_PATTERNS}/")
-    return AntiPattern(domain=where, content=entry.content, evidence=cited, why="it came back", path="rule")
-
-
-def _is_later(signal: Signal, entry: EntrySeen) -> bool:
-    return signal.drawer not in entry.evidence and signal.at > entry.created_at
-
-
-def _is_about(signal: Signal, parts: re.Match[str]) -> bool:
-    """Whether a correction is about the same mistake: it names it, or the reply shows it and it names the remedy."""
-    wrong, right = _stems(parts["do_not"]), _stems(parts["instead"])
-    quoted, told = _stems(signal.quote), _stems(f"{signal.before} {signal.quote}")
-    return bool(wrong) and wrong <= told and (wrong <= quoted or not right.isdisjoint(quoted - wrong))
+    return AntiPattern(domain=where, content=entry.content, evidence=tuple(cited), why="it came back", path="rule")
 
 
 def _unanswered(material: Material, proposals: Iterable[Proposal]) -> list[Signal]:
     """The latest corrections that are not evidence for anything yet."""
     taken = {cited.drawer for each in proposals if isinstance(each, AntiPattern) for cited in each.evidence}
-    taken |= {drawer for entry in material.entries if _is_anti_pattern(entry) for drawer in entry.evidence}
-    return [signal for signal in corrections(material) if signal.drawer not in taken][-_MOST_ASKED:]
+    taken |= _cited(material)
+    return [signal for signal in _corrections(material) if signal.drawer not in taken][-_MOST_ASKED:]
 
 
 def _told(told: AntiPatternReply, heard: Sequence[Signal]) -> AntiPattern:
     """A model's reply as an anti-pattern; without evidence if it cites corrections it was not shown."""
     shown = all(1 <= number <= len(heard) for number in told.signals)
     cited = (heard[number - 1] for number in told.signals) if shown else ()
-    do_not, because, instead = (
-        _part(said, opening)
-        for said, opening in ((told.do_not, "don't|do not|never"), (told.because, "because"), (told.instead, "instead"))
-    )
+    do_not = _part(told.do_not, "don't|do not|never")
+    because, instead = _part(told.because, "because"), _part(told.instead, "instead")
     return AntiPattern(
         domain=_NO_DOMAIN.sub("-", told.domain.lower()).strip("-")[:64],
         content=f"Don't {do_not} because {because}; instead {instead}.",
-        evidence=tuple(Cited(drawer=each.drawer, quote=each.quote) for each in cited),
+        evidence=tuple(Evidence(drawer=each.drawer, quote=each.quote) for each in cited),
     )
 
 
@@ -249,32 +249,11 @@ def _part(said: str, opening: str) -> str:
 
 
 def _shown(signal: Signal) -> str:
-    before = f'the assistant said "{_line(signal.before)}", ' if signal.before else ""
-    return f'{before}the user said "{_line(signal.quote)}"'
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split()).replace('"', "'")
+    before, quote = (one_line(text).replace('"', "'") for text in (signal.before, signal.quote))
+    return f'the assistant said "{before}", the user said "{quote}"' if before else f'the user said "{quote}"'
 
 
 def _of_the_user(part: str) -> str:
     """The user's words, rephrased for the agent."""
     told = re.sub(r"\bmy\b", "the user's", part.strip(" ,"))
     return re.sub(r"\b(?:me|I)\b", "the user", told)
-
-
-def _reason(said: str) -> str:
-    """The reason, rephrased for the agent; quoted if the user speaks of themselves."""
-    return f'the user said "{said}"' if _FIRST_PERSON.search(said) else said or _CORRECTED
-
-
-def _uncapitalised(text: str) -> str:
-    return f"{text[:1].lower()}{text[1:]}"
-
-
-def _is_anti_pattern(entry: EntrySeen) -> bool:
-    return within(entry.category, ANTI_PATTERNS)
-
-
-def _stems(text: str) -> set[str]:
-    return {stem(word) for word in meaningful_words(text)}

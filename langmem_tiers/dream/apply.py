@@ -12,10 +12,9 @@ from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.dream.diff import diff
-from langmem_tiers.dream.operations import OPERATIONS, Refused, Work
-from langmem_tiers.dream.types import Decision, DreamReport, Material, Proposal, Rejected
+from langmem_tiers.dream.operations import OPERATIONS, DreamTransaction
+from langmem_tiers.dream.types import Decision, DreamReport, Material, Proposal, Refused, Rejected
 from langmem_tiers.errors import AuthorityTooLow, InvalidInput, UnknownEntity, UnknownRelation
-from langmem_tiers.knowledge import validation
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import change_log, changesets, dreams, leases
 from langmem_tiers.storage.changesets import ChangedRecord, Recorder
@@ -25,25 +24,14 @@ _ORDER = {kind: place for place, kind in enumerate(OPERATIONS)}
 
 
 class Applied(NamedTuple):
-    """What was applied, what was refused after all, and the changed rows."""
+    """The report of a dream with what was applied and what was refused after all, and the changed rows."""
 
-    decision: Decision
+    report: DreamReport
     records: tuple[ChangedRecord, ...]
 
 
-def apply(
-    store: SpaceStore,
-    material: Material,
-    decision: Decision,
-    settings: Settings,
-    now: datetime,
-    *,
-    report: DreamReport | None = None,
-) -> Applied:
-    """Apply a decision.
-
-    `report` is the dream's report so far (its id, trigger, cost, notes); it is stored with the decision as applied, the
-    diff, and the status `applied` or `nothing`.
+def apply(store: SpaceStore, material: Material, draft: DreamReport, settings: Settings, now: datetime) -> Applied:
+    """Apply the decision of a dream's report, and store the report with what became of it.
 
     Raises:
         LeaseLost: another dream has started since the material was gathered; nothing was written.
@@ -51,30 +39,20 @@ def apply(
     """
     with store.writing() as connection:
         leases.require(connection, store.key, material.fence)
-        applied = _recorded(connection, store.key, material, decision, settings, now)
-        draft = report or new_report(material, now)
-        done = {
-            "status": "applied" if applied.records else "nothing",
-            "decision": applied.decision,
-            "diff": diff(connection, store.key, applied.records),
-            "finished_at": now,
-        }
-        number = put_report(connection, store.key, material, draft.model_copy(update=done))
+        applied = _applied(connection, store.key, material, draft, settings, now)
+        number = put_report(connection, store.key, material, applied.report)
         changesets.put(connection, store.key, number, applied.records)
         if applied.records:
             change_log.append(connection, store.key, "dream.applied", number, at=to_millis(now))
     return applied
 
 
-def preview(
-    store: SpaceStore, material: Material, decision: Decision, settings: Settings, now: datetime
-) -> tuple[Applied, str]:
-    """What `apply` would do, and its diff; writes nothing, and needs no lease."""
+def preview(store: SpaceStore, material: Material, draft: DreamReport, settings: Settings, now: datetime) -> Applied:
+    """What `apply` would do; writes nothing, and needs no lease."""
     with store.writing() as connection:
-        applied = _recorded(connection, store.key, material, decision, settings, now)
-        shown = diff(connection, store.key, applied.records)
+        applied = _applied(connection, store.key, material, draft, settings, now)
         connection.rollback()
-    return applied, shown
+    return applied
 
 
 def keep_report(store: SpaceStore, material: Material, report: DreamReport) -> None:
@@ -90,24 +68,18 @@ def keep_report(store: SpaceStore, material: Material, report: DreamReport) -> N
 
 def put_report(connection: Connection, space: str, material: Material, report: DreamReport) -> int:
     """Store the report of a dream; returns its number. The turns it read are not read again, whatever the outcome."""
-    kept = report.model_dump(mode="json")
     seen = dreams.Seen(fence=material.fence, position=material.position, turns_upto=material.turns_upto)
-    return dreams.put(connection, space, kept, seen)
-
-
-def new_report(material: Material, now: datetime) -> DreamReport:
-    """The report of a dream that starts."""
-    return DreamReport(id=validation.new_id(), space=material.space, status="nothing", started_at=now)
+    return dreams.put(connection, space, report.model_dump(mode="json"), seen)
 
 
 def carry_out(
     connection: Connection, space: str, material: Material, decision: Decision, settings: Settings, now: datetime
 ) -> Decision:
     """Apply a decision in the caller's transaction; returns what was accepted in the end, and what was refused."""
-    work = Work(connection, space, material, settings, now)
+    transaction = DreamTransaction(connection, space, material, settings, now)
     refused: dict[int, str] = {}
     for place in sorted(range(len(decision.accepted)), key=lambda place: _ORDER[decision.accepted[place].kind]):
-        reason = _attempt(work, decision.accepted[place])
+        reason = _attempt(transaction, decision.accepted[place])
         if reason is not None:
             refused[place] = reason
     kept = tuple(each for place, each in enumerate(decision.accepted) if place not in refused)
@@ -115,25 +87,27 @@ def carry_out(
     return Decision(accepted=kept, rejected=(*decision.rejected, *rejected))
 
 
-def _recorded(
-    connection: Connection, space: str, material: Material, decision: Decision, settings: Settings, now: datetime
+def _applied(
+    connection: Connection, space: str, material: Material, draft: DreamReport, settings: Settings, now: datetime
 ) -> Applied:
     with Recorder(connection, space) as recorder:
-        done = carry_out(connection, space, material, decision, settings, now)
-    return Applied(done, recorder.records)
+        decision = carry_out(connection, space, material, draft.decision, settings, now)
+    status = "applied" if recorder.records else "nothing"
+    told = diff(connection, space, recorder.records)
+    return Applied(draft.but(status=status, decision=decision, diff=told, finished_at=now), recorder.records)
 
 
-def _attempt(work: Work, proposal: Proposal) -> str | None:
+def _attempt(transaction: DreamTransaction, proposal: Proposal) -> str | None:
     """Apply one proposal completely or not at all; returns the reason if it was refused."""
-    before = set(work.own)
+    before = set(transaction.own)
     try:
-        with work.connection.begin_nested():
-            OPERATIONS[proposal.kind](work, proposal)
+        with transaction.connection.begin_nested():
+            OPERATIONS[proposal.kind](transaction, proposal)
     except Refused as refusal:
         reason = str(refusal)
     except (InvalidInput, AuthorityTooLow, UnknownEntity, UnknownRelation) as error:
         reason = error.message
     else:
         return None
-    work.own = before
+    transaction.own = before
     return reason

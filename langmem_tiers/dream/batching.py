@@ -14,8 +14,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from langmem_tiers.dream.types import EntrySeen
-from langmem_tiers.language.words import meaningful_words, stem
+from langmem_tiers.language.words import stems
+from langmem_tiers.records import Entry
 
 Vectors = NDArray[np.float32]
 
@@ -28,9 +28,7 @@ _ROWS = 500
 _DIMENSION = 512
 
 
-def arranged(
-    entries: Sequence[EntrySeen], most: int, vectors: Mapping[str, Vectors] | None = None
-) -> tuple[EntrySeen, ...]:
+def arranged(entries: Sequence[Entry], most: int, vectors: Mapping[str, Vectors] | None = None) -> tuple[Entry, ...]:
     """Order the entries so that each run of `most` forms a batch.
 
     Args:
@@ -44,10 +42,10 @@ def arranged(
     return tuple(entries[place] for place in _packed(groups, most))
 
 
-def batches(entries: Sequence[EntrySeen], most: int) -> Iterator[tuple[EntrySeen, ...]]:
+def batches(entries: Sequence[Entry], most: int) -> Iterator[tuple[Entry, ...]]:
     """Cut arranged entries into batches of at most `most`, limited by the characters that fit into a question."""
     for start in range(0, len(entries), most):
-        batch: list[EntrySeen] = []
+        batch: list[Entry] = []
         for entry in entries[start : start + most]:
             if batch and sum(len(each.content) for each in (*batch, entry)) > LONGEST:
                 yield tuple(batch)
@@ -56,7 +54,7 @@ def batches(entries: Sequence[EntrySeen], most: int) -> Iterator[tuple[EntrySeen
         yield tuple(batch)
 
 
-def _pairs(entries: Sequence[EntrySeen], vectors: Mapping[str, Vectors]) -> list[tuple[int, int]]:
+def _pairs(entries: Sequence[Entry], vectors: Mapping[str, Vectors]) -> list[tuple[int, int]]:
     """Index pairs of similar entries, most similar first."""
     by_words = _by_words(entries)
     by_meaning = _by_meaning(entries, vectors)
@@ -73,9 +71,9 @@ def _pairs(entries: Sequence[EntrySeen], vectors: Mapping[str, Vectors]) -> list
     return sorted(found, key=lambda pair: (-found[pair], pair))
 
 
-def _by_words(entries: Sequence[EntrySeen]) -> Vectors:
+def _by_words(entries: Sequence[Entry]) -> Vectors:
     """A row per entry with weighted words: the rarer a word, the more it counts."""
-    said = [{stem(word) for word in meaningful_words(entry.content)} for entry in entries]
+    said = [stems(entry.content) for entry in entries]
     held = Counter(word for words in said for word in words)
     matrix = np.zeros((len(entries), _DIMENSION), np.float32)
     for row, words in zip(matrix, said, strict=True):
@@ -84,7 +82,7 @@ def _by_words(entries: Sequence[EntrySeen]) -> Vectors:
     return _of_length_1(matrix)
 
 
-def _by_meaning(entries: Sequence[EntrySeen], vectors: Mapping[str, Vectors]) -> Vectors | None:
+def _by_meaning(entries: Sequence[Entry], vectors: Mapping[str, Vectors]) -> Vectors | None:
     """A row per entry; zeros if its vector is missing or of an unusual length."""
     lengths = Counter(len(vectors[entry.id]) for entry in entries if entry.id in vectors)
     if not lengths:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -18,16 +18,16 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainSe
 from langmem_tiers.dream import retirement
 from langmem_tiers.dream.batching import batches
 from langmem_tiers.dream.faithfulness import says
-from langmem_tiers.dream.questions import MOST, Objects, Question, Reply, Words
+from langmem_tiers.dream.questions import BUILT_IN, MOST, Objects, Question, Reply, Step, Words
 from langmem_tiers.dream.retirement import ByWord
-from langmem_tiers.dream.types import EntrySeen, Material, MergeEntries, Proposal, RefineEntry, RetireEntry
+from langmem_tiers.dream.types import Material, MergeEntries, Proposal, RefineEntry, RetireEntry
 from langmem_tiers.knowledge.validation import DEFAULT_CATEGORY
 from langmem_tiers.language.contradictions import slot
 from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.language.synonyms import CLASSES, spelled
 from langmem_tiers.language.wordings import forms
-from langmem_tiers.models.calls import Answer
 from langmem_tiers.models.directives import Directives
+from langmem_tiers.records import Entry
 from langmem_tiers.settings import Settings
 
 DIRECTIVE = "dream"
@@ -106,9 +106,7 @@ class ConsolidationReply(Reply):
     refine: Objects[RefinementReply] = Field(default=[])
 
 
-def propose(
-    material: Material, settings: Settings, directives: Directives | None = None
-) -> Generator[Question, Answer[Any], list[Proposal]]:
+def propose(material: Material, settings: Settings, directives: Directives = BUILT_IN) -> Step[list[Proposal]]:
     """Ask about each batch; yields the proposals of rules and model.
 
     The rules come first, and the model is not asked about entries they would retire. If the model cannot be reached, it
@@ -123,7 +121,7 @@ def propose(
     for batch in batches(left, settings.dream.batch_entries):
         if len(batch) == 1:  # nothing to compare it with
             continue
-        prompt = (directives or Directives(None)).prompt(DIRECTIVE, ConsolidationReply, lines(batch, material.at))
+        prompt = directives.prompt(DIRECTIVE, ConsolidationReply, lines(batch, material.at))
         answer = yield Question(schema=ConsolidationReply, prompt=prompt)
         if answer.value is not None:
             proposals += proposed(answer.value, batch)
@@ -132,13 +130,13 @@ def propose(
     return proposals
 
 
-def lines(batch: Sequence[EntrySeen], at: datetime) -> str:
+def lines(batch: Sequence[Entry], at: datetime) -> str:
     """A batch as numbered lines."""
     shown = (f"[{number}] {_shown(entry)}" for number, entry in enumerate(batch, 1))
     return "\n".join((f"Today is {at:%Y-%m-%d}.", "Entries:", *shown))
 
 
-def proposed(reply: ConsolidationReply, batch: Sequence[EntrySeen]) -> list[Proposal]:
+def proposed(reply: ConsolidationReply, batch: Sequence[Entry]) -> list[Proposal]:
     """The proposals in a reply about these entries."""
     shown = {str(number): entry for number, entry in enumerate(batch, 1)}
     return [
@@ -148,18 +146,18 @@ def proposed(reply: ConsolidationReply, batch: Sequence[EntrySeen]) -> list[Prop
     ]
 
 
-def _shown(entry: EntrySeen) -> str:
+def _shown(entry: Entry) -> str:
     """An entry on one line, so that no part of it looks like another entry."""
     about = "; ".join((entry.category, *entry.tags, f"{entry.created_at:%Y-%m-%d}", f"{len(entry.evidence)} messages"))
     return " ".join(f"({about}) {entry.content}".split())
 
 
-def _id(number: str, shown: Mapping[str, EntrySeen]) -> str:
+def _id(number: str, shown: Mapping[str, Entry]) -> str:
     """The id of an entry; for a number that was not shown, a name that no entry has."""
     return shown[number].id if number in shown else f"[{number}]"
 
 
-def _giving_way(merge: MergeEntries, shown: Iterable[EntrySeen]) -> list[Proposal]:
+def _giving_way(merge: MergeEntries, shown: Iterable[Entry]) -> list[Proposal]:
     """The merge; or, if a more trusted entry already covers it, the retirement of the others in its favour."""
     sources = [entry for entry in shown if entry.id in merge.sources]
     lowest = min((entry.authority for entry in sources), default=0)
@@ -171,7 +169,7 @@ def _giving_way(merge: MergeEntries, shown: Iterable[EntrySeen]) -> list[Proposa
     return [RetireEntry(id=each, successor=best.id, why=why) for each in merge.sources if each != best.id]
 
 
-def _merge_of(reply: MergeReply, shown: Mapping[str, EntrySeen]) -> MergeEntries:
+def _merge_of(reply: MergeReply, shown: Mapping[str, Entry]) -> MergeEntries:
     sources = [shown[number] for number in reply.sources if number in shown]
     tags = dict.fromkeys(tag for each in sources for tag in each.tags) or reply.tags
     filed = (each.category for each in sources if each.category != DEFAULT_CATEGORY)
@@ -184,7 +182,7 @@ def _merge_of(reply: MergeReply, shown: Mapping[str, EntrySeen]) -> MergeEntries
     )
 
 
-def _refined(reply: RefinementReply, shown: Mapping[str, EntrySeen]) -> Iterator[RefineEntry]:
+def _refined(reply: RefinementReply, shown: Mapping[str, Entry]) -> Iterator[RefineEntry]:
     for number in reply.entry:
         category, tags = reply.category or None, tuple(reply.tags) or None
         entry = shown.get(number)
@@ -227,7 +225,7 @@ def put_aside(proposals: Iterable[Proposal]) -> set[str]:
     return found
 
 
-def _duplicates(entries: Sequence[EntrySeen]) -> Iterator[Proposal]:
+def _duplicates(entries: Sequence[Entry]) -> Iterator[Proposal]:
     """A merge for each group of duplicates; if one entry is more trusted, the others are retired instead."""
     for group in _groups(entries):
         best = max(group, key=_standing)
@@ -240,7 +238,7 @@ def _duplicates(entries: Sequence[EntrySeen]) -> Iterator[Proposal]:
                 yield RetireEntry(id=each.id, successor=best.id, why=f"entry {best.id} says the same", path="rule")
 
 
-def _groups(entries: Sequence[EntrySeen]) -> Iterator[list[EntrySeen]]:
+def _groups(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
     """Groups of two or more entries that say the same; each entry is in one group."""
     by_word = ByWord(entries)
     taken: set[str] = set()
@@ -256,7 +254,7 @@ def _groups(entries: Sequence[EntrySeen]) -> Iterator[list[EntrySeen]]:
             yield group
 
 
-def _one(here: EntrySeen, there: EntrySeen) -> bool:
+def _one(here: Entry, there: Entry) -> bool:
     return (
         here.id != there.id
         and retirement.alike_kept(here, there) is None
@@ -264,13 +262,13 @@ def _one(here: EntrySeen, there: EntrySeen) -> bool:
     )
 
 
-def _standing(entry: EntrySeen) -> tuple[int, bool, bool, int, float, str]:
+def _standing(entry: Entry) -> tuple[int, bool, bool, int, float, str]:
     """Whose wording is kept: higher authority, then not in capitals, then longer, then earlier."""
     spoken = not entry.content.isupper()
     return (entry.authority, entry.pinned, spoken, len(entry.content), -entry.created_at.timestamp(), entry.id)
 
 
-def _merge(best: EntrySeen, group: Sequence[EntrySeen]) -> MergeEntries:
+def _merge(best: Entry, group: Sequence[Entry]) -> MergeEntries:
     tags = dict.fromkeys(tag for each in (best, *group) for tag in each.tags)
     return MergeEntries(
         sources=tuple(each.id for each in group),
@@ -282,9 +280,9 @@ def _merge(best: EntrySeen, group: Sequence[EntrySeen]) -> MergeEntries:
     )
 
 
-def _outdated(entries: Sequence[EntrySeen]) -> Iterator[RetireEntry]:
+def _outdated(entries: Sequence[Entry]) -> Iterator[RetireEntry]:
     """Entries with an earlier value of a single-valued property."""
-    by_slot: dict[tuple[str, str], list[EntrySeen]] = {}
+    by_slot: dict[tuple[str, str], list[Entry]] = {}
     for entry in entries:
         told = slot(entry.content)
         if told is not None:
@@ -297,7 +295,7 @@ def _outdated(entries: Sequence[EntrySeen]) -> Iterator[RetireEntry]:
                 yield RetireEntry(id=entry.id, successor=newest.id, why=why, path="rule")
 
 
-def _refiled(entries: Sequence[EntrySeen]) -> list[RefineEntry]:
+def _refiled(entries: Sequence[Entry]) -> list[RefineEntry]:
     """Move entries to the most used twin category: of `food`, `foods` and `Food`, one is kept."""
     kept = _kept_categories(Counter(entry.category for entry in entries))
     return [

@@ -11,11 +11,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from langmem_tiers.dream.types import Sentiment, Signal, SignalKind, TurnSeen
+from langmem_tiers.dream.types import Sentiment, Signal, SignalKind
 from langmem_tiers.language import speech_acts
+from langmem_tiers.language.characters import one_line
 from langmem_tiers.language.sentences import Sentence, sentences, straight
 from langmem_tiers.language.wishes import FRAGMENTS, read_pattern
 from langmem_tiers.language.word_lists import table
+from langmem_tiers.records import SpokenTurn
 
 LEVELS: tuple[Sentiment, ...] = ("casual", "mildly_frustrated", "very_irritated")
 """From the weakest to the strongest."""
@@ -94,7 +96,7 @@ def puts_fact_right(quote: str) -> bool:
     return _FACT.match(said) is not None and _OF_BEHAVIOUR.search(said) is None
 
 
-def signals(turns: Sequence[TurnSeen], *, most: int | None = None) -> list[Signal]:
+def signals(turns: Sequence[SpokenTurn], *, most: int | None = None) -> list[Signal]:
     """The feedback in some turns, at most one per turn, in order; the latest if there is more than `most`.
 
     `turns` are those of users and assistants in any number of sessions, in order; the assistant's preceding words are
@@ -105,7 +107,7 @@ def signals(turns: Sequence[TurnSeen], *, most: int | None = None) -> list[Signa
         >>> at = datetime(2026, 3, 2, tzinfo=UTC)
         >>> said = [("assistant", "Done: I used tabs."), ("user", "I told you to use spaces!")]
         >>> turns = [
-        ...     TurnSeen(drawer=number, session="s", role=role, content=content, said_at=at)
+        ...     SpokenTurn(drawer=number, session="s", role=role, content=content, said_at=at)
         ...     for number, (role, content) in enumerate(said, 1)
         ... ]
         >>> [(found.kind, found.sentiment, found.before) for found in signals(turns)]
@@ -121,13 +123,7 @@ def signals(turns: Sequence[TurnSeen], *, most: int | None = None) -> list[Signa
     return found if most is None else found[len(found) - min(most, len(found)) :]
 
 
-def strength(text: str) -> Sentiment:
-    """How annoyed someone sounds who says this to the assistant; casual if nothing shows it."""
-    level = max((_level(said, quote, text) for said, quote in _read(text, asked=False)), default=_CASUAL)
-    return LEVELS[level]
-
-
-def _of_turn(turn: TurnSeen, before: str) -> Iterator[Signal]:
+def _of_turn(turn: SpokenTurn, before: str) -> Iterator[Signal]:
     found = list(_read(turn.content, asked=before.rstrip().endswith("?")))
     if not found:
         return
@@ -140,7 +136,7 @@ def _of_turn(turn: TurnSeen, before: str) -> Iterator[Signal]:
         kind=said.kind,
         sentiment=LEVELS[level],
         quote=quote[:_LONGEST_QUOTE],
-        before=_beginning(before),
+        before=one_line(before, _LONGEST_BEFORE),
         at=turn.said_at,
     )
 
@@ -154,8 +150,12 @@ def _read(text: str, *, asked: bool) -> Iterator[tuple[Said, str]]:
     for place, sentence in enumerate(read[:_SENTENCES]):
         if not (_OF_OTHERS.search(sentence.text) or speech_acts.is_joking(sentence.text)):
             stop = _stop(read[place : place + 2])
-            said_so = straight(shown[sentence.start : stop])
-            yield from ((said, shown[sentence.start : stop]) for said in _SAID if _is_said(said, said_so, asked=asked))
+            quote = shown[sentence.start : stop]
+            so = straight(quote)
+            # An outcry counts if it is short, or addressed to the assistant.
+            meant = len(so.split()) <= _FEW or _TO_THE_ASSISTANT.search(so) is not None
+            counted = (each for each in _SAID if (each.answers or not asked) and (meant or not each.cries))
+            yield from ((each, quote) for each in counted if each.pattern.search(so))
 
 
 def _stop(read: Sequence[Sentence]) -> int:
@@ -164,20 +164,9 @@ def _stop(read: Sequence[Sentence]) -> int:
     return read[1].stop if goes_on else read[0].stop
 
 
-def _is_said(said: Said, quote: str, *, asked: bool) -> bool:
-    if (asked and not said.answers) or said.pattern.search(quote) is None:
-        return False
-    return not said.cries or len(quote.split()) <= _FEW or _TO_THE_ASSISTANT.search(quote) is not None
-
-
 def _level(said: Said, quote: str, text: str) -> int:
     """Its strength, given how it is said; someone who only corrects a fact may be loud without being annoyed."""
     if _SWEARING.search(text[:_LOOKED_AT]):
         return _VERY
     loud = _LOUD.search(quote) is not None or _SHOUTED.search(straight(quote)) is not None
     return min(_VERY, said.level + (loud and said.level > _CASUAL and not said.cries))
-
-
-def _beginning(said: str) -> str:
-    line = " ".join(said[: 4 * _LONGEST_BEFORE].split())
-    return line if len(line) <= _LONGEST_BEFORE else f"{line[: _LONGEST_BEFORE - 1]}…"

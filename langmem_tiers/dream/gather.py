@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from langmem_tiers.clock import from_millis, to_millis
+from langmem_tiers.clock import to_millis
 from langmem_tiers.dream import feedback
 from langmem_tiers.dream.batching import arranged
-from langmem_tiers.dream.types import (
-    EntrySeen,
-    EpisodeSeen,
-    Material,
-    PairSeen,
-    RelationSeen,
-    Signal,
-    TurnSeen,
-    WindowsSeen,
-)
+from langmem_tiers.dream.types import Material, PairSeen, Signal, WindowsSeen
 from langmem_tiers.knowledge_graph.relations import group_of, resolve_group
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.language import predicates
-from langmem_tiers.records import Entry, Episode
+from langmem_tiers.records import Entry, RelationGrounds, SpokenTurn
 from langmem_tiers.settings import DreamSettings, Settings
 from langmem_tiers.storage import change_log, drawers, dreams, entities, merges, orphans
-from langmem_tiers.storage.dreams import TURNS, Spoken
-from langmem_tiers.storage.orphans import Grounds
+from langmem_tiers.storage.dreams import TURNS
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.trust.taint import holds_block
 
@@ -60,60 +49,40 @@ def gather(store: SpaceStore, settings: Settings, now: datetime, fence: int) -> 
             signals=_signals(connection, store.key, dream, now),
             turns=turns,
             turns_upto=upto,
-            episodes=_episodes(connection, store.key, dream, now),
+            episodes=tuple(dreams.unpromoted(connection, store.key, dream.promoted, at=to_millis(now))),
             pairs=_pairs(connection, store.key),
             relations=_relations(connection, store.key, settings, now),
             windows=_windows(connection, store.key, settings),
         )
 
 
-def _entries(connection: Connection, store: SpaceStore, dream: DreamSettings) -> tuple[EntrySeen, ...]:
-    seen = [_seen(entry) for entry in dreams.active_in_turn(connection, store.key, dream.entries)]
+def _entries(connection: Connection, store: SpaceStore, dream: DreamSettings) -> tuple[Entry, ...]:
+    seen = dreams.active_in_turn(connection, store.key, dream.entries)
     model = None if store.chroma is None else store.chroma.model
     ids = (entry.id for entry in seen)
     vectors = {} if model is None else dreams.vectors(connection, store.key, model, ids)
     return arranged(seen, dream.batch_entries, vectors)
 
 
-def _seen(entry: Entry) -> EntrySeen:
-    kept = {name: getattr(entry, name) for name in EntrySeen.model_fields if name not in {"authority", "evidence"}}
-    return EntrySeen(**kept, authority=int(entry.authority), evidence=tuple(each.drawer for each in entry.evidence))
-
-
-def _turns(connection: Connection, space: str, dream: DreamSettings) -> tuple[tuple[TurnSeen, ...], int]:
+def _turns(connection: Connection, space: str, dream: DreamSettings) -> tuple[tuple[SpokenTurn, ...], int]:
     """The turns since the last dream, and the new cursor in the conversation log."""
     cursor = change_log.cursor(connection, space, TURNS)
     found = dreams.spoken_behind(connection, space, cursor, dream.turns)
     full = bool(found) and len(found) == dream.turns
     upto = found[-1].drawer if full else drawers.newest(connection, space)
-    return _heard(found), max(cursor, upto)
+    return tuple(filter(_typed, found)), max(cursor, upto)
 
 
 def _signals(connection: Connection, space: str, dream: DreamSettings, now: datetime) -> tuple[Signal, ...]:
     """The latest signals of the last days, oldest first."""
-    if not dream.signals:
-        return ()
     since = to_millis(now - timedelta(days=dream.signal_days))
-    found = feedback.signals(_heard(dreams.spoken_since(connection, space, since, _MOST_HEARD)))
-    return tuple(found[-dream.signals :])
+    spoken = dreams.spoken_since(connection, space, since, _MOST_HEARD)
+    return tuple(feedback.signals([turn for turn in spoken if _typed(turn)], most=dream.signals))
 
 
-def _heard(spoken: Iterable[Spoken]) -> tuple[TurnSeen, ...]:
-    """Turns, without those in which the user pasted a recalled block, since these are not their own words."""
-    return tuple(
-        TurnSeen(**turn._asdict() | {"said_at": from_millis(turn.said_at)})
-        for turn in spoken
-        if turn.role != "user" or not holds_block(turn.content)
-    )
-
-
-def _episodes(connection: Connection, space: str, dream: DreamSettings, now: datetime) -> tuple[EpisodeSeen, ...]:
-    waiting = dreams.unpromoted(connection, space, dream.promoted, at=to_millis(now))
-    return tuple(_episode(each) for each in waiting)
-
-
-def _episode(episode: Episode) -> EpisodeSeen:
-    return EpisodeSeen(**{name: getattr(episode, name) for name in EpisodeSeen.model_fields})
+def _typed(turn: SpokenTurn) -> bool:
+    """Whether these are somebody's own words: a user who pasted a recalled block did not say what is in it."""
+    return turn.role != "user" or not holds_block(turn.content)
 
 
 def _pairs(connection: Connection, space: str) -> tuple[PairSeen, ...]:
@@ -130,12 +99,12 @@ def _pairs(connection: Connection, space: str) -> tuple[PairSeen, ...]:
     return tuple(found.values())
 
 
-def _relations(connection: Connection, space: str, settings: Settings, now: datetime) -> tuple[RelationSeen, ...]:
+def _relations(connection: Connection, space: str, settings: Settings, now: datetime) -> tuple[RelationGrounds, ...]:
     """Relations that may have lost their evidence."""
     if not settings.graph.enabled:
         return ()
     before = to_millis(now - timedelta(days=settings.dream.mention_days))
-    return tuple(map(relation_seen, orphans.likely(connection, space, before=before, most=_MOST_ORPHANS)))
+    return tuple(orphans.likely(connection, space, before=before, most=_MOST_ORPHANS))
 
 
 def _windows(connection: Connection, space: str, settings: Settings) -> tuple[WindowsSeen, ...]:
@@ -162,8 +131,3 @@ def open_window(graph: GraphTransaction, subject: int, predicate: str) -> Window
     entity = entities.by_numbers(*graph.at, [subject])[subject]
     highest = max((row.authority for row in rows), default=0)
     return WindowsSeen(subject=entity.id, predicate=predicate, closing=len(rows), authority=highest)
-
-
-def relation_seen(grounds: Grounds) -> RelationSeen:
-    """The evidence of a relation, as a dream sees it."""
-    return RelationSeen(**grounds._asdict() | {"last_seen": from_millis(grounds.last_seen)})

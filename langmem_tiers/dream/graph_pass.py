@@ -6,17 +6,17 @@ merged, and a model has to be certain.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from langmem_tiers.dream.questions import Number, Objects, Question, Reply
+from langmem_tiers.dream.questions import BUILT_IN, Number, Objects, Question, Reply, Step
 from langmem_tiers.dream.retirement import orphaned
 from langmem_tiers.dream.types import CloseWindows, Material, MergeEntities, PairSeen, Proposal, WithdrawRelation
 from langmem_tiers.language.name_matching import compare
 from langmem_tiers.language.words import words
-from langmem_tiers.models.calls import Answer, Prompt
+from langmem_tiers.models.calls import Prompt
 from langmem_tiers.models.directives import Directives
 from langmem_tiers.records import Authority
 from langmem_tiers.settings import Settings
@@ -55,14 +55,11 @@ class PairsReply(Reply):
 _EXAMPLE = PairsReply(pairs=[PairReply(number=1, same="unsure")])
 
 
-def propose(
-    material: Material, settings: Settings, directives: Directives | None = None
-) -> Generator[Question, Answer[Any], list[Proposal]]:
+def propose(material: Material, settings: Settings, _directives: Directives = BUILT_IN) -> Step[list[Proposal]]:
     """Ask about the pairs that the rules leave open; yields the proposals of rules and model.
 
-    This prompt cannot be replaced: `directives` is accepted because the other passes take it.
+    This prompt cannot be replaced.
     """
-    del directives
     proposals = by_rule(material, settings)
     taken = {each for proposal in proposals if isinstance(proposal, MergeEntities) for each in _ends(proposal)}
     left = [pair for pair in material.pairs if not {pair.first, pair.second} & taken and _may_ask(pair)][:_MOST_PAIRS]

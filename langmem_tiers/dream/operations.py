@@ -17,19 +17,17 @@ from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.dream import anti_patterns, preferences
-from langmem_tiers.dream.gather import open_window, relation_seen
+from langmem_tiers.dream.gather import open_window
 from langmem_tiers.dream.retirement import orphaned
 from langmem_tiers.dream.types import (
     AntiPattern,
-    Cited,
     CloseWindows,
-    EntrySeen,
-    EpisodeSeen,
     InferredPreference,
     Material,
     MergeEntities,
     MergeEntries,
     RefineEntry,
+    Refused,
     RetireEntry,
     Synthesis,
     WithdrawRelation,
@@ -43,13 +41,14 @@ from langmem_tiers.knowledge_graph.duplicates import against
 from langmem_tiers.knowledge_graph.entities import require_known
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.language import predicates
+from langmem_tiers.language.characters import one_line
 from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.language.words import occurs
-from langmem_tiers.records import Authority, Entry, Evidence
+from langmem_tiers.records import Authority, Entry, Evidence, NewEntry
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import documents, drawers, entities, entries, orphans
 from langmem_tiers.storage import episodes as episode_rows
-from langmem_tiers.storage.entries import Filters, NewEntry
+from langmem_tiers.storage.entries import Filters
 from langmem_tiers.trust.taint import derived_trust
 
 CONSOLIDATED = "consolidated"
@@ -61,14 +60,9 @@ _FINAL = frozenset({"corrected", "updated", "removed"})
 _FOLDER = "_system/dreaming"
 _LONGEST_WHY = 200
 _T = TypeVar("_T")
-_Metadata = Mapping[str, Any]
 
 
-class Refused(Exception):
-    """A proposal cannot be applied any more; the text is the reason."""
-
-
-class Work:
+class DreamTransaction:
     """The changes of one dream within one transaction; `own` are the entries it has changed itself."""
 
     def __init__(
@@ -78,19 +72,19 @@ class Work:
         self.space = space
         self.settings = settings
         self.now = now
-        self.ledger = EntryWriter(connection, space, to_millis(now))
-        self.seen: Mapping[str, EntrySeen] = {entry.id: entry for entry in material.entries}
-        self.episodes: Mapping[str, EpisodeSeen] = {episode.id: episode for episode in material.episodes}
+        self.writer = EntryWriter(connection, space, to_millis(now))
+        self.seen = {entry.id: entry for entry in material.entries}
+        self.episodes = {episode.id: episode for episode in material.episodes}
         self.own: set[str] = set()
 
     @property
     def graph(self) -> GraphTransaction:
         """A new one for each proposal: it remembers what it logged, which may be rolled back with the proposal."""
-        return GraphTransaction(self.connection, self.space, self.ledger.now, self.settings)
+        return GraphTransaction(self.connection, self.space, self.writer.now, self.settings)
 
     def untouched(self, entry_id: str) -> Entry:
         """An entry, provided it is unchanged since the dream read it."""
-        seen, entry = self.seen.get(entry_id), self.ledger.read(entry_id)
+        seen, entry = self.seen.get(entry_id), self.writer.read(entry_id)
         if seen is None:
             raise Refused(f"entry {entry_id[:40]} was not looked at")
         if entry is None:
@@ -106,18 +100,18 @@ class Work:
 
     def retire(self, entry: Entry, successor: str | None) -> None:
         """Retire an entry."""
-        self.ledger.retire(entry, CONSOLIDATED, successor)
+        self.writer.retire(entry, CONSOLIDATED, successor)
         self.own.add(entry.id)
 
     def require_new(self, new: NewEntry, besides: Collection[str] = ()) -> None:
         """Raise Refused for what an entry already says, and for what someone deleted or retired."""
-        twin = self.ledger.known(new.content, project=new.project, agent=new.agent).twin
+        twin = self.writer.known(new.content, project=new.project, agent=new.agent).twin
         if twin is not None and twin.id in besides:
             return
         if twin is not None and twin.active:
             raise Refused(f"entry {twin.id} says so already")
         key = tombstones.key(new.content)
-        if tombstones.is_buried(self.ledger, new.content):
+        if tombstones.is_buried(self.writer, new.content):
             raise Refused("it was deleted")
         if key in self._put_aside:
             raise Refused(f"it was put aside before: {self._put_aside[key]}")
@@ -132,18 +126,17 @@ class Work:
 # Entries.
 
 
-def _merge(work: Work, proposal: MergeEntries) -> None:
+def _merge(dream: DreamTransaction, proposal: MergeEntries) -> None:
     """Replace several entries by one with the evidence of all."""
-    sources = [work.untouched(each) for each in dict.fromkeys(proposal.sources)]
-    new = _merged_entry(proposal, sources, work.settings)
-    work.require_new(new, besides={source.id for source in sources})
-    holder = work.ledger.add(new, ())
-    holder = entries.change(work.connection, work.space, holder, _history(sources))
-    work.own.add(holder.id)
+    sources = [dream.untouched(each) for each in dict.fromkeys(proposal.sources)]
+    new = _merged_entry(proposal, sources, dream.settings)
+    dream.require_new(new, besides={source.id for source in sources})
+    holder = dream.writer.add(new, ())
+    holder = entries.change(dream.connection, dream.space, holder, _history(sources))
+    dream.own.add(holder.id)
     for source in sources:
-        brought = [Evidence(drawer=each.drawer, quote=each.quote) for each in source.evidence]
-        holder = work.ledger.join(holder, brought, via=source)
-        work.retire(source, holder.id)
+        holder = dream.writer.join(holder, source.evidence, via=source)
+        dream.retire(source, holder.id)
 
 
 def _merged_entry(proposal: MergeEntries, sources: Sequence[Entry], settings: Settings) -> NewEntry:
@@ -194,105 +187,105 @@ def _common(what: str, found: set[_T]) -> _T:
     return found.pop()
 
 
-def _retire(work: Work, proposal: RetireEntry) -> None:
+def _retire(dream: DreamTransaction, proposal: RetireEntry) -> None:
     """Retire an entry, in favour of its successor if it has one."""
-    entry = work.ledger.read(proposal.id)
-    if entry is not None and proposal.id in work.own and entry.reason == CONSOLIDATED:
+    entry = dream.writer.read(proposal.id)
+    if entry is not None and proposal.id in dream.own and entry.reason == CONSOLIDATED:
         return  # a merge has already retired it
-    entry = work.untouched(proposal.id)
-    work.retire(entry, None if proposal.successor is None else _holder(work, proposal.successor, entry).id)
+    entry = dream.untouched(proposal.id)
+    dream.retire(entry, None if proposal.successor is None else _holder(dream, proposal.successor, entry).id)
 
 
-def _holder(work: Work, successor: str, entry: Entry) -> Entry:
+def _holder(dream: DreamTransaction, successor: str, entry: Entry) -> Entry:
     """The active entry a successor has become: this dream may have merged it."""
-    holder = work.ledger.read(successor)
-    while holder is not None and holder.id in work.own and not holder.active:
-        holder = work.ledger.read(holder.successor or "")
+    holder = dream.writer.read(successor)
+    while holder is not None and holder.id in dream.own and not holder.active:
+        holder = dream.writer.read(holder.successor or "")
     if holder is None or not holder.active or holder.id == entry.id:
         raise Refused(f"entry {successor[:40]} does not hold, and can take the place of nothing")
     return holder
 
 
-def _refine(work: Work, proposal: RefineEntry) -> None:
+def _refine(dream: DreamTransaction, proposal: RefineEntry) -> None:
     """Refile an entry."""
-    entry = work.untouched(proposal.id)
+    entry = dream.untouched(proposal.id)
     values: dict[str, Any] = {}
     if proposal.category is not None:
-        values["category"] = validation.category(proposal.category, work.settings)
+        values["category"] = validation.category(proposal.category, dream.settings)
     if proposal.tags is not None:
-        values["tags"] = validation.tags(proposal.tags, work.settings)
+        values["tags"] = validation.tags(proposal.tags, dream.settings)
     if all(getattr(entry, name) == value for name, value in values.items()):
         raise Refused(f"entry {entry.id} is so already")
-    work.ledger.change(entry, **values)
-    work.own.add(entry.id)
+    dream.writer.change(entry, **values)
+    dream.own.add(entry.id)
 
 
 # Learned entries.
 
 
-def _avoid(work: Work, proposal: AntiPattern) -> None:
+def _avoid(dream: DreamTransaction, proposal: AntiPattern) -> None:
     """Store an anti-pattern, or count that its mistake came back."""
-    category = validation.category(f"anti-patterns/{proposal.domain}", work.settings)
-
-    def metadata(held: _Metadata | None, news: Sequence[Cited]) -> dict[str, Any]:
-        return {} if held is None else anti_patterns.came_back(held, len(news))
-
-    _learn(work, proposal, category, (ANTI_PATTERN_TAG,), metadata)
+    category = validation.category(f"anti-patterns/{proposal.domain}", dream.settings)
+    _learn(dream, proposal, category, (ANTI_PATTERN_TAG,))
 
 
-def _prefer(work: Work, proposal: InferredPreference) -> None:
+def _prefer(dream: DreamTransaction, proposal: InferredPreference) -> None:
     """Store a preference, or raise the confidence of a known one."""
-    category = validation.category(proposal.category, work.settings)
-
-    def metadata(held: _Metadata | None, news: Sequence[Cited]) -> dict[str, Any]:
-        return preferences.metadata(proposal.model_copy(update={"evidence": tuple(news)}), held)
-
-    _learn(work, proposal, category, (PREFERENCE_TAG, *proposal.tags), metadata)
+    category = validation.category(proposal.category, dream.settings)
+    _learn(dream, proposal, category, (PREFERENCE_TAG, *proposal.tags))
 
 
 def _learn(
-    work: Work,
-    proposal: AntiPattern | InferredPreference,
-    category: str,
-    tags: Sequence[str],
-    metadata: Callable[[_Metadata | None, Sequence[Cited]], dict[str, Any]],
+    dream: DreamTransaction, proposal: AntiPattern | InferredPreference, category: str, tags: Sequence[str]
 ) -> None:
     """Store a finding, or add its evidence to the entry that already says it."""
-    evidence = _cited(work, proposal.evidence)
-    content = validation.content(proposal.content, work.settings)
-    active = entries.find(work.connection, work.space, Filters(status="active", category=category), -1)
+    evidence = _cited(dream, proposal.evidence)
+    content = validation.content(proposal.content, dream.settings)
+    active = entries.find(dream.connection, dream.space, Filters(status="active", category=category), -1)
     known = next((each for each in active if same_fact(content, each.content, None).same), None)
     if known is not None:
-        news = [each for each in proposal.evidence if each.drawer not in {one.drawer for one in known.evidence}]
-        _strengthen(work, known, evidence, metadata(known.metadata, news) if news else None)
+        _strengthen(dream, known, proposal, evidence)
         return
     new = NewEntry(
         id=validation.new_id(),
         content=content,
         category=category,
-        tags=validation.tags(tags, work.settings),
+        tags=validation.tags(tags, dream.settings),
         origin="dream",
         path=proposal.path,
         authority=Authority.SYSTEM,
         flags=validation.flags(content),
-        metadata=metadata(None, proposal.evidence),
+        metadata=_metadata(proposal, proposal.evidence, None),
     )
-    work.require_new(new)
-    work.own.add(work.ledger.add(new, evidence).id)
+    dream.require_new(new)
+    dream.own.add(dream.writer.add(new, evidence).id)
 
 
-def _strengthen(work: Work, known: Entry, evidence: Sequence[Evidence], metadata: _Metadata | None) -> None:
+def _strengthen(
+    dream: DreamTransaction, known: Entry, proposal: AntiPattern | InferredPreference, evidence: Sequence[Evidence]
+) -> None:
     """Add evidence to an entry, which renews its date unless a user or agent is its author."""
-    if metadata is None:
+    news = [each for each in proposal.evidence if each.drawer not in known.drawers]
+    if not news:
         raise Refused(f"entry {known.id} says so already")
     if known.authority is Authority.SYSTEM and not known.pinned:
-        known = work.ledger.change(known, metadata=metadata)
-        work.own.add(known.id)
-    work.ledger.join(known, evidence)
+        known = dream.writer.change(known, metadata=_metadata(proposal, news, known.metadata))
+        dream.own.add(known.id)
+    dream.writer.join(known, evidence)
 
 
-def _cited(work: Work, cited: Sequence[Cited]) -> list[Evidence]:
-    found = drawers.read(work.connection, work.space, {each.drawer for each in cited})
+def _metadata(
+    proposal: AntiPattern | InferredPreference, news: Sequence[Evidence], held: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """The metadata of a finding with this new evidence; `held` is that of the entry that already says it."""
+    if isinstance(proposal, InferredPreference):
+        return preferences.metadata(proposal.model_copy(update={"evidence": tuple(news)}), held)
+    return {} if held is None else anti_patterns.came_back(held, len(news))
+
+
+def _cited(dream: DreamTransaction, cited: Sequence[Evidence]) -> Sequence[Evidence]:
+    """The evidence of a finding, provided that its drawers stand and say so."""
+    found = drawers.read(dream.connection, dream.space, {each.drawer for each in cited})
     if not cited:
         raise Refused("it rests on nothing")
     for each in cited:
@@ -301,76 +294,75 @@ def _cited(work: Work, cited: Sequence[Cited]) -> list[Evidence]:
             raise Refused(f"drawer {each.drawer} does not stand")
         if not occurs(each.quote, drawer.content):
             raise Refused(f"drawer {each.drawer} does not hold {each.quote[:80]!r}")
-    return [Evidence(drawer=each.drawer, quote=each.quote) for each in cited]
+    return cited
 
 
 # Episodes and the graph.
 
 
-def _synthesize(work: Work, proposal: Synthesis) -> None:
+def _synthesize(dream: DreamTransaction, proposal: Synthesis) -> None:
     """Write the document of the day, or append to it, and mark the episodes as promoted."""
     wanted = list(dict.fromkeys(proposal.episodes))
-    held = episode_rows.by_ids(work.connection, work.space, wanted)
+    held = episode_rows.by_ids(dream.connection, dream.space, wanted)
     for each in wanted:
-        seen = work.episodes.get(each)
+        seen = dream.episodes.get(each)
         if seen is None:
             raise Refused(f"episode {each[:40]} was not looked at")
         if each not in held or held[each].summary != seen.summary:
             raise Refused(f"episode {each} has changed since the dream looked at it")
         if held[each].promoted_at is not None:
             raise Refused(f"episode {each} is in another synthesis already")
-    path = document_text.path(f"{_FOLDER}/{work.now:%Y%m%d}-consolidated.md", work.settings)
-    text = validation.text(proposal.text, "document", work.settings)
-    there = documents.read(work.connection, work.space, path)
-    new = document_text.with_more(path, there, text, "dream", work.settings)
-    documents.put(work.connection, work.space, new, work.ledger.now)
-    episode_rows.promote(work.connection, work.space, [held[each] for each in wanted], work.ledger.now)
+    path = document_text.path(f"{_FOLDER}/{dream.now:%Y%m%d}-consolidated.md", dream.settings)
+    text = validation.text(proposal.text, "document", dream.settings)
+    there = documents.read(dream.connection, dream.space, path)
+    new = document_text.with_more(path, there, text, "dream", dream.settings)
+    documents.put(dream.connection, dream.space, new, dream.writer.now)
+    episode_rows.promote(dream.connection, dream.space, [held[each] for each in wanted], dream.writer.now)
 
 
-def _merge_entities(work: Work, proposal: MergeEntities) -> None:
+def _merge_entities(dream: DreamTransaction, proposal: MergeEntities) -> None:
     """Merge two entities, unless they were marked as different or something contradicts it."""
-    graph = work.graph
+    graph = dream.graph
     one, other = require_known(graph, proposal.source), require_known(graph, proposal.target)
     if merging.kept_apart_marks(graph, one.number, other.number):
         raise Refused(f"{one.name!r} and {other.name!r} were said to be two")
     if max(one.authority, other.authority) > Authority.SYSTEM:
         raise Refused(f"somebody else stands behind {one.name!r} or {other.name!r}")
-    rows = [next(entities.rows(work.connection, work.space, each.number, each.number)) for each in (one, other)]
+    rows = [next(entities.rows(dream.connection, dream.space, each.number, each.number)) for each in (one, other)]
     conflict = against(graph, *rows)
     if conflict is not None:
         raise Refused(conflict.reason)
-    reason = " ".join(proposal.why.split())[:_LONGEST_WHY] or "found in a dream"
+    reason = one_line(proposal.why)[:_LONGEST_WHY] or "found in a dream"
     merging.merge_entities(graph, one, other, reason=reason, path=proposal.path)
 
 
-def _withdraw_relation(work: Work, proposal: WithdrawRelation) -> None:
+def _withdraw_relation(dream: DreamTransaction, proposal: WithdrawRelation) -> None:
     """Withdraw a relation without evidence."""
-    graph = work.graph
+    graph = dream.graph
     row = graph.row(proposal.id)
     if not row.believed:
         raise Refused(f"relation {row.id} is not believed any more")
-    found = orphans.of_numbers(work.connection, work.space, [row.number])
+    found = orphans.of_numbers(dream.connection, dream.space, [row.number])
     if not found:
         raise Refused(f"somebody stands behind relation {row.id}")
-    seen = relation_seen(found[0])
-    if seen.standing and orphaned(seen, work.now, work.settings.dream.mention_days) is None:
+    if found[0].standing and orphaned(found[0], dream.now, dream.settings.dream.mention_days) is None:
         raise Refused(f"relation {row.id} rests on messages that stand")
     graph_relations.withdraw_relation(graph, row.number, by=Authority.SYSTEM)
 
 
-def _close_windows(work: Work, proposal: CloseWindows) -> None:
+def _close_windows(dream: DreamTransaction, proposal: CloseWindows) -> None:
     """End each of an entity's relations by a predicate where the next one begins."""
-    graph = work.graph
+    graph = dream.graph
     entity = require_known(graph, proposal.subject)
     seen = open_window(graph, entity.number, proposal.predicate)
-    if not predicates.single_valued(proposal.predicate, work.settings.graph) or not seen.closing:
+    if not predicates.single_valued(proposal.predicate, dream.settings.graph) or not seen.closing:
         raise Refused(f"nothing of {entity.name!r} stands open any more")
     if seen.authority > Authority.SYSTEM:
         raise Refused(f"somebody stands behind what would be closed of {entity.name!r}")
     graph_relations.resolve_groups(graph, [(entity.number, proposal.predicate)])
 
 
-OPERATIONS: Mapping[str, Callable[[Work, Any], None]] = MappingProxyType(
+OPERATIONS: Mapping[str, Callable[[DreamTransaction, Any], None]] = MappingProxyType(
     {
         "merge": _merge,
         "retire": _retire,

@@ -7,7 +7,7 @@ agent asks before acting on it. Preferences that nothing confirms any more fade,
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,25 +15,17 @@ from pydantic import Field
 
 from langmem_tiers.dream import anti_patterns, retirement
 from langmem_tiers.dream.grounding import THRESHOLDS, Occurrences, firsts, touches_sensitive
-from langmem_tiers.dream.questions import Number, Objects, Question, Reply, Words, Yes
-from langmem_tiers.dream.types import (
-    Cited,
-    EntrySeen,
-    InferredPreference,
-    Material,
-    Proposal,
-    RetireEntry,
-    Sentiment,
-    TurnSeen,
-)
-from langmem_tiers.knowledge.preferences import ANTI_PATTERNS, INFERRED, PERMISSION, left, within
+from langmem_tiers.dream.questions import BUILT_IN, Number, Objects, Question, Reply, Step, Words, Yes
+from langmem_tiers.dream.types import InferredPreference, Material, Proposal, RetireEntry, Sentiment
+from langmem_tiers.knowledge.preferences import INFERRED, PERMISSION, left
+from langmem_tiers.language.characters import one_line
 from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.language.wishes import Wish, wishes
 from langmem_tiers.language.word_lists import word_set
 from langmem_tiers.language.wordings import plain
-from langmem_tiers.language.words import meaningful_words, occurs, stem
-from langmem_tiers.models.calls import Answer
+from langmem_tiers.language.words import occurs, stem, stems
 from langmem_tiers.models.directives import Directives
+from langmem_tiers.records import Evidence, SpokenTurn
 from langmem_tiers.settings import Settings
 
 DIRECTIVE = "pref-dream"
@@ -74,9 +66,7 @@ class PreferencesReply(Reply):
     preferences: Objects[PreferenceReply]
 
 
-def propose(
-    material: Material, settings: Settings, directives: Directives | None = None
-) -> Generator[Question, Answer[Any], list[Proposal]]:
+def propose(material: Material, settings: Settings, directives: Directives = BUILT_IN) -> Step[list[Proposal]]:
     """Ask about the corrections, then about the turns in batches; yields the proposals of rules and model.
 
     If the model cannot be reached, it is not asked about further turns.
@@ -87,10 +77,9 @@ def propose(
     proposals = yield from anti_patterns.propose(material, settings, directives)
     if not settings.dream.preferences:
         return proposals
-    told: list[tuple[PreferenceReply, Mapping[int, TurnSeen]]] = []
+    told: list[tuple[PreferenceReply, Mapping[int, SpokenTurn]]] = []
     for lines, numbered in _batches(material.turns):
-        user = "\n".join((*_known(material), *lines))
-        prompt = (directives or Directives(None)).prompt(DIRECTIVE, PreferencesReply, user)
+        prompt = directives.prompt(DIRECTIVE, PreferencesReply, "\n".join((*_known(material), *lines)))
         answer = yield Question(schema=PreferencesReply, prompt=prompt)
         if answer.value is not None:
             told += ((each, numbered) for each in answer.value.preferences[:_MOST_TOLD])
@@ -105,7 +94,11 @@ def by_count(material: Material, settings: Settings) -> list[Proposal]:
     if not settings.dream.preferences:
         return []
     faded = (entry for entry in material.entries if retirement.has_faded(entry, material.at, settings.dream.fade_days))
-    retired = [_put_aside(entry) for entry in faded if retirement.untouchable(entry) is None]
+    retired = [
+        RetireEntry(id=entry.id, why="nothing has borne it out for long", path="rule")
+        for entry in faded
+        if retirement.untouchable(entry) is None
+    ]
     return [*retired, *_repeated(material, settings)]
 
 
@@ -113,7 +106,7 @@ def metadata(preference: InferredPreference, held: Mapping[str, Any] | None = No
     """The metadata of an inferred preference; `held` is that of the entry that already says so.
 
     Example:
-        >>> preference = InferredPreference(content="…", evidence=(Cited(drawer=1), Cited(drawer=2), Cited(drawer=3)))
+        >>> preference = InferredPreference(content="…", evidence=tuple(Evidence(drawer=each) for each in (1, 2, 3)))
         >>> metadata(preference)
         {'source': 'inferred', 'sentiment': 'casual', 'confidence': 0.5}
     """
@@ -142,10 +135,6 @@ def confidence(held: Mapping[str, Any], borne_out: datetime, now: datetime, fade
     return round((first if isinstance(first, float) else 1.0) * left(borne_out, now, fade_days), 4)
 
 
-def _put_aside(entry: EntrySeen) -> RetireEntry:
-    return RetireEntry(id=entry.id, why="nothing has borne it out for long", path="rule")
-
-
 # By count.
 
 
@@ -153,28 +142,27 @@ def _repeated(material: Material, settings: Settings) -> Iterator[InferredPrefer
     """Wishes that show up often enough, and that the user has neither taken back nor stated."""
     occurrences = Occurrences(material, settings)
     heard = _heard(material, occurrences)
+    languages = sum(key.startswith("language:") for key in heard)
     new = {turn.drawer for turn in material.turns}
+    stated = [each.content for each in material.entries if retirement.special(each.category) != INFERRED]
     for key, found in heard.items():
-        evidence = tuple(Cited(drawer=drawer, quote=wish.quote) for drawer, wish in found)
-        drawers = {each.drawer for each in evidence}
-        sentiment, content = occurrences.strongest(drawers), found[0][1].content
-        if sentiment is None or new.isdisjoint(drawers) or _contradicted(key, heard):
+        drawers = {drawer for drawer, _ in found}
+        sentiment, wish = occurrences.strongest(drawers), found[0][1]
+        # Who also asks for the opposite, or for answers in several languages, means each for once.
+        contradicted = wish.against in heard or (key.startswith("language:") and languages > 1)
+        if sentiment is None or new.isdisjoint(drawers) or contradicted:
             continue
-        if not _stated(content, material.entries):
-            yield _inferred(content, evidence, sentiment, why="the user keeps asking for it")
-
-
-def _contradicted(key: str, heard: Mapping[str, Sequence[tuple[int, Wish]]]) -> bool:
-    """Whether the user also asks for the opposite, or for answers in several languages."""
-    if key.startswith("language:") and sum(each.startswith("language:") for each in heard) > 1:
-        return True
-    return heard[key][0][1].against in heard
+        if not any(same_fact(wish.content, content, None).same for content in stated):
+            evidence = tuple(Evidence(drawer=drawer, quote=said.quote) for drawer, said in found)
+            yield _inferred(wish.content, evidence, sentiment, why="the user keeps asking for it")
 
 
 def _heard(material: Material, occurrences: Occurrences) -> dict[str, list[tuple[int, Wish]]]:
     """Each wish with the drawers it shows up in, one per occurrence; what was sent twice counts once."""
     heard: dict[str, list[tuple[int, Wish]]] = {}
-    corrected = _corrected(material)
+    # What anti-patterns cite does not also count as a preference.
+    cited = {each.drawer for found in anti_patterns.by_rule(material) for each in found.evidence}
+    corrected = cited.union(*(entry.drawers for entry in anti_patterns.known_in(material)))
     seen: set[tuple[str, Hashable]] = set()
     for drawer, session, content in _said(material):
         for wish in () if drawer in corrected else wishes(content):
@@ -196,15 +184,9 @@ def _said(material: Material) -> Iterator[tuple[int, str, str]]:
             yield turn.drawer, turn.session, turn.content
 
 
-def _stated(content: str, entries: Iterable[EntrySeen]) -> bool:
-    """Whether it is known by other means than inference."""
-    others = (entry for entry in entries if retirement.special(entry.category) != INFERRED)
-    return any(same_fact(content, entry.content, None).same for entry in others)
-
-
 def _inferred(
     content: str,
-    evidence: tuple[Cited, ...],
+    evidence: tuple[Evidence, ...],
     sentiment: Sentiment,
     *,
     why: str,
@@ -221,29 +203,22 @@ def _inferred(
     )
 
 
-def _corrected(material: Material) -> set[int]:
-    """The drawers cited by anti-patterns: they do not also count as preferences."""
-    known = (entry for entry in material.entries if within(entry.category, ANTI_PATTERNS))
-    found = (cited.drawer for each in anti_patterns.by_rule(material) for cited in each.evidence)
-    return {drawer for entry in known for drawer in entry.evidence} | set(found)
-
-
 # By a model.
 
 
-def _batches(turns: Sequence[TurnSeen]) -> Iterator[tuple[list[str], dict[int, TurnSeen]]]:
+def _batches(turns: Sequence[SpokenTurn]) -> Iterator[tuple[list[str], dict[int, SpokenTurn]]]:
     """Turns as lines, as many as fit one question, with the line numbers of the user's turns."""
     lines: list[str] = []
-    numbered: dict[int, TurnSeen] = {}
+    numbered: dict[int, SpokenTurn] = {}
     before: str | None = None
     for turn in turns:
         if turn.role != "user":
-            before = f"[-] {turn.role}: {_short(turn.content, _LONGEST_BEFORE)}"
+            before = f"[-] {turn.role}: {one_line(turn.content, _LONGEST_BEFORE)}"
             continue
         lines += [before] if before else []
         before = None
         numbered[len(numbered) + 1] = turn
-        lines.append(f"[{len(numbered)}] user: {_short(turn.content, _LONGEST_TURN)}")
+        lines.append(f"[{len(numbered)}] user: {one_line(turn.content, _LONGEST_TURN)}")
         if sum(map(len, lines)) > _LONGEST_BATCH:
             yield lines, numbered
             lines, numbered = [], {}
@@ -253,12 +228,12 @@ def _batches(turns: Sequence[TurnSeen]) -> Iterator[tuple[list[str], dict[int, T
 
 def _known(material: Material) -> list[str]:
     inferred = [entry for entry in material.entries if retirement.special(entry.category) == INFERRED]
-    held = [f"- {_short(entry.content, _LONGEST_CONTENT)}" for entry in inferred[:_MOST_KNOWN]]
+    held = [f"- {one_line(entry.content, _LONGEST_CONTENT)}" for entry in inferred[:_MOST_KNOWN]]
     return ["Known:", *held, "Lines:"] if held else []
 
 
 def _by_model(
-    told: Iterable[tuple[PreferenceReply, Mapping[int, TurnSeen]]],
+    told: Iterable[tuple[PreferenceReply, Mapping[int, SpokenTurn]]],
     counted: Sequence[Proposal],
     occurrences: Occurrences,
 ) -> Iterator[InferredPreference]:
@@ -275,10 +250,10 @@ def _by_model(
 
 
 def _gathered(
-    told: Iterable[tuple[PreferenceReply, Mapping[int, TurnSeen]]],
-) -> dict[str, tuple[list[Cited], bool]]:
+    told: Iterable[tuple[PreferenceReply, Mapping[int, SpokenTurn]]],
+) -> dict[str, tuple[list[Evidence], bool]]:
     """Each preference with all lines that show it, and whether it was marked as sensitive."""
-    found: dict[str, tuple[list[Cited], bool]] = {}
+    found: dict[str, tuple[list[Evidence], bool]] = {}
     for each, numbered in told:
         content = next((one for one in found if same_fact(one, each.content, None).same), each.content)
         if not content:
@@ -289,28 +264,26 @@ def _gathered(
     return found
 
 
-def _borne_out(told: PreferenceReply, numbered: Mapping[int, TurnSeen]) -> Iterator[Cited]:
-    """The cited lines of the user that show it; what was sent twice counts once."""
+def _borne_out(told: PreferenceReply, numbered: Mapping[int, SpokenTurn]) -> Iterator[Evidence]:
+    """The cited lines of the user that show it; what was sent twice counts once.
+
+    A line shows it if it is about the same subject, by a word that they share, or if it asks for the same.
+    """
+    wanted = stems(told.content) - _EVERY_PREFERENCE
     seen: set[tuple[str, str]] = set()
     for each in told.evidence:
         turn = numbered.get(each.turn)
         if turn is None or sum(map(str.isalnum, each.quote)) < _LEAST_LETTERS or not occurs(each.quote, turn.content):
             continue
         same = (turn.session, plain(turn.content))
-        if same not in seen and _shows(told.content, turn.content):
+        asked = (wish.content for wish in wishes(turn.content))
+        shows = wanted & stems(turn.content) or any(same_fact(told.content, wish, None).same for wish in asked)
+        if same not in seen and shows:
             seen.add(same)
-            yield Cited(drawer=turn.drawer, quote=each.quote)
+            yield Evidence(drawer=turn.drawer, quote=each.quote)
 
 
-def _shows(content: str, said: str) -> bool:
-    """Whether a turn is about the subject of a preference: it shares a word, or asks for the same."""
-    wanted = _stems(content) - _EVERY_PREFERENCE
-    if not wanted.isdisjoint(_stems(said)):
-        return True
-    return any(same_fact(content, wish.content, None).same for wish in wishes(said))
-
-
-def _is_counted(content: str, evidence: Sequence[Cited], counted: InferredPreference) -> bool:
+def _is_counted(content: str, evidence: Sequence[Evidence], counted: InferredPreference) -> bool:
     """Whether a preference by rule is the same, in other words or from the same wishes."""
     if same_fact(content, counted.content, None).same:
         return True
@@ -321,13 +294,3 @@ def _is_counted(content: str, evidence: Sequence[Cited], counted: InferredPrefer
 
 def _keys(said: str) -> set[str]:
     return {wish.key for wish in wishes(said)}
-
-
-def _short(text: str, most: int) -> str:
-    """A turn on one line, so that no part of it looks like another turn."""
-    line = " ".join(text[: 4 * most].split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
-
-
-def _stems(text: str) -> set[str]:
-    return {stem(word) for word in meaningful_words(text)}

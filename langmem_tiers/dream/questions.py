@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from langmem_tiers.models.asker import ModelAsker
 from langmem_tiers.models.calls import Answer, Prompt
+from langmem_tiers.models.directives import Directives
 
 SOURCE = "memory_dream"
 Given = TypeVar("Given")
@@ -24,17 +25,18 @@ Given = TypeVar("Given")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Question:
-    """A question for a model; `timeout` and `output_tokens` override the settings."""
+    """A question for a model; `output_tokens` overrides the setting."""
 
     schema: type[BaseModel]
     prompt: Prompt
-    source: str = SOURCE
-    timeout: float | None = None
     output_tokens: int | None = None
 
 
 Step = Generator[Question, Answer[Any], Given]
 """A step of a dream on its way to what it gives."""
+
+BUILT_IN = Directives(None)
+"""The prompts of a memory that replaces none."""
 
 NO_MODEL: Answer[Any] = Answer(failure="resting", reason="there is no model")
 """The answer where nobody can be asked."""
@@ -61,9 +63,9 @@ class Patience:
         """Seconds that the dream has taken so far."""
         return self.spent + monotonic() - self.began
 
-    def longest(self, asker: ModelAsker, timeout: float | None) -> float | None:
+    def longest(self, asker: ModelAsker) -> float | None:
         """Seconds that one question may take, None for the setting; 0 or less if no time is left."""
-        return timeout if self.seconds is None else min(asker.longest(timeout), self.seconds - self.took)
+        return None if self.seconds is None else min(asker.longest(None), self.seconds - self.took)
 
     def require(self) -> None:
         """Check that the dream may go on.
@@ -77,7 +79,7 @@ class Patience:
 
 @dataclass(frozen=True, kw_only=True)
 class DreamAsker:
-    """Answers the questions of one dream with the memory's model, or says why there is no answer.
+    """Answers the questions of one step with the memory's model, or says why there is no answer.
 
     `answered` is called after each answer, in the thread of the step: with a slow model it signals that the dream
     is alive.
@@ -87,6 +89,8 @@ class DreamAsker:
     session: str
     answered: Callable[[], None]
     patience: Patience = field(default_factory=Patience)
+    heard: list[Answer[Any]] = field(default_factory=list)
+    """The answers so far."""
 
     def ask(self, question: Question) -> Answer[Any]:
         """The answer to a question; its `value` is None if there is none.
@@ -110,14 +114,20 @@ class DreamAsker:
         self.patience.require()
         return answer
 
+    def hear(self, answer: Answer[Any]) -> None:
+        """Take note of an answer that the step is about to get."""
+        self.heard.append(answer)
+        if answer is not NO_MODEL:
+            self.answered()
+
     def _options(self, question: Question) -> dict[str, Any] | None:
         """The options for asking a question; None if there is no model or no time left."""
         self.patience.require()
-        timeout = None if self.asker is None else self.patience.longest(self.asker, question.timeout)
+        timeout = None if self.asker is None else self.patience.longest(self.asker)
         if timeout is not None and timeout <= 0:
             return None
         return {
-            "source": question.source,
+            "source": SOURCE,
             "session": self.session,
             "timeout": timeout,
             "output_tokens": question.output_tokens,
@@ -125,7 +135,6 @@ class DreamAsker:
         }
 
     def _unasked(self) -> Answer[Any]:
-        """The answer when no model was asked."""
         if self.asker is None:
             return NO_MODEL
         return Answer(failure="timeout", reason=f"the dream has had its {self.patience.seconds:g} s")
@@ -157,8 +166,7 @@ def _moved(step: Step[Given], answer: Answer[Any] | None, asker: DreamAsker) -> 
     try:
         if answer is None:
             return next(step)
-        if answer is not NO_MODEL:
-            asker.answered()
+        asker.hear(answer)
         return step.send(answer)
     except StopIteration as done:
         return _Done(done.value)

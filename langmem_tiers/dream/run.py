@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Generator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -21,19 +20,9 @@ from pydantic import BaseModel, ConfigDict
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.dream import apply, consolidate, decide, graph_pass, preferences, recall_gate, synthesis
 from langmem_tiers.dream.gather import gather
-from langmem_tiers.dream.questions import SOURCE, DreamAsker, Patience, Question, Step, Stopped, arun, run
-from langmem_tiers.dream.types import (
-    Decision,
-    DreamPath,
-    DreamReport,
-    DreamStatus,
-    GoldenResult,
-    Material,
-    Proposal,
-    Trigger,
-)
+from langmem_tiers.dream.questions import SOURCE, DreamAsker, Patience, Step, Stopped, arun, run
+from langmem_tiers.dream.types import DreamPath, DreamReport, DreamStatus, Material, Proposal, Trigger
 from langmem_tiers.errors import InvalidDirective
-from langmem_tiers.knowledge import validation
 from langmem_tiers.models.calls import Answer
 from langmem_tiers.models.directives import Directives
 from langmem_tiers.settings import Settings
@@ -52,52 +41,53 @@ _LONGEST_NOTE = 200
 
 Progress = Callable[[Mapping[str, Any]], None]
 """Called after each step and after each answer of a model."""
-Proposing = Callable[[Material, Settings, Directives], Generator[Question, Answer[Any], list[Proposal]]]
+Propose = Callable[[Material, Settings, Directives], Step[list[Proposal]]]
 """A pass that proposes: it asks a model where there is one, and does by rule what it can."""
 
 
 class DreamState(BaseModel):
-    """A dream on its way; with its `report` it is over."""
+    """A dream on its way: its report as far as it goes, and what its next steps work with."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    id: str
-    space: str
-    trigger: Trigger = "hand"
+    report: DreamReport
     dry_run: bool = False
-    started_at: datetime
-    path: DreamPath = "rule"
-    notes: tuple[str, ...] = ()
     material: Material | None = None
     proposals: tuple[Proposal, ...] = ()
-    decision: Decision = Decision()
-    golden: tuple[GoldenResult, ...] = ()
     passed: bool = True
     took: float = 0.0
     """Seconds that its steps have taken: what lies between two of them, as where it was killed, does not count."""
-    report: DreamReport | None = None
 
     @classmethod
     def new(
         cls, context: SpaceContext, *, trigger: Trigger = "hand", dry_run: bool = False, dream_id: str | None = None
     ) -> DreamState:
         """The state of a dream before its first step."""
-        return cls(
-            id=dream_id or validation.new_id(),
-            space=context.name,
-            trigger=trigger,
-            dry_run=dry_run,
-            started_at=context.clock(),
-        )
+        report = DreamReport.begun(context.name, context.clock(), trigger=trigger, dream_id=dream_id)
+        return cls(report=report, dry_run=dry_run)
 
     def but(self, **changed: Any) -> DreamState:
         """A copy of the state with some fields changed."""
         return self.model_copy(update=changed)
 
+    def known(self, **changed: Any) -> DreamState:
+        """A copy of the state with some fields of its report changed."""
+        return self.but(report=self.report.but(**changed))
+
     def noting(self, *notes: str) -> DreamState:
         """The state with more notes, each kept once."""
         cut = (note if len(note) <= _LONGEST_NOTE else f"{note[:_LONGEST_NOTE]}…" for note in notes)
-        return self.but(notes=tuple(dict.fromkeys((*self.notes, *cut))))
+        return self.known(notes=tuple(dict.fromkeys((*self.report.notes, *cut))))
+
+    @property
+    def over(self) -> bool:
+        """Whether the dream has ended, one way or another."""
+        return self.report.finished_at is not None
+
+    @property
+    def session(self) -> str:
+        """The session that its questions are booked under, which gives them a budget of their own."""
+        return f"dream/{self.report.id}"
 
     @property
     def seen(self) -> Material:
@@ -105,13 +95,6 @@ class DreamState(BaseModel):
         if self.material is None:
             raise ValueError("Nothing was gathered yet: a dream begins with that.")
         return self.material
-
-    @property
-    def outcome(self) -> DreamReport:
-        """The report of a finished dream."""
-        if self.report is None:
-            raise ValueError("The dream is not over yet.")
-        return self.report
 
 
 def dream(context: SpaceContext, *, trigger: Trigger = "hand", dry_run: bool = False) -> DreamReport:
@@ -129,32 +112,7 @@ def dream(context: SpaceContext, *, trigger: Trigger = "hand", dry_run: bool = F
                 state = dreaming.step(name, state)
         finally:
             dreaming.release(state)
-    return state.outcome
-
-
-async def adream(context: SpaceContext, *, trigger: Trigger = "hand", dry_run: bool = False) -> DreamReport:
-    """Like `dream`, without blocking the event loop."""
-    with otel.step("dream", context.name):
-        async with opened(context) as store:
-            dreaming = Dreaming(context, store)
-            state = DreamState.new(context, trigger=trigger, dry_run=dry_run)
-            try:
-                for name in STEPS:
-                    state = await dreaming.astep(name, state)
-            finally:
-                await asyncio.to_thread(dreaming.release, state)
-    return state.outcome
-
-
-@asynccontextmanager
-async def opened(context: SpaceContext) -> AsyncIterator[SpaceStore]:
-    """The store of a space, opened and closed without blocking the event loop."""
-    held = context.open()
-    store = await asyncio.to_thread(held.__enter__)
-    try:
-        yield store
-    finally:
-        await asyncio.to_thread(held.__exit__, None, None, None)
+    return state.report
 
 
 @dataclass(frozen=True)
@@ -172,33 +130,33 @@ class Dreaming:
             LeaseLost: another dream has started meanwhile.
             StorageError: nothing was written.
         """
-        with otel.step(f"dream.{name}", state.space) as span:
-            patience = self._patience(state)
+        with otel.step(f"dream.{name}", self.context.name) as span:
+            asker = self._asker(name, state)
             try:
-                after = run(self._stepping(name, state, patience), self._asker(name, state, patience))
+                after = run(self._stepping(name, state, asker), asker)
             except Stopped:
                 after = self._stopped(state)
-            return _traced(span, state, after.but(took=patience.took))
+            return _traced(span, state, after.but(took=asker.patience.took))
 
     async def astep(self, name: str, state: DreamState) -> DreamState:
         """Like `step`, without blocking the event loop."""
-        with otel.step(f"dream.{name}", state.space) as span:
-            patience = self._patience(state)
+        with otel.step(f"dream.{name}", self.context.name) as span:
+            asker = self._asker(name, state)
             try:
-                after = await arun(self._stepping(name, state, patience), self._asker(name, state, patience))
+                after = await arun(self._stepping(name, state, asker), asker)
             except Stopped:
                 after = await asyncio.to_thread(self._stopped, state)
-            return _traced(span, state, after.but(took=patience.took))
+            return _traced(span, state, after.but(took=asker.patience.took))
 
     def release(self, state: DreamState) -> None:
         """Let other dreams of the space start, if this one did not end normally."""
-        if state.report is None and state.material is not None:
+        if not state.over and state.material is not None:
             self._give_back(state)
 
     def lease(self, state: DreamState) -> Lease:
         """The lease that keeps other dreams of the space from starting."""
         seconds = self.context.settings.dream.lease_seconds
-        return Lease(self.store.database, DREAM, state.id, seconds, self.context.clock)
+        return Lease(self.store.database, DREAM, state.report.id, seconds, self.context.clock)
 
     def stay(self, state: DreamState) -> None:
         """Renew the lease.
@@ -209,65 +167,54 @@ class Dreaming:
         if not state.dry_run:
             self.lease(state).renew(state.seen.fence)
 
-    def over(self, state: DreamState, status: DreamStatus, *notes: str, **known: Any) -> DreamState:
-        """The state of a dream that ends with this report."""
-        noted = state.noting(*notes)
-        return noted.but(report=self.draft(noted).model_copy(update={"status": status, **known}))
+    def over(self, state: DreamState, status: DreamStatus, *notes: str) -> DreamState:
+        """The state of a dream that ends like this."""
+        ended = {"status": status, "finished_at": self.context.clock(), "usage": self.usage(state)}
+        return state.noting(*notes).known(**ended)
 
-    def draft(self, state: DreamState) -> DreamReport:
-        """The report of a dream, as far as it is known before the commit."""
-        return DreamReport(
-            id=state.id,
-            space=state.space,
-            status="nothing",
-            trigger=state.trigger,
-            path=state.path,
-            started_at=state.started_at,
-            finished_at=self.context.clock(),
-            decision=state.decision,
-            golden=state.golden,
-            usage=self._usage(state),
-            notes=state.notes,
-        )
-
-    def kept(self, state: DreamState) -> DreamReport | None:
-        """The report of a dream if it was already committed, else None."""
+    def usage(self, state: DreamState) -> dict[str, dict[str, float]]:
+        """The booked usage of a dream, including runs before it was resumed."""
         with self.store.reading() as connection:
-            row = dreams.one(connection, self.store.key, state.id)
-        return None if row is None else DreamReport.model_validate(row.report)
+            took = usages.of_session(connection, self.store.key, state.session)
+        if not took.calls:
+            return {}
+        counted = ("calls", "failures", "input_tokens", "output_tokens")
+        return {SOURCE: {name: float(getattr(took, name)) for name in counted} | {"cost": took.cost_micros / 1_000_000}}
 
-    def _patience(self, state: DreamState) -> Patience:
-        return Patience(seconds=self.context.settings.dream.seconds, spent=state.took, stop=self.context.closing)
+    def _asker(self, name: str, state: DreamState) -> DreamAsker:
+        def answered() -> None:
+            self.stay(state)
+            self._tell(name, state, {"asked": len(asker.heard)})
 
-    def _stepping(self, name: str, state: DreamState, patience: Patience) -> Step[DreamState]:
+        seconds = self.context.settings.dream.seconds
+        asker = DreamAsker(
+            asker=self.context.asker(self.store),
+            session=state.session,
+            answered=answered,
+            patience=Patience(seconds=seconds, spent=state.took, stop=self.context.closing),
+        )
+        return asker
+
+    def _stepping(self, name: str, state: DreamState, asker: DreamAsker) -> Step[DreamState]:
         """A step, with the checks that all steps share."""
-        if state.report is not None:
+        if state.over:
             return state
-        patience.require()
+        asker.patience.require()
         try:
-            state = yield from STEPS[name](self, state)
+            state = _heard(name, (yield from STEPS[name](self, state)), asker.heard)
         except InvalidDirective as error:
             state = self._failed(state, str(error))
-        self.progress({"step": name, "space": state.space, "dream": state.id, **_counts(name, state)})
+        self._tell(name, state, _counts(name, state))
         return state
 
-    def _asker(self, name: str, state: DreamState, patience: Patience) -> DreamAsker:
-        asked = 0
-
-        def answered() -> None:
-            nonlocal asked
-            asked += 1
-            self.stay(state)
-            self.progress({"step": name, "space": state.space, "dream": state.id, "asked": asked})
-
-        asker = self.context.asker(self.store)
-        return DreamAsker(asker=asker, session=_session(state), answered=answered, patience=patience)
+    def _tell(self, name: str, state: DreamState, counts: Mapping[str, Any]) -> None:
+        self.progress({"step": name, "space": state.report.space, "dream": state.report.id, **counts})
 
     def _failed(self, state: DreamState, reason: str) -> DreamState:
         """End a dream without a change; what it has read is not read again."""
         failed = self.over(state, "failed", reason)
         if not state.dry_run and state.material is not None:
-            apply.keep_report(self.store, state.material, failed.outcome)
+            apply.keep_report(self.store, state.material, failed.report)
             self._give_back(state)
         return failed
 
@@ -281,25 +228,17 @@ class Dreaming:
         if not state.dry_run:
             self.lease(state).release(state.seen.fence)
 
-    def _usage(self, state: DreamState) -> dict[str, dict[str, float]]:
-        """The booked usage of a dream, including runs before it was resumed."""
-        with self.store.reading() as connection:
-            took = usages.of_session(connection, self.store.key, _session(state))
-        if not took.calls:
-            return {}
-        cost = took.cost_micros / 1_000_000
-        tokens = {"input_tokens": took.input_tokens, "output_tokens": took.output_tokens}
-        return {SOURCE: {"calls": took.calls, "failures": took.failures, **tokens, "cost": cost}}
 
-
-def _session(state: DreamState) -> str:
-    """The session that a dream's questions are booked under, which gives them a budget of their own."""
-    return f"dream/{state.id}"
+def _heard(name: str, state: DreamState, answers: Sequence[Answer[Any]]) -> DreamState:
+    """The state with what became of a step's questions."""
+    failures = (f"{name}: {each.reason}; rules did what they can" for each in answers if each.failure)
+    path: DreamPath = "model" if any(each.value is not None for each in answers) else state.report.path
+    return state.known(path=path) if _NO_MODEL in state.report.notes else state.known(path=path).noting(*failures)
 
 
 def _traced(span: otel.Noting, before: DreamState, after: DreamState) -> DreamState:
     span.note({f"{otel.SCOPE}.proposals": len(after.proposals)})
-    if before.report is None and after.report is not None:
+    if after.over and not before.over:
         report_end(after.report, span)
     return after
 
@@ -323,13 +262,14 @@ def report_end(report: DreamReport, span: otel.Noting | None = None) -> None:
 
 def _counts(name: str, state: DreamState) -> dict[str, Any]:
     """The counts reported after a step."""
-    if state.report is not None:
+    if state.over:
         return {"status": state.report.status}
     if name == "gather":
         seen = state.seen
         return {"entries": len(seen.entries), "turns": len(seen.turns), "episodes": len(seen.episodes)}
     if name == "gate":
-        return {"accepted": len(state.decision.accepted), "rejected": len(state.decision.rejected)}
+        decision = state.report.decision
+        return {"accepted": len(decision.accepted), "rejected": len(decision.rejected)}
     return {"proposals": len(state.proposals)}
 
 
@@ -359,39 +299,15 @@ def _fence(dreaming: Dreaming, state: DreamState) -> int | None:
         return fence
     with dreaming.store.reading() as connection:
         held = leases.read(connection, dreaming.store.key, DREAM)
-    return held.fence if held is not None and held.holder == state.id else None
+    return held.fence if held is not None and held.holder == state.report.id else None
 
 
-def _proposing(name: str, proposing: Proposing) -> Callable[[Dreaming, DreamState], Step[DreamState]]:
-    """The step of a pass that proposes."""
-
-    def step(dreaming: Dreaming, state: DreamState) -> Step[DreamState]:
-        context = dreaming.context
-        dreaming.stay(state)
-        heard: list[Answer[Any]] = []
-        asking = proposing(state.seen, context.settings, Directives(context.folder))
-        proposals = yield from _listening(asking, heard)
-        failures = (f"{name}: {each.reason}; rules did what they can" for each in heard if each.failure)
-        path: DreamPath = "model" if any(each.value is not None for each in heard) else state.path
-        state = state.but(proposals=(*state.proposals, *proposals), path=path)
-        return state if _NO_MODEL in state.notes else state.noting(*failures)
-
-    return step
-
-
-def _listening(
-    asking: Generator[Question, Answer[Any], list[Proposal]], heard: list[Answer[Any]]
-) -> Step[list[Proposal]]:
-    """A pass as a step, with every answer noted."""
-    try:
-        question = next(asking)
-        while True:
-            answer = yield question
-            heard.append(answer)
-            question = asking.send(answer)
-    except StopIteration as done:
-        proposals: list[Proposal] = done.value
-        return proposals
+def _propose(propose: Propose, dreaming: Dreaming, state: DreamState) -> Step[DreamState]:
+    """Collect the proposals of a pass."""
+    context = dreaming.context
+    dreaming.stay(state)
+    proposals = yield from propose(state.seen, context.settings, Directives(context.folder))
+    return state.but(proposals=(*state.proposals, *proposals))
 
 
 def _gate(dreaming: Dreaming, state: DreamState) -> Step[DreamState]:
@@ -402,38 +318,34 @@ def _gate(dreaming: Dreaming, state: DreamState) -> Step[DreamState]:
     decision = decide.decide(state.seen, state.proposals, context.settings)
     gated = recall_gate.passing(context, store, state.seen, decision)
     broke = (f"recall would not answer any more: {question}" for question in gated.broken)
-    return state.noting(*broke).but(decision=gated.decision, golden=gated.results, passed=gated.passed)
+    return state.noting(*broke).known(decision=gated.decision, golden=gated.results).but(passed=gated.passed)
 
 
 def _commit(dreaming: Dreaming, state: DreamState) -> Step[DreamState]:
     """Apply the decision, once."""
     yield from ()
+    context, store = dreaming.context, dreaming.store
     if state.dry_run:
-        return _previewed(dreaming, state)
-    state = state.but(report=dreaming.kept(state) or _committed(dreaming, state))
+        previewed = apply.preview(store, state.seen, state.report, context.settings, context.clock())
+        told = state.known(decision=previewed.report.decision, diff=previewed.report.diff)
+        return dreaming.over(told, "previewed" if state.passed else "gated")
+    with store.reading() as connection:
+        row = dreams.one(connection, store.key, state.report.id)
+    if row is not None:  # it was killed after its commit
+        state = state.but(report=DreamReport.model_validate(row.report))
+    elif state.passed:
+        draft = state.report.but(usage=dreaming.usage(state))
+        done = apply.apply(store, state.seen, draft, context.settings, context.clock())
+        state = state.but(report=done.report)
+    else:
+        state = dreaming.over(state, "gated")
+        apply.keep_report(store, state.seen, state.report)
     dreaming.lease(state).release(state.seen.fence)
-    dreaming.context.wake()
+    context.wake()
     return state
 
 
-def _previewed(dreaming: Dreaming, state: DreamState) -> DreamState:
-    context = dreaming.context
-    applied, diff = apply.preview(dreaming.store, state.seen, state.decision, context.settings, context.clock())
-    return dreaming.over(state, "previewed" if state.passed else "gated", decision=applied.decision, diff=diff)
-
-
-def _committed(dreaming: Dreaming, state: DreamState) -> DreamReport | None:
-    """The report of a dream, once it is stored with its changes."""
-    context, store = dreaming.context, dreaming.store
-    draft = dreaming.draft(state)
-    if state.passed:
-        apply.apply(store, state.seen, state.decision, context.settings, context.clock(), report=draft)
-    else:
-        apply.keep_report(store, state.seen, draft.model_copy(update={"status": "gated"}))
-    return dreaming.kept(state)
-
-
-_PASSES: Mapping[str, Proposing] = {
+_PASSES: Mapping[str, Propose] = {
     "consolidate": consolidate.propose,
     "preferences": preferences.propose,
     "synthesize": synthesis.propose,
@@ -442,7 +354,7 @@ _PASSES: Mapping[str, Proposing] = {
 
 STEPS: Mapping[str, Callable[[Dreaming, DreamState], Step[DreamState]]] = {
     "gather": _gather,
-    **{name: _proposing(name, proposing) for name, proposing in _PASSES.items()},
+    **{name: partial(_propose, propose) for name, propose in _PASSES.items()},
     "gate": _gate,
     "commit": _commit,
 }

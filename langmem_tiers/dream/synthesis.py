@@ -8,14 +8,14 @@ representative ones first.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import Field
 
-from langmem_tiers.dream.questions import Numbers, Objects, Question, Reply, Words
-from langmem_tiers.dream.types import EpisodeSeen, Material, Proposal, Synthesis
+from langmem_tiers.dream.questions import BUILT_IN, Numbers, Objects, Question, Reply, Step, Words
+from langmem_tiers.dream.types import Material, Proposal, Synthesis
 from langmem_tiers.language import speech_acts, summaries
 from langmem_tiers.language.characters import cut
 from langmem_tiers.language.first_person import statements
@@ -23,10 +23,9 @@ from langmem_tiers.language.paraphrase import difference, same_fact
 from langmem_tiers.language.sentences import sentences, straight
 from langmem_tiers.language.word_lists import word_set
 from langmem_tiers.language.wordings import wording
-from langmem_tiers.models.calls import Answer
 from langmem_tiers.models.directives import Directives
 from langmem_tiers.models.tokens import estimate
-from langmem_tiers.records import Said
+from langmem_tiers.records import Episode, Said
 from langmem_tiers.settings import Settings
 from langmem_tiers.trust import secrets
 from langmem_tiers.trust.instructions import suspicious
@@ -91,12 +90,10 @@ class Line(NamedTuple):
 
     section: str
     text: str
-    episodes: tuple[EpisodeSeen, ...]
+    episodes: tuple[Episode, ...]
 
 
-def propose(
-    material: Material, settings: Settings, directives: Directives | None = None
-) -> Generator[Question, Answer[Any], list[Proposal]]:
+def propose(material: Material, settings: Settings, directives: Directives = BUILT_IN) -> Step[list[Proposal]]:
     """Ask for one synthesis of the waiting episodes; by rule if nothing the model says is supported.
 
     Raises:
@@ -106,7 +103,7 @@ def propose(
     if not episodes:
         return []
     user = "\n".join(f"[{number}] {_shown(each)}" for number, each in enumerate(episodes, 1))
-    prompt = (directives or Directives(None)).prompt(DIRECTIVE, SynthesisReply, user)
+    prompt = directives.prompt(DIRECTIVE, SynthesisReply, user)
     answer = yield Question(schema=SynthesisReply, prompt=prompt, output_tokens=settings.dream.synthesis_tokens)
     told = [] if answer.value is None else list(_told(answer.value, episodes))
     refused = [each for each in told if isinstance(each, Synthesis)]
@@ -124,17 +121,17 @@ def by_rule(material: Material, settings: Settings) -> list[Proposal]:
     return [] if document is None else [document.model_copy(update={"path": "rule"})]
 
 
-def _taken_up(material: Material, settings: Settings) -> tuple[EpisodeSeen, ...]:
+def _taken_up(material: Material, settings: Settings) -> tuple[Episode, ...]:
     """The episodes to promote that have any content, oldest first."""
-    waiting = sorted(material.episodes, key=lambda each: (each.held_at, each.id))
+    waiting = sorted(material.episodes, key=lambda each: (each.ended_at, each.id))
     return tuple(each for each in waiting if _says_something(each))[: settings.dream.promoted]
 
 
-def _says_something(episode: EpisodeSeen) -> bool:
+def _says_something(episode: Episode) -> bool:
     return any(map(str.isalnum, episode.summary))
 
 
-def _shown(episode: EpisodeSeen) -> str:
+def _shown(episode: Episode) -> str:
     told = " ".join(episode.summary.split())
     return f"{_day(episode)}: {cut(told, _LONGEST_SHOWN)}"
 
@@ -142,7 +139,7 @@ def _shown(episode: EpisodeSeen) -> str:
 # By a model.
 
 
-def _told(told: SynthesisReply, episodes: Sequence[EpisodeSeen]) -> Iterator[Line | Synthesis]:
+def _told(told: SynthesisReply, episodes: Sequence[Episode]) -> Iterator[Line | Synthesis]:
     """The lines of a reply that one of their episodes supports; the others as refused proposals."""
     for section in SECTIONS:
         for each in getattr(told, section)[:_MOST_LOOKED_AT]:
@@ -155,7 +152,7 @@ def _told(told: SynthesisReply, episodes: Sequence[EpisodeSeen]) -> Iterator[Lin
                 yield Synthesis(text=cut(each.text, _LONGEST_LINE), episodes=ids, refused=_why_not(named, bearing))
 
 
-def _why_not(named: Sequence[EpisodeSeen], bearing: Sequence[EpisodeSeen]) -> str:
+def _why_not(named: Sequence[Episode], bearing: Sequence[Episode]) -> str:
     if not named:
         return "the line names no summary"
     if not bearing:
@@ -163,7 +160,7 @@ def _why_not(named: Sequence[EpisodeSeen], bearing: Sequence[EpisodeSeen]) -> st
     return "the line reads like an instruction to the agent, or holds a secret"
 
 
-def _left_over(lines: Sequence[Line], refused: Sequence[Synthesis], episodes: Sequence[EpisodeSeen]) -> list[Line]:
+def _left_over(lines: Sequence[Line], refused: Sequence[Synthesis], episodes: Sequence[Episode]) -> list[Line]:
     """Sentences of the episodes that a reply leaves out or gets wrong."""
     kept = {episode.id for line in lines for episode in line.episodes}
     wrong = {each for proposal in refused for each in proposal.episodes}
@@ -174,9 +171,9 @@ def _left_over(lines: Sequence[Line], refused: Sequence[Synthesis], episodes: Se
 # By rule.
 
 
-def _ranked(episodes: Sequence[EpisodeSeen]) -> Iterator[Line]:
+def _ranked(episodes: Sequence[Episode]) -> Iterator[Line]:
     """The most representative sentences of the episodes, each in the section that its words suggest."""
-    found: dict[str, tuple[str, list[EpisodeSeen]]] = {}
+    found: dict[str, tuple[str, list[Episode]]] = {}
     for episode in episodes:
         for each in [*_sentences_of(episode.summary)] or [_about(episode)]:
             found.setdefault(each.said, (each.shown, []))[1].append(episode)
@@ -186,11 +183,11 @@ def _ranked(episodes: Sequence[EpisodeSeen]) -> Iterator[Line]:
         yield Line(_section(said, of), shown, of)
 
 
-def _chosen(episodes: Sequence[EpisodeSeen], told: Collection[str]) -> list[str]:
+def _chosen(episodes: Sequence[Episode], told: Collection[str]) -> list[str]:
     """The most representative sentences, in their order; all of them if there is room."""
     if sum(map(len, told)) <= _LONGEST_BY_RULE:
         return list(told)
-    at = episodes[0].held_at
+    at = episodes[0].ended_at
     said = [
         Said(drawer=0, place=place, role="user", origin="user", speaker=None, content=each, said_at=at)
         for place, each in enumerate(told)
@@ -201,11 +198,11 @@ def _chosen(episodes: Sequence[EpisodeSeen], told: Collection[str]) -> list[str]
     return [each for each in told if not chosen or any(line in each for line in chosen)]
 
 
-def _about(episode: EpisodeSeen) -> Sentence:
+def _about(episode: Episode) -> Sentence:
     return Sentence(episode.abstract, f"Said: “{episode.abstract}”")
 
 
-def _section(text: str, episodes: Sequence[EpisodeSeen]) -> str:
+def _section(text: str, episodes: Sequence[Episode]) -> str:
     if _DECIDES.search(text):
         return "decisions"
     if _PREFERS.search(text):
@@ -234,7 +231,7 @@ def _is_fit(text: str) -> bool:
     return any(map(str.isalnum, text)) and suspicious(text) is None and not secrets.find(text)
 
 
-def _document(lines: Iterable[Line], episodes: Sequence[EpisodeSeen], settings: Settings) -> Synthesis:
+def _document(lines: Iterable[Line], episodes: Sequence[Episode], settings: Settings) -> Synthesis:
     """The document up to its maximum length; episodes without a line in it are left to the next one."""
     given = list(lines)
     shown = _fitting(_kept(given), _head(episodes), settings)
@@ -246,7 +243,7 @@ def _document(lines: Iterable[Line], episodes: Sequence[EpisodeSeen], settings: 
     return Synthesis(text=text, episodes=tuple(each.id for each in taken))
 
 
-def _head(episodes: Sequence[EpisodeSeen]) -> str:
+def _head(episodes: Sequence[Episode]) -> str:
     days = " to ".join(dict.fromkeys((min(map(_day, episodes)), max(map(_day, episodes)))))
     return f"# What stays of {len(episodes)} conversation{'s' * (len(episodes) > 1)}, {days}"
 
@@ -275,9 +272,9 @@ def _line(line: Line) -> str:
     return f"- {line.text} ({', '.join(days)})"
 
 
-def _day(episode: EpisodeSeen) -> str:
+def _day(episode: Episode) -> str:
     """The day of a session; the last one, if it took several."""
-    return f"{episode.held_at.astimezone(UTC):%Y-%m-%d}"
+    return f"{episode.ended_at.astimezone(UTC):%Y-%m-%d}"
 
 
 # The sentences of a summary.
@@ -305,7 +302,7 @@ def _sentences_of(summary: str) -> Iterator[Sentence]:
             yield Sentence(said, f"{who}: {said}", by_user=who == _USER)
 
 
-def _says(episode: EpisodeSeen, line: str) -> bool:
+def _says(episode: Episode, line: str) -> bool:
     """Whether an episode's summary contains a line, sentence by sentence and word for word."""
     there = list(_spoken(episode.summary))
     wanted = _standing(line)

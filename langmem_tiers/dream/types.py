@@ -8,6 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from langmem_tiers.knowledge import validation
+from langmem_tiers.records import Entry, Episode, Evidence, RelationGrounds, SpokenTurn
+
 DreamStatus = Literal["applied", "nothing", "gated", "previewed", "skipped", "undone", "failed"]
 """`gated`: recall would have become worse; `skipped`: another dream was under way, or the memory was closed."""
 Kept = Literal["kept", "pruned", "forgotten"]
@@ -20,28 +23,6 @@ DreamPath = Literal["rule", "model"]
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class EntrySeen(_Frozen):
-    """An entry as a dream saw it; one that has another version at the commit is left alone."""
-
-    id: str
-    version: int
-    content: str
-    category: str
-    tags: tuple[str, ...] = ()
-    created_at: datetime
-    updated_at: datetime
-    expires_at: datetime | None = None
-    authority: int
-    pinned: bool = False
-    origin: str
-    path: str
-    project: str | None = None
-    agent: str | None = None
-    metadata: Mapping[str, Any] = Field(default_factory=dict)
-    evidence: tuple[int, ...] = ()
-    recall_count: int = 0
 
 
 class Signal(_Frozen):
@@ -57,33 +38,6 @@ class Signal(_Frozen):
     at: datetime
 
 
-class TurnSeen(_Frozen):
-    """A turn since the last dream."""
-
-    drawer: int
-    session: str
-    role: str
-    content: str
-    said_at: datetime
-
-
-class EpisodeSeen(_Frozen):
-    """An episode that no dream has promoted yet."""
-
-    id: str
-    session: str
-    summary: str
-    abstract: str
-    topics: tuple[str, ...] = ()
-    created_at: datetime
-    ended_at: datetime | None = None
-
-    @property
-    def held_at(self) -> datetime:
-        """When its session took place: the time of the last turn."""
-        return self.ended_at or self.created_at
-
-
 class PairSeen(_Frozen):
     """Two entities that may be the same."""
 
@@ -93,21 +47,6 @@ class PairSeen(_Frozen):
     second_name: str
     score: float
     reason: str
-
-
-class RelationSeen(_Frozen):
-    """A relation that was found without anybody's doing, and what is left of its evidence."""
-
-    id: str
-    kind: Literal["stated", "mentioned"]
-    cited: int
-    """How many messages it cites."""
-    standing: int
-    """How many of them still stand."""
-    alone: bool = False
-    """Whether nothing else is believed of either end."""
-    last_seen: datetime
-    """When one of the ends was last spoken of."""
 
 
 class WindowsSeen(_Frozen):
@@ -132,23 +71,17 @@ class Material(_Frozen):
     """Number of the lease; a commit under an older one is refused."""
     active: int = 0
     """How many entries are active; `entries` may be fewer."""
-    entries: tuple[EntrySeen, ...] = ()
+    entries: tuple[Entry, ...] = ()
+    """One that has another version by the commit is left alone."""
     signals: tuple[Signal, ...] = ()
-    turns: tuple[TurnSeen, ...] = ()
+    turns: tuple[SpokenTurn, ...] = ()
     turns_upto: int = 0
     """The cursor of the conversation log moves here, whatever comes of the pass."""
-    episodes: tuple[EpisodeSeen, ...] = ()
+    episodes: tuple[Episode, ...] = ()
     pairs: tuple[PairSeen, ...] = ()
-    relations: tuple[RelationSeen, ...] = ()
+    relations: tuple[RelationGrounds, ...] = ()
     """Those that may rest on nothing any more."""
     windows: tuple[WindowsSeen, ...] = ()
-
-
-class Cited(_Frozen):
-    """A drawer with the words of it that bear something out."""
-
-    drawer: int
-    quote: str = ""
 
 
 class MergeEntries(_Frozen):
@@ -190,7 +123,7 @@ class AntiPattern(_Frozen):
     kind: Literal["anti_pattern"] = "anti_pattern"
     domain: str
     content: str
-    evidence: tuple[Cited, ...]
+    evidence: tuple[Evidence, ...]
     why: str = ""
     path: DreamPath = "model"
 
@@ -203,7 +136,7 @@ class InferredPreference(_Frozen):
     category: str = "user-preferences/inferred"
     tags: tuple[str, ...] = ()
     sentiment: Sentiment = "casual"
-    evidence: tuple[Cited, ...]
+    evidence: tuple[Evidence, ...]
     sensitive: bool = False
     why: str = ""
     path: DreamPath = "model"
@@ -263,6 +196,10 @@ Proposal = Annotated[
 ]
 
 
+class Refused(Exception):
+    """A proposal is not carried out; the text is the reason."""
+
+
 class Rejected(_Frozen):
     """A proposal that is not carried out, and why."""
 
@@ -305,3 +242,16 @@ class DreamReport(_Frozen):
     diff: str = ""
     changes: Kept = "kept"
     undone_at: datetime | None = None
+
+    @classmethod
+    def begun(
+        cls, space: str, started_at: datetime, *, trigger: Trigger = "hand", dream_id: str | None = None
+    ) -> DreamReport:
+        """The report of a dream that starts; it is over once there is a `finished_at`."""
+        return cls(
+            id=dream_id or validation.new_id(), space=space, status="nothing", trigger=trigger, started_at=started_at
+        )
+
+    def but(self, **changed: Any) -> DreamReport:
+        """The report with some fields changed."""
+        return self.model_copy(update=changed)

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from langmem_tiers.errors import AuthorityTooLow
 from langmem_tiers.knowledge.types import Outcome
 from langmem_tiers.language.paraphrase import same_fact
-from langmem_tiers.language.words import meaningful_words, stem
-from langmem_tiers.records import Authority, Entry
-from langmem_tiers.storage.entries import NewEntry
+from langmem_tiers.language.words import stems
+from langmem_tiers.records import Authority, Entry, NewEntry
 from langmem_tiers.types import Drawer, Origin
 
 _OF_ORIGIN: dict[Origin, Authority] = {"user": Authority.USER, "assistant": Authority.AGENT}
@@ -140,7 +139,6 @@ def forbidden(entry: Entry, authority: Authority) -> str | None:
 def _supports(texts: Iterable[str], content: str) -> bool:
     """Whether texts support an entry: they contain at least half of its words, and every number."""
     said = " ".join(texts)
-    held = {stem(word) for word in meaningful_words(said)}
-    wanted = {stem(word) for word in meaningful_words(content)} - {"user"}
+    wanted = stems(content) - {"user"}
     numbers = set(_NUMBER.findall(content)) <= set(_NUMBER.findall(said))
-    return numbers and len(wanted & held) >= _SUPPORT * len(wanted)
+    return numbers and len(wanted & stems(said)) >= _SUPPORT * len(wanted)

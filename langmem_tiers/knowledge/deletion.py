@@ -58,9 +58,9 @@ def delete(writer: EntryWriter, entry_id: str, *, by: Authority, settings: Setti
     for each in (each for one in ids for each in entries.succeeded_by(writer.connection, writer.space, one)):
         if each.id not in ids:
             writer.change(each, successor=None)
-    removed = writer.remove(gone)
+    evidence, vectors = writer.remove(gone)
     with_it = tuple(each for each in ids if each != entry.id)
-    counts = {"evidence": removed.evidence, "vectors": removed.vectors, "tombstones": stones}
+    counts = {"evidence": evidence, "vectors": vectors, "tombstones": stones}
     return Deleted(id=entry.id, existed=True, at=at, with_it=with_it, **counts)
 
 

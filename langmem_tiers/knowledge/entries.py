@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -12,32 +12,17 @@ from langmem_tiers.content import content_hash
 from langmem_tiers.errors import UnknownEntry
 from langmem_tiers.knowledge.decide import Known, decide, exact
 from langmem_tiers.knowledge.neighbours import Neighbours
-from langmem_tiers.knowledge.types import Outcome
-from langmem_tiers.records import Entry, Evidence
+from langmem_tiers.knowledge.types import Saved
+from langmem_tiers.records import Entry, EntryEvidence, Evidence, NewEntry
 from langmem_tiers.storage import change_log, entries, notes
-from langmem_tiers.storage.entries import NewEntry
 from langmem_tiers.storage.notes import NoteText
 
+Cited = Sequence[Evidence | EntryEvidence]
+"""What something rests on: named just now, or the evidence of another entry."""
 GAVE_WAY = frozenset({"merged", "consolidated"})
 """Reasons of inactive entries whose fact lives on in their successor; a dream may also retire one without any."""
 # What of an entry is searched: where none of it changes, the index stays as it is.
 _SEARCHED = frozenset({"content", "tags", "category", "status"})
-
-
-class Stored(NamedTuple):
-    """The entry that holds now, how it came about, and the id of the other one where two were merged."""
-
-    entry: Entry
-    outcome: Outcome
-    merged: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Removed:
-    """How much evidence and how many vectors were deleted with some entries."""
-
-    evidence: int
-    vectors: int
 
 
 class EntryWriter:
@@ -87,29 +72,31 @@ class EntryWriter:
     def place(
         self,
         new: NewEntry,
-        evidence: Sequence[Evidence],
+        evidence: Cited,
         known: Known,
         *,
         least: float,
         wrong: Collection[str] = (),
-    ) -> Stored:
+    ) -> Saved:
         """Decide what becomes of a new entry, and write that: stored, confirmed, reactivated or merged."""
         decision = decide(new, known, least=least, wrong=wrong)
         there = decision.there
         if there is None:
-            return Stored(self.add(new, evidence), decision.outcome)
+            return Saved(entry=self.add(new, evidence), outcome=decision.outcome)
         if decision.outcome == "known":
-            return Stored(self._confirm(there, decision.twin or there, new, evidence), decision.outcome)
+            kept = self._confirm(there, decision.twin or there, new, evidence)
+            return Saved(entry=kept, outcome=decision.outcome)
         if decision.outcome == "reactivated":
-            return Stored(self._renew(there, new, evidence), decision.outcome)
+            return Saved(entry=self._renew(there, new, evidence), outcome=decision.outcome)
         if decision.gives_way:
-            kept, gone = there, self.add(_merged_into(there, new), evidence)
+            kept, gone = there, self.add(replace(new, status="inactive", reason="merged", successor=there.id), evidence)
         else:
             kept = self.add(new, evidence)
             gone = self.retire(there, "merged", kept.id)
-        return Stored(self.join(kept, evidence_of(gone), via=gone), decision.outcome, merged=gone.id)
+        kept = self.join(kept, gone.evidence, via=gone)
+        return Saved(entry=kept, outcome=decision.outcome, merged=gone.id)
 
-    def add(self, new: NewEntry, evidence: Iterable[Evidence] = ()) -> Entry:
+    def add(self, new: NewEntry, evidence: Cited = ()) -> Entry:
         """Store an entry and its evidence."""
         note = _note(new) if new.status == "active" else None
         entry = entries.put(self.connection, self.space, new, self.now, note)
@@ -134,7 +121,7 @@ class EntryWriter:
         """Make an inactive entry active again."""
         return self.change(entry, status="active", reason=None, successor=None, **values)
 
-    def join(self, entry: Entry, evidence: Iterable[Evidence], *, via: Entry | None = None) -> Entry:
+    def join(self, entry: Entry, evidence: Cited, *, via: Entry | None = None) -> Entry:
         """Add evidence to an entry; its version and date stay as they are."""
         number = None if via is None else via.number
         if not entries.add_evidence(self.connection, self.space, entry.number, evidence, via=number):
@@ -146,17 +133,17 @@ class EntryWriter:
         entries.take_evidence_back(self.connection, self.space, entry.number, via=via.number)
         return self._resting(entry)
 
-    def remove(self, gone: Sequence[Entry]) -> Removed:
-        """Delete entries with their evidence, index entries and the vectors that nothing else needs."""
+    def remove(self, gone: Sequence[Entry]) -> tuple[int, int]:
+        """Delete entries with all that only they need; returns how much evidence and how many vectors went."""
         for entry in gone:
             notes.drop(self.connection, self.space, "entry", entry.id, self.now)
         evidence = entries.remove(self.connection, self.space, [entry.number for entry in gone])
         vectors = notes.forget_vectors(self.connection, self.space, [content_hash(entry.content) for entry in gone])
         for entry in gone:
             self._log(entry)
-        return Removed(evidence=evidence, vectors=vectors)
+        return evidence, vectors
 
-    def _confirm(self, holder: Entry, twin: Entry, new: NewEntry, evidence: Sequence[Evidence]) -> Entry:
+    def _confirm(self, holder: Entry, twin: Entry, new: NewEntry, evidence: Cited) -> Entry:
         """Add evidence and authority to an entry that was said again; `twin` says the same and was merged into it."""
         merged = twin.id != holder.id
         if merged:
@@ -167,7 +154,7 @@ class EntryWriter:
             return holder
         return self.change(holder, authority=raised, pinned=pinned)
 
-    def _renew(self, entry: Entry, new: NewEntry, evidence: Sequence[Evidence]) -> Entry:
+    def _renew(self, entry: Entry, new: NewEntry, evidence: Cited) -> Entry:
         """Reactivate an entry, with category, tags and so on as they are given now."""
         values = {
             name: getattr(new, name) for name in ("category", "tags", "flags", "pinned", "metadata", "expires_at")
@@ -189,14 +176,5 @@ class EntryWriter:
         change_log.append(self.connection, self.space, "entry.changed", entry.number, at=self.now)
 
 
-def evidence_of(entry: Entry) -> list[Evidence]:
-    """The evidence of an entry, to be added to another one."""
-    return [Evidence(drawer=each.drawer, quote=each.quote) for each in entry.evidence]
-
-
 def _note(entry: Entry | NewEntry) -> NoteText:
     return NoteText(text=entry.content, tags=" ".join(entry.tags), category=entry.category)
-
-
-def _merged_into(there: Entry, new: NewEntry) -> NewEntry:
-    return replace(new, status="inactive", reason="merged", successor=there.id)

@@ -12,9 +12,8 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge import tombstones, validation
 from langmem_tiers.knowledge.entries import EntryWriter
 from langmem_tiers.knowledge.neighbours import find_neighbours
-from langmem_tiers.records import Authority, Entry
+from langmem_tiers.records import Authority, Entry, NewEntry
 from langmem_tiers.storage import entries
-from langmem_tiers.storage.entries import NewEntry
 
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext

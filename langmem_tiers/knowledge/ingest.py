@@ -12,15 +12,15 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge import decide, tombstones, validation
 from langmem_tiers.knowledge.decide import Known
-from langmem_tiers.knowledge.entries import EntryWriter, Stored
+from langmem_tiers.knowledge.entries import EntryWriter
 from langmem_tiers.knowledge.neighbours import Embed, Neighbours, find_neighbours
-from langmem_tiers.knowledge.types import Ingested, Refused
+from langmem_tiers.knowledge.types import Ingested, Refused, Saved
 from langmem_tiers.language import contradictions
 from langmem_tiers.language.words import occurs
-from langmem_tiers.records import Authority, Entry, Evidence, Proposal
+from langmem_tiers.records import Authority, Entry, Evidence, NewEntry, Proposal
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import drawers, entries, rooms
-from langmem_tiers.storage.entries import Filters, NewEntry
+from langmem_tiers.storage.entries import Filters
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.trust.instructions import suspicious
 from langmem_tiers.types import Drawer, Origin
@@ -124,7 +124,7 @@ class _Ingestion:
     neighbours: Neighbours
     least: float
     refused: list[Refused]
-    stored: list[Stored] = field(default_factory=list)
+    stored: list[Saved] = field(default_factory=list)
     corrected: list[str] = field(default_factory=list)
     aside: dict[bytes, str] | None = None
 

@@ -18,9 +18,9 @@ from langmem_tiers.knowledge.types import CategoryCount, Deleted, EntryFound, Sa
 from langmem_tiers.language.words import occurs
 from langmem_tiers.palace.lookup import find_drawer
 from langmem_tiers.pointers import find_pointers
-from langmem_tiers.records import Activity, Authority, Entry, EntryPath, Evidence
+from langmem_tiers.records import Activity, Authority, Entry, EntryPath, Evidence, NewEntry
 from langmem_tiers.storage import activities, drawers, entries
-from langmem_tiers.storage.entries import Filters, NewEntry
+from langmem_tiers.storage.entries import Filters
 from langmem_tiers.twins import twin
 from langmem_tiers.types import Drawer, Origin
 

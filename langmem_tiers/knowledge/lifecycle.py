@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import EntryChanged, InvalidInput
 from langmem_tiers.knowledge import decide, tombstones
-from langmem_tiers.knowledge.entries import GAVE_WAY, EntryWriter, evidence_of
+from langmem_tiers.knowledge.entries import GAVE_WAY, Cited, EntryWriter
 from langmem_tiers.knowledge.neighbours import Neighbours
 from langmem_tiers.knowledge.types import Saved
 from langmem_tiers.knowledge.validation import new_id
-from langmem_tiers.records import Activity, Authority, Entry, Evidence
+from langmem_tiers.records import Activity, Authority, Entry, NewEntry
 from langmem_tiers.storage import activities, entries
-from langmem_tiers.storage.entries import NewEntry
-
-_FORMER = ("content", "category", "tags", "origin", "path", "authority", "flags", "project", "agent", "metadata")
 
 
 def save(
     writer: EntryWriter,
     new: NewEntry,
-    evidence: Sequence[Evidence],
+    evidence: Cited,
     neighbours: Neighbours,
     *,
     corrects: str | None,
@@ -43,13 +41,12 @@ def save(
     put_aside = known.twin if known.holder is None else None
     if put_aside is not None and (wrong is None or put_aside.successor != wrong.id):
         _require_may_return(writer, put_aside, new.authority)
-    stored = writer.place(new, evidence, known, least=least, wrong=() if wrong is None else {wrong.id})
-    saved = Saved(entry=stored.entry, outcome=stored.outcome, merged=stored.merged)
-    if wrong is None or wrong.id == stored.entry.id:
+    saved = writer.place(new, evidence, known, least=least, wrong=() if wrong is None else {wrong.id})
+    if wrong is None or wrong.id == saved.entry.id:
         return saved
     if wrong.active:
-        writer.retire(wrong, "corrected", stored.entry.id)
-    return Saved(entry=stored.entry, outcome=stored.outcome, merged=stored.merged, corrected=wrong.id)
+        writer.retire(wrong, "corrected", saved.entry.id)
+    return replace(saved, corrected=wrong.id)
 
 
 def update(
@@ -59,7 +56,7 @@ def update(
     *,
     by: Authority,
     version: int | None,
-    evidence: Sequence[Evidence] = (),
+    evidence: Cited = (),
 ) -> Entry:
     """Change the content or fields of an entry; its former content is kept as an inactive entry.
 
@@ -130,7 +127,7 @@ def unmerge(writer: EntryWriter, entry: Entry) -> Entry:
     while above is not None:
         above = writer.take_back(above, via=entry)
         if child is not entry:
-            above = writer.join(writer.take_back(above, via=child), evidence_of(child), via=child)
+            above = writer.join(writer.take_back(above, via=child), child.evidence, via=child)
         child, above = above, writer.read(above.successor) if above.reason in GAVE_WAY else None
     return revived
 
@@ -143,10 +140,10 @@ def expire(writer: EntryWriter) -> list[Entry]:
 
 def keep_former(writer: EntryWriter, entry: Entry, reason: str) -> Entry:
     """Keep the present content of an entry as a separate inactive entry."""
-    values = {name: getattr(entry, name) for name in _FORMER}
-    former = NewEntry(id=new_id(), status="inactive", reason=reason, successor=entry.id, **values)
-    own = (each for each in entry.evidence if each.via is None)
-    return writer.add(former, [Evidence(drawer=each.drawer, quote=each.quote) for each in own])
+    values = {each.name: getattr(entry, each.name) for each in fields(NewEntry)}
+    inactive = {"status": "inactive", "reason": reason, "successor": entry.id, "pinned": False, "expires_at": None}
+    former = NewEntry(**values | inactive | {"id": new_id()})
+    return writer.add(former, [each for each in entry.evidence if each.via is None])
 
 
 def enrichments(writer: EntryWriter) -> list[Activity]:

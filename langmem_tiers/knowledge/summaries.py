@@ -9,11 +9,11 @@ from datetime import UTC
 
 from pydantic import BaseModel, Field
 
-from langmem_tiers.knowledge.transcript import Words, one_line, transcript
+from langmem_tiers.knowledge.transcript import Words, transcript
 from langmem_tiers.language import summaries
-from langmem_tiers.language.characters import before_mask, cut
+from langmem_tiers.language.characters import before_mask, cut, one_line
 from langmem_tiers.language.sentences import is_latin
-from langmem_tiers.language.words import meaningful_words, stem
+from langmem_tiers.language.words import meaningful_words, stems
 from langmem_tiers.models.asker import ModelAsker
 from langmem_tiers.models.calls import Answer, Prompt
 from langmem_tiers.records import EpisodePath, Said
@@ -161,8 +161,8 @@ def _unfit(summary: str, turns: Sequence[Said]) -> str:
     if reason := instructions.suspicious(summary):
         return f"invalid: the summary {reason}"
     said = " ".join(turn.content for turn in turns)
-    told = {stem(word) for word in meaningful_words(summary)}
-    held = {stem(word) for turn in turns for word in meaningful_words(turn.content)}
+    told = stems(summary)
+    held = {word for turn in turns for word in stems(turn.content)}
     if is_latin(said) and is_latin(summary) and len(told & held) < _LEAST_SAID * len(told):
         return "invalid: a summary of something else"
     return ""

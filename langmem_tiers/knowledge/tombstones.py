@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from langmem_tiers.content import content_hash
 from langmem_tiers.knowledge.entries import EntryWriter
 from langmem_tiers.language.sentences import passages, without
-from langmem_tiers.language.words import meaningful_words, occurs, stem, words
+from langmem_tiers.language.words import occurs, stems, words
 from langmem_tiers.records import Entry, Evidence, Proposal
 from langmem_tiers.storage import drawers
 from langmem_tiers.storage import tombstones as stones
@@ -62,7 +62,7 @@ class Unsaid:
 
 def meaning(content: str) -> Meaning:
     """The meaning of a text: its content words, regardless of order."""
-    telling = frozenset(stem(word) for word in meaningful_words(content)) - {"user"}
+    telling = frozenset(stems(content)) - {"user"}
     return Meaning(
         telling=telling,
         turning=frozenset(word for word in words(content) if word in _KEPT or word.endswith("n't")),

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
+from langmem_tiers.language.characters import one_line
 from langmem_tiers.records import Said
 from langmem_tiers.trust.taint import holds_block, tainted
 
@@ -37,11 +38,6 @@ def transcript(turns: Sequence[Said], *, mark: str = "", longest: int = _LONGEST
             day = said_on
             yield f"Said on {day}:"
         yield f"{mark.format(number=number)}{_speaker(turn)}: {_shown(turn.content, longest)}"
-
-
-def one_line(text: str) -> str:
-    """The text with single blanks and no line breaks."""
-    return " ".join(text.split())
 
 
 def _speaker(turn: Said) -> str:

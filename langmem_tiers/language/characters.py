@@ -47,6 +47,14 @@ def cut(text: str, most: int) -> str:
     return text[:end].rstrip(_BLANKS + ",;:-–—") + "…" if end > 0 else ""
 
 
+def one_line(text: str, most: int | None = None) -> str:
+    """The text on one line with single blanks; of a line longer than `most` characters, its beginning plus '…'."""
+    if most is None:
+        return " ".join(text.split())
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
 def before_mask(text: str, place: int) -> int:
     """This position, or the start of the mask that it lies in."""
     around = _MASK.finditer(text, max(0, place - _LONGEST_MASK), place + _LONGEST_MASK)

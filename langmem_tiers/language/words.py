@@ -112,6 +112,11 @@ def stem(word: str) -> str:
     return word.removesuffix("y").removesuffix("e") if len(word) > 3 else word
 
 
+def stems(text: str) -> set[str]:
+    """The stems of its meaningful words."""
+    return {stem(word) for word in meaningful_words(text)}
+
+
 def _undouble(base: str) -> str:
     return base[:-1] if len(base) > 3 and base[-1] == base[-2] and base[-1] not in "lsz" else base
 

@@ -12,7 +12,7 @@ from math import sqrt
 from langmem_tiers.language.key_phrases import FILLER, PhraseWords, phrase_words, phrases_of
 from langmem_tiers.language.names import PRODUCTS
 from langmem_tiers.language.slugs import UNNAMED, slug_words, slugify
-from langmem_tiers.language.words import STOPWORDS, meaningful_words, stem
+from langmem_tiers.language.words import STOPWORDS, meaningful_words, stem, stems
 from langmem_tiers.palace.wings import GENERAL
 
 RECENT = 8  # turns that a new one is compared with, and that name the closet
@@ -122,7 +122,7 @@ def topics_of(texts: Mapping[int, str], topics: Sequence[str]) -> dict[int, str]
     named = [shown for topic in topics if (shown := _fit(topic))]
     found: dict[int, str] = {}
     for closet, text in texts.items():
-        said = _stems(text)
+        said = stems(text)
         shares = [
             (_share(topic, said), topic not in found.values(), -place, topic) for place, topic in enumerate(named)
         ]
@@ -135,7 +135,7 @@ def topics_of(texts: Mapping[int, str], topics: Sequence[str]) -> dict[int, str]
 def subject_of(text: str, subject: str) -> str | None:
     """The subject that a model names, if all its words were said; None if it is not a usable name."""
     shown = _fit(subject)
-    return shown if shown and _share(shown, _stems(text)) == 1 else None
+    return shown if shown and _share(shown, stems(text)) == 1 else None
 
 
 def _leaves(closet: OpenCloset, turn: TopicTurn) -> bool:
@@ -188,10 +188,6 @@ def _fit(name: str) -> str | None:
     return shown if any(map(str.isupper, shown)) else shown[:1].upper() + shown[1:]
 
 
-def _share(name: str, said: frozenset[str]) -> float:
-    wanted = _stems(name)
+def _share(name: str, said: set[str]) -> float:
+    wanted = stems(name)
     return len(wanted & said) / len(wanted) if wanted else 0.0
-
-
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(stem(word) for word in meaningful_words(text))

@@ -11,8 +11,8 @@ import numpy as np
 import orjson
 from sqlalchemy import Connection, delete, func, insert, or_, select, update
 
-from langmem_tiers.clock import to_millis
-from langmem_tiers.records import Entry, Episode
+from langmem_tiers.clock import from_millis, to_millis
+from langmem_tiers.records import Entry, Episode, SpokenTurn
 from langmem_tiers.storage import change_log, changesets, facts
 from langmem_tiers.storage import entries as entry_rows
 from langmem_tiers.storage import episodes as episode_rows
@@ -261,34 +261,28 @@ def _asked(row: GoldenRow) -> tuple[str, ...]:
     return (row.question, *row.words, " ".join((bare, *row.words)), *(f"{bare} {each}" for each in row.words))
 
 
-class Spoken(NamedTuple):
-    """A turn of a conversation."""
-
-    drawer: int
-    session: str
-    role: str
-    content: str
-    said_at: int
-
-
 _SPOKEN = (
-    select(drawers.c.number, rooms.c.session, drawers.c.role, drawers.c.content, drawers.c.said_at)
+    select(drawers.c.number.label("drawer"), rooms.c.session, drawers.c.role, drawers.c.content, drawers.c.said_at)
     .select_from(drawers.join(rooms, numbered(rooms, drawers.c.room)))
     .where(drawers.c.superseded_by.is_(None), drawers.c.role.in_(("user", "assistant")))
     .where(drawers.c.origin.in_(("user", "import", "assistant")))
 )
 
 
-def spoken_behind(connection: Connection, space: str, drawer: int, most: int) -> list[Spoken]:
+def _turns(rows: Iterable[Any]) -> list[SpokenTurn]:
+    return [SpokenTurn(**{**row._mapping, "said_at": from_millis(row.said_at)}) for row in rows]
+
+
+def spoken_behind(connection: Connection, space: str, drawer: int, most: int) -> list[SpokenTurn]:
     """The first current user and assistant turns after a drawer, in order."""
     wanted = _SPOKEN.where(*here(drawers, space), drawers.c.number > drawer).order_by(drawers.c.number).limit(most)
-    return [Spoken(*row) for row in connection.execute(wanted)]
+    return _turns(connection.execute(wanted).all())
 
 
-def spoken_since(connection: Connection, space: str, since: int, most: int) -> list[Spoken]:
+def spoken_since(connection: Connection, space: str, since: int, most: int) -> list[SpokenTurn]:
     """The latest turns since a moment, in order."""
     latest = _SPOKEN.where(*here(drawers, space), drawers.c.said_at >= since).order_by(drawers.c.number.desc())
-    return [Spoken(*row) for row in connection.execute(latest.limit(most))][::-1]
+    return _turns(connection.execute(latest.limit(most)).all()[::-1])
 
 
 def count_active(connection: Connection, space: str) -> int:

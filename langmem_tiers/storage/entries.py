@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any
 
@@ -13,37 +13,14 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, inser
 from langmem_tiers.clock import from_millis
 from langmem_tiers.content import content_hash
 from langmem_tiers.pointers import drawer_pointer
-from langmem_tiers.records import Authority, Entry, EntryEvidence, EntryPath, EntryStatus, Evidence
+from langmem_tiers.records import Authority, Entry, EntryEvidence, Evidence, NewEntry
 from langmem_tiers.storage import change_log, facts, notes
 from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.storage.schema import changes, drawers, entries, entry_evidence, rooms
 from langmem_tiers.storage.statements import among, delete_among, here, insert_new, numbered
-from langmem_tiers.types import Origin
 
 # The last number assigned: numbers are never reused, even if the newest entry was deleted.
 _NEWEST = "newest_entry"
-
-
-@dataclass(frozen=True, kw_only=True)
-class NewEntry:
-    """An entry to be stored."""
-
-    id: str
-    content: str
-    category: str
-    tags: tuple[str, ...]
-    origin: Origin
-    path: EntryPath
-    authority: Authority
-    pinned: bool = False
-    flags: tuple[str, ...] = ()
-    project: str | None = None
-    agent: str | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    expires_at: int | None = None
-    status: EntryStatus = "active"
-    reason: str | None = None
-    successor: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +99,12 @@ def remove(connection: Connection, space: str, numbers: Collection[int]) -> int:
 
 
 def add_evidence(
-    connection: Connection, space: str, entry: int, evidence: Iterable[Evidence], *, via: int | None = None
+    connection: Connection,
+    space: str,
+    entry: int,
+    evidence: Iterable[Evidence | EntryEvidence],
+    *,
+    via: int | None = None,
 ) -> int:
     """Add drawers to an entry's evidence. Returns how many are new. `via` is another entry that they came from."""
     brought = entry if via is None else via

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
-from langmem_tiers.records import Authority, RelationKind
+from langmem_tiers.clock import from_millis
+from langmem_tiers.records import Authority, RelationGrounds
 from langmem_tiers.storage import entities
 from langmem_tiers.storage.schema import drawers, relation_evidence, relation_versions, relations
 from langmem_tiers.storage.schema import entities as entity_table
@@ -16,22 +17,7 @@ from langmem_tiers.storage.statements import here, numbered
 _FOUND = ("rule", "model")
 
 
-class Grounds(NamedTuple):
-    """The evidence of an automatically found relation.
-
-    `cited` counts the messages that say so, `standing` those still current; `alone` if nothing else is believed
-    about either end; `last_seen` is when one of these was last mentioned.
-    """
-
-    id: str
-    kind: RelationKind
-    cited: int
-    standing: int
-    alone: bool
-    last_seen: int
-
-
-def likely(connection: Connection, space: str, *, before: int, most: int) -> list[Grounds]:
+def likely(connection: Connection, space: str, *, before: int, most: int) -> list[RelationGrounds]:
     """The evidence of relations that may have lost theirs, the oldest first.
 
     `before` is the moment, in UTC milliseconds, before which unimportant names were last mentioned.
@@ -42,7 +28,7 @@ def likely(connection: Connection, space: str, *, before: int, most: int) -> lis
     return of_numbers(connection, space, sorted(found)[:most])
 
 
-def of_numbers(connection: Connection, space: str, numbers: Collection[int]) -> list[Grounds]:
+def of_numbers(connection: Connection, space: str, numbers: Collection[int]) -> list[RelationGrounds]:
     """The evidence of those of these relations that are believed and were found automatically."""
     columns = (relations.c.number, relations.c.id, relations.c.kind, relations.c.subject, relations.c.object)
     counted = (_count(_cited()).label("cited"), _count(_cited(standing=True)).label("standing"))
@@ -52,9 +38,10 @@ def of_numbers(connection: Connection, space: str, numbers: Collection[int]) -> 
     for row in rows:
         ends = {entities.end_of_merges(end, merged) for end in (row.subject, row.object) if end is not None}
         members = ends | {each for each in merged if entities.end_of_merges(each, merged) in ends}
-        last_seen = _last_seen(connection, space, ends)
+        about = {"id": row.id, "kind": row.kind, "cited": row.cited, "standing": row.standing}
+        last_seen = from_millis(_last_seen(connection, space, ends))
         alone = _alone(connection, space, row.number, members)
-        found.append(Grounds(row.id, row.kind, row.cited, row.standing, alone, last_seen))
+        found.append(RelationGrounds(**about, alone=alone, last_seen=last_seen))
     return found
 
 

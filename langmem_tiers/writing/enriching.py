@@ -15,16 +15,16 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidDirective
 from langmem_tiers.knowledge import lifecycle, tombstones
 from langmem_tiers.knowledge.decide import Known
-from langmem_tiers.knowledge.entries import EntryWriter, Stored, evidence_of
+from langmem_tiers.knowledge.entries import EntryWriter
 from langmem_tiers.knowledge.neighbours import Neighbours, embed_with, find_neighbours
+from langmem_tiers.knowledge.types import Saved
 from langmem_tiers.knowledge.validation import new_id
 from langmem_tiers.listeners import notify
 from langmem_tiers.models.asker import ModelAsker
 from langmem_tiers.models.calls import Answer
 from langmem_tiers.models.directives import Directives
-from langmem_tiers.records import Entry
+from langmem_tiers.records import Entry, NewEntry
 from langmem_tiers.storage import activities, drawers, entries, progress
-from langmem_tiers.storage.entries import NewEntry
 from langmem_tiers.storage.progress import Task, Waits
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.telemetry.logs import say
@@ -180,7 +180,7 @@ def _divide(writer: EntryWriter, entry: Entry, parts: Sequence[Part], near: Neig
         return Enriched(reason=reason)
     holders = {part: known.holder for part, known in met.items() if known.holder and known.holder.id != entry.id}
     for holder in holders.values():
-        writer.join(holder, evidence_of(entry))
+        writer.join(holder, entry.evidence)
     told = tuple(dict.fromkeys(holder.id for holder in holders.values()))
     new = [part for part in parts if part not in holders]
     if not new:
@@ -198,10 +198,10 @@ def _known(writer: EntryWriter, entry: Entry, part: Part, near: Neighbours) -> K
     return writer.known(part.content, project=entry.project, agent=entry.agent, neighbours=near)
 
 
-def _beside(writer: EntryWriter, entry: Entry, part: Part, near: Neighbours, least: float) -> Stored:
+def _beside(writer: EntryWriter, entry: Entry, part: Part, near: Neighbours, least: float) -> Saved:
     """Store a part as an entry of its own, or merge it with another wording."""
     known = Known(near=_known(writer, entry, part, near).near)
-    return writer.place(_entry(entry, part), evidence_of(entry), known, least=least)
+    return writer.place(_entry(entry, part), entry.evidence, known, least=least)
 
 
 def _reason_against(writer: EntryWriter, entry: Entry, part: Part, known: Known) -> str | None:

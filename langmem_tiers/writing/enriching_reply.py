@@ -13,7 +13,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge import validation
-from langmem_tiers.knowledge.transcript import Words, one_line
+from langmem_tiers.knowledge.transcript import Words
+from langmem_tiers.language.characters import one_line
 from langmem_tiers.language.paraphrase import difference
 from langmem_tiers.language.wordings import plain
 from langmem_tiers.models.calls import Prompt

@@ -19,7 +19,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidText
 from langmem_tiers.knowledge import document_text
 from langmem_tiers.knowledge.neighbours import embed_with
-from langmem_tiers.knowledge.transcript import one_line
+from langmem_tiers.language.characters import one_line
 from langmem_tiers.models.asker import RationedAsker
 from langmem_tiers.records import Entry, MiningReport
 from langmem_tiers.storage import activities, documents, drawers, entries, progress, rooms

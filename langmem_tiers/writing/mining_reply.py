@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from langmem_tiers.knowledge.transcript import one_line
 from langmem_tiers.knowledge.validation import refusal
+from langmem_tiers.language.characters import one_line
 from langmem_tiers.language.words import occurs
 from langmem_tiers.records import Evidence, Proposal, ProposalKind, RefusedProposal, Said
 from langmem_tiers.settings import Settings
