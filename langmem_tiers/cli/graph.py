@@ -132,14 +132,14 @@ def _moment(when: str | None, now: datetime) -> datetime:
 
 def _written(space: Space, part: Subgraph, out: Path, kind: str, at: datetime, times: str) -> Shown:
     """Write a part to a file; one for other programs also holds the entities that were merged into those shown."""
-    from langmem_tiers.knowledge_graph.exporting import export_part
-    from langmem_tiers.knowledge_graph.pictures import draw, save
+    from langmem_tiers.knowledge_graph.exporting import export_part, write_file
+    from langmem_tiers.knowledge_graph.pictures import draw
     from langmem_tiers.knowledge_graph.wording import left_out
 
     merged = 0
     if kind in _EXPORTS:
         written = export_part(space.context, part, kind)
-        save(out, written.data)
+        write_file(out, written.data)
         merged = written.merged
     else:
         counts = f"{len(part.entities):,} entities, {len(part.relations):,} relations."

@@ -59,18 +59,25 @@ def upsert_entity(graph: GraphTransaction, named: Named) -> Entity:
 
 def upsert_entities(graph: GraphTransaction, several: Sequence[Named], *, unbury: bool = True) -> list[Entity]:
     """Like `upsert_entity`, for several names looked up at once; without `unbury`, tombstones are left alone."""
-    numbers = entities.numbers_of_slugs(*graph.at, {_slug(each.name) for each in several})
-    found: list[Entity] = []
-    for each in several:
-        slug = _slug(each.name)
-        one, fresh = _upsert(graph, each, numbers[slug])
-        found.append(one)
-        if fresh:
+    slugs = [naming.slug(each.name) for each in several]
+    numbers = entities.numbers_of_slugs(*graph.at, set(slugs))
+    made: list[Entity] = []
+    for each, slug in zip(several, slugs, strict=True):
+        of_type = naming.check_type(each.type)
+        found = _named(graph, each.name, of_type, slug, numbers[slug])
+        aliases = _aliases(graph, each, each.name if found is None else found.name)
+        if found is None:
+            one = insert_entity(graph, each, of_type)
             numbers[slug].append(one.number)
+        else:
+            one = _updated(graph, found, each, of_type)
+        if _add(graph, one.number, one.name, aliases, each.evidence):
+            graph.log_entities(one.number)
+        made.append(entities.by_numbers(*graph.at, [one.number])[one.number] if aliases else one)
     spoken_of = [each for each in several if each.authority >= Authority.AGENT]
     if unbury and spoken_of:
         unbury_entities(graph, (name for each in spoken_of for name in (each.name, *each.aliases)))
-    return found
+    return made
 
 
 def add_distinct_entity(graph: GraphTransaction, named: Named) -> Entity:
@@ -123,9 +130,10 @@ def find_entity(graph: GraphTransaction, which: str, *, type: str | None = None,
     Raises:
         AmbiguousEntity: several have this name.
     """
-    numbers = [] if naming.is_id(which) else entities.numbers_of_slug(*graph.at, _slug(which))
+    slug = naming.slug(which)
+    numbers = [] if naming.is_id(which) else entities.numbers_of_slug(*graph.at, slug)
     try:
-        named = _named(graph, which, naming.check_type(type or "other"), numbers)
+        named = _named(graph, which, naming.check_type(type or "other"), slug, numbers)
     except UnknownEntity:
         return None
     if named is None:
@@ -169,21 +177,6 @@ def new_id() -> str:
     return secrets.token_hex(6)
 
 
-def _slug(name: str) -> str:
-    return naming.USER if naming.is_self(name) else name_key(name)
-
-
-def _upsert(graph: GraphTransaction, named: Named, numbers: Sequence[int]) -> tuple[Entity, bool]:
-    """The named entity, updated with what was given, and whether it is new."""
-    of_type = naming.check_type(named.type)
-    found = _named(graph, named.name, of_type, numbers)
-    aliases = _aliases(graph, named, named.name if found is None else found.name)
-    own = insert_entity(graph, named, of_type) if found is None else _updated(graph, found, named, of_type)
-    if _add(graph, own.number, own.name, aliases, named.evidence):
-        graph.log_entities(own.number)
-    return entities.by_numbers(*graph.at, [own.number])[own.number] if aliases else own, found is None
-
-
 def _updated(graph: GraphTransaction, known: Entity, named: Named, of_type: str) -> Entity:
     """An entity with the given type, authority, metadata and time, where these change anything."""
     own = validation.metadata(named.metadata, graph.settings) if named.metadata else {}
@@ -224,8 +217,8 @@ def _add(graph: GraphTransaction, number: int, own: str, aliases: Sequence[str],
     return added + entities.add_evidence(*graph.at, number, evidence) > 0
 
 
-def _named(graph: GraphTransaction, name: str, of_type: str, numbers: Sequence[int]) -> Entity | None:
-    """The entity with this name, among those with its slug; merged ones included."""
+def _named(graph: GraphTransaction, name: str, of_type: str, slug: str, numbers: Sequence[int]) -> Entity | None:
+    """The entity with this id, or with this name among those with its slug; merged ones included."""
     if naming.is_id(name):
         found = entities.by_id(*graph.at, name)
         if found is None:
@@ -235,7 +228,8 @@ def _named(graph: GraphTransaction, name: str, of_type: str, numbers: Sequence[i
         return None
     ends = {number: graph.canonical(number) for number in numbers}
     known = entities.by_numbers(*graph.at, {*numbers, *ends.values()})
-    fitting = _fitting([known[number] for number in sorted(set(ends.values()))], of_type)
+    possible = [known[number] for number in sorted(set(ends.values())) if not _apart(known[number].type, of_type)]
+    fitting = [each for each in possible if of_type == each.type != "other"] or possible
     if len(fitting) > 1:
         raise AmbiguousEntity(
             f"{len(fitting)} entities are called {name[:80]!a}: {describe_ambiguity(graph, fitting)}.",
@@ -243,18 +237,9 @@ def _named(graph: GraphTransaction, name: str, of_type: str, numbers: Sequence[i
         )
     if not fitting:
         return None
-    these = [number for number in numbers if ends[number] == fitting[0].number]
-    slug = _slug(name)
+    these = [known[number] for number in numbers if ends[number] == fitting[0].number]
     # Its own name ranks before an alias, a canonical entity before a merged one.
-    best = min(these, key=lambda number: (number != ends[number], name_key(known[number].name) != slug, number))
-    return known[best]
-
-
-def _fitting(found: Sequence[Entity], of_type: str) -> Sequence[Entity]:
-    """The candidates that may be of a type; exact matches if there are any."""
-    possible = [each for each in found if not _apart(each.type, of_type)]
-    exact = [each for each in possible if of_type == each.type != "other"]
-    return exact or possible
+    return min(these, key=lambda each: (each is not fitting[0], name_key(each.name) != slug, each.number))
 
 
 def _apart(one: str, other: str) -> bool:

@@ -7,6 +7,7 @@ import re
 import secrets
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,8 +50,7 @@ def export(context: SpaceContext, path: str | Path, *, format: str | None) -> Pa
     kind = suffix if format is None else arguments.one_of(format, "format", _WRITERS)
     if kind not in _WRITERS:
         raise InvalidInput(f"{target.name!r} says no format to export to.", way_out="Name a .json or .graphml file.")
-    _write(target, export_part(context, None, kind).data)
-    return target
+    return write_file(target, export_part(context, None, kind).data)
 
 
 class Written(NamedTuple):
@@ -69,17 +69,24 @@ def export_part(context: SpaceContext, part: Subgraph | None, kind: str) -> Writ
         return _WRITERS[kind](graph, part)
 
 
-def _write(target: Path, data: bytes) -> None:
-    """Write a file completely, or leave the existing one as it is."""
-    held = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+def write_file(target: Path, data: bytes) -> Path:
+    """Write a file completely, or leave the existing one as it is.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    held = target.with_name(f".{target.name[:60]}.{secrets.token_hex(4)}")
     try:
         held.write_bytes(data)
         held.replace(target)
     except OSError as error:
-        held.unlink(missing_ok=True)
         raise StorageError(
-            f"{target} can not be written: {error.strerror or error}.", way_out="Name a file in a folder that is there."
+            f"{target} can not be written: {error.strerror or error}.", way_out="Name a file in a folder of yours."
         ) from error
+    finally:
+        with suppress(OSError):
+            held.unlink(missing_ok=True)
+    return target
 
 
 # JSON.

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
@@ -29,7 +29,6 @@ from langmem_tiers.knowledge_graph.exchange import (
     EvidenceRecord,
     GraphRecord,
     RelationRecord,
-    VersionRecord,
     checksum,
 )
 from langmem_tiers.knowledge_graph.relations import resolve_groups
@@ -82,15 +81,8 @@ class _Impossible(ValueError):
     """Why a well-formed graph cannot be imported: an invalid name, or a record from the future."""
 
 
-class _Held(NamedTuple):
-    """The hash and the content of a drawer."""
-
-    hash: str
-    content: str
-
-    def says(self, cited: EvidenceRecord) -> bool:
-        """Whether this is the cited drawer."""
-        return self.hash == cited.hash and occurs(cited.quote, self.content)
+_Held = Mapping[int, tuple[bytes, str]]
+"""The hash and the content of drawers, by number."""
 
 
 @dataclass
@@ -141,8 +133,12 @@ class _Import:
             return None
         return found.number if found is not None and found.number <= newest else None
 
-    def _make(self, each: EntityRecord, held: Mapping[int, _Held]) -> int:
+    def _make(self, each: EntityRecord, held: _Held) -> int:
         self._require_past(each.created_at, each.updated_at)
+        kept = self._secrets_kept
+        with _named(f"entity {each.id}"):
+            metadata = validation.metadata(each.metadata, self.graph.settings)
+            aliases = [naming.check_alias(alias.name, each.name, secrets=kept) for alias in each.aliases]
         new = Entity(
             number=0,
             id=each.id,
@@ -151,15 +147,15 @@ class _Import:
             origin=each.origin,
             path=each.path,
             authority=Authority(each.authority),
-            metadata=self._metadata(each),
+            metadata=metadata,
             first_seen=each.first_seen,
             last_seen=max(each.first_seen, each.last_seen),
             created_at=each.created_at,
             updated_at=each.updated_at,
         )
         number = entities.put(*self.graph.at, new).number
-        for alias in each.aliases:
-            entities.add_aliases(*self.graph.at, number, [self._alias(alias.name, each)], to_millis(alias.at))
+        for alias, record in zip(aliases, each.aliases, strict=True):
+            entities.add_aliases(*self.graph.at, number, [alias], to_millis(record.at))
         entities.add_evidence(*self.graph.at, number, self._evidence(each.evidence, held))
         return number
 
@@ -168,17 +164,9 @@ class _Import:
             name = naming.check(each.name, secrets=self._secrets_kept)
             return naming.USER if name_key(name) == naming.USER else naming.require_name(name)
 
-    def _alias(self, alias: str, of: EntityRecord) -> str:
-        with _named(f"entity {of.id}"):
-            return naming.check_alias(alias, of.name, secrets=self._secrets_kept)
-
     @property
     def _secrets_kept(self) -> bool:
         return self.graph.settings.privacy.derived == "keep"
-
-    def _metadata(self, each: EntityRecord) -> dict[str, Any]:
-        with _named(f"entity {each.id}"):
-            return validation.metadata(each.metadata, self.graph.settings)
 
     def _merge(self) -> None:
         for each in self.record.merges:
@@ -186,8 +174,7 @@ class _Import:
             if each.source not in self.made or source == target:
                 continue
             self._require_past(each.at, each.undone_at)
-            with _named(f"the merge of entity {each.source}"):
-                graph_checks.require_harmless(each.reason, "reason", self.graph.settings)
+            self._require_harmless(f"the merge of entity {each.source}", reason=each.reason)
             undone_at = None if each.undone_at is None else to_millis(each.undone_at)
             self.counts["merges"] += 1
             merges.put(
@@ -224,38 +211,32 @@ class _Import:
         """Whether a relation has two different ends after its entities were matched with existing ones."""
         if each.object is None or each.kind == "mentioned":
             return True
-        ends = (self.numbers[each.subject], self.numbers[each.object])
-        can_be = self.graph.canonical(ends[0]) != self.graph.canonical(ends[1])
-        self.counts["refused"] += not can_be
-        return can_be
+        subject, target = (self.graph.canonical(self.numbers[end]) for end in (each.subject, each.object))
+        self.counts["refused"] += subject == target
+        return subject != target
 
     def _row(self, each: RelationRecord, numbers: Mapping[str, int]) -> RelationRow:
         self._require_past(*(version.recorded_at for version in each.versions), each.versions[-1].until)
-        self._require_harmless(each)
+        self._require_harmless(f"relation {each.id}", predicate=each.said, value=each.value or "")
         return RelationRow(
-            number=numbers[each.id],
-            id=each.id,
-            subject=self.numbers[each.subject],
-            predicate=each.predicate,
-            said=each.said,
-            object=None if each.object is None else self.numbers[each.object],
-            value=each.value,
-            unit=each.unit,
-            kind=each.kind,
-            origin=each.origin,
-            path=each.path,
-            authority=each.authority,
-            confidence=each.confidence,
-            created_at=to_millis(each.created_at),
-            versions=tuple(_version(place, version, numbers) for place, version in enumerate(each.versions, 1)),
+            **_stored(
+                RelationRow._fields,
+                each,
+                number=numbers[each.id],
+                subject=self.numbers[each.subject],
+                object=None if each.object is None else self.numbers[each.object],
+                versions=tuple(
+                    VersionRow(**_stored(VersionRow._fields, one, version=place, cause=numbers.get(one.cause or "")))
+                    for place, one in enumerate(each.versions, 1)
+                ),
+            )
         )
 
     def _add_pairs(self) -> None:
         rows = []
         for each in self.record.pairs:
             low, high = sorted((self.numbers[each.first], self.numbers[each.second]))
-            with _named(f"the pair of entity {each.first}"):
-                graph_checks.require_harmless(each.reason, "reason", self.graph.settings)
+            self._require_harmless(f"the pair of entity {each.first}", reason=each.reason)
             row = {"low": low, "high": high, "status": each.status, "score": each.score, "reason": each.reason}
             if low != high:
                 rows.append({**row, "at": to_millis(each.at)})
@@ -263,22 +244,23 @@ class _Import:
 
     # Shared by entities and relations.
 
-    def _held_drawers(self, evidence: Iterable[Iterable[EvidenceRecord]]) -> dict[int, _Held]:
-        """The cited drawers that exist in this space, with their content."""
-        cited = sorted({each.drawer for some in evidence for each in some})
-        found = drawers.texts(*self.graph.at, cited)
-        return {number: _Held(hashed.hex(), content) for number, (hashed, content) in found.items()}
+    def _held_drawers(self, evidence: Iterable[Iterable[EvidenceRecord]]) -> _Held:
+        """The cited drawers that exist in this space."""
+        return drawers.texts(*self.graph.at, sorted({each.drawer for some in evidence for each in some}))
 
-    def _evidence(self, cited: Iterable[EvidenceRecord], held: Mapping[int, _Held]) -> list[Evidence]:
+    def _evidence(self, cited: Sequence[EvidenceRecord], held: _Held) -> list[Evidence]:
         """The evidence whose drawer exists here with the same content and contains the quote."""
-        given = list(cited)
-        sound = [each for each in given if (drawer := held.get(each.drawer)) and drawer.says(each)]
-        self.counts["loose"] += len(given) - len(sound)
-        return [Evidence(drawer=each.drawer, quote=each.quote) for each in sound]
+        sound = []
+        for each in cited:
+            hashed, content = held.get(each.drawer, (b"", ""))
+            if hashed.hex() == each.hash and occurs(each.quote, content):
+                sound.append(Evidence(drawer=each.drawer, quote=each.quote))
+        self.counts["loose"] += len(cited) - len(sound)
+        return sound
 
-    def _require_harmless(self, each: RelationRecord) -> None:
-        with _named(f"relation {each.id}"):
-            for text, what in ((each.said, "predicate"), (each.value or "", "value")):
+    def _require_harmless(self, place: str, **texts: str) -> None:
+        with _named(place):
+            for what, text in texts.items():
                 graph_checks.require_harmless(text, what, self.graph.settings)
 
     def _require_past(self, *moments: datetime | None) -> None:
@@ -296,24 +278,10 @@ def _named(place: str) -> Iterator[None]:
         raise _Impossible(f"{place}: {error.message}") from error
 
 
-def _version(place: int, version: VersionRecord, numbers: Mapping[str, int]) -> VersionRow:
-    return VersionRow(
-        version=place,
-        valid_from=_millis(version.valid_from),
-        valid_to=_millis(version.valid_to),
-        from_unit=version.from_unit,
-        to_unit=version.to_unit,
-        from_stated=version.from_stated,
-        stated_to=_millis(version.stated_to),
-        recorded_at=to_millis(version.recorded_at),
-        until=_millis(version.until),
-        reason=version.reason,
-        cause=None if version.cause is None else numbers.get(version.cause),
-    )
-
-
-def _millis(moment: datetime | None) -> int | None:
-    return None if moment is None else to_millis(moment)
+def _stored(names: Iterable[str], record: BaseModel, **own: Any) -> dict[str, Any]:
+    """The fields of a row: those given, and those the record has under the same name, with times in milliseconds."""
+    found = {name: own[name] if name in own else getattr(record, name) for name in names}
+    return {name: to_millis(value) if isinstance(value, datetime) else value for name, value in found.items()}
 
 
 # Reading the file.
@@ -344,7 +312,9 @@ def _parsed(source: Path, data: bytes) -> GraphRecord:
     try:
         return GraphRecord.model_validate(found)
     except ValidationError as error:
-        raise _unreadable(source, _first_fault(error)) from error
+        fault = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in fault["loc"]) or "the whole"
+        raise _unreadable(source, f"{where}: {fault['msg'].removeprefix('Value error, ')}") from error
 
 
 def _fits(found: dict[str, Any], told: object) -> bool:
@@ -353,12 +323,6 @@ def _fits(found: dict[str, Any], told: object) -> bool:
         return checksum(found) == told
     except orjson.JSONEncodeError:  # nested too deeply to have been exported
         return False
-
-
-def _first_fault(error: object) -> str:
-    fault = error.errors(include_url=False, include_input=False)[0]  # type: ignore[attr-defined]
-    where = ".".join(str(part) for part in fault["loc"])
-    return f"{where or 'the whole'}: {fault['msg'].removeprefix('Value error, ')}"
 
 
 def _unreadable(source: Path, reason: str, way_out: str = WAY_OUT) -> UnreadableFile:

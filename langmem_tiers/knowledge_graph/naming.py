@@ -71,6 +71,12 @@ def names(own: str, others: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for key, name in reversed(by_slug.items()) if key != name_key(own))
 
 
+def slug(name: str) -> str:
+    """The form in which names are compared; all that mean the user have that of "user"."""
+    key = name_key(name)
+    return USER if key in _SELF else key
+
+
 def is_self(name: str) -> bool:
     """Whether a mention means the user of the space: "I", "me", "the user"."""
     return name_key(name) in _SELF

@@ -61,7 +61,7 @@ class GraphTransaction:
 
     def canonical(self, number: int) -> int:
         """The number of the canonical entity: itself, or the end of its chain of merges."""
-        return entities.end_of_merges(number, self._merged_into)
+        return entities.end_of_merges(number, self._merged_into) if number in self._merged_into else number
 
     def members(self, number: int) -> list[int]:
         """An entity with all that were merged into it, over any number of steps, lowest number first."""

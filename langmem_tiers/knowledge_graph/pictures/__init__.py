@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from uuid import uuid4
 
-from langmem_tiers.errors import InvalidInput, StorageError
+from langmem_tiers.errors import InvalidInput
+from langmem_tiers.knowledge_graph.exporting import write_file
 from langmem_tiers.knowledge_graph.pictures.canvas import Picture
 from langmem_tiers.knowledge_graph.types import Subgraph, Timeline
 from langmem_tiers.knowledge_graph.wording import left_out
@@ -55,7 +54,7 @@ def draw(
     started_at = ", ".join(each.name for each in subgraph.entities if subgraph.distance.get(each.id) == 0)
     picture = network(drawn, title=title or started_at or "Knowledge graph", at=moment, captions=said)
     data = "".join(page(picture, subgraph.relations, at=moment)).encode() if kind == "html" else _drawn(picture, kind)
-    return save(file, data)
+    return write_file(file, data)
 
 
 def draw_timeline(
@@ -73,7 +72,7 @@ def draw_timeline(
     kind = kind_of(file, ("svg", "png"))
     said = (*captions, *filter(None, [left_out(timeline.cut)]))
     picture = bars(timeline, title=title or timeline.entity.name, at=moment, captions=said)
-    return save(file, _drawn(picture, kind))
+    return write_file(file, _drawn(picture, kind))
 
 
 def kind_of(path: Path, kinds: Sequence[str]) -> str:
@@ -87,27 +86,6 @@ def kind_of(path: Path, kinds: Sequence[str]) -> str:
         known = ", ".join(f".{each}" for each in kinds)
         raise InvalidInput(f"{path.name!a} names no kind of file that can be written.", way_out=f"End it in {known}.")
     return suffix
-
-
-def save(path: Path, data: bytes) -> Path:
-    """Write a file completely, or leave the existing one as it is.
-
-    Raises:
-        StorageError: it cannot be written.
-    """
-    half = path.with_name(f".{path.name[:60]}.{uuid4().hex[:8]}")
-    try:
-        half.write_bytes(data)
-        half.replace(path)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise StorageError(
-            f"{path} can not be written: {reason}.", way_out="Name a file in a folder of yours."
-        ) from error
-    finally:
-        with suppress(OSError):
-            half.unlink(missing_ok=True)
-    return path
 
 
 def _drawable(subgraph: Subgraph) -> Subgraph:
