@@ -19,9 +19,8 @@ from langmem_tiers.knowledge_graph.view import Asked, GraphView, Node
 from langmem_tiers.language import periods, predicates, values
 from langmem_tiers.language.periods import When
 from langmem_tiers.records import DISPLACING, Entity, GraphEvidence, Relation
-from langmem_tiers.storage import entities, merges, relations
+from langmem_tiers.storage import merges, relations
 from langmem_tiers.storage.change_log import moment
-from langmem_tiers.storage.entities import EntityRow
 from langmem_tiers.storage.relations import RelationRow, VersionRow
 
 if TYPE_CHECKING:
@@ -38,19 +37,17 @@ class Answers:
 
     def entities(self, numbers: Iterable[int]) -> dict[int, Entity]:
         """Canonical entities, by number."""
-        rows = self.view.entities
-        return {number: self._entity(rows[number]) for number in numbers if number in rows}
-
-    def _entity(self, row: EntityRow) -> Entity:
-        return entities.entity(row._replace(aliases=self.view.aliases(row.number)), {})
+        return {number: self.view.entity(number) for number in numbers if number in self.view.entities}
 
     def relations(self, numbers: Collection[int], known_at: int | None) -> list[Relation]:
         """Relations as believed at a moment, in this order, each fact once, with their evidence."""
         rows = [self.view.relations[number] for number in numbers]
         noted = [(row, version_at(row, known_at) or displaced(row, known_at)) for row in rows]
         facts = distinct(self.view, ((row, version) for row, version in noted if version is not None))
-        causes = self._causes(each.version for each in facts)
-        known = self._ends((*rows, *causes))
+        causing = {each.version.cause for each in facts if each.version.cause in self.view.relations}
+        causes = [self.view.relations[number] for number in causing if number is not None]
+        ends = {number for row in (*rows, *causes) for number in (row.subject, row.object) if number is not None}
+        known = {number: self.view.entity(self.view.canonical(number)) for number in ends}
         caused = {row.number: relations.cause(row, known) for row in causes}
         rests = self._rests(facts, known_at)
         made = [
@@ -69,17 +66,6 @@ class Answers:
             for number, those in behind.items()
         }
         return {number: tuple(held[drawer] for drawer in sorted(held)) for number, held in by_drawer.items()}
-
-    def _causes(self, versions: Iterable[VersionRow]) -> list[RelationRow]:
-        """The relations that caused others to begin or end."""
-        numbers = {version.cause for version in versions if version.cause is not None}
-        return [self.view.relations[number] for number in numbers if number in self.view.relations]
-
-    def _ends(self, rows: Iterable[RelationRow]) -> dict[int, Entity]:
-        """The entities at the ends of relations, by the numbers the relations were recorded with."""
-        ends = {number: self.view.canonical(number) for row in rows for number in _ends(row)}
-        standing = self.entities(set(ends.values()))
-        return {number: standing[end] for number, end in ends.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,10 +101,6 @@ def answering(context: SpaceContext, known_at: int | None = None) -> Iterator[An
         if known_at is not None:
             view = merged_then(view, merges.every(connection, store.key), known_at)
         yield Answers(view=view, connection=connection, space=store.key)
-
-
-def _ends(row: RelationRow) -> tuple[int, ...]:
-    return (row.subject,) if row.object is None else (row.subject, row.object)
 
 
 def networkx_copy(view: GraphView, asked: Asked) -> nx.MultiDiGraph:

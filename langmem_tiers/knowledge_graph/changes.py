@@ -24,7 +24,6 @@ from langmem_tiers.knowledge_graph.view import (
     edges,
     ends,
     gaps,
-    in_ranges,
 )
 from langmem_tiers.language import predicates
 from langmem_tiers.language.slugs import name_key
@@ -42,20 +41,16 @@ Key = TypeVar("Key", int, str)
 _MANY = 4
 
 
-def empty_view(single: Callable[[str], bool] = predicates.single_by_default) -> GraphView:
-    """An empty graph; `single` tells for which predicates only one relation holds at a time."""
-    import networkx as nx
-
-    return GraphView(graph=nx.MultiDiGraph(), entities={}, relations={}, names=NameIndex(), ids={}, single=single)
-
-
 def build_view(
     entities: Iterable[EntityRow],
     relations: Iterable[RelationRow],
     single: Callable[[str], bool] = predicates.single_by_default,
 ) -> GraphView:
-    """Build a graph from all of its rows."""
-    return apply_changes(empty_view(single), (), entities, (), relations)
+    """Build a graph from all of its rows; `single` tells for which predicates only one relation holds at a time."""
+    import networkx as nx
+
+    empty = GraphView(graph=nx.MultiDiGraph(), entities={}, relations={}, names=NameIndex(), ids={}, single=single)
+    return apply_changes(empty, (), entities, (), relations)
 
 
 def apply_changes(
@@ -68,8 +63,8 @@ def apply_changes(
     """The view after a change: the rows numbered within these ranges are replaced by the given ones, or gone."""
     people = {row.number: row for row in entities}
     links = {row.number: _shared(row) for row in relations}
-    old_people = set(in_ranges(view.entities, entity_ranges)) | (people.keys() & view.entities.keys())
-    old_links = set(in_ranges(view.relations, relation_ranges)) | (links.keys() & view.relations.keys())
+    old_people = set(_in_ranges(view.entities, entity_ranges)) | (people.keys() & view.entities.keys())
+    old_links = set(_in_ranges(view.relations, relation_ranges)) | (links.keys() & view.relations.keys())
     now_people = _replaced(view.entities, old_people, people)
     links |= _caused_by(view, old_links - links.keys(), links)
     old_links |= links.keys() & view.relations.keys()
@@ -78,7 +73,12 @@ def apply_changes(
     editing = _Editing(view.graph)
     for number in old_links | moved:
         editing.remove(*view.ends(view.relations[number]), number)
-    _renew_nodes(editing, view, now_people, old_people | people.keys())
+    for number in sorted(old_people | people.keys()):
+        person = now_people.get(number)
+        if person is not None and canonical(now_people, number) == number:
+            editing.node(number, {"entity": person, "id": person.id, "name": person.name, "type": person.type})
+        elif number in editing.graph:
+            editing.drop(number)
     put = links.keys() | (moved & now_links.keys())
     for number in sorted(put):
         editing.put(*ends(now_people, now_links[number]), now_links[number])
@@ -96,6 +96,15 @@ def apply_changes(
         lost=not (old_people <= people.keys() and old_links <= links.keys()),
     )
     return replace(fresh, nested=_nested(view, fresh, gone, come))
+
+
+def _in_ranges(held: Collection[int], ranges: Iterable[tuple[int, int]]) -> Iterator[int]:
+    """The numbers in any of the ranges, which include their ends."""
+    for first, last in ranges:
+        if last - first < len(held):
+            yield from (number for number in range(first, last + 1) if number in held)
+        else:
+            yield from [number for number in held if first <= number <= last]
 
 
 def _nested(view: GraphView, now: GraphView, gone: Sequence[RelationRow], come: Sequence[RelationRow]) -> Nested:
@@ -151,28 +160,13 @@ def _caused_by(view: GraphView, gone: set[int], news: Mapping[int, RelationRow])
 
 
 def _shared(row: RelationRow) -> RelationRow:
-    """The row with its repeated strings interned; that halves its memory."""
-    versions = [
-        (
-            version,
-            start,
-            end,
-            intern(from_unit),
-            intern(to_unit),
-            stated,
-            stated_to,
-            recorded,
-            until,
-            intern(reason),
-            cause,
-        )
-        for version, start, end, from_unit, to_unit, stated, stated_to, recorded, until, reason, cause in row.versions
-    ]
-    number, name, subject, predicate, said, target, value, unit, kind, origin, path, *told, _ = row
-    words = (intern(kind), intern(origin), intern(path))
-    shared_unit = None if unit is None else intern(unit)
-    known = (number, name, subject, intern(predicate), intern(said), target, value, shared_unit, *words, *told)
-    return RelationRow._make((*known, tuple(map(VersionRow._make, versions))))
+    """The row with its strings interned: most of them repeat, and that halves the memory."""
+    versions = tuple(VersionRow._make(map(_interned, version)) for version in row.versions)
+    return RelationRow._make((*map(_interned, row[:-1]), versions))
+
+
+def _interned(value: Any) -> Any:
+    return intern(value) if type(value) is str else value
 
 
 def _replaced(held: Mapping[Key, Any], gone: set[Key], news: Mapping[Key, Any]) -> Mapping[Key, Any]:
@@ -207,20 +201,13 @@ def _merged(view: GraphView, now: Mapping[int, EntityRow], changed: Collection[i
     return {root: tuple(sorted(numbers)) for root, numbers in found.items()}
 
 
-def _renew_nodes(editing: _Editing, view: GraphView, now: Mapping[int, EntityRow], changed: Iterable[int]) -> None:
-    for number in sorted(changed):
-        row = now.get(number)
-        if row is not None and canonical(now, number) == number:
-            editing.node(number, {"entity": row, "id": row.id, "name": row.name, "type": row.type})
-        elif number in editing.graph:
-            editing.drop(number)
-
-
 def _names(view: GraphView, old: set[int], news: Mapping[int, EntityRow]) -> NameIndex:
     if not old and not news:
         return view.names
-    gone = [naming for number in sorted(old) for naming in namings(view.entities[number])]
-    come = [naming for row in news.values() for naming in namings(row)]
+    gone, come = (
+        [Naming(row.number, name, name_key(name)) for row in rows for name in (row.name, *row.aliases)]
+        for rows in ([view.entities[number] for number in sorted(old)], news.values())
+    )
     return view.names if set(gone) == set(come) else view.names.changed(gone, come)
 
 
@@ -228,12 +215,6 @@ def _ids(view: GraphView, old: set[int], news: Mapping[int, EntityRow]) -> Mappi
     gone = {view.entities[number].id for number in old}
     come = {row.id: row.number for row in news.values()}
     return view.ids if gone == come.keys() else _replaced(view.ids, gone, come)
-
-
-def namings(row: EntityRow) -> Iterator[Naming]:
-    """The name and aliases of an entity."""
-    yield Naming(row.number, row.name, row.slug)
-    yield from (Naming(row.number, alias, name_key(alias)) for alias in row.aliases)
 
 
 def _around(

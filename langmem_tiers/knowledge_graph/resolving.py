@@ -6,8 +6,8 @@ Ambiguity is reported, not guessed away.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
@@ -22,7 +22,6 @@ from langmem_tiers.language.slugs import name_key
 from langmem_tiers.language.words import FIRST_PERSON, STOPWORDS, words
 from langmem_tiers.models.guarded_embedder import GuardedEmbedder
 from langmem_tiers.records import EntityType
-from langmem_tiers.storage import entities
 from langmem_tiers.storage.change_log import moment
 
 NO_USER = "The entity 'user' is made by the first thing that is known of them."
@@ -94,7 +93,10 @@ def required(view: GraphView, name: str, *, at: int | None = None) -> int:
         plain = name.strip()
         if naming.is_self(plain):
             raise UnknownEntity("Nothing is known of the user yet.", way_out=NO_USER)
-        raise UnknownEntity(f"There is no entity {_shown(plain)}.{_meant_perhaps(view, plain)}")
+        like = _like(view, plain)[:3] if plain and len(plain) <= naming.LONGEST else []
+        listed = ", ".join(f"{row.name} ({row.id})" for row in (view.entities[each.entity] for each in like))
+        perhaps = f" Perhaps you mean {listed}." if listed else ""
+        raise UnknownEntity(f"There is no entity {_shown(plain)}.{perhaps}")
     return number
 
 
@@ -189,21 +191,16 @@ class _Capitals:
 def _exact(view: GraphView, mention: str, at: int | None) -> list[_Found]:
     """Those whose id, name, alias or kinship matches the mention exactly, each once."""
     if naming.is_id(mention) and mention in view.ids:
-        return _founds(view.standing([view.ids[mention]]), "id")
+        return [_Found(number, "id", 1.0) for number in view.standing([view.ids[mention]])]
     user = view.user() if naming.is_self(mention) else None
     if user is not None:
         return [_Found(user, "alias" if name_key(mention) != naming.USER else "name", 1.0)]
-    kin = _owned(view, mention, at)
-    if kin:
-        return _founds(kin, "kinship")
+    if kin := _owned(view, mention, at):
+        return [_Found(number, "kinship", 1.0) for number in kin]
     slug = name_key(mention)
     held = view.standing(view.names.by_slug.get(slug, ()))
     by: dict[int, FoundBy] = {each: "name" if view.entities[each].slug == slug else "alias" for each in held}
     return [_Found(number, by[number], 1.0) for number in sorted(held, key=lambda each: by[each] != "name")]
-
-
-def _founds(numbers: Iterable[int], by: FoundBy) -> list[_Found]:
-    return [_Found(number, by, 1.0) for number in numbers]
 
 
 def _owned(view: GraphView, mention: str, at: int | None) -> list[int]:
@@ -239,26 +236,21 @@ def _kin(view: GraphView, owner: int, word: str, at: int | None) -> list[int]:
         open_still = at is not None or row.last.valid_to is None
         if not isinstance(other, int) or not (forth or predicates.symmetric(row.predicate)):
             continue
-        if open_still and (row.predicate != "has_pet" or _may_be(view, other, word)):
+        if open_still and (row.predicate != "has_pet" or _may_be(_kinds(view, other), word.casefold())):
             found[other] = None
     return list(found)
 
 
-def _may_be(view: GraphView, number: int, word: str) -> bool:
+def _may_be(kinds: set[str], word: str) -> bool:
     """Whether a pet may be meant by a word: "my cat" is not one known to be a dog."""
-    kinds = _kinds(view, number)
-    return not kinds or word.casefold() in _PETS or any(word.casefold() in kind.split() for kind in kinds)
+    return not kinds or word in _PETS or any(word in kind.split() for kind in kinds)
 
 
 def _kinds(view: GraphView, number: int) -> set[str]:
+    """What something is said to be, such as "dog"."""
     asked = Asked(predicates=frozenset({"is_a"}))
-    return {_kind(view, each) for each in view.edges(number, asked, _SHOWN)[0]} - {""}
-
-
-def _kind(view: GraphView, number: int) -> str:
-    row = view.relations[number]
-    named = row.value if row.object is None else view.entities[view.canonical(row.object)].name
-    return (named or "").casefold() if row.predicate == "is_a" and row.kind == "stated" else ""
+    rows = (view.relations[each] for each in view.edges(number, asked, _SHOWN)[0])
+    return {view.target(row).casefold() for row in rows if row.kind == "stated"} - {""}
 
 
 def _like(view: GraphView, mention: str) -> list[_Found]:
@@ -269,13 +261,12 @@ def _like(view: GraphView, mention: str) -> list[_Found]:
         for number in view.standing(view.names.by_slug.get(known, ())):
             found.setdefault(number, _Found(number, "fuzzy", score, _meant(slug, known, score)))
     for number in _having(view, words(mention)):
-        known_person = view.entities[number].type == "person"
         if number not in found or found[number].score < _PART:
-            found[number] = _Found(number, "fuzzy", _PART, known_person)
+            found[number] = _Found(number, "fuzzy", _PART, clear=view.entities[number].type == "person")
     ordered = sorted(found.values(), key=lambda each: -each.score)
-    if len(ordered) > 1 and ordered[1].score > ordered[0].score - _MARGIN:
-        return [_Found(each.entity, each.by, each.score, clear=False) for each in ordered]
-    return [*ordered[:1], *(_Found(each.entity, each.by, each.score, clear=False) for each in ordered[1:])]
+    close = len(ordered) > 1 and ordered[1].score > ordered[0].score - _MARGIN
+    # Only the first one may be meant, and only if no other is about as similar.
+    return [each if not place and not close else replace(each, clear=False) for place, each in enumerate(ordered)]
 
 
 def _having(view: GraphView, said: Sequence[str]) -> list[int]:
@@ -293,19 +284,13 @@ def _meant(mention: str, known: str, score: float) -> bool:
         return False
     if mention.startswith(known) or known.startswith(mention):
         return False
-    return _digits(mention) == _digits(known)
-
-
-def _digits(name: str) -> list[str]:
-    return [sign for sign in name if sign.isdigit()]
+    return [sign for sign in mention if sign.isdigit()] == [sign for sign in known if sign.isdigit()]
 
 
 def _by_meaning(near: Sequence[tuple[int, float]]) -> list[_Found]:
     best = near[0][1] if near else 0.0
     clear = best >= _SAME and (len(near) == 1 or near[1][1] <= best - _NEARER)
-    return [
-        _Found(number, "vector", min(score, 1.0), clear and not place) for place, (number, score) in enumerate(near)
-    ]
+    return [_Found(each, "vector", min(score, 1.0), clear and not place) for place, (each, score) in enumerate(near)]
 
 
 def _of_type(view: GraphView, found: Sequence[_Found], type: EntityType | None) -> list[_Found]:
@@ -327,22 +312,12 @@ def _resolution(view: GraphView, mention: str, found: Sequence[_Found]) -> Resol
 def _matches(view: GraphView, found: Iterable[_Found]) -> list[Match]:
     return [
         Match(
-            entity=entities.entity(view.entities[each.entity]._replace(aliases=view.aliases(each.entity)), {}),
+            entity=view.entity(each.entity),
             found_by=each.by,
             score=round(each.score, 4),
         )
         for each in found
     ]
-
-
-def _meant_perhaps(view: GraphView, name: str) -> str:
-    like = _like(view, name)[:3] if name and len(name) <= naming.LONGEST else []
-    listed = ", ".join(f"{row.name} ({row.id})" for row in _rows(view, like))
-    return f" Perhaps you mean {listed}." if listed else ""
-
-
-def _rows(view: GraphView, found: Iterable[_Found]) -> Iterator[entities.EntityRow]:
-    return (view.entities[each.entity] for each in found)
 
 
 def _known_of(view: GraphView, number: int) -> str:
@@ -353,8 +328,7 @@ def _known_of(view: GraphView, number: int) -> str:
     row = view.relations[numbers[0]]
     subject = view.canonical(row.subject)
     whose = "" if subject == number else f"{view.entities[subject].name} "
-    target = row.value if row.object is None else view.entities[view.canonical(row.object)].name
-    return f": {whose}{row.predicate.replace('_', ' ')} {target}"
+    return f": {whose}{row.predicate.replace('_', ' ')} {view.target(row)}"
 
 
 def _shown(name: str) -> str:

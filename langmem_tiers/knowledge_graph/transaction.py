@@ -33,17 +33,16 @@ class GraphTransaction:
         self.at = (connection, space)
         self.now = now
         self.settings = settings or Settings()
-        self._logged: set[tuple[Kind, int]] = set()
-        self._waiting: dict[Kind, set[int]] | None = None
+        self._changed: dict[Kind, set[int]] = {"entities.changed": set(), "relations.changed": set()}
+        self._logs_at_end = False
 
     def __enter__(self) -> GraphTransaction:
-        self._waiting = {"entities.changed": set(), "relations.changed": set()}
+        self._logs_at_end = True
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
-        waiting, self._waiting = self._waiting, None
-        if kind is None and waiting:
-            self._append(waiting)
+        if kind is None:
+            self._append(self._changed)
 
     # Merged entities.
 
@@ -131,19 +130,13 @@ class GraphTransaction:
         self._log("relations.changed", numbers)
 
     def _log(self, kind: Kind, numbers: Iterable[int]) -> None:
-        news = {number for number in numbers if (kind, number) not in self._logged}
-        self._logged.update((kind, number) for number in news)
-        if self._waiting is not None:
-            self._waiting[kind] |= news
-        else:
+        news = set(numbers) - self._changed[kind]
+        self._changed[kind] |= news
+        if not self._logs_at_end:
             self._append({kind: news})
 
     def _append(self, changed: dict[Kind, set[int]]) -> None:
-        runs = [
-            (kind, *span)
-            for kind, numbers in changed.items()
-            for span in ranges((number, number) for number in numbers)
-        ]
+        runs = [(kind, *span) for kind, numbers in changed.items() for span in ranges((each, each) for each in numbers)]
         change_log.append_all(*self.at, runs, at=self.now)
 
 

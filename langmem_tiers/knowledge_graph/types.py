@@ -7,29 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from langmem_tiers.records import (
-    Entity,
-    GraphPath,
-    Period,
-    Relation,
-    VersionReason,
-)
+from langmem_tiers.records import Entity, GraphPath, Relation
 
 RelationOutcome = Literal["added", "known", "moved", "ended"]
 FoundBy = Literal["id", "name", "alias", "kinship", "fuzzy", "vector"]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Belief:
-    """What was believed about a relation's time, from `recorded_at` to `until` (None: still is), and why."""
-
-    version: int
-    period: Period
-    recorded_at: datetime
-    until: datetime | None
-    reason: VersionReason
-    cause: str | None = None
-    """Id of the relation that caused it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
 from itertools import chain, islice
@@ -22,11 +22,12 @@ from langmem_tiers.knowledge_graph.conflicts import (
 from langmem_tiers.knowledge_graph.name_index import NameIndex
 from langmem_tiers.knowledge_graph.naming import USER, names
 from langmem_tiers.language import predicates
+from langmem_tiers.records import Entity
+from langmem_tiers.storage.entities import EntityRow, entity
 
 if TYPE_CHECKING:
     import networkx as nx
 
-    from langmem_tiers.storage.entities import EntityRow
     from langmem_tiers.storage.relations import RelationRow
 
 Node = int | str
@@ -181,6 +182,14 @@ class GraphView:
         roots = dict.fromkeys(map(self.canonical, numbers))
         return [root for root in roots if root in self.entities]
 
+    def entity(self, number: int) -> Entity:
+        """A canonical entity as callers get it, without its evidence."""
+        return entity(self.entities[number]._replace(aliases=self.aliases(number)), {})
+
+    def target(self, row: RelationRow) -> str:
+        """The name of what a relation leads to, or the value without its unit."""
+        return row.value or "" if row.object is None else self.entities[self.canonical(row.object)].name
+
     def aliases(self, number: int) -> tuple[str, ...]:
         """The aliases of a canonical entity, with those of the entities merged into it."""
         own = self.entities[number]
@@ -318,15 +327,6 @@ def gaps(rows: Iterable[RelationRow], known_at: int | None) -> dict[int, Spans]:
     """The relations of a group that have others nested in them, with the times of the nested ones."""
     versions = ((row.number, version_at(row, known_at)) for row in rows)
     return nested_intervals((number, version) for number, version in versions if version is not None)
-
-
-def in_ranges(held: Collection[int], ranges: Iterable[tuple[int, int]]) -> Iterator[int]:
-    """The numbers in any of the ranges, which include their ends."""
-    for first, last in ranges:
-        if last - first < len(held):
-            yield from (number for number in range(first, last + 1) if number in held)
-        else:
-            yield from [number for number in held if first <= number <= last]
 
 
 def _counting(ordered: Sequence[Edge], asked: Asked, hidden: Mapping[int, Spans]) -> Iterator[int]:
