@@ -6,7 +6,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -121,21 +121,19 @@ def networkx_copy(view: GraphView, asked: Asked) -> nx.MultiDiGraph:
         source, target = view.ends(row)
         if isinstance(target, str):
             copy.add_node(target, name=row.value if row.unit is None else f"{row.value} {row.unit}", type="value")
+        period = relations.period(version)
+        times = {"valid_from": period.start, "valid_to": period.end, "recorded_at": from_millis(version.recorded_at)}
         copy.add_edge(
-            source, target, key=row.number, **_attributes(row, relations.period(version), version.recorded_at)
+            source,
+            target,
+            key=row.number,
+            id=row.id,
+            predicate=row.predicate,
+            kind=row.kind,
+            confidence=row.confidence / 100,
+            **{name: at.isoformat() for name, at in times.items() if at is not None},
         )
     return copy
-
-
-def _attributes(row: RelationRow, period: Any, recorded_at: int) -> dict[str, Any]:
-    times = {"valid_from": period.start, "valid_to": period.end, "recorded_at": from_millis(recorded_at)}
-    return {
-        "id": row.id,
-        "predicate": row.predicate,
-        "kind": row.kind,
-        "confidence": row.confidence / 100,
-        **{name: at.isoformat() for name, at in times.items() if at is not None},
-    }
 
 
 # What was said separately about two entities that have since been merged is shown once; stored relations keep each.

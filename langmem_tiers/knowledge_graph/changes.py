@@ -161,12 +161,8 @@ def _caused_by(view: GraphView, gone: set[int], news: Mapping[int, RelationRow])
 
 def _shared(row: RelationRow) -> RelationRow:
     """The row with its strings interned: most of them repeat, and that halves the memory."""
-    versions = tuple(VersionRow._make(map(_interned, version)) for version in row.versions)
-    return RelationRow._make((*map(_interned, row[:-1]), versions))
-
-
-def _interned(value: Any) -> Any:
-    return intern(value) if type(value) is str else value
+    versions = [VersionRow._make([intern(v) if type(v) is str else v for v in version]) for version in row.versions]
+    return RelationRow._make([*(intern(v) if type(v) is str else v for v in row[:-1]), tuple(versions)])
 
 
 def _replaced(held: Mapping[Key, Any], gone: set[Key], news: Mapping[Key, Any]) -> Mapping[Key, Any]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from langmem_tiers import arguments
 from langmem_tiers.context import SpaceContext
-from langmem_tiers.errors import InvalidInput, InvalidPointer, InvalidRelation, InvalidText, SecretRefused
+from langmem_tiers.errors import InvalidInput, InvalidPointer, InvalidRelation, InvalidText
 from langmem_tiers.knowledge import validation
 from langmem_tiers.knowledge_graph import naming
 from langmem_tiers.language import predicates, values
@@ -154,12 +154,5 @@ def require_harmless(text: str, what: str, settings: Settings) -> None:
     Raises:
         SecretRefused, InvalidText: it looks like a secret or an instruction.
     """
-    from langmem_tiers.trust import secrets as hidden
-    from langmem_tiers.trust.instructions import suspicious
-
-    reason = suspicious(text)
-    if reason:
-        raise InvalidText(f"The {what} reads like an instruction to the agent: it {reason}.", way_out="Say what is so.")
-    found = () if settings.privacy.derived == "keep" else hidden.find(text)
-    if found:
-        raise SecretRefused(f"The {what} holds what looks like a secret ({found[0].kind}).")
+    kept = settings.privacy.derived == "keep"
+    naming.require_harmless(text, what, secrets=kept, way_out="Say what is so.")

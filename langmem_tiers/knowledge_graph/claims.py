@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from langmem_tiers.errors import InvalidRelation
 from langmem_tiers.knowledge_graph.naming import is_self
@@ -56,27 +55,21 @@ _LEADS_TO |= {"located_in": "place", "visited": "place", "from": "place", "marri
 
 def types(rows: Sequence[ProposalRow]) -> dict[str, str]:
     """The entity types in proposals by slug, one each: what a relation implies wins over the stated type."""
-    named = ((row.body.get("name"), row.body.get("type")) for row in rows if row.kind == "entity")
     said: defaultdict[str, list[str]] = defaultdict(list)
-    for name, kind in named:
-        if isinstance(name, str) and isinstance(kind, str):
+    implied: defaultdict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        name, kind = row.body.get("name"), row.body.get("type")
+        if row.kind == "entity" and isinstance(name, str) and isinstance(kind, str):
             said[name_key(name)].append(type_of(kind))
-    fitting = _fitting(rows)
-    return {name: _one_of(kinds, fitting.get(name, set())) for name, kinds in said.items()}
-
-
-def _fitting(rows: Sequence[ProposalRow]) -> dict[str, set[str]]:
-    """The entity types that predicates imply for their objects, by slug."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for claim in (claim_of(row.body) for row in rows if row.kind == "relation"):
-        with suppress(InvalidRelation):
-            found[name_key(claim.object)].add(_LEADS_TO.get(predicates.normalise(claim.predicate), ""))
+        elif row.kind == "relation":
+            claim = claim_of(row.body)
+            with suppress(InvalidRelation):
+                implied[name_key(claim.object)].add(_LEADS_TO.get(predicates.normalise(claim.predicate), ""))
+    found: dict[str, str] = {}
+    for name, kinds in said.items():
+        known = [kind for kind in kinds if kind != "other"] or kinds
+        found[name] = next((kind for kind in known if kind in implied[name]), known[0])
     return found
-
-
-def _one_of(kinds: Sequence[str], fitting: Collection[str]) -> str:
-    known = [kind for kind in kinds if kind != "other"] or kinds
-    return next((kind for kind in known if kind in fitting), known[0])
 
 
 def type_of(said: str) -> str:
@@ -101,8 +94,7 @@ def read(row: ProposalRow, said_at: datetime, known: Mapping[str, str], turn: st
         return claim
     if not is_stated(row.quote, turn):
         raise ValueError("its quote is a question, a supposition or a joke")
-    dated = _dated(_plain(_ended(claim)), row.body, said_at)
-    return _typed(_borne_out(dated, f"{row.quote}\n{turn}", said_at), known)
+    return _typed(_dated(_plain(_ended(claim)), row, turn, said_at), known)
 
 
 def _ended(claim: Claim) -> Claim:
@@ -135,16 +127,12 @@ def _plain(claim: Claim) -> Claim:
     )
 
 
-def _dated(claim: Claim, body: Mapping[str, Any], said_at: datetime) -> Claim:
-    since, until = (body.get(name) for name in ("since", "until"))
-    start = validity.resolve(since, said_at) if isinstance(since, str) else ""
-    end = validity.resolve(until, said_at) if isinstance(until, str) else ""
-    return replace(claim, since=start, until=end)
-
-
-def _borne_out(claim: Claim, text: str, said_at: datetime) -> Claim:
-    """A claim without unsupported dates; it then gets the date of the turn."""
-    since, until = (date if date and borne_out(date, text, said_at) else "" for date in (claim.since, claim.until))
+def _dated(claim: Claim, row: ProposalRow, turn: str, said_at: datetime) -> Claim:
+    """A claim with the dates that its quote or turn supports; without any, it gets the date of the turn."""
+    said = [row.body.get(name) for name in ("since", "until")]
+    dates = [validity.resolve(each, said_at) if isinstance(each, str) else "" for each in said]
+    text = f"{row.quote}\n{turn}"
+    since, until = (date if date and borne_out(date, text, said_at) else "" for date in dates)
     return replace(claim, since=since, until=until)
 
 

@@ -32,9 +32,8 @@ from langmem_tiers.knowledge_graph.transaction import GraphTransaction, reading
 from langmem_tiers.knowledge_graph.types import Subgraph
 from langmem_tiers.storage import entities, graph_evidence, merges, relations
 from langmem_tiers.storage.entities import EntityRow
-from langmem_tiers.storage.relations import RelationRow, VersionRow
+from langmem_tiers.storage.relations import RelationRow
 
-_Evidence = Mapping[int, list[dict[str, Any]]]
 _MOMENTS = frozenset(
     {"first_seen", "last_seen", "created_at", "updated_at", "at", "undone_at"}
     | {"valid_from", "valid_to", "stated_to", "recorded_at", "until"}
@@ -121,76 +120,60 @@ def _merges_of(every: list[dict[str, Any]], named: set[str]) -> list[dict[str, A
 
 
 def _record(graph: GraphTransaction) -> dict[str, Any]:
-    held = list(entities.every(*graph.at))
-    related = list(relations.every(*graph.at))
+    held, related = list(entities.every(*graph.at)), list(relations.every(*graph.at))
     names = {row.number: row.id for row in held}
     said = {row.number: row.id for row in related}
-    aliases = _aliases(graph)
+    aliases: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
+    for entity, name, at in entities.aliases(*graph.at):
+        aliases[entity].append({"name": name, "at": _text(at)})
     spoken_of = _evidence(graph_evidence.of_entities.every(*graph.at))
     rests = _evidence(graph_evidence.of_relations.every(*graph.at))
     return {
         "format": FORMAT,
         "version": VERSION,
-        "entities": [_entity(row, aliases[row.number], spoken_of) for row in held],
-        "relations": [_relation(row, names, said, rests) for row in related],
-        "merges": _merges(graph, names),
-        "pairs": _pairs(graph, names),
+        "entities": [
+            _fields(
+                row,
+                EntityRecord,
+                aliases=aliases[row.number],
+                metadata=orjson.loads(row.metadata),
+                evidence=spoken_of[row.number],
+            )
+            for row in held
+        ],
+        "relations": [
+            _fields(
+                row,
+                RelationRecord,
+                subject=names[row.subject],
+                object=None if row.object is None else names[row.object],
+                versions=[_fields(each, VersionRecord, cause=said.get(each.cause or 0)) for each in row.versions],
+                evidence=rests[row.number],
+            )
+            for row in related
+        ],
+        "merges": [
+            _fields(row, MergeRecord, source=names[row.source], target=names[row.target])
+            for row in reversed(merges.every(*graph.at))
+        ],
+        "pairs": [
+            _fields(row, PairRecord, first=names[row.low], second=names[row.high])
+            for row in merges.every_pair(*graph.at)
+        ],
     }
-
-
-def _entity(row: EntityRow, aliases: list[dict[str, Any]], evidence: _Evidence) -> dict[str, Any]:
-    own = {"aliases": aliases, "metadata": orjson.loads(row.metadata), "evidence": evidence.get(row.number, [])}
-    return _fields(row, EntityRecord, **own)
-
-
-def _relation(
-    row: RelationRow, names: Mapping[int, str], said: Mapping[int, str], evidence: _Evidence
-) -> dict[str, Any]:
-    return _fields(
-        row,
-        RelationRecord,
-        subject=names[row.subject],
-        object=None if row.object is None else names[row.object],
-        versions=[_version(each, said) for each in row.versions],
-        evidence=evidence.get(row.number, []),
-    )
-
-
-def _version(version: VersionRow, said: Mapping[int, str]) -> dict[str, Any]:
-    return _fields(version, VersionRecord, cause=None if version.cause is None else said.get(version.cause))
 
 
 def _fields(row: Any, record: type[BaseModel], **own: Any) -> dict[str, Any]:
     """The fields of a record: those given, and those the row has under the same name."""
-    return {name: own[name] if name in own else _written(name, getattr(row, name)) for name in record.model_fields}
+    found = {name: own[name] if name in own else getattr(row, name) for name in record.model_fields}
+    return {name: _text(value) if name in _MOMENTS and name not in own else value for name, value in found.items()}
 
 
-def _written(name: str, value: Any) -> Any:
-    return _text(value) if name in _MOMENTS else value
-
-
-def _aliases(graph: GraphTransaction) -> defaultdict[int, list[dict[str, Any]]]:
-    found: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
-    for entity, name, at in entities.aliases(*graph.at):
-        found[entity].append({"name": name, "at": _text(at)})
-    return found
-
-
-def _evidence(rows: Iterable[tuple[int, int, str, bytes]]) -> _Evidence:
+def _evidence(rows: Iterable[tuple[int, int, str, bytes]]) -> defaultdict[int, list[dict[str, Any]]]:
     found: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
     for number, drawer, quote, hashed in rows:
         found[number].append({"drawer": drawer, "hash": hashed.hex(), "quote": quote})
     return found
-
-
-def _merges(graph: GraphTransaction, names: Mapping[int, str]) -> list[dict[str, Any]]:
-    rows = reversed(merges.every(*graph.at))
-    return [_fields(row, MergeRecord, source=names[row.source], target=names[row.target]) for row in rows]
-
-
-def _pairs(graph: GraphTransaction, names: Mapping[int, str]) -> list[dict[str, Any]]:
-    rows = merges.every_pair(*graph.at)
-    return [_fields(row, PairRecord, first=names[row.low], second=names[row.high]) for row in rows]
 
 
 # GraphML.

@@ -51,7 +51,7 @@ class NameIndex:
     def changed(self, gone: Iterable[Naming], news: Iterable[Naming]) -> NameIndex:
         """The index with some names removed and others added."""
         left, come = list(gone), list(news)
-        by_slug = _changed(self.by_slug, _slugs(left), _slugs(come))
+        by_slug = _changed(self.by_slug, *([(each.slug, each.entity) for each in names] for names in (left, come)))
         sizes = dict(self.sizes)
         for naming in come:
             if found := words(naming.name):
@@ -80,10 +80,6 @@ class NameIndex:
                 if held:
                     return Span(start, start + size, held)
         return None
-
-
-def _slugs(namings: Sequence[Naming]) -> Iterator[tuple[str, int]]:
-    return ((naming.slug, naming.entity) for naming in namings)
 
 
 def _shapes(namings: Sequence[Naming]) -> Iterator[tuple[str, int]]:

@@ -61,7 +61,7 @@ def check(name: str, *, secrets: bool = False, what: str = "name") -> str:
         raise InvalidText(
             f"The {what} {shown[:40]!a} is only punctuation.", way_out="Give one with a letter, a digit or a symbol."
         )
-    _require_harmless(shown, what, secrets=secrets)
+    require_harmless(shown, what, secrets=secrets)
     return shown
 
 
@@ -168,14 +168,19 @@ def _no_character(sign: str) -> bool:
     return ord(sign) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(sign) <= 0xFDEF
 
 
-def _require_harmless(name: str, what: str, *, secrets: bool) -> None:
+def require_harmless(text: str, what: str, *, secrets: bool, way_out: str = "Name somebody.") -> None:
+    """Require that a text is safe to show to an agent; with `secrets`, it may hold secrets.
+
+    Raises:
+        SecretRefused, InvalidText: it looks like a secret or an instruction.
+    """
     from langmem_tiers.trust import secrets as hidden
     from langmem_tiers.trust.instructions import suspicious
 
-    reason = suspicious(name)
+    reason = suspicious(text)
     if reason:
-        raise InvalidText(f"The {what} reads like an instruction to the agent: it {reason}.", way_out="Name somebody.")
-    found = () if secrets else hidden.find(name)
+        raise InvalidText(f"The {what} reads like an instruction to the agent: it {reason}.", way_out=way_out)
+    found = () if secrets else hidden.find(text)
     if found:
         raise SecretRefused(f"The {what} holds what looks like a secret ({found[0].kind}).")
 

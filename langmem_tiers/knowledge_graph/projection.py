@@ -74,14 +74,19 @@ class GraphProjection:
         """
         with self._writing, self._database.reading() as connection:
             moment = change_log.moment(connection, self._space)
-            if not self._held and not self._logged(moment, least):
+            # Without a view, the log tells whether there is anything to write.
+            if (
+                not self._held
+                and len(change_log.read(connection, self._space, after=0, kinds=_KINDS, most=least)) < least
+            ):
                 return False
             held = self._at(moment)
             if held.changes < max(least, 1):
                 return False
             mark = change_log.at(connection, self._space, moment.head)
             snapshot.write(self.path, held.view, position=moment.head, mark=mark)
-            self._written(held)
+            with self._lock:
+                self._held = [each._replace(changes=max(0, each.changes - held.changes)) for each in self._held]
         return True
 
     def rebuild(self) -> GraphView:
@@ -146,19 +151,21 @@ class GraphProjection:
         return self._followed(moment, held[-1] if held else self._opened(moment))
 
     def _opened(self, moment: Moment) -> _Held:
-        """The graph from its file if that is valid, otherwise from the records."""
+        """The graph from its file if that is valid, otherwise from the records; an empty one needs no file."""
         with _no_collecting():
-            return self._loaded(moment)
-
-    def _loaded(self, moment: Moment) -> _Held:
-        try:
-            kept = self.require_usable(moment)
-        except UnusableSnapshot as error:
-            say(log, logging.WARNING, "graph_rebuilt", file=self.path, reason=error)
-            return self._built(moment)
-        if kept is None:
-            return self._first(moment)
-        return _Held(changes.build_view(kept.entities, kept.relations, self._single), kept.position, kept.position, 0)
+            try:
+                kept = self.require_usable(moment)
+            except UnusableSnapshot as error:
+                say(log, logging.WARNING, "graph_rebuilt", file=self.path, reason=error)
+                return self._built(moment)
+            if kept is not None:
+                view = changes.build_view(kept.entities, kept.relations, self._single)
+                return _Held(view, kept.position, kept.position, 0)
+            built = self._built(moment)
+            if not built.view.entities:
+                return built._replace(changes=0)
+            say(log, logging.INFO, "graph_rebuilt", file=self.path, reason="it is not there")
+            return built
 
     def require_usable(self, moment: Moment) -> Snapshot | None:
         """The content of the file, if it is intact and belongs to these records; None if there is no file.
@@ -172,14 +179,6 @@ class GraphProjection:
         if kept is not None and kept.mark != change_log.at(moment.connection, self._space, kept.position):
             raise UnusableSnapshot("it was made from other records")
         return kept
-
-    def _first(self, moment: Moment) -> _Held:
-        """The graph when there is no file; an empty one needs none."""
-        built = self._built(moment)
-        if built.view.entities:
-            say(log, logging.INFO, "graph_rebuilt", file=self.path, reason="it is not there")
-            return built
-        return built._replace(changes=0)
 
     def _built(self, moment: Moment) -> _Held:
         people = entities.every(moment.connection, self._space)
@@ -202,14 +201,6 @@ class GraphProjection:
             (row for first, last in links for row in relations.rows(moment.connection, self._space, first, last)),
         )
         return _Held(view, news[-1].position, moment.head, held.changes + len(news))
-
-    def _logged(self, moment: Moment, least: int) -> bool:
-        """Whether the log has at least this many graph changes."""
-        return len(change_log.read(moment.connection, self._space, after=0, kinds=_KINDS, most=least)) == least
-
-    def _written(self, held: _Held) -> None:
-        with self._lock:
-            self._held = [each._replace(changes=max(0, each.changes - held.changes)) for each in self._held]
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import InvalidInput, InvalidPeriod, UnknownRelation
 from langmem_tiers.knowledge_graph import naming, resolving
-from langmem_tiers.knowledge_graph.answers import Answers, Wanted, answering, distinct_rows, networkx_copy
+from langmem_tiers.knowledge_graph.answers import Wanted, answering, distinct_rows, networkx_copy
 from langmem_tiers.knowledge_graph.conflicts import FOREVER, bounds, contradicted, version_at
 from langmem_tiers.knowledge_graph.entities import find_entity, with_merged
 from langmem_tiers.knowledge_graph.transaction import reading
@@ -213,8 +213,9 @@ class GraphQueries:
             number = resolving.required(view, arguments.text(entity, "entity"))
             held = [view.relations[each] for each in view.edges(number, asked, FOREVER)[0]]
             rows = [*held, *(row for row in view.incident(number) if contradicted(row, asked.known_at))]
-            ordered = sorted(rows, key=lambda row: (_began(row, asked.known_at), row.number))
-            shown = [row.number for row in ordered[-most:]]
+            versions = {row.number: version_at(row, asked.known_at) for row in rows}
+            began = {each: -FOREVER if version is None else bounds(version)[0] for each, version in versions.items()}
+            shown = sorted(began, key=lambda each: (began[each], each))[-most:]
             cut = (cut_words(view, number, len(shown), len(rows)),) if len(shown) < len(rows) else ()
             return Timeline(
                 entity=answers.entities([number])[number],
@@ -235,7 +236,12 @@ class GraphQueries:
         if behind <= first:
             raise InvalidPeriod("The second moment lies before the first.", way_out="Name the earlier one first.")
         with answering(self._context) as answers:
-            rows = distinct_rows(answers.view, _rows_of(answers, entity))
+            view = answers.view
+            if entity is None:
+                rows = [row for row in view.relations.values() if view.drawn(row)]
+            else:
+                rows = [*view.incident(resolving.required(view, arguments.text(entity, "entity")))]
+            rows = [*distinct_rows(view, rows)]
             happened = sorted(event for row in rows for event in _events(row) if first <= event[0] < behind)
             found = {each.number: each for each in answers.relations({number for _, _, number in happened}, None)}
             return tuple(
@@ -271,11 +277,6 @@ class GraphQueries:
         )
 
 
-def _began(row: RelationRow, known_at: int | None) -> int:
-    version = version_at(row, known_at)
-    return -FOREVER if version is None else bounds(version)[0]
-
-
 # What happens to a relation, in the order of what happens at one moment.
 _WHAT: tuple[Literal["ended"], Literal["displaced"], Literal["began"]] = ("ended", "displaced", "began")
 
@@ -292,14 +293,6 @@ def _events(row: RelationRow) -> Iterator[tuple[int, int, int]]:
         if start < end:
             yield start, 2, row.number
             yield end, 0, row.number
-
-
-def _rows_of(answers: Answers, entity: str | None) -> list[RelationRow]:
-    """All relations of one entity, or of the whole graph."""
-    view = answers.view
-    if entity is None:
-        return [row for row in view.relations.values() if view.drawn(row)]
-    return list(view.incident(resolving.required(view, arguments.text(entity, "entity"))))
 
 
 def overview(

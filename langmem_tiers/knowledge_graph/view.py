@@ -216,10 +216,10 @@ class GraphView:
         if node not in self.graph:
             return
         for beyond in self.graph._succ[node].values():
-            yield from map(_row, beyond.values())
+            yield from (edge["relation"] for edge in beyond.values())
         for before, edges in self.graph._pred[node].items():
             if before != node:
-                yield from map(_row, edges.values())
+                yield from (edge["relation"] for edge in edges.values())
 
     def edges(self, node: int, asked: Asked, most: int) -> tuple[list[int], int]:
         """The first matching relations of an entity, in order, and how many match in all."""
@@ -350,19 +350,10 @@ def _current_first(ordered: Sequence[Edge], mentioned: bool, asked: Asked) -> It
     last = asked.last
     later = (ordered[place] for place in closed if ordered[place].end > last)
     over = (ordered[place] for place in closed if ordered[place].end <= last)
-    return chain(merge(still, later, key=_newest), over)
-
-
-def _newest(edge: Edge) -> tuple[int, int]:
-    return edge.back, edge.minus
+    return chain(merge(still, later, key=lambda edge: (edge.back, edge.minus)), over)
 
 
 def _take(ordered: list[Any], gone: Any) -> None:
     place = bisect_left(ordered, gone)
     if ordered[place : place + 1] == [gone]:
         del ordered[place]
-
-
-def _row(data: Mapping[str, Any]) -> RelationRow:
-    row: RelationRow = data["relation"]
-    return row
