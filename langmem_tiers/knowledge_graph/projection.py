@@ -74,12 +74,10 @@ class GraphProjection:
         """
         with self._writing, self._database.reading() as connection:
             moment = change_log.moment(connection, self._space)
-            # Without a view, the log tells whether there is anything to write.
-            if (
-                not self._held
-                and len(change_log.read(connection, self._space, after=0, kinds=_KINDS, most=least)) < least
-            ):
-                return False
+            if not self._held:  # then the log tells whether there is enough to write
+                logged = change_log.read(connection, self._space, after=0, kinds=_KINDS, most=least)
+                if len(logged) < least:
+                    return False
             held = self._at(moment)
             if held.changes < max(least, 1):
                 return False
