@@ -10,10 +10,10 @@ from langmem_tiers.integrations.tools import base
 from langmem_tiers.integrations.tools.arguments import Depth, Id, Name, Named, Value, Words
 from langmem_tiers.integrations.tools.base import Answer, Call
 from langmem_tiers.knowledge_graph import resolving
-from langmem_tiers.knowledge_graph.ambiguity import entity_words, require_entity
 from langmem_tiers.knowledge_graph.answers import answering
+from langmem_tiers.knowledge_graph.resolving import require_entity
 from langmem_tiers.knowledge_graph.types import Match, Subgraph
-from langmem_tiers.knowledge_graph.wording import left_out, relation_words, standing, standing_words
+from langmem_tiers.knowledge_graph.wording import entity_words, left_out, relation_words, standing, standing_words
 from langmem_tiers.language import predicates, values
 from langmem_tiers.language.predicates import asked
 from langmem_tiers.language.values import Value as Measured

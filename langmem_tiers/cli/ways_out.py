@@ -29,13 +29,13 @@ def in_words_of_commands() -> Iterator[None]:
 
 def _ways_out() -> dict[str, str]:
     """By the advice of an error, what is said instead of it."""
-    from langmem_tiers.knowledge_graph import ambiguity, importing, merging
+    from langmem_tiers.knowledge_graph import importing, merging, resolving
     from langmem_tiers.language import predicates
 
     return {
         StorageError.way_out: "The cause is in brackets; what is stored already is safe.",
         UnknownEntity.way_out: _ENTITIES,
-        ambiguity.NONE_LIKE: f"No name is like it: {_ENTITIES}",
+        resolving.NONE_LIKE: f"No name is like it: {_ENTITIES}",
         UnknownRelation.way_out: "`langmem-tiers timeline ENTITY` shows the ids of its relations.",
         MergeRefused.way_out: "`langmem-tiers entities show ID` says what each is.",
         NaiveDatetime.way_out: "Add one, such as 2024-05-17T10:00+02:00, or Z for UTC.",

@@ -11,18 +11,20 @@ from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.errors import AmbiguousEntity, InvalidInput, UnknownEntity
 from langmem_tiers.knowledge import validation
 from langmem_tiers.knowledge_graph import naming
-from langmem_tiers.knowledge_graph.ambiguity import describe_ambiguity
 from langmem_tiers.knowledge_graph.tombstones import unbury_entities
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
+from langmem_tiers.knowledge_graph.wording import LISTED, entity_words, listed, predicate_words, relation_words
 from langmem_tiers.language.slugs import name_key
 from langmem_tiers.records import BUILT_IN_TYPES, Authority, Entity, Evidence, GraphPath
-from langmem_tiers.storage import entities, merges
+from langmem_tiers.storage import entities, merges, relations
 from langmem_tiers.types import Origin
 
 # A person and a place with the same name differ; what a model calls an item now and a topic later is the same. A type
 # known only to the caller could be anything.
 _APART = frozenset({"person", "place"})
 _TOLD_APART = frozenset({*BUILT_IN_TYPES, "pet", "animal"}) - {"other"}
+# How many relations of an entity to try before giving up on finding one that is believed.
+_LOOKED_AT = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -172,6 +174,28 @@ def with_merged(graph: GraphTransaction, found: Iterable[Entity], *, evidence: b
     return [_joined(each, [parts[number] for number in behind[each.number]]) for each in own]
 
 
+def describe_ambiguity(graph: GraphTransaction, several: Iterable[Entity]) -> str:
+    """Entities on one line, each with one known fact.
+
+    Example: "[3f2a9c01d4e5] Anna (person: lives in Porto); [0c6d1f9be2aa] Anna (place)".
+    """
+    each = list(several)
+    return listed([entity_words(one, _fact(graph, one)) for one in each[:LISTED]], len(each))
+
+
+def _fact(graph: GraphTransaction, entity: Entity) -> str:
+    """The newest believed fact about an entity in words, or an empty string."""
+    numbers = sorted(relations.numbers_of_entities(*graph.at, [entity.number]), reverse=True)[:_LOOKED_AT]
+    rows = [row for row in relations.of_numbers(*graph.at, numbers) if row.believed and row.kind == "stated"]
+    if not rows:
+        return ""
+    newest = max(rows, key=lambda row: row.number)
+    relation = graph.relations([newest], evidence=False)[0]
+    if newest.subject == entity.number:
+        return f"{predicate_words(relation)} {relation.target}"
+    return relation_words(relation)
+
+
 def new_id() -> str:
     """A random id for an entity or a relation: 12 hexadecimal characters."""
     return secrets.token_hex(6)
@@ -212,9 +236,13 @@ def _aliases(graph: GraphTransaction, named: Named, own: str) -> list[str]:
 
 def _add(graph: GraphTransaction, number: int, own: str, aliases: Sequence[str], evidence: Sequence[Evidence]) -> bool:
     """Add names and evidence; returns whether any of them is new."""
-    others = [alias for alias in naming.names(own, aliases) if not naming.is_self(alias)] if aliases else []
-    added = entities.add_aliases(*graph.at, number, others, graph.now)
-    return added + entities.add_evidence(*graph.at, number, evidence) > 0
+    added = 0
+    if aliases:
+        others = [alias for alias in naming.names(own, aliases) if not naming.is_self(alias)]
+        added = entities.add_aliases(*graph.at, number, others, graph.now)
+    if evidence:
+        added += entities.add_evidence(*graph.at, number, evidence)
+    return added > 0
 
 
 def _named(graph: GraphTransaction, name: str, of_type: str, slug: str, numbers: Sequence[int]) -> Entity | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from langmem_tiers import arguments
 from langmem_tiers.clock import from_millis, to_millis
-from langmem_tiers.errors import InvalidPeriod, MergeRefused, UnknownEntity
+from langmem_tiers.errors import InvalidPeriod, UnknownEntity
 from langmem_tiers.knowledge_graph import (
     checks,
     deletion,
@@ -21,7 +21,6 @@ from langmem_tiers.knowledge_graph import (
     relations,
     resolving,
 )
-from langmem_tiers.knowledge_graph.ambiguity import describe_ambiguity
 from langmem_tiers.knowledge_graph.answers import alike, answering
 from langmem_tiers.knowledge_graph.entities import Named
 from langmem_tiers.knowledge_graph.queries import GraphQueries
@@ -30,7 +29,6 @@ from langmem_tiers.knowledge_graph.transaction import GraphTransaction, reading,
 from langmem_tiers.knowledge_graph.types import GraphDeleted, KeptApart, LikelyPair, Merge, RelationLanded
 from langmem_tiers.language import name_matching, periods
 from langmem_tiers.language.periods import When
-from langmem_tiers.language.slugs import name_key
 from langmem_tiers.records import Authority, Entity, EntityType, GraphEvidence, Relation
 from langmem_tiers.storage import merges as merge_rows
 from langmem_tiers.storage import relations as relation_rows
@@ -248,16 +246,7 @@ class KnowledgeGraph(GraphQueries):
         checks.require_harmless(why, "reason", self._context.settings)
         with writing(self._context) as graph:
             one, other = merging.require_two(graph, *named)
-            if name_key(one.name) == naming.USER:
-                raise MergeRefused(
-                    "The user of the space stays who they are.", way_out="Merge the other one into the user."
-                )
-            if merging.kept_apart_marks(graph, one.number, other.number):
-                raise MergeRefused(
-                    f"These are kept apart: {describe_ambiguity(graph, (one, other))}.", way_out=merging.KEPT_APART
-                )
-            if by.authority < min(max(one.authority, other.authority), Authority.AGENT):
-                raise MergeRefused(f"Somebody else stands behind these: {describe_ambiguity(graph, (one, other))}.")
+            merging.require_mergeable(graph, one, other, by.authority)
             return merging.merge_entities(graph, one, other, reason=why, path=by.path)
 
     def unmerge(self, merge: int) -> Merge:

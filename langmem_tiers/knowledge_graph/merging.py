@@ -9,12 +9,14 @@ from collections.abc import Sequence
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.errors import MergeRefused, UnknownEntity
-from langmem_tiers.knowledge_graph.ambiguity import describe_ambiguity, entity_words
-from langmem_tiers.knowledge_graph.entities import require_known, standing
+from langmem_tiers.knowledge_graph import naming
+from langmem_tiers.knowledge_graph.entities import describe_ambiguity, require_known, standing
 from langmem_tiers.knowledge_graph.relations import resolve_entity
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.knowledge_graph.types import KeptApart, LikelyPair, Merge
-from langmem_tiers.records import Entity, GraphPath
+from langmem_tiers.knowledge_graph.wording import entity_words
+from langmem_tiers.language.slugs import name_key
+from langmem_tiers.records import Authority, Entity, GraphPath
 from langmem_tiers.storage import entities, merges, relations
 from langmem_tiers.storage.merges import MergeRow
 
@@ -132,6 +134,21 @@ def require_two(graph: GraphTransaction, first: str, second: str) -> tuple[Entit
         f"Both are one entity already{made_so}: {describe_ambiguity(graph, [one])}.",
         way_out=UNDO if numbers else "Name two others.",
     )
+
+
+def require_mergeable(graph: GraphTransaction, one: Entity, other: Entity, by: Authority) -> None:
+    """Require that somebody may merge the first entity into the second.
+
+    Raises:
+        MergeRefused: the first is the user, they are kept apart, or others stand behind them.
+    """
+    if name_key(one.name) == naming.USER:
+        raise MergeRefused("The user of the space stays who they are.", way_out="Merge the other one into the user.")
+    both = (one, other)
+    if kept_apart_marks(graph, one.number, other.number):
+        raise MergeRefused(f"These are kept apart: {describe_ambiguity(graph, both)}.", way_out=KEPT_APART)
+    if by < min(max(each.authority for each in both), Authority.AGENT):
+        raise MergeRefused(f"Somebody else stands behind these: {describe_ambiguity(graph, both)}.")
 
 
 def _set_merged_into(graph: GraphTransaction, number: int, into: int | None) -> None:

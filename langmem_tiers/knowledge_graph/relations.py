@@ -219,7 +219,8 @@ def _stored(
         if placed.outcome != "known" and placed.interval.stated_end != known.last.stated_to:
             graph.require(known, new.authority)
         row = _raised(graph, known, row.authority, row.confidence)
-    relations.add_evidence(*graph.at, row.number, new.evidence, graph.now)
+    if new.evidence:
+        relations.add_evidence(*graph.at, row.number, new.evidence, graph.now)
     graph.log_relations(row.number)
     return row
 

@@ -6,7 +6,7 @@ Ambiguity is reported, not guessed away.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from langmem_tiers import arguments
@@ -16,14 +16,16 @@ from langmem_tiers.errors import AmbiguousEntity, UnknownEntity
 from langmem_tiers.knowledge_graph import naming
 from langmem_tiers.knowledge_graph.types import FoundBy, Match, Resolution
 from langmem_tiers.knowledge_graph.view import Asked, GraphView
+from langmem_tiers.knowledge_graph.wording import entity_words, listed
 from langmem_tiers.language import kinship, predicates
 from langmem_tiers.language.predicates import of_kin
 from langmem_tiers.language.slugs import name_key
 from langmem_tiers.language.words import FIRST_PERSON, STOPWORDS, words
 from langmem_tiers.models.guarded_embedder import GuardedEmbedder
-from langmem_tiers.records import EntityType
+from langmem_tiers.records import Entity, EntityType
 from langmem_tiers.storage.change_log import moment
 
+NONE_LIKE = "No name is like it."
 NO_USER = "The entity 'user' is made by the first thing that is known of them."
 # Maximum number of matches returned.
 _SHOWN = 20
@@ -80,6 +82,34 @@ def resolve_in(view: GraphView, mention: str, *, type: EntityType | None = None,
         return Resolution(mention=mention, entity=None)
     found = _of_type(view, _exact(view, plain, at), type)
     return _resolution(view, mention, found or _of_type(view, _like(view, plain), type))
+
+
+def require_entity(resolve: Callable[[str], Resolution], mention: str) -> Entity:
+    """The entity with this id, name, alias or kinship ("my sister"), or the only close match by spelling.
+
+    Args:
+        resolve: `KnowledgeGraph.resolve`.
+        mention: How the caller refers to it.
+
+    Raises:
+        AmbiguousEntity: several entities match; the message lists them with their ids.
+        UnknownEntity: none matches; the message lists similar ones.
+    """
+    found = resolve(mention)
+    if found.entity is not None:
+        return found.entity
+    said = f"“{mention[:60]}”" if mention.isprintable() else ascii(mention[:60])
+    # Similar spelling and meaning only count as suggestions.
+    sure = [match for match in found.matches if match.found_by not in {"fuzzy", "vector"}]
+    if sure:
+        ids = tuple(match.entity.id for match in sure)
+        raise AmbiguousEntity(f"Several may be meant by {said}: {_listed(sure)}.", ids=ids)
+    like = f"Like it: {_listed(found.matches)}." if found.matches else NONE_LIKE
+    raise UnknownEntity(f"Nothing is known of {said}.", way_out=like)
+
+
+def _listed(matches: Sequence[Match]) -> str:
+    return listed([entity_words(match.entity) for match in matches], len(matches))
 
 
 def required(view: GraphView, name: str, *, at: int | None = None) -> int:

@@ -1,4 +1,4 @@
-"""A relation's time and content in words."""
+"""Entities and relations in words: what they are, and when they hold."""
 
 from __future__ import annotations
 
@@ -7,9 +7,26 @@ from datetime import datetime
 from typing import Literal
 
 from langmem_tiers.language.periods import Exactness
-from langmem_tiers.records import Period, Relation
+from langmem_tiers.records import Entity, Period, Relation
 
+LISTED = 8
+"""How many entities a message lists."""
 Standing = Literal["holds", "ended", "coming", "never"]
+
+
+def entity_words(entity: Entity, fact: str = "") -> str:
+    """An entity with its id and one known fact: "[3f2a9c01d4e5] Anna (person, also Annie: is a nurse)".
+
+    The other names help to tell namesakes apart, so three are enough.
+    """
+    also = f", also {', '.join(entity.aliases[:3])}" if entity.aliases else ""
+    return f"[{entity.id}] {entity.name} ({entity.type}{also}{f': {fact}' if fact else ''})"
+
+
+def listed(words: Sequence[str], total: int) -> str:
+    """The first of several things on one line, and how many more there are."""
+    shown = "; ".join(words[:LISTED])
+    return f"{shown} and {total - LISTED} more" if total > LISTED else shown
 
 
 def date_words(moment: datetime, unit: Exactness = "moment") -> str:
