@@ -11,7 +11,7 @@ from sqlalchemy import BindParameter, Connection, and_, bindparam, func, insert,
 from langmem_tiers.language.slugs import slugify
 from langmem_tiers.language.words import LOOKED_AT
 from langmem_tiers.storage.schema import closets, drawers, rooms, wings
-from langmem_tiers.storage.statements import among, batches, here, numbered
+from langmem_tiers.storage.statements import among, batches, here, listed, numbered
 
 UNNAMED = "untitled"
 
@@ -122,9 +122,9 @@ def holding(connection: Connection, space: str, numbers: Collection[int]) -> lis
     """The closets that hold these drawers, in order."""
     columns = (drawers.c.number.label("drawer"), closets.c.number, closets.c.name, closets.c.origin)
     tables = drawers.join(closets, numbered(closets, drawers.c.closet))
-    wanted = select(*columns).select_from(tables).where(*here(drawers, space)).order_by(drawers.c.number)
+    wanted = select(*columns).select_from(tables).where(*here(drawers, space), listed(drawers.c.number))
     held: dict[int, Closet] = {}
-    for drawer, number, name, origin in among(connection, wanted, drawers.c.number, sorted(numbers)):
+    for drawer, number, name, origin in among(connection, wanted.order_by(drawers.c.number), sorted(numbers)):
         closet = held.setdefault(number, Closet(number=number, name=name, origin=origin, drawers=()))
         held[number] = replace(closet, drawers=(*closet.drawers, drawer))
     return list(held.values())
@@ -144,7 +144,7 @@ def categories(connection: Connection, space: str, room: int) -> list[tuple[int,
 
 def categories_of(connection: Connection, space: str, numbers: Collection[int]) -> list[tuple[int, str]]:
     """The category words of those of these drawers that are current."""
-    return _named(among(connection, _PLACES, drawers.c.number, sorted(numbers), space=space))
+    return _named(among(connection, _PLACES.where(listed(drawers.c.number)), sorted(numbers), space=space))
 
 
 def user_texts(connection: Connection, space: str, room: int) -> list[str]:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, Text, and_, bindparam, func, insert, sel
 from langmem_tiers.clock import from_millis
 from langmem_tiers.pointers import drawer_pointer
 from langmem_tiers.storage.schema import changes, chunks, closets, drawers, rooms, turns, wings
-from langmem_tiers.storage.statements import among, batches, here, numbered
+from langmem_tiers.storage.statements import among, batches, here, listed, numbered
 from langmem_tiers.types import Drawer
 
 
@@ -159,13 +159,14 @@ def reinstate(connection: Connection, space: str, number: int) -> None:
     connection.execute(update(drawers).where(*here(drawers, space, number=number)).values(superseded_by=None))
 
 
-_TURN_DRAWERS = select(turns.c.drawer).where(*here(turns))
+_OF_MESSAGES = select(turns.c.drawer).where(*here(turns), listed(turns.c.message_id))
+_OF_MESSAGES_HERE = _OF_MESSAGES.where(turns.c.session == bindparam("session"))
 
 
 def of_messages(connection: Connection, space: str, session: str | None, message_ids: Collection[str]) -> set[int]:
     """The numbers of the drawers of these messages, in one session or in all."""
-    wanted = _TURN_DRAWERS if session is None else _TURN_DRAWERS.where(turns.c.session == session)
-    return {row.drawer for row in among(connection, wanted, turns.c.message_id, message_ids, space=space)}
+    wanted = _OF_MESSAGES if session is None else _OF_MESSAGES_HERE
+    return {row.drawer for row in among(connection, wanted, message_ids, space=space, session=session)}
 
 
 _WHOLE = (
@@ -186,11 +187,12 @@ _WHOLE = (
     )
     .where(*here(drawers))
 )
+_OF_NUMBERS = _WHOLE.where(listed(drawers.c.number))
 
 
 def read(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int, Drawer]:
     """Whole drawers by number, including superseded ones."""
-    rows = among(connection, _WHOLE, drawers.c.number, sorted(numbers), space=space)
+    rows = among(connection, _OF_NUMBERS, sorted(numbers), space=space)
     return {row.number: _drawer(row) for row in rows}
 
 
@@ -210,8 +212,8 @@ def other_speakers(connection: Connection, space: str, speaker: str | None, *, m
 
 def texts(connection: Connection, space: str, numbers: Sequence[int]) -> dict[int, tuple[bytes, str]]:
     """Content hash and content of drawers, by number."""
-    wanted = select(drawers.c.number, drawers.c.content_hash, drawers.c.content).where(*here(drawers, space))
-    rows = among(connection, wanted, drawers.c.number, numbers)
+    wanted = select(drawers.c.number, drawers.c.content_hash, drawers.c.content)
+    rows = among(connection, wanted.where(*here(drawers, space), listed(drawers.c.number)), numbers)
     return {row.number: (row.content_hash, row.content) for row in rows}
 
 
@@ -239,12 +241,17 @@ def recent(
     return [(row.number, row.content) for row in connection.execute(wanted)]
 
 
+_COUNT_RECALLED = (
+    update(drawers)
+    .where(*here(drawers, bindparam("here")), listed(drawers.c.number))
+    .values(recall_count=drawers.c.recall_count + 1, last_recalled_at=bindparam("at"))
+)
+
+
 def count_recalled(connection: Connection, space: str, numbers: Collection[int], at: int) -> None:
     """Count that drawers were shown to a model."""
     if numbers:
-        these = (*here(drawers, space), drawers.c.number.in_(sorted(numbers)))
-        values = {"recall_count": drawers.c.recall_count + 1, "last_recalled_at": at}
-        connection.execute(update(drawers).where(*these).values(values))
+        connection.execute(_COUNT_RECALLED, {"here": space, "among": sorted(numbers), "at": at})
 
 
 def _row(drawer: NewDrawer, **place: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from langmem_tiers.errors import InvalidVector
 from langmem_tiers.storage import facts as values
 from langmem_tiers.storage.change_log import ranges
 from langmem_tiers.storage.schema import chunks, drawers, embeddings, facts, notes
-from langmem_tiers.storage.statements import among, batches, here, insert_new, numbered
+from langmem_tiers.storage.statements import among, batches, here, insert_new, listed, numbered
 from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
@@ -59,8 +59,9 @@ _VECTOR = and_(*here(embeddings, model=bindparam("model")), embeddings.c.text_ha
 _VECTORS = (
     select(chunks.c.drawer, chunks.c.ordinal, embeddings.c.vector)
     .select_from(chunks.join(embeddings, _VECTOR))
-    .where(*here(chunks))
+    .where(*here(chunks), listed(chunks.c.drawer))
 )
+_PIECES = _VECTORS.with_only_columns(chunks.c.drawer, chunks.c.start, chunks.c.stop, embeddings.c.vector)
 _STANDING_VECTORS = (
     select(chunks.c.drawer, chunks.c.ordinal, embeddings.c.vector)
     .select_from(_STANDING_CHUNKS.join(embeddings, _VECTOR))
@@ -131,16 +132,15 @@ def _usable(rows: Sequence[Any]) -> ChunkVectors | None:
 
 def of_drawers(connection: Connection, space: str, model: str, numbers: Collection[int]) -> ChunkVectors | None:
     """The vectors of all chunks of these drawers, current or not."""
-    return _usable(among(connection, _VECTORS, chunks.c.drawer, sorted(numbers), space=space, model=model))
+    return _usable(among(connection, _VECTORS, sorted(numbers), space=space, model=model))
 
 
 def nearest_pieces(
     connection: Connection, space: str, model: str, query: Vectors, numbers: Collection[int]
 ) -> dict[int, tuple[int, int]]:
     """Start and stop of the chunk of each of these drawers that is nearest to a query vector."""
-    found = _VECTORS.with_only_columns(chunks.c.drawer, chunks.c.start, chunks.c.stop, embeddings.c.vector)
     best: dict[int, tuple[float, tuple[int, int]]] = {}
-    for row in among(connection, found, chunks.c.drawer, sorted(numbers), space=space, model=model):
+    for row in among(connection, _PIECES, sorted(numbers), space=space, model=model):
         if len(row.vector) == query.nbytes:
             similarity = float(np.frombuffer(row.vector, dtype="<f4") @ query)
             if row.drawer not in best or similarity > best[row.drawer][0]:
@@ -157,8 +157,8 @@ def named(connection: Connection, space: str, model: str) -> set[tuple[int, int]
 
 def of_texts(connection: Connection, space: str, model: str, hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
     """The usable vectors of texts, by hash."""
-    wanted = select(embeddings.c.text_hash, embeddings.c.vector).where(*here(embeddings, space, model=model))
-    rows = among(connection, wanted, embeddings.c.text_hash, hashes)
+    these = (*here(embeddings, space, model=model), listed(embeddings.c.text_hash))
+    rows = among(connection, select(embeddings.c.text_hash, embeddings.c.vector).where(*these), hashes)
     return {row.text_hash: np.frombuffer(row.vector, "<f4") for row in rows if _is_finite(row.vector)}
 
 
@@ -232,8 +232,8 @@ def refuse(connection: Connection, space: str, model: str, reasons: Mapping[byte
 
 def refused_among(connection: Connection, space: str, model: str, hashes: Collection[bytes]) -> set[bytes]:
     """Those of these texts that are set aside."""
-    wanted = select(facts.c.name).where(*here(facts, space))
-    rows = among(connection, wanted, facts.c.name, [_refusal(model, each) for each in hashes])
+    wanted = select(facts.c.name).where(*here(facts, space), listed(facts.c.name))
+    rows = among(connection, wanted, [_refusal(model, each) for each in hashes])
     return {bytes.fromhex(row.name[-_HEX:]) for row in rows}
 
 
@@ -246,14 +246,14 @@ def refusals(connection: Connection, space: str, model: str) -> dict[bytes, str]
 
 def refused_chunks(connection: Connection, space: str, hashes: Collection[bytes]) -> int:
     """How many chunks of current drawers have one of these texts."""
-    found = select(func.count()).select_from(_STANDING_CHUNKS).where(*here(chunks, space))
-    return sum(count for (count,) in among(connection, found, chunks.c.text_hash, hashes))
+    found = select(func.count()).select_from(_STANDING_CHUNKS).where(*here(chunks, space), listed(chunks.c.text_hash))
+    return sum(count for (count,) in among(connection, found, hashes))
 
 
 def refused_notes(connection: Connection, space: str, hashes: Collection[bytes]) -> int:
     """How many notes have one of these texts."""
-    found = select(func.count()).where(*here(notes, space))
-    return sum(count for (count,) in among(connection, found, notes.c.text_hash, hashes))
+    found = select(func.count()).where(*here(notes, space), listed(notes.c.text_hash))
+    return sum(count for (count,) in among(connection, found, hashes))
 
 
 def forget_refusals(connection: Connection, space: str, hashes: Collection[bytes]) -> None:

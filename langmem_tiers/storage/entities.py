@@ -27,7 +27,7 @@ from langmem_tiers.language.slugs import name_key as slug_of
 from langmem_tiers.records import Authority, Entity, GraphEvidence, GraphPath
 from langmem_tiers.storage import facts, graph_evidence
 from langmem_tiers.storage.schema import entities, entity_aliases, entity_evidence
-from langmem_tiers.storage.statements import AT_ONCE, among, delete_among, here, insert_new
+from langmem_tiers.storage.statements import AT_ONCE, among, delete_among, here, insert_new, listed
 from langmem_tiers.types import Origin
 
 # The last number assigned: numbers are never reused, even if the newest entity was deleted.
@@ -60,6 +60,7 @@ _ALIASES: ColumnClause[str] = literal_column(
 )
 _COLUMNS = (entities.c[name] for name in EntityRow._fields[:-1])
 _EVERY = select(*_COLUMNS, _ALIASES.label("aliases")).where(*here(entities))
+_OF_NUMBERS = _EVERY.where(listed(entities.c.number))
 
 # The drawers that mention an entity.
 add_evidence = graph_evidence.of_entities.add
@@ -135,7 +136,7 @@ def by_numbers(
     connection: Connection, space: str, numbers: Collection[int], *, evidence: bool = False
 ) -> dict[int, Entity]:
     """Entities by number, with their evidence if asked for; unknown numbers are left out."""
-    found = [_row(row) for row in among(connection, _EVERY, entities.c.number, numbers, space=space)]
+    found = [_row(row) for row in among(connection, _OF_NUMBERS, numbers, space=space)]
     return {each.number: each for each in _entities(connection, space, found, evidence=evidence)}
 
 
@@ -262,6 +263,6 @@ def _entities(
 ) -> list[Entity]:
     rest = evidence_of(connection, space, [row.number for row in found]) if evidence else {}
     targets = {row.merged_into for row in found if row.merged_into is not None}
-    named = select(entities.c.number, entities.c.id).where(*here(entities, space))
-    ids = {row.number: row.id for row in among(connection, named, entities.c.number, targets)} if targets else {}
+    named = select(entities.c.number, entities.c.id).where(*here(entities, space), listed(entities.c.number))
+    ids = {row.number: row.id for row in among(connection, named, targets)} if targets else {}
     return [entity(row, ids, tuple(rest.get(row.number, ()))) for row in found]

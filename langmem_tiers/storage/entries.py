@@ -17,7 +17,7 @@ from langmem_tiers.records import Authority, Entry, EntryEvidence, Evidence, New
 from langmem_tiers.storage import change_log, facts, notes
 from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.storage.schema import changes, drawers, entries, entry_evidence, rooms
-from langmem_tiers.storage.statements import among, delete_among, here, insert_new, numbered
+from langmem_tiers.storage.statements import among, delete_among, here, insert_new, listed, numbered
 
 # The last number assigned: numbers are never reused, even if the newest entry was deleted.
 _NEWEST = "newest_entry"
@@ -63,6 +63,8 @@ _RESTS = (
 )
 _EVIDENCE = select(func.json_group_array(func.json_array(*_RESTS.c))).scalar_subquery()
 _EVERY = select(entries, _EVIDENCE.label("evidence")).order_by(entries.c.number)
+_OF_IDS = _EVERY.where(*here(entries), listed(entries.c.id))
+_OF_NUMBERS = _EVERY.where(*here(entries), listed(entries.c.number))
 
 
 def put(connection: Connection, space: str, new: NewEntry, at: int, note: NoteText | None) -> Entry:
@@ -119,13 +121,13 @@ def take_evidence_back(connection: Connection, space: str, entry: int, *, via: i
 
 def by_ids(connection: Connection, space: str, ids: Collection[str]) -> dict[str, Entry]:
     """Entries by id; unknown ids are left out."""
-    found = among(connection, _EVERY.where(*here(entries, space)), entries.c.id, ids)
+    found = among(connection, _OF_IDS, ids, space=space)
     return {row.id: _entry(row) for row in found}
 
 
 def by_numbers(connection: Connection, space: str, numbers: Collection[int]) -> dict[int, Entry]:
     """Entries by number; unknown numbers are left out."""
-    found = among(connection, _EVERY.where(*here(entries, space)), entries.c.number, numbers)
+    found = among(connection, _OF_NUMBERS, numbers, space=space)
     return {row.number: _entry(row) for row in found}
 
 

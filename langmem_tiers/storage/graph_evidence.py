@@ -10,7 +10,7 @@ from sqlalchemy import Column, Connection, delete, select
 from langmem_tiers.pointers import drawer_pointer
 from langmem_tiers.records import Evidence, GraphEvidence
 from langmem_tiers.storage.schema import drawers, entity_evidence, relation_evidence, rooms
-from langmem_tiers.storage.statements import among, here, insert_new, numbered
+from langmem_tiers.storage.statements import among, here, insert_new, listed, numbered
 
 
 class EvidenceTable:
@@ -22,7 +22,7 @@ class EvidenceTable:
         drawer, quote = of.table.c.drawer, of.table.c.quote
         tables = of.table.join(drawers, numbered(drawers, drawer)).join(rooms, numbered(rooms, drawers.c.room))
         wanted = select(of.label("of"), drawer, quote, *address).select_from(tables)
-        self._read = wanted.where(*here(of.table)).order_by(drawer)
+        self._read = wanted.where(*here(of.table), listed(of)).order_by(drawer)
 
     def add(
         self, connection: Connection, space: str, number: int, evidence: Iterable[Evidence], at: int | None = None
@@ -40,7 +40,7 @@ class EvidenceTable:
     def read(self, connection: Connection, space: str, numbers: Collection[int]) -> dict[int, list[GraphEvidence]]:
         """The evidence of each, oldest first."""
         found: defaultdict[int, list[GraphEvidence]] = defaultdict(list)
-        for row in among(connection, self._read, self._of, numbers, space=space):
+        for row in among(connection, self._read, numbers, space=space):
             pointer = drawer_pointer(row.address_wing, row.address_room, row.place)
             found[row.of].append(GraphEvidence(drawer=row.drawer, pointer=pointer, quote=row.quote))
         return found
@@ -48,8 +48,8 @@ class EvidenceTable:
     def resting(self, connection: Connection, space: str, drawer_numbers: Collection[int]) -> list[tuple[int, int]]:
         """What has each of these drawers as evidence, as (drawer, number)."""
         drawer = self._table.c.drawer
-        wanted = select(drawer, self._of).where(*here(self._table, space)).order_by(drawer, self._of)
-        return [(on, number) for on, number in among(connection, wanted, drawer, drawer_numbers)]
+        wanted = select(drawer, self._of).where(*here(self._table, space), listed(drawer)).order_by(drawer, self._of)
+        return [(on, number) for on, number in among(connection, wanted, drawer_numbers)]
 
     def of_drawers(self, connection: Connection, space: str, drawer_numbers: Collection[int]) -> list[int]:
         """The numbers of what has one of these drawers as evidence."""

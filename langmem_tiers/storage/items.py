@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, delete, func, or_, select, tup
 from langmem_tiers.storage import change_log, notes, receipts
 from langmem_tiers.storage.notes import NoteKind, NoteText
 from langmem_tiers.storage.schema import store_items
-from langmem_tiers.storage.statements import among, here, put_row
+from langmem_tiers.storage.statements import among, here, listed, put_row
 
 SEARCHED: tuple[NoteKind, NoteKind] = ("item", "value")
 # Between namespace and key: no namespace contains two dots in a row, or ends with one.
@@ -110,7 +110,7 @@ def drop(connection: Connection, space: str, places: Iterable[Place], at: int) -
 def at_places(connection: Connection, space: str, places: Collection[Place]) -> dict[Place, ItemRow]:
     """Those of these items that exist, including expired ones."""
     named = tuple_(store_items.c.namespace, store_items.c.key)
-    rows = among(connection, _EVERY.where(*here(store_items, space)), named, places)
+    rows = among(connection, _EVERY.where(*here(store_items, space), listed(named)), places)
     return {(row.namespace, row.key): ItemRow(**row._mapping) for row in rows}
 
 

@@ -16,7 +16,7 @@ from langmem_tiers.content import content_hash
 from langmem_tiers.storage import change_log, embedding_cache, facts, keyword
 from langmem_tiers.storage.keyword import WordsRow
 from langmem_tiers.storage.schema import chunks, embeddings, notes
-from langmem_tiers.storage.statements import among, batches, delete_among, here
+from langmem_tiers.storage.statements import among, batches, delete_among, here, listed
 
 NoteKind = Literal["entry", "episode", "document", "item", "value"]
 KINDS: frozenset[NoteKind] = frozenset(get_args(NoteKind))
@@ -113,8 +113,8 @@ def forget_vectors(connection: Connection, space: str, hashes: Collection[bytes]
 
 def held(connection: Connection, space: str, hashes: Collection[bytes]) -> set[bytes]:
     """Those of these texts that some note has."""
-    wanted = select(notes.c.text_hash).distinct().where(*here(notes, space))
-    return {row.text_hash for row in among(connection, wanted, notes.c.text_hash, hashes)}
+    wanted = select(notes.c.text_hash).distinct().where(*here(notes, space), listed(notes.c.text_hash))
+    return {row.text_hash for row in among(connection, wanted, hashes)}
 
 
 def newest(connection: Connection, space: str) -> int:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.storage.notes import NoteKind
 from langmem_tiers.storage.schema import receipts
-from langmem_tiers.storage.statements import here
+from langmem_tiers.storage.statements import among, here, listed
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import Candidate, KnownCandidate, Receipt
 
@@ -50,6 +50,9 @@ _SAME_CALL = (
     .limit(1)
 )
 _SHOWN = select(receipts.c.shown).where(*here(receipts, session=bindparam("session")))
+_BUT = receipts.c.message_id.is_distinct_from(bindparam("but"))
+_SHOWN_BUT = _SHOWN.where(_BUT)
+_SHOWN_FOR = _SHOWN.where(_BUT, listed(receipts.c.message_id))
 
 
 def put(connection: Connection, space: str, kept: KeptRecall, *, query_hash: bytes, most: int) -> int:
@@ -87,12 +90,12 @@ def shown_for(
 
     The block of the message `but` is left out: it is the one being made.
     """
-    wanted = _SHOWN
-    if messages is not None:
-        wanted = wanted.where(receipts.c.message_id.in_(list(messages)))
-    if but is not None:
-        wanted = wanted.where(receipts.c.message_id.is_distinct_from(but))
-    lists = [_shown(shown) for shown in connection.execute(wanted, {"space": space, "session": session}).scalars()]
+    given = {"space": space, "session": session, "but": but}
+    if messages is None:
+        found = connection.execute(_SHOWN if but is None else _SHOWN_BUT, given).all()
+    else:
+        found = among(connection, _SHOWN_FOR, messages, **given)
+    lists = [_shown(row.shown) for row in found]
     return {(space, number) for shown in lists for space, number, _, _ in shown or ()}
 
 

@@ -27,7 +27,7 @@ from langmem_tiers.records import (
 )
 from langmem_tiers.storage import entities, facts, graph_evidence
 from langmem_tiers.storage.schema import relation_evidence, relation_versions, relations
-from langmem_tiers.storage.statements import AT_ONCE, among, batches, delete_among, here, numbered
+from langmem_tiers.storage.statements import AT_ONCE, among, batches, delete_among, here, listed, numbered
 from langmem_tiers.types import Origin
 
 # The last number assigned: numbers are never reused, even if the newest relation was deleted.
@@ -195,8 +195,8 @@ def of_id(connection: Connection, space: str, relation_id: str) -> RelationRow |
 
 def numbers_of_ids(connection: Connection, space: str, ids: Collection[str]) -> dict[str, int]:
     """The numbers of relations by their id."""
-    wanted = select(relations.c.id, relations.c.number).where(*here(relations, space))
-    return {row.id: row.number for row in among(connection, wanted, relations.c.id, ids)}
+    wanted = select(relations.c.id, relations.c.number).where(*here(relations, space), listed(relations.c.id))
+    return {row.id: row.number for row in among(connection, wanted, ids)}
 
 
 def group(connection: Connection, space: str, subjects: Collection[int], predicate: str) -> list[RelationRow]:
@@ -213,9 +213,11 @@ def touching(connection: Connection, space: str, members: Collection[int], predi
 def stays(connection: Connection, space: str, numbers: Collection[int]) -> frozenset[int]:
     """Those of these relations whose end was known when they were first stored."""
     wanted = select(relation_versions.c.relation).where(
-        *here(relation_versions, space, version=1), relation_versions.c.stated_to.is_not(None)
+        *here(relation_versions, space, version=1),
+        relation_versions.c.stated_to.is_not(None),
+        listed(relation_versions.c.relation),
     )
-    return frozenset(row.relation for row in among(connection, wanted, relation_versions.c.relation, numbers))
+    return frozenset(row.relation for row in among(connection, wanted, numbers))
 
 
 def to_objects(
@@ -404,7 +406,11 @@ def _said_of(subjects: Collection[int], predicate: str, kind: RelationKind) -> t
 
 def _at_ends(connection: Connection, wanted: Select[Any], members: Collection[int]) -> list[Any]:
     """The rows of relations from or to one of these entities; asked for one by one, each end has its index."""
-    return [row for end in (relations.c.subject, relations.c.object) for row in among(connection, wanted, end, members)]
+    return [
+        row
+        for end in (relations.c.subject, relations.c.object)
+        for row in among(connection, wanted.where(listed(end)), members)
+    ]
 
 
 def _with_last(connection: Connection, space: str, *which: ColumnElement[bool]) -> list[RelationRow]:

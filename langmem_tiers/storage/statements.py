@@ -42,13 +42,15 @@ def batches(items: Collection[T]) -> Iterator[Sequence[T]]:
     return (held[start : start + AT_ONCE] for start in range(0, len(held), AT_ONCE))
 
 
-def among(
-    connection: Connection, wanted: Select[Any], column: ColumnElement[Any], values: Collection[Any], **given: Any
-) -> list[Any]:
-    """The rows of a select whose column has one of these values, however many; `given` are its parameters."""
-    # A list as a parameter: as part of the statement, building it would cost more than running it.
-    statement = wanted.where(column.in_(bindparam("among", expanding=True)))
-    return [row for some in batches(values) for row in connection.execute(statement, {"among": list(some), **given})]
+def listed(column: ColumnElement[Any]) -> ColumnElement[bool]:
+    """The condition that a column has one of the values that `among` is given."""
+    # A parameter: with a long list as a part of it, building a statement would cost more than running it.
+    return column.in_(bindparam("among", expanding=True))
+
+
+def among(connection: Connection, wanted: Select[Any], values: Collection[Any], **given: Any) -> list[Any]:
+    """The rows of a statement with a `listed` column, for any number of values; `given` are its other parameters."""
+    return [row for some in batches(values) for row in connection.execute(wanted, {"among": list(some), **given})]
 
 
 def insert_new(connection: Connection, table: Table, space: str, rows: Iterable[Mapping[str, Any]]) -> int:
@@ -72,5 +74,5 @@ def put_row(
 
 def delete_among(connection: Connection, space: str, column: Column[Any], values: Collection[Any]) -> int:
     """Delete the rows whose column has one of these values. Returns how many there were."""
-    statement = delete(column.table).where(*here(column.table, space), column.in_(bindparam("among", expanding=True)))
+    statement = delete(column.table).where(*here(column.table, space), listed(column))
     return sum(connection.execute(statement, {"among": list(some)}).rowcount for some in batches(values))
