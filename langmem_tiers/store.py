@@ -41,7 +41,9 @@ class SpaceStore:
             self.database.close()
             raise
         self.chroma = None if model is None else ChromaIndex(self.folder, self.database, model)
-        self.vectors = self._search(settings, model)
+        self.vectors: VectorSearch | None = None
+        if model is not None and self.chroma is not None:
+            self.vectors = VectorSearch(self.key, model, self.chroma, exact_below=settings.exact_below)
         self.words = Postings(self.key)
         self.columns = DrawerColumns(self.key)
         self.notes = NoteSearch(self.key, model)
@@ -61,11 +63,6 @@ class SpaceStore:
         if self.chroma is not None:
             self.chroma.close()
         self.database.close()
-
-    def _search(self, settings: StorageSettings, model: str | None) -> VectorSearch | None:
-        if self.chroma is None or model is None:
-            return None
-        return VectorSearch(self.key, model, self.chroma, exact_below=settings.exact_below)
 
 
 @dataclass

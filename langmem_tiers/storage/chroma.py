@@ -85,7 +85,10 @@ class ChromaIndex:
 
         This waits for Chroma to open its folder, but never for a rebuild.
         """
-        return self._size() > least and self._take(lambda: None)
+        with self._database.reading() as connection:
+            name, count = self._fact(connection, _FOLDER), self._fact(connection, _COUNT)
+            size = int(count) if name and count and self._left_clean(connection, name) else 0
+        return size > least and self._take(lambda: None)
 
     def _take(self, otherwise: Callable[[], ChromaFolder | None]) -> bool:
         with self._taking:
@@ -101,12 +104,6 @@ class ChromaIndex:
                 if self._open is None:
                     self._lock.release()
             return self.owned
-
-    def _size(self) -> int:
-        """How many vectors it held when it was last closed cleanly."""
-        with self._database.reading() as connection:
-            name, count = self._fact(connection, _FOLDER), self._fact(connection, _COUNT)
-            return int(count) if name and count and self._left_clean(connection, name) else 0
 
     def step(self) -> bool:
         """Apply the next changes from the log; False if there are none. The caller owns the projection.

@@ -146,7 +146,9 @@ def _engine(path: Path, settings: StorageSettings) -> Engine:
         # The driver's own transaction handling would turn IMMEDIATE into DEFERRED.
         connection.isolation_level = None
         cursor = connection.cursor()
-        if _is_ours_or_new(cursor):
+        # The journal mode is written into the file, so leave someone else's file alone.
+        is_ours = cursor.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
+        if is_ours or cursor.execute("SELECT count(*) = 0 FROM sqlite_schema").fetchone()[0]:
             _use_wal(cursor, settings.busy_timeout)
         cursor.execute(f"PRAGMA synchronous={settings.synchronous}")
         cursor.execute("PRAGMA secure_delete=ON")
@@ -174,10 +176,3 @@ def _use_wal(cursor: sqlite3.Cursor, patience: float) -> None:
             sleep(0.01)
         else:
             return
-
-
-def _is_ours_or_new(cursor: sqlite3.Cursor) -> bool:
-    """The journal mode is written into the file, so leave someone else's file alone."""
-    if cursor.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID:
-        return True
-    return bool(cursor.execute("SELECT count(*) = 0 FROM sqlite_schema").fetchone()[0])

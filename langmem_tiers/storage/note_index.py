@@ -61,9 +61,7 @@ class _Standing(NamedTuple):
     text: str
 
 
-class _Stored(NamedTuple):
-    note: _Standing
-    vector: Vectors | None
+_Stored = tuple[_Standing, Vectors | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +184,7 @@ class NoteSearch:
         for first, last in wanted:
             values = {"space": self._space, "model": self._model, "first": first, "last": last}
             for *note, vector in connection.execute(_BETWEEN, values):
-                found.append(_Stored(_Standing(*note), _vector(vector, dimension)))
+                found.append((_Standing(*note), _vector(vector, dimension)))
         return found
 
     def _similar(self, state: _State, vector: Vectors | None) -> Column:
@@ -230,12 +228,11 @@ def _reloaded(state: _State, changed: Sequence[tuple[int, int]], news: Sequence[
     stays = np.ones(len(state.numbers), np.bool_)
     for first, last in changed:
         stays[np.searchsorted(state.numbers, first) : np.searchsorted(state.numbers, last, "right")] = False
-    vectors = [stored.vector for stored in news if stored.vector is not None]
+    vectors = [vector for _, vector in news if vector is not None]
     new_rows = np.full(len(news), _NONE, np.int64)
-    new_rows[[place for place, stored in enumerate(news) if stored.vector is not None]] = np.arange(
-        state.count, state.count + len(vectors)
-    )
-    listed = [*compress(state.notes, stays.tolist()), *(stored.note for stored in news)]
+    with_vector = [place for place, (_, vector) in enumerate(news) if vector is not None]
+    new_rows[with_vector] = np.arange(state.count, state.count + len(vectors))
+    listed = [*compress(state.notes, stays.tolist()), *(note for note, _ in news)]
     numbers = np.array([note.number for note in listed], np.int64)
     rows = np.concatenate([state.rows[stays], new_rows])
     order = np.argsort(numbers)
