@@ -5,11 +5,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from sqlalchemy import Connection
 
 from langmem_tiers.errors import MemoryClosed
 from langmem_tiers.knowledge_graph.projection import GraphProjection
@@ -25,7 +23,10 @@ from langmem_tiers.storage.vector_search import VectorSearch
 
 
 class SpaceStore:
-    """Everything that is open for a space; `close` releases files, threads and projections."""
+    """Everything that is open for a space; `close` releases files, threads and projections.
+
+    `reading()` and `writing()` are the transactions on its records, in which `key` names it; see `Database`.
+    """
 
     def __init__(
         self, memory: Path, name: str, settings: StorageSettings, *, model: str | None, graph: GraphSettings
@@ -34,6 +35,8 @@ class SpaceStore:
         self.folder = space_folder(memory, name)
         self.database = Database(self.folder / DATABASE, settings)
         self.key = self.database.space
+        self.reading = self.database.reading
+        self.writing = self.database.writing
         try:
             migrate(self.database)
             mark_space(self.folder, name)
@@ -48,14 +51,6 @@ class SpaceStore:
         self.columns = DrawerColumns(self.key)
         self.notes = NoteSearch(self.key, model)
         self.graph = GraphProjection(self.folder, self.database, graph)
-
-    def reading(self) -> AbstractContextManager[Connection]:
-        """A snapshot of the records."""
-        return self.database.reading()
-
-    def writing(self, *, durable: bool = True) -> AbstractContextManager[Connection]:
-        """A transaction on the records; see `Database.writing`."""
-        return self.database.writing(durable=durable)
 
     def close(self) -> None:
         """Release everything; Chroma is marked as closed cleanly, and the graph is written to its file."""
@@ -91,21 +86,32 @@ class OpenSpaces:
         Raises:
             MemoryClosed: `close` was called.
         """
-        slot = self._taken(name)
+        with self._lock:
+            self.require_open()
+            slot = self._slots.setdefault(name, _Slot())
+            self._slots.move_to_end(name)
+            slot.users += 1
         try:
             with slot.lock:
                 if slot.store is None:
                     slot.store = self._open_space(name)
             yield slot.store
         finally:
-            self._give_back(name, slot)
+            with self._lock:
+                slot.users -= 1
+                if slot.store is None and slot.users == 0:
+                    self._slots.pop(name, None)
+                idle = self._drop_idle(0 if self._closed else self._most)
+            for store in idle:
+                store.close()
 
     def close(self) -> None:
         """Close all spaces; those in use are closed when they are released."""
         with self._lock:
             self._closed = True
             idle = self._drop_idle(most=0)
-        _close(idle)
+        for store in idle:
+            store.close()
 
     def require_open(self) -> None:
         """Check that `close` was not called.
@@ -115,22 +121,6 @@ class OpenSpaces:
         """
         if self._closed:
             raise MemoryClosed("This memory is closed.")
-
-    def _taken(self, name: str) -> _Slot:
-        with self._lock:
-            self.require_open()
-            slot = self._slots.setdefault(name, _Slot())
-            self._slots.move_to_end(name)
-            slot.users += 1
-            return slot
-
-    def _give_back(self, name: str, slot: _Slot) -> None:
-        with self._lock:
-            slot.users -= 1
-            if slot.store is None and slot.users == 0:
-                self._slots.pop(name, None)
-            idle = self._drop_idle(0 if self._closed else self._most)
-        _close(idle)
 
     def _drop_idle(self, most: int) -> list[SpaceStore]:
         """Evict the least recently used idle spaces, until `most` are left."""
@@ -143,8 +133,3 @@ class OpenSpaces:
                 if slot.store is not None:
                     dropped.append(slot.store)
         return dropped
-
-
-def _close(stores: list[SpaceStore]) -> None:
-    for store in stores:
-        store.close()

@@ -63,10 +63,18 @@ class Database:
         """
         with self._queue.turn() as turn, translated(self.path), self._engine.connect() as any_connection:
             connection = any_connection.execution_options(immediate=True)
-            with self._synchronous(connection, durable=durable), connection.begin():
-                turn.begun = True
-                yield connection
-                self._require_there()
+            relaxed = not durable and self._settings.synchronous != "NORMAL"
+            set_flag = connection.connection.cursor().execute
+            if relaxed:
+                set_flag("PRAGMA synchronous=NORMAL")
+            try:
+                with connection.begin():
+                    turn.begun = True
+                    yield connection
+                    self._require_there()
+            finally:
+                if relaxed:
+                    set_flag("PRAGMA synchronous=FULL")
 
     def _require_there(self) -> None:
         """Refuse to go on with a deleted file: open connections would keep reading and writing it unseen."""
@@ -79,19 +87,6 @@ class Database:
             self._file = file
         elif file != self._file:
             raise gone(self.path.parent)
-
-    @contextmanager
-    def _synchronous(self, connection: Connection, *, durable: bool) -> Iterator[None]:
-        if durable or self._settings.synchronous == "NORMAL":
-            yield
-            return
-        driver = connection.connection.cursor()
-        driver.execute("PRAGMA synchronous=NORMAL")
-        try:
-            yield
-        finally:
-            driver.execute("PRAGMA synchronous=FULL")
-            driver.close()
 
     def backup(self, target: Path) -> None:
         """Copy the whole database to `target` while others keep writing."""

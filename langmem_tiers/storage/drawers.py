@@ -120,6 +120,9 @@ def newest(connection: Connection, space: str) -> int:
     return connection.execute(select(func.max(drawers.c.number)).where(*here(drawers, space))).scalar() or 0
 
 
+_KEPT = ("role", "origin", "speaker", "content", "content_hash", "states", "said_at")
+
+
 def put(
     connection: Connection,
     space: str,
@@ -135,7 +138,8 @@ def put(
     numbers = list(range(number, number + len(new)))
     rows, keys, pieces = [], [], []
     for offset, (each, drawer) in enumerate(zip(numbers, new, strict=True)):
-        rows.append(_row(drawer, space=space, number=each, room=room, place=place + offset, recorded_at=at))
+        row = {name: getattr(drawer, name) for name in _KEPT} | {"tags": "\n".join(drawer.tags), "recorded_at": at}
+        rows.append({**row, "space": space, "number": each, "room": room, "place": place + offset})
         key = {"message_id": drawer.message_id, "content_hash": drawer.content_hash, "drawer": each}
         keys.append({"space": space, "session": session, **key})
         for ordinal, (start, stop, text_hash) in enumerate(drawer.chunks):
@@ -252,11 +256,6 @@ def count_recalled(connection: Connection, space: str, numbers: Collection[int],
     """Count that drawers were shown to a model."""
     if numbers:
         connection.execute(_COUNT_RECALLED, {"here": space, "among": sorted(numbers), "at": at})
-
-
-def _row(drawer: NewDrawer, **place: Any) -> dict[str, Any]:
-    kept = ("role", "origin", "speaker", "content", "content_hash", "states", "said_at")
-    return {**{name: getattr(drawer, name) for name in kept}, "tags": "\n".join(drawer.tags), **place}
 
 
 def _drawer(row: Row[Any]) -> Drawer:

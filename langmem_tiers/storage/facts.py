@@ -34,7 +34,8 @@ def put(connection: Connection, space: str, name: str, value: str) -> None:
 
 def count_up(connection: Connection, space: str, name: str, by: int = 1) -> int:
     """Increment the number under a name, starting at 0. Returns the new number."""
-    return count_up_all(connection, space, {name: by})[name]
+    row = {"space": space, "name": name, "value": str(by)}
+    return int(connection.execute(_COUNT_UP, row).one().value)
 
 
 def count_up_all(connection: Connection, space: str, steps: Mapping[str, int]) -> dict[str, int]:

@@ -6,7 +6,7 @@ item. Call these functions in the transaction that writes the record.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -70,11 +70,17 @@ def put(
         for place, note in stay.items()
         if (note.tags, note.category) != (texts[place].tags, texts[place].category)
     }
-    _remove(connection, space, gone)
-    _rename(connection, space, renamed)
+    old = [*(note.number for note in gone), *renamed]
+    delete_among(connection, space, notes.c.number, [note.number for note in gone])
+    for number, to in renamed.items():
+        this = here(notes, space, number=number)
+        connection.execute(update(notes).where(*this).values(tags=to.tags, category=to.category))
+    keyword.notes.remove(connection, old)
+    keyword.notes.add(connection, (words_row(number, to) for number, to in renamed.items()))
     new = [each for each in enumerate(texts) if each[0] not in stay]
     added = add(connection, space, kind, ref, new, facts.count_up(connection, space, NEWEST, len(new))) if new else []
-    _log(connection, space, [*(note.number for note in gone), *renamed, *added], at)
+    spans = change_log.ranges((number, number) for number in (*old, *added))
+    change_log.append_all(connection, space, [("notes.changed", first, last) for first, last in spans], at=at)
     said = {piece.text for piece in texts}
     return list({note.text_hash: None for note in gone if note.text not in said})
 
@@ -161,23 +167,6 @@ def same_text(model: str | BindParameter[str]) -> ColumnElement[bool]:
     )
 
 
-def _remove(connection: Connection, space: str, gone: Sequence[Note]) -> None:
-    numbers = [note.number for note in gone]
-    delete_among(connection, space, notes.c.number, numbers)
-    keyword.notes.remove(connection, numbers)
-
-
-def _rename(connection: Connection, space: str, names: Mapping[int, NoteText]) -> None:
-    """Give notes other tags and another category."""
-    if not names:
-        return
-    for number, to in names.items():
-        this = here(notes, space, number=number)
-        connection.execute(update(notes).where(*this).values(tags=to.tags, category=to.category))
-    keyword.notes.remove(connection, names)
-    keyword.notes.add(connection, (words_row(number, to) for number, to in names.items()))
-
-
 def add(
     connection: Connection, space: str, kind: NoteKind, ref: str, new: Sequence[tuple[int, NoteText]], last: int
 ) -> list[int]:
@@ -203,8 +192,3 @@ def add(
     connection.execute(insert(notes), rows)
     keyword.notes.add(connection, (words_row(number, piece) for number, (_, piece) in zip(numbers, new, strict=True)))
     return numbers
-
-
-def _log(connection: Connection, space: str, changed: Collection[int], at: int) -> None:
-    for first, last in change_log.ranges((number, number) for number in changed):
-        change_log.append(connection, space, "notes.changed", first, until=last, at=at)

@@ -58,6 +58,9 @@ _SHOWN_FOR = _SHOWN.where(_BUT, listed(receipts.c.message_id))
 def put(connection: Connection, space: str, kept: KeptRecall, *, query_hash: bytes, most: int) -> int:
     """Store a recall and keep about `most` before it. Returns its number."""
     receipt = kept.receipt
+    body = {field.name: getattr(receipt, field.name) for field in fields(Receipt)} | {"at": to_millis(receipt.at)}
+    best = receipt.candidates[:_CANDIDATES_KEPT]
+    body["candidates"] = [[getattr(found, name) for name in _CANDIDATE] for found in best]
     row = {
         "space": space,
         "session": receipt.session,
@@ -66,7 +69,7 @@ def put(connection: Connection, space: str, kept: KeptRecall, *, query_hash: byt
         "at": to_millis(receipt.at),
         "shown": orjson.dumps(kept.shown).decode(),
         "block": kept.block,
-        "body": _dump(receipt),
+        "body": orjson.dumps(body, default=dict).decode(),
     }
     number = int(connection.execute(_PUT, row).scalar_one())
     if number % _PRUNE_EVERY == 0:
@@ -129,15 +132,6 @@ def one(connection: Connection, space: str, number: int) -> Receipt | None:
 def count(connection: Connection, space: str) -> int:
     """How many recalls were ever stored."""
     return connection.execute(select(func.max(receipts.c.number)).where(*here(receipts, space))).scalar() or 0
-
-
-def _dump(receipt: Receipt) -> str:
-    body = {field.name: getattr(receipt, field.name) for field in fields(Receipt)}
-    body["at"] = to_millis(receipt.at)
-    body["candidates"] = [
-        [getattr(found, name) for name in _CANDIDATE] for found in receipt.candidates[:_CANDIDATES_KEPT]
-    ]
-    return orjson.dumps(body, default=dict).decode()
 
 
 def _kept(row: Any) -> KeptRecall | None:

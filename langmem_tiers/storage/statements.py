@@ -50,7 +50,10 @@ def listed(column: ColumnElement[Any]) -> ColumnElement[bool]:
 
 def among(connection: Connection, wanted: Select[Any], values: Collection[Any], **given: Any) -> list[Any]:
     """The rows of a statement with a `listed` column, for any number of values; `given` are its other parameters."""
-    return [row for some in batches(values) for row in connection.execute(wanted, {"among": list(some), **given})]
+    held = list(values)
+    starts = range(0, len(held), AT_ONCE)
+    some = ({"among": held[start : start + AT_ONCE], **given} for start in starts)
+    return [row for each in some for row in connection.execute(wanted, each)]
 
 
 def insert_new(connection: Connection, table: Table, space: str, rows: Iterable[Mapping[str, Any]]) -> int:

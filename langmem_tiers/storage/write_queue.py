@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from weakref import WeakValueDictionary
@@ -20,15 +21,15 @@ from langmem_tiers.errors import DatabaseLocked
 _STUCK = 120.0
 
 
+@dataclass(eq=False)
 class Turn:
     """A writer in the queue; `begun` once SQLite has granted it the lock."""
 
-    def __init__(self) -> None:
-        self.begun = False
-        self.thread = threading.get_ident()
-        self.came = monotonic()
-        self.called = threading.Event()
-        self.refused: DatabaseLocked | None = None
+    begun: bool = False
+    thread: int = field(default_factory=threading.get_ident)
+    came: float = field(default_factory=monotonic)
+    called: threading.Event = field(default_factory=threading.Event)
+    refused: DatabaseLocked | None = None
 
 
 class WriteQueue:
@@ -47,7 +48,9 @@ class WriteQueue:
                 transaction.
         """
         turn = Turn()
-        if self._is_nested(turn):
+        with self._lock:
+            is_nested = bool(self._turns) and self._turns[0].thread == turn.thread
+        if is_nested:
             yield turn  # SQLite refuses it by name; waiting for itself, the thread would hang
             return
         self._wait(turn)
@@ -60,10 +63,6 @@ class WriteQueue:
             raise
         finally:
             self._leave(turn)
-
-    def _is_nested(self, turn: Turn) -> bool:
-        with self._lock:
-            return bool(self._turns) and self._turns[0].thread == turn.thread
 
     def _wait(self, turn: Turn) -> None:
         with self._lock:
