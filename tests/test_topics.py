@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langmem_tiers.language.key_phrases import key_phrases
-from langmem_tiers.palace.closets import ClosetDecision, OpenCloset, TopicTurn, decide_closets
+from langmem_tiers.palace.closets import ClosetDecision, decide_closets
+from langmem_tiers.storage.closets import ClosetTurn, OpenCloset
 
 BATTERY = [
     "How should I do the battery wiring for the efoil?",
@@ -15,16 +16,16 @@ BATTERY = [
 HOLIDAY = ["We are booking a villa near Siena for September.", "Siena is lovely then; book the villa soon."]
 
 
-def conversation(*texts: str) -> list[TopicTurn]:
+def conversation(*texts: str) -> list[ClosetTurn]:
     roles = ("user", "assistant")
-    return [TopicTurn(number=place + 1, role=roles[place % 2], text=text) for place, text in enumerate(texts)]
+    return [ClosetTurn(number=place + 1, role=roles[place % 2], text=text) for place, text in enumerate(texts)]
 
 
 def opened(decisions: list[ClosetDecision]) -> list[int]:
     return [decision.turn for decision in decisions if decision.opens]
 
 
-def closet_after(turns: list[TopicTurn], decisions: list[ClosetDecision]) -> OpenCloset | None:
+def closet_after(turns: list[ClosetTurn], decisions: list[ClosetDecision]) -> OpenCloset | None:
     """The open closet as a caller reads it back from the records."""
     if not decisions:
         return None
@@ -51,14 +52,14 @@ def test_short_turns_and_assistant_turns_stay_in_the_closet() -> None:
 
 
 def test_the_first_turn_opens_whoever_speaks_and_pleasantries_have_no_name() -> None:
-    turns = [TopicTurn(number=9, role="assistant", text="Hello! How are you?")]
+    turns = [ClosetTurn(number=9, role="assistant", text="Hello! How are you?")]
     assert decide_closets(turns) == [ClosetDecision(turn=9, opens=True, name=None)]
     assert decide_closets([]) == []
 
 
 def test_a_conversation_goes_on_in_its_open_closet() -> None:
     first = decide_closets(conversation(*BATTERY))
-    later = TopicTurn(number=5, role="user", text="Which battery cable did I say overheated with the wiring?")
+    later = ClosetTurn(number=5, role="user", text="Which battery cable did I say overheated with the wiring?")
     decision = decide_closets([later], closet_after(conversation(*BATTERY), first))
     assert decision == [ClosetDecision(turn=5, opens=False, name="Battery wiring")]
 
@@ -71,7 +72,7 @@ turns_of = st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool"]), te
 
 @given(turns_of, st.integers(0, 30))
 def test_two_batches_give_the_closets_of_one(spoken: list[tuple[str, str]], cut: int) -> None:
-    turns = [TopicTurn(number=place, role=role, text=text) for place, (role, text) in enumerate(spoken)]
+    turns = [ClosetTurn(number=place, role=role, text=text) for place, (role, text) in enumerate(spoken)]
     first = decide_closets(turns[:cut])
     second = decide_closets(turns[cut:], closet_after(turns, first))
     assert first + second == decide_closets(turns)

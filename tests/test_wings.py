@@ -2,7 +2,7 @@
 
 import pytest
 
-from langmem_tiers.palace.wings import RecurringName, WingDecision, decide_wing, recurring_names
+from langmem_tiers.palace.wings import RecurringName, decide_wing, recurring_names
 from langmem_tiers.storage.rooms import Wing
 
 GENERAL = Wing(number=1, name="general", kind="general")
@@ -12,14 +12,14 @@ BEIJING = Wing(number=4, name="北京", kind="subject")
 KNOWN = (GENERAL, EFOIL, DEREK, BEIJING)
 
 
-def known(*texts: str, project: str | None = None, agent: str | None = None) -> int | None:
-    return decide_wing(texts, project=project, agent=agent, known=KNOWN).known
+def known(*texts: str, project: str | None = None, agent: str | None = None) -> int:
+    return decide_wing(texts, project=project, agent=agent, known=KNOWN).number
 
 
 def test_a_project_goes_before_the_agent_and_the_agent_before_what_is_mentioned() -> None:
     assert known("Derek called", project="the eFoil rebuilds", agent="ops") == 2
-    assert decide_wing(["Derek called"], project=None, agent="Ops", known=KNOWN) == WingDecision(
-        name="Ops", slug="ops", kind="agent"
+    assert decide_wing(["Derek called"], project=None, agent="Ops", known=KNOWN) == Wing(
+        number=0, name="Ops", slug="ops", kind="agent"
     )
 
 
@@ -41,8 +41,8 @@ def test_names_are_found_as_whole_words_but_inside_unspaced_scripts() -> None:
 
 def test_without_any_subject_the_general_wing_is_taken_or_made() -> None:
     assert known("in general I like tea") == 1
-    assert decide_wing([], project=" ", agent=None, known=()) == WingDecision(
-        name="general", slug="general", kind="general"
+    assert decide_wing([], project=" ", agent=None, known=()) == Wing(
+        number=0, name="general", slug="general", kind="general"
     )
 
 

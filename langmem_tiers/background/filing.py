@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from langmem_tiers.clock import Clock, to_millis
-from langmem_tiers.palace.closets import RECENT, ClosetDecision, OpenCloset, TopicTurn, decide_closets
+from langmem_tiers.palace.closets import RECENT, ClosetDecision, decide_closets
 from langmem_tiers.palace.wings import RecurringName, decide_wing, recurring_names
 from langmem_tiers.storage import change_log, closets, keyword, rooms
 from langmem_tiers.storage.change_log import Change
-from langmem_tiers.storage.closets import ClosetTurn, LastCloset
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.rooms import Wing
 
@@ -81,9 +80,10 @@ class FileJob:
                 _file(connection, space, plan)
             moved = _raise(connection, space, wings, now)
             filed = [decision.turn for plan in plans if plan.room not in moved for decision in plan.decisions]
-            _categorise(connection, closets.categories_of(connection, space, filed))
+            # The keyword index finds drawers by the names of their wing and their closet too.
+            keyword.drawers.categorise(connection, closets.categories_of(connection, space, filed))
             for room in moved:
-                _categorise(connection, closets.categories(connection, space, room))
+                keyword.drawers.categorise(connection, closets.categories(connection, space, room))
             for change in news:
                 change_log.append(connection, space, "drawers.filed", change.subject, until=change.until, at=now)
 
@@ -96,17 +96,8 @@ def pending(database: Database) -> int:
 
 def _plan_room(connection: Connection, space: str, room: int) -> _RoomPlan:
     last = closets.last_of(connection, space, room, recent=RECENT)
-    turns = [_topic_turn(turn) for turn in closets.unfiled(connection, space, room)]
-    decisions = decide_closets(turns, _open_closet(last) if last else None)
+    decisions = decide_closets(closets.unfiled(connection, space, room), last)
     return _RoomPlan(room=room, closet=last.number if last else None, decisions=decisions)
-
-
-def _open_closet(last: LastCloset) -> OpenCloset:
-    return OpenCloset(number=last.number, name=last.name, recent=tuple(map(_topic_turn, last.recent)), size=last.size)
-
-
-def _topic_turn(turn: ClosetTurn) -> TopicTurn:
-    return TopicTurn(number=turn.number, role=turn.role, text=turn.text)
 
 
 def _plan_wings(connection: Connection, space: str) -> _WingPlan:
@@ -116,30 +107,26 @@ def _plan_wings(connection: Connection, space: str) -> _WingPlan:
     looked_at = [room for room in rooms.every(connection, space) if room.wing in general][-_ROOMS_LOOKED_AT:]
     texts = [closets.user_texts(connection, space, room.number) for room in looked_at]
     names = recurring_names(texts, known=wings)
-    known = [*wings, *(Wing(number=0, name=name.name, kind="subject") for name in names)]
+    known = [*wings, *(Wing(number=0, slug=each.slug, name=each.name, kind="subject") for each in names)]
     decisions = [decide_wing(said, project=None, agent=None, known=known) for said in texts]
     moves = [(room.number, new.slug) for room, new in zip(looked_at, decisions, strict=True) if new.kind != "general"]
     return _WingPlan(names=names, moves=moves)
 
 
 def _file(connection: Connection, space: str, plan: _RoomPlan) -> None:
+    """Put the drawers of a room into closets; each decision that opens one begins a new run of drawers."""
+    runs: list[list[ClosetDecision]] = []
+    for decision in plan.decisions:
+        if decision.opens or not runs:
+            runs.append([])
+        runs[-1].append(decision)
     number = plan.closet
-    for run in _runs(plan.decisions):
+    for run in runs:
         if run[0].opens or number is None:
             number = closets.open_closet(connection, space, plan.room, run[-1].name)
         elif run[-1].name:
             closets.rename(connection, space, number, run[-1].name)
         closets.put(connection, space, number, [decision.turn for decision in run])
-
-
-def _runs(decisions: Sequence[ClosetDecision]) -> list[list[ClosetDecision]]:
-    """Group consecutive decisions for the same closet."""
-    runs: list[list[ClosetDecision]] = []
-    for decision in decisions:
-        if decision.opens or not runs:
-            runs.append([])
-        runs[-1].append(decision)
-    return runs
 
 
 def _raise(connection: Connection, space: str, wings: _WingPlan, now: int) -> set[int]:
@@ -154,8 +141,3 @@ def _raise(connection: Connection, space: str, wings: _WingPlan, now: int) -> se
         rooms.refile(connection, space, room, wing)
         change_log.append(connection, space, "room.refiled", room, until=wing, at=now)
     return {room for room, _ in moved}
-
-
-def _categorise(connection: Connection, found: Sequence[tuple[int, str]]) -> None:
-    """Update the keyword index with the names of the place where drawers are filed."""
-    keyword.drawers.categorise(connection, found)

@@ -30,7 +30,6 @@ from langmem_tiers.twins import twin
 
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
-    from langmem_tiers.records import Entry
     from langmem_tiers.settings import Settings
     from langmem_tiers.store import SpaceStore
 
@@ -131,25 +130,19 @@ class Golden:
         cited: dict[int, None] = {}
         for each in given:
             if isinstance(each, str) and not each.lstrip().startswith("§"):
-                told[self._words(each)] = None
+                clean = validation.text(each, "expected text", self._context.settings).strip()
+                if not words(clean):
+                    raise arguments.refused(each, "expects", "words that the block has to hold")
+                told[clean] = None
             else:
-                cited[self._drawer(each)] = None
+                known = each if isinstance(each, str) else arguments.whole(each, "expects", least=1)
+                drawer = find_drawer(self._context, known)
+                if drawer is None:
+                    raise InvalidInput(f"The argument `expects` names a drawer that does not exist: {each}.")
+                cited[drawer.number] = None
         if not told and not cited:
             raise arguments.refused(expects, "expects", "words that the block has to hold, or drawers")
         return tuple(told), tuple(cited)
-
-    def _words(self, expected: str) -> str:
-        clean = validation.text(expected, "expected text", self._context.settings).strip()
-        if not words(clean):
-            raise arguments.refused(expected, "expects", "words that the block has to hold")
-        return clean
-
-    def _drawer(self, which: object) -> int:
-        known = which if isinstance(which, str) else arguments.whole(which, "expects", least=1)
-        drawer = find_drawer(self._context, known)
-        if drawer is None:
-            raise InvalidInput(f"The argument `expects` names a drawer that does not exist: {which}.")
-        return drawer.number
 
 
 def questions(
@@ -166,9 +159,11 @@ def questions(
         held = entries.find(connection, store.key, Filters(status="active"), settings.dream.entries) if most else []
         named = entries.by_ids(connection, store.key, touched)
         said = drawers.recent(connection, store.key, most=most * _LOOKED_AT, outside=None, until=None)
-    of_touched = list(islice(_of_entries(named.values(), settings), most // 2))
-    left = [entry for entry in held if entry.id not in named and entry.id not in besides]
-    in_turn = chain.from_iterable(zip_longest(_of_entries(left, settings), _of_drawers(said, settings)))
+    touching = [(each.content, f"entry {each.id}") for each in named.values()]
+    of_touched = list(islice(_made(touching, settings), most // 2))
+    left = [(each.content, f"entry {each.id}") for each in held if each.id not in named and each.id not in besides]
+    spoken = [(content, f"drawer {number}") for number, content in said]
+    in_turn = chain.from_iterable(zip_longest(_made(left, settings), _made(spoken, settings)))
     made = chain(of_touched, (each for each in in_turn if each is not None))
     return (*kept, *islice(made, most))
 
@@ -183,33 +178,23 @@ def _kept(row: GoldenRow) -> GoldenQuestion:
     )
 
 
-def _of_entries(held: Iterable[Entry], settings: Settings) -> Iterator[GoldenQuestion]:
-    for entry in sorted(held, key=lambda each: _draw(each.content)):
-        yield from _made(entry.content, f"entry {entry.id}", settings)
-
-
-def _of_drawers(said: Sequence[tuple[int, str]], settings: Settings) -> Iterator[GoldenQuestion]:
-    for number, content in sorted(said, key=lambda each: _draw(each[1])):
-        yield from _made(content, f"drawer {number}", settings)
+def _made(texts: Iterable[tuple[str, str]], settings: Settings) -> Iterator[GoldenQuestion]:
+    """Questions from texts and what these are from, drawn by hash, so that new texts do not reorder the others."""
+    for text, about in sorted(texts, key=lambda each: _draw(each[0])):
+        for sentence in sentences(text):
+            if is_question(sentence.text):
+                continue
+            fact = _fact(sentence.text)
+            taken = {stem(word) for word in words(fact)}
+            telling = [word for word in meaningful_words(sentence.text) if stem(word) not in taken]
+            asked = f"{' '.join(telling[:_MOST_WORDS])}?"
+            if fact and len(telling) > 1 and not is_trivial(asked, settings.recall.trivial_words):
+                yield GoldenQuestion(question=asked, words=(fact,), about=about)
+                break
 
 
 def _draw(content: str) -> bytes:
-    """The rank of a text in the draw: by hash, so that new texts do not reorder the others."""
     return hashlib.blake2b(content.encode("utf-8", "replace"), digest_size=8).digest()
-
-
-def _made(text: str, about: str, settings: Settings) -> Iterator[GoldenQuestion]:
-    """A question from the first suitable sentence of a text."""
-    for sentence in sentences(text):
-        if is_question(sentence.text):
-            continue
-        fact = _fact(sentence.text)
-        taken = {stem(word) for word in words(fact)}
-        telling = [word for word in meaningful_words(sentence.text) if stem(word) not in taken]
-        asked = f"{' '.join(telling[:_MOST_WORDS])}?"
-        if fact and len(telling) > 1 and not is_trivial(asked, settings.recall.trivial_words):
-            yield GoldenQuestion(question=asked, words=(fact,), about=about)
-            return
 
 
 def _fact(sentence: str) -> str:

@@ -10,8 +10,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import Connection
-
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.dream import apply, golden
 from langmem_tiers.dream.golden import GoldenQuestion
@@ -49,6 +47,8 @@ _ROUNDS = 3
 
 # What a dream adds: it may push something else out of a block.
 _ADDING = (AntiPattern, InferredPreference, Synthesis)
+# What adds an entry, which is found by its meaning.
+_SEARCHED = (MergeEntries, AntiPattern, InferredPreference)
 
 Ref = tuple[str, str]
 """What an answer rests on: its kind and id, as recall names them."""
@@ -73,20 +73,14 @@ class _Answered(NamedTuple):
     rests_on: frozenset[Ref]
 
 
-class _Tried(NamedTuple):
-    """A trial run: the broken questions, and each question's result."""
-
-    broken: list[_Answered]
-    results: tuple[GoldenResult, ...]
-
-
 def check(context: SpaceContext, store: SpaceStore, material: Material, decision: Decision) -> tuple[GoldenResult, ...]:
     """Whether recall answers the golden questions now, and whether it would after a decision.
 
     Raises:
         StorageError: the trial failed.
     """
-    return _Gate(context, store, material, decision).tried(decision).results
+    _, results = _Gate(context, store, material, decision).tried(decision)
+    return results
 
 
 def passing(context: SpaceContext, store: SpaceStore, material: Material, decision: Decision) -> Gated:
@@ -100,16 +94,16 @@ def passing(context: SpaceContext, store: SpaceStore, material: Material, decisi
     gate = _Gate(context, store, material, decision)
     met: dict[str, None] = {}
     for _ in range(_ROUNDS):
-        tried = gate.tried(decision)
-        if not tried.broken:
-            return Gated(decision, tried.results, tuple(met), passed=bool(decision.accepted))
-        met.update(dict.fromkeys(shown(each.question) for each in tried.broken))
-        left = _without(decision, tried.broken)
+        broken, results = gate.tried(decision)
+        if not broken:
+            return Gated(decision, results, tuple(met), passed=bool(decision.accepted))
+        met.update(dict.fromkeys(shown(each.question) for each in broken))
+        left = _without(decision, broken)
         if len(left.accepted) == len(decision.accepted):
             break
         decision = left
     refused = _refused(decision, decision.accepted, next(iter(met)))
-    return Gated(refused, tried.results, tuple(met), passed=False)
+    return Gated(refused, results, tuple(met), passed=False)
 
 
 def shown(question: GoldenQuestion) -> str:
@@ -127,53 +121,41 @@ class _Gate:
         self._context = context
         self._store = store
         self._material = material
-        self._asked = golden.questions(store, context.settings, touched=_merged(decision), besides=_retired(decision))
+        accepted = decision.accepted
+        merged = {source for each in accepted if isinstance(each, MergeEntries) for source in each.sources}
+        # What is retired should not be found any more: it has expired, or another entry has taken its place.
+        retired = {each.id for each in accepted if isinstance(each, RetireEntry)}
+        self._asked = golden.questions(store, context.settings, touched=merged, besides=retired)
         embedder = context.embedder
         self._queries = {each.question: embedder.query(each.question) for each in self._asked}
-        texts = list(dict.fromkeys(text for each in decision.accepted for text in _added(each)))
+        texts = list(dict.fromkeys(each.content for each in accepted if isinstance(each, _SEARCHED)))
         vectors = embed_with(embedder)(texts) if texts else None
         self._vectors: Mapping[str, Vectors] = {} if vectors is None else dict(zip(texts, vectors, strict=True))
         self._before = {each.question: each for each in self._answers(self._asked, Source(store=store))}
 
-    def tried(self, decision: Decision) -> _Tried:
-        """How recall would do if a decision were applied."""
+    def tried(self, decision: Decision) -> tuple[list[_Answered], tuple[GoldenResult, ...]]:
+        """How recall would do if a decision were applied: the questions that broke, and the result of each question."""
         with trial(self._store, self._material, decision, self._context.settings, self._vectors) as tried:
             after = {each.question for each in self._answers(self._asked, tried)}
         results = (
             GoldenResult(question=shown(each), before=each in self._before, after=each in after) for each in self._asked
         )
-        broken = [answered for question, answered in self._before.items() if question not in after]
-        return _Tried(broken, tuple(results))
+        return [before for question, before in self._before.items() if question not in after], tuple(results)
 
     def query(self, text: str) -> tuple[Vectors | None, str | None]:
         """The vector of a question, computed at the start: none is computed while a transaction waits."""
         return self._queries[text]
 
     def _answers(self, asked: Sequence[GoldenQuestion], source: Source) -> Iterator[_Answered]:
-        """The questions that recall answers there."""
+        """The questions that recall answers there: with a block that holds everything that they expect."""
         for question in asked:
-            recalled = self._recalled(question, source)
-            if _holds(recalled, question):
-                yield _Answered(question, _rests_on(recalled, question))
-
-    def _recalled(self, question: GoldenQuestion, source: Source) -> Recalled:
-        request = RecallRequest.of(self._context.settings, query=question.question, now=self._material.at)
-        return Recall(self._context, request, [source], embedder=self).run()
-
-
-def _holds(recalled: Recalled, question: GoldenQuestion) -> bool:
-    """Whether a block contains everything that a question expects."""
-    texts = _texts(recalled)
-    cited = {item.drawer.number for item in recalled.items}
-    return cited.issuperset(question.drawers) and all(
-        any(_said(expected, text) for text in texts.values()) for expected in question.words
-    )
-
-
-def _rests_on(recalled: Recalled, question: GoldenQuestion) -> frozenset[Ref]:
-    """The parts of a block that contain something a question expects."""
-    texts = _texts(recalled)
-    return frozenset(ref for ref, text in texts.items() if any(_said(expected, text) for expected in question.words))
+            request = RecallRequest.of(self._context.settings, query=question.question, now=self._material.at)
+            recalled = Recall(self._context, request, [source], embedder=self).run()
+            texts = _texts(recalled)
+            rests_on = {words: [ref for ref, text in texts.items() if _said(words, text)] for words in question.words}
+            cited = {item.drawer.number for item in recalled.items}
+            if cited.issuperset(question.drawers) and all(rests_on.values()):
+                yield _Answered(question, frozenset(ref for refs in rests_on.values() for ref in refs))
 
 
 def _texts(recalled: Recalled) -> dict[Ref, str]:
@@ -204,21 +186,6 @@ def _refused(decision: Decision, proposals: Sequence[Proposal], question: str) -
         accepted=tuple(each for each in decision.accepted if each not in proposals),
         rejected=(*decision.rejected, *(Rejected(proposal=each, reason=reason) for each in proposals)),
     )
-
-
-def _merged(decision: Decision) -> set[str]:
-    return {source for each in decision.accepted if isinstance(each, MergeEntries) for source in each.sources}
-
-
-def _retired(decision: Decision) -> set[str]:
-    """Entries that should not be found any more: expired, or superseded by another."""
-    return {each.id for each in decision.accepted if isinstance(each, RetireEntry)}
-
-
-def _added(proposal: Proposal) -> Iterator[str]:
-    """The texts that a proposal adds to semantic search."""
-    if isinstance(proposal, MergeEntries | AntiPattern | InferredPreference):
-        yield proposal.content
 
 
 def _touches(proposal: Proposal, rests_on: Collection[Ref]) -> bool:
@@ -256,16 +223,10 @@ def trial(
         before = change_log.moment(connection, store.key)
         known = notes.newest(connection, store.key)
         apply.carry_out(connection, store.key, material, decision, settings, material.at)
-        _put_vectors(connection, store, known, vectors)
+        if store.chroma is not None and vectors:
+            model, new = store.chroma.model, [(known + 1, notes.newest(connection, store.key))]
+            for note in notes.without_vector(connection, store.key, model, new):
+                if note.text in vectors:
+                    embedding_cache.put(connection, store.key, model, [note.text_hash], vectors[note.text][None, :])
         yield Source(store=store, before=before)
         connection.get_transaction().rollback()  # type: ignore[union-attr]
-
-
-def _put_vectors(connection: Connection, store: SpaceStore, known: int, vectors: Mapping[str, Vectors]) -> None:
-    """Store the vectors of notes numbered above `known`."""
-    if store.chroma is None or not vectors:
-        return
-    model = store.chroma.model
-    for note in notes.without_vector(connection, store.key, model, [(known + 1, notes.newest(connection, store.key))]):
-        if note.text in vectors:
-            embedding_cache.put(connection, store.key, model, [note.text_hash], vectors[note.text][None, :])

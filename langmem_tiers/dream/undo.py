@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -72,11 +73,15 @@ def _reverse(context: SpaceContext, dream_id: str, *, undone: bool) -> DreamRepo
             raise UnknownDream(f"There is no dream {named[:40]!a}.")
         report = DreamReport.model_validate(row.report)
         _require_status(report, undone=undone)
-        records = _kept(report, changesets.of_dream(connection, store.key, row.number))
+        records = changesets.of_dream(connection, store.key, row.number)
+        if not records:
+            raise DreamConflict(
+                f"What dream {report.id} changed is not kept any more: {_WHY_NOT[report.changes]}.",
+                way_out="Change the entries by hand.",
+            )
         wanted = [record.reversed for record in records] if undone else records
         _Restoring(connection, store.key, now, context.settings).restore(wanted, report.id)
-        values = {"status": "undone", "undone_at": now} if undone else {"status": "applied", "undone_at": None}
-        report = report.model_copy(update=values)
+        report = report.but(status="undone" if undone else "applied", undone_at=now if undone else None)
         dreams.change(connection, store.key, row.number, report.model_dump(mode="json"))
         kind: change_log.Kind = "dream.undone" if undone else "dream.applied"
         change_log.append(connection, store.key, kind, row.number, at=to_millis(now))
@@ -92,15 +97,6 @@ def _require_status(report: DreamReport, *, undone: bool) -> None:
         raise InvalidInput(f"Dream {report.id} changed nothing ({report.status}).", way_out=_WAY_OUT)
     if not undone and report.status != "undone":
         raise InvalidInput(f"Dream {report.id} was not undone ({report.status}).", way_out=_WAY_OUT)
-
-
-def _kept(report: DreamReport, records: Sequence[ChangedRecord]) -> Sequence[ChangedRecord]:
-    if not records:
-        raise DreamConflict(
-            f"What dream {report.id} changed is not kept any more: {_WHY_NOT[report.changes]}.",
-            way_out="Change the entries by hand.",
-        )
-    return records
 
 
 class _Restoring:
@@ -121,10 +117,11 @@ class _Restoring:
         held = [changesets.current(self._connection, self._space, record) for record in records]
         differ = [record for record, now in zip(records, held, strict=True) if not _same(record, record.before, now)]
         names = (name_of(self._connection, self._space, record) for record in differ)
-        named = dict.fromkeys([*names, *self._built_upon(records)])
-        if named:
-            raise _conflict(dream_id, list(named))
-        roots = self._roots(records)
+        if named := tuple(dict.fromkeys([*names, *self._built_upon(records)])):
+            shown = ", ".join(named[:_MOST_NAMED])
+            more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+            raise DreamConflict(f"Later changes touched what dream {dream_id} changed: {shown}{more}.", records=named)
+        roots = _roots(records)
         for record, now in sorted(zip(records, held, strict=True), key=lambda each: _rank(each[0])):
             values = None if record.after is None else _with_counters(record, now)
             changesets.restore(self._connection, self._space, record, values, there=now is not None)
@@ -133,7 +130,7 @@ class _Restoring:
 
     def _built_upon(self, records: Sequence[ChangedRecord]) -> Iterator[str]:
         """Later additions to entries that would go: further evidence, and entries retired in their favour."""
-        going = {r.key["number"]: r.before["id"] for r in records if r.table == "entries" and _goes(r) and r.before}
+        going = {r.key["number"]: r.before["id"] for r in records if r.table == "entries" and r.before and not r.after}
         if not going:
             return
         known = {(r.key["entry"], r.key["drawer"], r.key["via"]) for r in records if r.table == "entry_evidence"}
@@ -146,33 +143,29 @@ class _Restoring:
 
     def _keep_words_in_step(self, records: Sequence[ChangedRecord]) -> None:
         """Update the keyword index over notes, and drop vectors of texts that are no longer used."""
-        changed = [record for record in records if record.table == "notes"]
-        keyword.notes.remove(self._connection, [r.key["number"] for r in changed if r.before is not None])
-        keyword.notes.add(self._connection, [_words(r.key["number"], r.after) for r in changed if r.after is not None])
-        notes.forget_vectors(self._connection, self._space, _dropped_texts(records))
-
-    def _roots(self, records: Sequence[ChangedRecord]) -> set[int]:
-        """The canonical entities that these records' entities belong or belonged to."""
-        merged = [record for record in records if record.table == "entities"]
-        ends = ({*(row["merged_into"] for row in (r.before, r.after) if row), r.key["number"]} for r in merged)
-        return {number for each in ends for number in each if number is not None}
+        changed = [(record.key["number"], record) for record in records if record.table == "notes"]
+        added = [(number, record.after) for number, record in changed if record.after is not None]
+        words = [WordsRow(number=number, **{name: row[name] for name in _WORDS}) for number, row in added]
+        keyword.notes.remove(self._connection, [number for number, record in changed if record.before is not None])
+        keyword.notes.add(self._connection, words)
+        gone = [(record.table, record.before) for record in records if record.before is not None and not record.after]
+        # An inactive entry has no note, but uses its text still.
+        entries = {row["id"] for table, row in gone if table == "entries"}
+        dropped = [row for table, row in gone if table == "notes" and (row["kind"] != "entry" or row["ref"] in entries)]
+        hashes = [bytes.fromhex(row["text_hash"]) for row in dropped]
+        notes.forget_vectors(self._connection, self._space, hashes)
 
     def _log(self, records: Sequence[ChangedRecord], roots: set[int]) -> None:
         """Record the changes in the log."""
-        self._append("entry.changed", _numbers(records, {"entries": "number", "entry_evidence": "entry"}))
-        self._append("episode.changed", _numbers(records, {"episodes": "number"}))
+        append = partial(change_log.append, self._connection, self._space, at=self._at)
+        for number in _numbers(records, {"entries": "number", "entry_evidence": "entry"}):
+            append("entry.changed", number)
+        for number in _numbers(records, {"episodes": "number"}):
+            append("episode.changed", number)
         for first, last in change_log.ranges((each, each) for each in _numbers(records, {"notes": "number"})):
-            change_log.append(self._connection, self._space, "notes.changed", first, until=last, at=self._at)
+            append("notes.changed", first, until=last)
         for _ in (record for record in records if record.table == "documents"):
-            position = change_log.head(self._connection, self._space) + 1
-            change_log.append(self._connection, self._space, "document.changed", position, at=self._at)
-        self._log_graph(records, roots)
-
-    def _append(self, kind: change_log.Kind, numbers: Sequence[int]) -> None:
-        for number in numbers:
-            change_log.append(self._connection, self._space, kind, number, at=self._at)
-
-    def _log_graph(self, records: Sequence[ChangedRecord], roots: set[int]) -> None:
+            append("document.changed", change_log.head(self._connection, self._space) + 1)
         with GraphTransaction(self._connection, self._space, self._at, self._settings) as graph:
             graph.log_relations(*_numbers(records, _OF_RELATIONS))
             named = {*_numbers(records, _OF_ENTITIES), *roots}
@@ -181,8 +174,16 @@ class _Restoring:
                 resolve_entity(graph, number)  # some later relations may belong to the other entity now
 
 
+_WORDS = ("text", "tags", "category")
 _OF_RELATIONS = {"relations": "number", "relation_versions": "relation", "relation_evidence": "relation"}
 _OF_ENTITIES = {"entities": "number", "entity_aliases": "entity", "entity_evidence": "entity"}
+
+
+def _roots(records: Sequence[ChangedRecord]) -> set[int]:
+    """The canonical entities that these records' entities belong or belonged to."""
+    merged = [record for record in records if record.table == "entities"]
+    ends = ({*(row["merged_into"] for row in (r.before, r.after) if row), r.key["number"]} for r in merged)
+    return {number for each in ends for number in each if number is not None}
 
 
 def _same(record: ChangedRecord, wanted: Mapping[str, Any] | None, held: Mapping[str, Any] | None) -> bool:
@@ -202,33 +203,11 @@ def _with_counters(record: ChangedRecord, held: Mapping[str, Any] | None) -> dic
     return values
 
 
-def _dropped_texts(records: Sequence[ChangedRecord]) -> list[bytes]:
-    """The hashes of texts that nothing uses any more; an inactive entry still uses its own."""
-    rows = [(record.table, record.before) for record in records if _goes(record) and record.before is not None]
-    gone = {row["id"] for table, row in rows if table == "entries"}
-    dropped = (row for table, row in rows if table == "notes" and (row["kind"] != "entry" or row["ref"] in gone))
-    return [bytes.fromhex(row["text_hash"]) for row in dropped]
-
-
-def _goes(record: ChangedRecord) -> bool:
-    return record.after is None
-
-
 def _rank(record: ChangedRecord) -> int:
     """Sort deletions first, to make room for the other rows."""
     return 0 if record.after is None else 1 if record.before is not None else 2
 
 
-def _words(number: int, row: Mapping[str, Any]) -> WordsRow:
-    return WordsRow(number=number, text=row["text"], tags=row["tags"], category=row["category"])
-
-
 def _numbers(records: Sequence[ChangedRecord], columns: Mapping[str, str]) -> list[int]:
     """The numbers of the records that rows of these tables belong to."""
     return sorted({record.key[columns[record.table]] for record in records if record.table in columns})
-
-
-def _conflict(dream_id: str, named: Sequence[str]) -> DreamConflict:
-    shown = ", ".join(named[:_MOST_NAMED])
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return DreamConflict(f"Later changes touched what dream {dream_id} changed: {shown}{more}.", records=tuple(named))

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import lru_cache
 from math import sqrt
 
 from langmem_tiers.language.key_phrases import FILLER, PhraseWords, phrase_words, phrases_of
@@ -14,6 +14,7 @@ from langmem_tiers.language.names import PRODUCTS
 from langmem_tiers.language.slugs import UNNAMED, slug_words, slugify
 from langmem_tiers.language.words import STOPWORDS, meaningful_words, stem, stems
 from langmem_tiers.palace.wings import GENERAL
+from langmem_tiers.storage.closets import ClosetTurn, OpenCloset
 
 RECENT = 8  # turns that a new one is compared with, and that name the closet
 _LEAST_TURNS = 4  # a closet smaller than this is only left on an explicit marker
@@ -37,44 +38,6 @@ _LEAST_LETTERS = 3
 _SAYS_NOTHING = STOPWORDS | PRODUCTS | {UNNAMED, GENERAL, "user", "conversation", "chat", "untitled", "misc", "other"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class TopicTurn:
-    """A turn as topic detection sees it: its drawer number, role and text, which is analysed once."""
-
-    number: int
-    role: str
-    text: str
-
-    @cached_property
-    def meaningful(self) -> list[str]:
-        """Its words that are neither function words nor pleasantries."""
-        return meaningful_words(self.text[:LOOKED_AT])
-
-    @cached_property
-    def stems(self) -> Counter[str]:
-        """How often it contains each stem that identifies a topic."""
-        return Counter(stem(word) for word in self.meaningful if word not in FILLER)
-
-    @cached_property
-    def said(self) -> PhraseWords:
-        """The part that may name its topic; for others than users, only the beginning: lists and code name no topic."""
-        return phrase_words(self.text[: LOOKED_AT if self.role == "user" else _OTHERS_BEGIN])
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class OpenCloset:
-    """The closet that the last turn of a room was filed in.
-
-    `recent` are its last turns, oldest first (the last `RECENT` are looked at); `size` counts all of them; `number`
-    belongs to the caller, and is None for a closet that is not stored yet.
-    """
-
-    number: int | None = None
-    name: str | None = None
-    recent: tuple[TopicTurn, ...] = ()
-    size: int = 0
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClosetDecision:
     """Where one turn belongs: in a closet that it opens, or in that of the turn before.
@@ -88,7 +51,7 @@ class ClosetDecision:
     name: str | None
 
 
-def decide_closets(turns: Sequence[TopicTurn], open_closet: OpenCloset | None = None) -> list[ClosetDecision]:
+def decide_closets(turns: Sequence[ClosetTurn], open_closet: OpenCloset | None = None) -> list[ClosetDecision]:
     """A decision for each turn, in order; the same whether turns arrive at once or in batches.
 
     A user's turn opens a closet if it announces a change ("by the way") or hardly shares a word with the turns before
@@ -138,37 +101,38 @@ def subject_of(text: str, subject: str) -> str | None:
     return shown if shown and _share(shown, stems(text)) == 1 else None
 
 
-def _leaves(closet: OpenCloset, turn: TopicTurn) -> bool:
+def _leaves(closet: OpenCloset, turn: ClosetTurn) -> bool:
     if turn.role != "user" or closet.size == 0:
         return False
     if _MARKER.search(turn.text[:_MARKER_STANDS_WITHIN]):
         return closet.size > 1
-    if closet.size < _LEAST_TURNS:
+    count, topic = _topic_words(turn)
+    if closet.size < _LEAST_TURNS or count < _LEAST_WORDS or len(topic) < 2:
         return False
-    if len(turn.meaningful) < _LEAST_WORDS:
-        return False
-    return len(turn.stems) > 1 and _cosine(turn.stems, _recent_stems(closet)) < _SIMILAR
+    # A stem in several of the last turns counts for each.
+    recent = Counter(word for each in closet.recent[-RECENT:] for word in _topic_words(each)[1])
+    return _cosine(topic, recent) < _SIMILAR
 
 
-def _with_turn(closet: OpenCloset, turn: TopicTurn) -> OpenCloset:
+def _with_turn(closet: OpenCloset, turn: ClosetTurn) -> OpenCloset:
     """The closet with one turn added; it is named by its first turns, and keeps that name."""
-    recent = (*closet.recent, turn)[-RECENT:]
-    name = _named(recent) or closet.name if closet.size < RECENT else closet.name
+    recent, name = (*closet.recent, turn)[-RECENT:], closet.name
+    if closet.size < RECENT and (phrases := phrases_of([_said(each) for each in recent], limit=1)):
+        name = phrases[0][:1].upper() + phrases[0][1:]
     return replace(closet, recent=recent, size=closet.size + 1, name=name)
 
 
-def _named(turns: Sequence[TopicTurn]) -> str | None:
-    """A name for the subject of the turns."""
-    phrases = phrases_of([turn.said for turn in turns], limit=1)
-    return phrases[0][:1].upper() + phrases[0][1:] if phrases else None
+@lru_cache(maxsize=1024)
+def _topic_words(turn: ClosetTurn) -> tuple[int, Counter[str]]:
+    """How many meaningful words a turn has, and how often each stem that tells its topic."""
+    meaningful = meaningful_words(turn.text[:LOOKED_AT])
+    return len(meaningful), Counter(stem(word) for word in meaningful if word not in FILLER)
 
 
-def _recent_stems(closet: OpenCloset) -> Counter[str]:
-    """The stems of the last turns; one in several turns counts for each."""
-    recent: Counter[str] = Counter()
-    for turn in closet.recent[-RECENT:]:
-        recent.update(turn.stems.keys())
-    return recent
+@lru_cache(maxsize=1024)
+def _said(turn: ClosetTurn) -> PhraseWords:
+    """The part that may name its topic; for others than users, only the beginning: lists and code name no topic."""
+    return phrase_words(turn.text[: LOOKED_AT if turn.role == "user" else _OTHERS_BEGIN])
 
 
 def _cosine(first: Counter[str], second: Counter[str]) -> float:

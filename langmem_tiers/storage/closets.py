@@ -36,13 +36,16 @@ class ClosetTurn:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LastCloset:
-    """The closet that a room last filed into: its name if it has one, its last turns, and how many it has."""
+class OpenCloset:
+    """The closet that a room last filed into: its name if it has one, its last turns, and how many it has.
 
-    number: int
-    name: str | None
-    recent: tuple[ClosetTurn, ...]
-    size: int
+    `number` is 0 for a closet that is not stored yet.
+    """
+
+    number: int = 0
+    name: str | None = None
+    recent: tuple[ClosetTurn, ...] = ()
+    size: int = 0
 
 
 # Statements are built once: they run for every message, and building one takes longer than running it.
@@ -86,7 +89,7 @@ def unfiled(connection: Connection, space: str, room: int) -> list[ClosetTurn]:
     return [ClosetTurn(**row._mapping) for row in connection.execute(_UNFILED, {"space": space, "room": room})]
 
 
-def last_of(connection: Connection, space: str, room: int, *, recent: int) -> LastCloset | None:
+def last_of(connection: Connection, space: str, room: int, *, recent: int) -> OpenCloset | None:
     """The closet that a room last filed into, with its last turns."""
     row = connection.execute(_NEWEST, {"space": space, "room": room}).first()
     if row is None:
@@ -95,7 +98,7 @@ def last_of(connection: Connection, space: str, room: int, *, recent: int) -> La
     turns = [ClosetTurn(**turn._mapping) for turn in connection.execute(_LAST_TURNS, {**within, "most": recent})]
     size = connection.execute(_SIZE, within).scalar_one()
     name = None if row.name == UNNAMED else row.name
-    return LastCloset(number=row.number, name=name, recent=tuple(turns[::-1]), size=size)
+    return OpenCloset(number=row.number, name=name, recent=tuple(turns[::-1]), size=size)
 
 
 def open_closet(connection: Connection, space: str, room: int, name: str | None) -> int:

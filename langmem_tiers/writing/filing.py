@@ -71,10 +71,10 @@ def _move(
     subject = subject_of("\n".join(turn.content for turn in window.told), found.subject)
     if subject is None or room.wing not in general:
         return set()
-    decision = decide_wing([subject], project=None, agent=None, known=wings)
-    wing = decision.known if decision.kind != GENERAL else None
+    mentioned = decide_wing([subject], project=None, agent=None, known=wings)
+    wing = 0 if mentioned.kind == GENERAL else mentioned.number
     moving = {room.number}
-    if wing is None:
+    if not wing:
         moving |= _of_same_subject(connection, space, subject, general, kind)
         if len(moving) < LEAST_SESSIONS:
             return set()

@@ -278,11 +278,9 @@ class _Tracker:
 
     def _wing(self, texts: Sequence[str], *, project: str | None, agent: str | None) -> int:
         known = rooms.every_wing(self._connection, self._space)
-        decision = decide_wing(texts, project=project, agent=agent, known=known)
-        if decision.known is not None:
-            return decision.known
-        subject = {"slug": decision.slug, "name": decision.name, "kind": decision.kind}
-        return rooms.open_wing(self._connection, self._space, at=self._now, **subject)
+        wing = decide_wing(texts, project=project, agent=agent, known=known)
+        subject = {"slug": wing.slug, "name": wing.name, "kind": wing.kind}
+        return wing.number or rooms.open_wing(self._connection, self._space, at=self._now, **subject)
 
     def _unnamed_session(self, idle_minutes: float) -> str:
         """The current unnamed conversation, or a new one after a period of inactivity."""
