@@ -23,7 +23,7 @@ from langgraph.store.base import (
 
 from langmem_tiers import arguments
 from langmem_tiers.background.embedding import embed_notes_now
-from langmem_tiers.background.expiry import ExpireItems
+from langmem_tiers.background.expiry import ITEMS, ExpiryJob
 from langmem_tiers.clock import to_millis
 from langmem_tiers.graphs.node import memory_of
 from langmem_tiers.integrations.store import checks, values
@@ -338,5 +338,5 @@ class TieredStore(FrontDoor):
         expired = 0
         for name in self.memory.spaces():
             with self.memory.use(name) as store:
-                expired += ExpireItems(self.memory.context(name), store).expire()
+                expired += ExpiryJob(self.memory.context(name), store, ITEMS).expire()
         return expired

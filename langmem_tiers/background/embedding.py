@@ -50,7 +50,7 @@ class Source:
             the old.
         added: The kind of change that tells of new texts.
         embedded: The kind of change that tells that they have their vectors.
-        refused: Logs that the embedder refuses a text, with the reason.
+        refused: The event that is logged where the embedder refuses a text.
         missing: The texts of these ranges that have no vector of a model.
         held: Those of some texts, by hash, that are still there.
     """
@@ -58,7 +58,7 @@ class Source:
     cursor: str
     added: Kind
     embedded: Kind
-    refused: Callable[[Text, str], None]
+    refused: str
     missing: Callable[[Connection, str, str, Ranges], list[Text]]
     held: Callable[[Connection, str, Collection[bytes]], Collection[bytes]]
 
@@ -85,32 +85,19 @@ def _missing_notes(connection: Connection, space: str, model: str, ranges: Range
     return [Text(note.text_hash, note.text, {"kind": note.kind, "ref": note.ref}) for note in found]
 
 
-def _all(_connection: Connection, _space: str, hashes: Collection[bytes]) -> Collection[bytes]:
-    """Drawers are never deleted while they wait."""
-    return hashes
-
-
-def _drawer_refused(text: Text, reason: str) -> None:
-    say(log, logging.WARNING, "drawer_not_embedded", drawer=text.owner["drawer"], reason=reason)
-
-
-def _note_refused(text: Text, reason: str) -> None:
-    say(log, logging.WARNING, "note_not_embedded", kind=text.owner["kind"], ref=text.owner["ref"], reason=reason)
-
-
 DRAWERS = Source(
     cursor="embed:",
     added="drawers.added",
     embedded="drawers.embedded",
-    refused=_drawer_refused,
+    refused="drawer_not_embedded",
     missing=_missing_chunks,
-    held=_all,
+    held=lambda _connection, _space, hashes: hashes,  # drawers are never deleted while they wait
 )
 NOTES = Source(
     cursor="notes:",
     added="notes.changed",
     embedded="notes.embedded",
-    refused=_note_refused,
+    refused="note_not_embedded",
     missing=_missing_notes,
     held=notes.held,
 )
@@ -155,14 +142,15 @@ class Embedding:
         return True
 
     def _embed(self, batch: Sequence[Text]) -> None:
-        vectors = TextVectors(self.database, self.embedder, self._held)
+        space, source = self.database.space, self.source
+        vectors = TextVectors(
+            self.database, self.embedder, lambda connection, hashes: source.held(connection, space, hashes)
+        )
         faults = vectors.embed({text.text_hash: text.text for text in batch})
         for text in batch:
             if text.text_hash in faults:
-                self.source.refused(text, faults[text.text_hash])
-
-    def _held(self, connection: Connection, hashes: Collection[bytes]) -> Collection[bytes]:
-        return self.source.held(connection, self.database.space, hashes)
+                reason = faults[text.text_hash]
+                say(log, logging.WARNING, self.source.refused, **text.owner, reason=reason)
 
     def _finish(self, old: int, news: Sequence[Change]) -> None:
         space, model = self.database.space, self.embedder.name

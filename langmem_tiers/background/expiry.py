@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -17,14 +18,34 @@ from langmem_tiers.store import SpaceStore
 _DAY = 86_400_000
 
 
+class Expiring(NamedTuple):
+    """A kind of thing that expires.
+
+    `due` says when the next one does, in UTC milliseconds, None if none will; `expire` lets go of those that are due
+    now, and returns how many these were.
+    """
+
+    name: str
+    due: Callable[[Connection, str, SpaceContext], int | None]
+    expire: Callable[[Connection, str, SpaceContext, int], int]
+
+
 @dataclass(frozen=True)
-class _ExpiryJob:
+class ExpiryJob:
+    """Lets go of one kind of thing in a space when its time has come."""
+
     context: SpaceContext
     store: SpaceStore
+    kind: Expiring
+
+    @property
+    def name(self) -> str:
+        """The name of the job."""
+        return self.kind.name
 
     def due(self, connection: Connection) -> int | None:
         """When the next one expires, in UTC milliseconds, possibly in the past; None if none will."""
-        raise NotImplementedError
+        return self.kind.due(connection, self.store.key, self.context)
 
     def step(self, stop: Callable[[], bool]) -> bool:
         """Expire what is due; False if nothing was."""
@@ -42,67 +63,44 @@ class _ExpiryJob:
         if due is None or due > now:
             return 0
         with self.store.writing() as connection:
-            return self._expire(connection, now)
-
-    def _expire(self, connection: Connection, now: int) -> int:
-        raise NotImplementedError
+            return self.kind.expire(connection, self.store.key, self.context, now)
 
 
-class ExpireEntries(_ExpiryJob):
-    """Retires entries whose expiry date has passed."""
-
-    name = "expire entries"
-
-    def due(self, connection: Connection) -> int | None:
-        """When the next entry expires."""
-        return entries.next_expiry(connection, self.store.key)
-
-    def _expire(self, connection: Connection, now: int) -> int:
-        return len(lifecycle.expire(EntryWriter(connection, self.store.key, now)))
+def _expire_episodes(connection: Connection, space: str, _context: SpaceContext, now: int) -> int:
+    expired = episodes.expired(connection, space, now)
+    episodes.remove(connection, space, expired, now)
+    return len(expired)
 
 
-class ExpireEpisodes(_ExpiryJob):
-    """Deletes expired episodes."""
-
-    name = "expire episodes"
-
-    def due(self, connection: Connection) -> int | None:
-        """When the next episode expires."""
-        return episodes.next_expiry(connection, self.store.key)
-
-    def _expire(self, connection: Connection, now: int) -> int:
-        expired = episodes.expired(connection, self.store.key, now)
-        episodes.remove(connection, self.store.key, expired, now)
-        return len(expired)
+def _oldest_dream(connection: Connection, space: str, context: SpaceContext) -> int | None:
+    """When the next dream becomes too old to be undone."""
+    if context.settings.dream.undo_days is None:
+        return None
+    first = dreams.oldest_kept(connection, space)
+    return None if first is None else first + _undo_milliseconds(context) + 1
 
 
-class ExpireItems(_ExpiryJob):
-    """Deletes expired store items."""
-
-    name = "expire items"
-
-    def due(self, connection: Connection) -> int | None:
-        """When the next item expires."""
-        return items.next_expiry(connection, self.store.key)
-
-    def _expire(self, connection: Connection, now: int) -> int:
-        return items.drop(connection, self.store.key, items.expired(connection, self.store.key, now), now)
+def _undo_milliseconds(context: SpaceContext) -> int:
+    return round((context.settings.dream.undo_days or 0) * _DAY)
 
 
-class PruneDreams(_ExpiryJob):
-    """Deletes the changesets of old dreams, which can then no longer be undone."""
-
-    name = "prune dreams"
-
-    def due(self, connection: Connection) -> int | None:
-        """When the next dream becomes too old to be undone."""
-        if self.context.settings.dream.undo_days is None:
-            return None
-        first = dreams.oldest_kept(connection, self.store.key)
-        return None if first is None else first + self._kept_for() + 1
-
-    def _expire(self, connection: Connection, now: int) -> int:
-        return dreams.prune(connection, self.store.key, now - self._kept_for())
-
-    def _kept_for(self) -> int:
-        return round((self.context.settings.dream.undo_days or 0) * _DAY)
+ENTRIES = Expiring(
+    "expire entries",
+    lambda connection, space, _: entries.next_expiry(connection, space),
+    lambda connection, space, _, now: len(lifecycle.expire(EntryWriter(connection, space, now))),
+)
+EPISODES = Expiring(
+    "expire episodes", lambda connection, space, _: episodes.next_expiry(connection, space), _expire_episodes
+)
+ITEMS = Expiring(
+    "expire items",
+    lambda connection, space, _: items.next_expiry(connection, space),
+    lambda connection, space, _, now: items.drop(connection, space, items.expired(connection, space, now), now),
+)
+DREAMS = Expiring(
+    "prune dreams",
+    _oldest_dream,
+    lambda connection, space, context, now: dreams.prune(connection, space, now - _undo_milliseconds(context)),
+)
+"""The changesets of old dreams, which can then no longer be undone."""
+KINDS = (ENTRIES, EPISODES, ITEMS, DREAMS)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from sqlalchemy import Connection
 
 from langmem_tiers.background.dreaming import DreamJob
 from langmem_tiers.background.embedding import EmbedderAway, EmbedJob
-from langmem_tiers.background.expiry import ExpireEntries, ExpireEpisodes, ExpireItems, PruneDreams
+from langmem_tiers.background.expiry import KINDS, ExpiryJob
 from langmem_tiers.background.filing import FileJob
 from langmem_tiers.background.graphing import GraphJob
 from langmem_tiers.background.mining import ArchiveJob, EnrichJob, MineJob
@@ -110,10 +111,7 @@ def jobs_of(context: SpaceContext, store: SpaceStore) -> Jobs:
     if store.chroma is not None:
         following.append(ProjectJob(store.chroma))
     kinds: list[Callable[[SpaceContext, SpaceStore], Job]] = [
-        ExpireEntries,
-        ExpireEpisodes,
-        ExpireItems,
-        PruneDreams,
+        *(partial(ExpiryJob, kind=kind) for kind in KINDS),
         EnrichJob,
         MineJob,
         ArchiveJob,

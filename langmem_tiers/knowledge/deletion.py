@@ -7,7 +7,7 @@ someone wrote deliberately stays as written: notes, the identity, and the archiv
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
 
@@ -22,7 +22,7 @@ from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.language.sentences import passages, without
 from langmem_tiers.language.summaries import abstract
 from langmem_tiers.language.words import words
-from langmem_tiers.records import Activity, Authority, Document, Entry, Episode
+from langmem_tiers.records import Authority, Entry, Episode
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import documents, dreams, entries, episodes, receipts
 
@@ -66,27 +66,20 @@ def delete(writer: EntryWriter, entry_id: str, *, by: Authority, settings: Setti
 
 def _with_other_wordings(writer: EntryWriter, entry: Entry) -> list[Entry]:
     """An entry with its earlier and merged wordings, and the entries it was split from."""
-    found = {entry.id: entry}
+    found, formers = {entry.id: entry}, dict[str, Entry]()
     waiting = [entry]
     while waiting:
         behind = entries.succeeded_by(writer.connection, writer.space, waiting.pop().id)
         news = [each for each in behind if each.reason in _OTHER_WORDINGS and each.id not in found]
         found |= {each.id: each for each in news}
         waiting += news
-    formers = {each.id: each for each in _enriched_to(writer, found.keys())}
+    # The entries that one of these was enriched from still hold its words.
+    for enrichment in lifecycle.enrichments(writer):
+        made = {str(each) for name in _MADE for each in enrichment.body.get(name, ())}
+        former = writer.read(enrichment.body.get("former")) if made & found.keys() else None
+        if former is not None and former.reason == "enriched":
+            formers[former.id] = former
     return list((found | formers).values())
-
-
-def _enriched_to(writer: EntryWriter, gone: Set[str]) -> list[Entry]:
-    """The entries that one of these was enriched from: they still hold its words."""
-    made = (each for each in lifecycle.enrichments(writer) if gone & _named(each))
-    formers = (writer.read(each.body.get("former")) for each in made)
-    return [former for former in formers if former is not None and former.reason == "enriched"]
-
-
-def _named(enrichment: Activity) -> set[str]:
-    """The ids of the entries with the facts of an enriched one."""
-    return {str(each) for name in _MADE for each in enrichment.body.get(name, ())}
 
 
 def _clear(writer: EntryWriter, said: Unsaid, settings: Settings) -> None:
@@ -95,10 +88,9 @@ def _clear(writer: EntryWriter, said: Unsaid, settings: Settings) -> None:
         retract_evidence(graph, said.passages)
     for episode in episodes.of_sessions(writer.connection, writer.space):
         _clear_episode(writer, episode, said, settings)
-    for path in filter(_DAY.fullmatch, documents.paths(writer.connection, writer.space)):
-        _clear_note(writer, path, said, settings)
-    for path in filter(_DREAMT.fullmatch, documents.paths(writer.connection, writer.space)):
-        _clear_synthesis(writer, path, said, settings)
+    for path in documents.paths(writer.connection, writer.space):
+        if _DAY.fullmatch(path) or _DREAMT.fullmatch(path):
+            _clear_document(writer, path, said, settings)
     left = _left(said)
     dreams.unsay(writer.connection, writer.space, left)
 
@@ -145,29 +137,21 @@ def _stays(topic: str, summary: str, said: Unsaid) -> bool:
     return not telling & gone or telling <= meaning(summary).telling
 
 
-def _clear_note(writer: EntryWriter, path: str, said: Unsaid, settings: Settings) -> None:
+def _clear_document(writer: EntryWriter, path: str, said: Unsaid, settings: Settings) -> None:
+    """Remove deleted content from a dream's document, or the lines of a daily note that the memory flushed there."""
     held = documents.read(writer.connection, writer.space, path)
     if held is None or held.encoding != "utf-8":
         return
-    lines = held.content.splitlines(keepends=True)
-    left = [line for line in lines if not ((known := _LINE.fullmatch(line)) and said.holds(known["told"]))]
-    _rewrite(writer, held, "".join(left), settings)
-
-
-def _clear_synthesis(writer: EntryWriter, path: str, said: Unsaid, settings: Settings) -> None:
-    held = documents.read(writer.connection, writer.space, path)
-    if held is not None and held.encoding == "utf-8":
-        _rewrite(writer, held, without(held.content, said.holds), settings)
-
-
-def _rewrite(writer: EntryWriter, held: Document, left: str, settings: Settings) -> None:
+    left = without(held.content, said.holds)
+    if _DAY.fullmatch(path):
+        lines = held.content.splitlines(keepends=True)
+        left = "".join(line for line in lines if not ((known := _LINE.fullmatch(line)) and said.holds(known["told"])))
     if left == held.content:
         return
-    receipts.forget(writer.connection, writer.space, [held.path], kind="document")
-    dreams.forget(writer.connection, writer.space, [held.path])
+    receipts.forget(writer.connection, writer.space, [path], kind="document")
+    dreams.forget(writer.connection, writer.space, [path])
     if not left.strip():
-        documents.drop(writer.connection, writer.space, held.path, writer.now)
+        documents.drop(writer.connection, writer.space, path, writer.now)
         return
-    documents.put(
-        writer.connection, writer.space, document_text.of_text(held.path, left, held.origin, settings), writer.now
-    )
+    new = document_text.of_text(path, left, held.origin, settings)
+    documents.put(writer.connection, writer.space, new, writer.now)

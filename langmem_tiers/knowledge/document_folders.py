@@ -8,7 +8,6 @@ import stat
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
 from uuid import uuid4
 
 from langmem_tiers.clock import Clock, to_millis
@@ -43,9 +42,7 @@ class FolderIntake:
         self._memory = memory
         self._settings = settings
         self._clock = clock
-        self._added: list[str] = []
-        self._changed: list[str] = []
-        self._same: list[str] = []
+        self._report = {name: list[str]() for name in ("added", "changed", "same")}
         self._skipped: list[SkippedFile] = []
         self._claimed: set[str] = set()
 
@@ -55,12 +52,8 @@ class FolderIntake:
         files = _files(source, most=most, but=self._memory)
         while batch := [*islice(files, _AT_ONCE)]:
             self._store_all([made for each in batch if (made := self._made(each)) is not None])
-        return FolderImport(
-            added=tuple(self._added),
-            changed=tuple(self._changed),
-            same=tuple(self._same),
-            skipped=tuple(self._skipped),
-        )
+        told = {name: tuple(paths) for name, paths in self._report.items()}
+        return FolderImport(**told, skipped=tuple(self._skipped))
 
     def _made(self, file: tuple[str, bytes] | SkippedFile) -> NewDocument | None:
         """The document for a file, or None if it cannot be stored, with the reason added to the skipped files."""
@@ -69,33 +62,31 @@ class FolderIntake:
             return None
         path, data = file
         try:
-            return document_text.of_file(self._claim(path), data, self._settings)
+            where = document_text.path(path, self._settings)
+            if where not in self._claimed:
+                self._claimed.add(where)
+                return document_text.of_file(where, data, self._settings)
+            reason = "Another file has the same name, with its accents written otherwise."
         except InvalidInput as error:
-            self._skipped.append(SkippedFile(path=path, reason=error.message))
-            return None
-
-    def _claim(self, path: str) -> str:
-        where = document_text.path(path, self._settings)
-        if where in self._claimed:
-            raise InvalidInput("Another file has the same name, with its accents written otherwise.")
-        self._claimed.add(where)
-        return where
+            reason = error.message
+        self._skipped.append(SkippedFile(path=path, reason=reason))
+        return None
 
     def _store_all(self, new: Iterable[NewDocument]) -> None:
         at = to_millis(self._clock())
         with self._store.writing() as connection:
             for each in new:
                 held = documents.read(connection, self._store.key, each.path)
-                if held is not None and document_text.is_same(held, each):
-                    self._same.append(each.path)
-                    continue
-                documents.put(connection, self._store.key, each, at)
-                (self._added if held is None else self._changed).append(each.path)
+                same = held is not None and document_text.is_same(held, each)
+                if not same:
+                    documents.put(connection, self._store.key, each, at)
+                self._report["same" if same else "added" if held is None else "changed"].append(each.path)
 
 
 def give(store: SpaceStore, target: Path, *, memory: Path) -> FolderExport:
     """Write every document into a folder."""
-    _prepare(target)
+    with translated(target):
+        target.mkdir(parents=True, exist_ok=True)
     outcomes = {each.path: _write(target, each.path, each.data, but=memory) for each in _every(store)}
     return FolderExport(
         written=tuple(path for path, outcome in outcomes.items() if outcome is True),
@@ -141,16 +132,6 @@ def _files(folder: Path, *, most: int, but: Path) -> Iterator[tuple[str, bytes] 
     yield from problems
 
 
-def _prepare(folder: Path) -> None:
-    """Create the target folder if needed.
-
-    Raises:
-        StorageError: it cannot be created.
-    """
-    with translated(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-
-
 def _write(folder: Path, path: str, data: bytes, *, but: Path) -> bool | SkippedFile:
     """Write a file below a folder; True if it was written, or the reason why not.
 
@@ -160,8 +141,8 @@ def _write(folder: Path, path: str, data: bytes, *, but: Path) -> bool | Skipped
         DiskFull, FolderNotWritable: other files could not be written either.
     """
     target = folder.joinpath(*path.split("/"))
-    inside = target.is_relative_to(folder) and not any(parent.is_symlink() for parent in _below(folder, target))
-    if not inside:
+    between = (parent for parent in target.parents if parent != folder and parent.is_relative_to(folder))
+    if not target.is_relative_to(folder) or any(parent.is_symlink() for parent in between):
         return SkippedFile(path=path, reason=_ELSEWHERE)
     if target.resolve().is_relative_to(but.resolve()):
         return SkippedFile(path=path, reason=_MEMORY)
@@ -172,11 +153,6 @@ def _write(folder: Path, path: str, data: bytes, *, but: Path) -> bool | Skipped
             if error.errno in _HOPELESS:
                 raise
             return SkippedFile(path=path, reason=f"it can not be written: {error.strerror or error}")
-
-
-def _below(folder: Path, target: Path) -> list[Path]:
-    """The folders between a folder and a file."""
-    return [parent for parent in target.parents if parent != folder and parent.is_relative_to(folder)]
 
 
 def _written(target: Path, data: bytes) -> bool:
@@ -206,15 +182,11 @@ def _read(file: Path, path: str, most: int) -> tuple[str, bytes] | SkippedFile:
         if file.is_symlink():
             return SkippedFile(path=path, reason=_LINK)
         with open(file, "rb", opener=lambda name, flags: os.open(name, flags | _NO_LINKS)) as opened:
-            return _content(opened, path, most)
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                return SkippedFile(path=path, reason=_NO_FILE)
+            data = opened.read(most + 1)
     except OSError as error:
         return SkippedFile(path=path, reason=_reason(error))
-
-
-def _content(file: BinaryIO, path: str, most: int) -> tuple[str, bytes] | SkippedFile:
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        return SkippedFile(path=path, reason=_NO_FILE)
-    data = file.read(most + 1)
     if len(data) > most:
         return SkippedFile(path=path, reason=f"it has more than {most:,} bytes")
     return path, data

@@ -68,7 +68,9 @@ def of_text(path: str, text: str, origin: Origin, settings: Settings) -> NewDocu
     """A document from a validated text, with its pieces for search."""
     content = documents.text_encoded(text)
     searched = is_markdown(path) and content == text
-    pieces = _pieces(path, text, settings.documents.chunk_characters) if searched else ()
+    cut = split(text, settings.documents.chunk_characters) if searched else ()
+    texts = (text[start:stop].strip() for start, stop in cut)
+    pieces = tuple(NoteText(text=each, category=_title(path)) for each in texts if each)
     return NewDocument(path=path, content=content, pieces=pieces, origin=origin)
 
 
@@ -118,14 +120,8 @@ def beginning(text: str, name: str, most: int, count: Callable[[str], int]) -> s
     whole = text.strip()
     if not whole or (len(whole) <= most * _MOST_A_TOKEN and count(whole) <= most):
         return whole
-    ends = _paragraph_ends(whole, most * _MOST_A_TOKEN)
+    ends = [found.start() for found in _PARAGRAPH.finditer(whole, 0, most * _MOST_A_TOKEN) if found.start()]
     return _longest(whole, ends, name, most, count) or _longest(whole, _ends(whole, most), name, most, count)
-
-
-def _pieces(path: str, text: str, limit: int) -> tuple[NoteText, ...]:
-    """Its paragraphs, combined up to the length limit, each piece under the document's title."""
-    cut = (text[start:stop].strip() for start, stop in split(text, limit))
-    return tuple(NoteText(text=piece, category=_title(path)) for piece in cut if piece)
 
 
 def _title(path: str) -> str:
@@ -168,21 +164,13 @@ def _longest(text: str, ends: list[int], name: str, most: int, count: Callable[[
     fits, low, high = "", 0, len(ends)
     while low < high:
         middle = (low + high) // 2
-        shown = _with_note(text, ends[middle], name)
+        note = _NOTE.format(name=name, left=len(text) - ends[middle], total=len(text))
+        shown = f"{text[: ends[middle]].rstrip()}\n\n{note}"
         if count(shown) <= most:
             fits, low = shown, middle + 1
         else:
             high = middle
     return fits
-
-
-def _with_note(text: str, end: int, name: str) -> str:
-    note = _NOTE.format(name=name, left=len(text) - end, total=len(text))
-    return f"{text[:end].rstrip()}\n\n{note}"
-
-
-def _paragraph_ends(text: str, most: int) -> list[int]:
-    return [found.start() for found in _PARAGRAPH.finditer(text, 0, most) if found.start()]
 
 
 def _ends(text: str, most: int) -> list[int]:

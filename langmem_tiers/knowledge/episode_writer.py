@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
@@ -28,13 +28,6 @@ ACTIVITY = "memory_archived"
 _DAY = 86_400_000
 
 
-class _Written(NamedTuple):
-    """A stored episode, and the activity to report after the commit."""
-
-    episode: Episode
-    activity: Activity
-
-
 @dataclass(frozen=True)
 class EpisodeWriter:
     """Writes the episodes of one space."""
@@ -48,7 +41,8 @@ class EpisodeWriter:
         Raises:
             StorageError: it is archived later.
         """
-        said = self._said(room)
+        with self.store.reading() as connection:
+            said = self._said(connection, room)
         draft = summaries.draft(said, room.session, self.context.asker(self.store), self.context.settings)
         with self.store.writing() as connection:
             if not episodes.archived_to(connection, self.store.key, room, room.drawers) or draft is None:
@@ -57,8 +51,9 @@ class EpisodeWriter:
             if draft is None:
                 return None
             count = episodes.next_count(connection, self.store.key, room.session, task=False)
-            written = self._written(connection, draft, room.session, count, said)
-        return self._told(written)
+            episode, activity = self._written(connection, draft, room.session, count, said)
+        notify(self.context.listeners, activity)
+        return episode
 
     def keep_summary(self, session: str, summary: str, compaction: int | None) -> Episode | None:
         """Archive an existing summary; returns the session's current episode with it, or None if that was deleted.
@@ -76,13 +71,14 @@ class EpisodeWriter:
             if known or episodes.buried(connection, key, session, count):
                 return next(iter(known), None)
             room = next(iter(episodes.unarchived(connection, key, session)), None)
-            said = [] if room is None else self._of_room(connection, room)
+            said = [] if room is None else self._said(connection, room)
             if room is not None:
                 episodes.archived_to(connection, key, room, room.drawers)
             if draft is None:
                 return None
-            written = self._written(connection, draft, session, count, said)
-        return self._told(written)
+            episode, activity = self._written(connection, draft, session, count, said)
+        notify(self.context.listeners, activity)
+        return episode
 
     def keep_task(self, task: str, text: str, session: str) -> Episode:
         """Archive the result of a task; returns the existing episode if it was archived before.
@@ -98,14 +94,11 @@ class EpisodeWriter:
             if (same := next(known, None)) is not None:
                 return same
             count = episodes.next_count(connection, self.store.key, session, task=True)
-            written = self._written(connection, draft, session, count, (), task=task)
-        return self._told(written)
+            episode, activity = self._written(connection, draft, session, count, (), task=task)
+        notify(self.context.listeners, activity)
+        return episode
 
-    def _said(self, room: Ended) -> list[Said]:
-        with self.store.reading() as connection:
-            return self._of_room(connection, room)
-
-    def _of_room(self, connection: Connection, room: Ended) -> list[Said]:
+    def _said(self, connection: Connection, room: Ended) -> list[Said]:
         """What users and assistants said in a room since it was last archived, without deleted content."""
         standing = progress.standing(connection, self.store.key, room.room, after=room.archived, upto=room.drawers)
         turns = [turn for turn in standing if may_be_shown(turn)]
@@ -130,7 +123,7 @@ class EpisodeWriter:
         said: Sequence[Said],
         *,
         task: str | None = None,
-    ) -> _Written:
+    ) -> tuple[Episode, Activity]:
         at, limit = to_millis(self.context.clock()), self.context.settings.text.chunk_characters
         days = self.context.settings.episodes.ttl_days
         new = NewEpisode(
@@ -146,26 +139,11 @@ class EpisodeWriter:
             last_drawer=said[-1].drawer if said else None,
             expires_at=None if days is None else at + round(days * _DAY),
         )
-        episode = episodes.put(
-            connection, self.store.key, new, searched_texts(new.summary, new.abstract, new.topics, new.task, limit), at
-        )
-        body, about = _body(episode, draft), session or None
-        return _Written(episode, activities.append(connection, self.store.key, ACTIVITY, body, at=at, session=about))
-
-    def _told(self, written: _Written) -> Episode:
-        notify(self.context.listeners, written.activity)
-        return written.episode
-
-
-def _body(episode: Episode, draft: Draft) -> dict[str, Any]:
-    return {
-        "episode": episode.id,
-        "task": episode.task,
-        "path": episode.path,
-        "reason": draft.reason,
-        "calls": draft.calls,
-        "tokens": draft.tokens,
-    }
+        texts = searched_texts(new.summary, new.abstract, new.topics, new.task, limit)
+        episode = episodes.put(connection, self.store.key, new, texts, at)
+        body: dict[str, Any] = {"episode": episode.id, "task": task, "path": draft.path}
+        body |= {"reason": draft.reason, "calls": draft.calls, "tokens": draft.tokens}
+        return episode, activities.append(connection, self.store.key, ACTIVITY, body, at=at, session=session or None)
 
 
 def searched_texts(summary: str, abstract: str, topics: Sequence[str], task: str | None, limit: int) -> list[NoteText]:

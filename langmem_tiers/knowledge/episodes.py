@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidInput
+from langmem_tiers.knowledge import validation
 from langmem_tiers.knowledge.episode_writer import EpisodeWriter
-from langmem_tiers.knowledge.search import terms
+from langmem_tiers.knowledge.search import DECIMALS, MOST, channels, terms
 from langmem_tiers.knowledge.types import EpisodeFound
 from langmem_tiers.records import Episode
 from langmem_tiers.storage import dreams, episodes
@@ -21,9 +22,6 @@ from langmem_tiers.twins import twin
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
 
-# How many notes are searched before filtering, so that filters leave some.
-_MOST = 1000
-_DECIMALS = 4
 _LONGEST_SUMMARY = 20_000
 
 
@@ -107,19 +105,19 @@ class Episodes:
         asked, most = arguments.any_text(query, "query"), arguments.whole(limit, "limit", least=1)
         if not asked.strip():
             return tuple(EpisodeFound(episode=each) for each in self.recent(most, since=since, until=until))
-        at, first, last = self._now(), _millis(since, "since"), _millis(until, "until")
+        at, first, last = self._now(), validation.moment(since, "since"), validation.moment(until, "until")
         vector = self._context.embedder.query(asked)[0]
         with self._context.open() as store, store.reading() as connection:
             now = moment(connection, store.key)
-            hits = store.notes.search(now, terms(asked), vector, _MOST, kinds={"episode"})
+            hits = store.notes.search(now, terms(asked), vector, MOST, kinds={"episode"})
             best = {hit.ref: hit for hit in reversed(hits)}  # the best of several pieces
             held = episodes.holding(connection, store.key, best.keys(), at=at, since=first, until=last)
         ranked = sorted(held.values(), key=lambda each: (-best[each.id].score, -each.number))[:most]
         return tuple(
             EpisodeFound(
                 episode=each,
-                score=round(best[each.id].score, _DECIMALS),
-                channels=_channels(best[each.id].keyword, best[each.id].vector),
+                score=round(best[each.id].score, DECIMALS),
+                channels=channels(best[each.id]),
             )
             for each in ranked
         )
@@ -134,7 +132,7 @@ class Episodes:
             InvalidInput: the limit is below 1.
         """
         most = arguments.whole(limit, "limit", least=1)
-        at, first, last = self._now(), _millis(since, "since"), _millis(until, "until")
+        at, first, last = self._now(), validation.moment(since, "since"), validation.moment(until, "until")
         with self._context.open() as store, store.reading() as connection:
             return tuple(episodes.latest(connection, store.key, most, at=at, since=first, until=last))
 
@@ -200,15 +198,6 @@ class Episodes:
 
     def _now(self) -> int:
         return to_millis(self._context.clock())
-
-
-def _millis(given: datetime | None, name: str) -> int | None:
-    return None if given is None else to_millis(arguments.moment(given, name))
-
-
-def _channels(keyword: float | None, vector: float | None) -> dict[str, float]:
-    known = {"keyword": keyword, "vector": vector}
-    return {name: round(share, _DECIMALS) for name, share in known.items() if share is not None}
 
 
 def _require_name(name: str, what: str) -> None:

@@ -79,7 +79,10 @@ def without(text: str, what: str) -> str:
     if gone is not None:
         return _joined([block for block in blocks if block is not gone])
     place, line = _the_line(blocks, what)
-    return _joined([_without_line(block, line) if n == place else block for n, block in enumerate(blocks)])
+    lines = blocks[place].lines[:line] + blocks[place].lines[line + 1 :]
+    # If no line is left below the heading, the heading goes as well.
+    blocks[place] = _Block(blocks[place].title if any(each.strip() for each in lines) else None, lines)
+    return _joined(blocks)
 
 
 def _parsed(text: str) -> list[_Block]:
@@ -136,12 +139,6 @@ def _the_line(blocks: Sequence[_Block], what: str) -> tuple[int, int]:
         if found:
             return found[0]
     raise InvalidText(f"There is no section or line {_shown(what)}.", way_out="Read the text for those there are.")
-
-
-def _without_line(block: _Block, line: int) -> _Block:
-    """The block without a line; if none is left below the heading, the heading goes as well."""
-    lines = block.lines[:line] + block.lines[line + 1 :]
-    return _Block(block.title if any(each.strip() for each in lines) else None, lines)
 
 
 def _plain(line: str) -> str:

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from langmem_tiers.knowledge.types import CategoryCount, EntryFound
 from langmem_tiers.language.words import STOPWORDS, searchable, stem, words
-from langmem_tiers.records import Entry
 from langmem_tiers.storage import entries
 from langmem_tiers.storage.change_log import moment
 from langmem_tiers.storage.embedding_cache import Vectors
@@ -16,9 +15,10 @@ from langmem_tiers.storage.entries import Filters
 from langmem_tiers.storage.note_index import NoteHit
 from langmem_tiers.store import SpaceStore
 
-# How many notes are searched before filtering, so that filters leave some.
-_MOST = 1000
-_DECIMALS = 4
+MOST = 1000
+"""How many notes are searched before filtering, so that filters leave some."""
+DECIMALS = 4
+"""Of the scores that are given out."""
 
 
 def find(store: SpaceStore, query: str, vector: Vectors | None, filters: Filters, most: int) -> list[EntryFound]:
@@ -52,18 +52,17 @@ def _searched(store: SpaceStore, query: str, vector: Vectors | None, filters: Fi
     """Search active entries in the index."""
     with store.reading() as connection:
         now = moment(connection, store.key)
-        hits = {hit.ref: hit for hit in store.notes.search(now, terms(query), vector, _MOST, kinds={"entry"})}
+        hits = {hit.ref: hit for hit in store.notes.search(now, terms(query), vector, MOST, kinds={"entry"})}
         left = entries.ids(connection, store.key, replace(filters, ids=list(hits)))
         best = [hit for ref, hit in hits.items() if ref in left][:most]
         found = entries.by_ids(connection, store.key, [hit.ref for hit in best])
-    return [
-        EntryFound(entry=found[hit.ref], score=round(hit.score, _DECIMALS), channels=_channels(hit)) for hit in best
-    ]
+    return [EntryFound(entry=found[hit.ref], score=round(hit.score, DECIMALS), channels=channels(hit)) for hit in best]
 
 
-def _channels(hit: NoteHit) -> dict[str, float]:
+def channels(hit: NoteHit) -> dict[str, float]:
+    """What each channel gives a hit, rounded."""
     shares = {"keyword": hit.keyword, "vector": hit.vector}
-    return {name: round(share, _DECIMALS) for name, share in shares.items() if share is not None}
+    return {name: round(share, DECIMALS) for name, share in shares.items() if share is not None}
 
 
 def _read_through(store: SpaceStore, query: str, filters: Filters, most: int) -> list[EntryFound]:
@@ -71,16 +70,14 @@ def _read_through(store: SpaceStore, query: str, filters: Filters, most: int) ->
     wanted = {stem(term) for term in terms(query)}
     with store.reading() as connection:
         left = entries.find(connection, store.key, filters, -1)
-    scored = [(entry, len(wanted & _stems(entry)) / len(wanted)) for entry in left] if wanted else []
+    texts = (" ".join((entry.content, *entry.tags, entry.category)) for entry in left)
+    said = [{stem(word) for word in words(text)} for text in texts] if wanted else []
+    scored = [(entry, len(wanted & held) / len(wanted)) for entry, held in zip(left, said, strict=False)]
     best = sorted((each for each in scored if each[1]), key=lambda each: -each[1])[:most]
     return [
-        EntryFound(entry=entry, score=round(share, _DECIMALS), channels={"keyword": round(share, _DECIMALS)})
+        EntryFound(entry=entry, score=round(share, DECIMALS), channels={"keyword": round(share, DECIMALS)})
         for entry, share in best
     ]
-
-
-def _stems(entry: Entry) -> set[str]:
-    return {stem(word) for word in words(" ".join((entry.content, *entry.tags, entry.category)))}
 
 
 def _branches(path: str, below: Mapping[str, set[str]], counts: Mapping[str, int]) -> tuple[CategoryCount, ...]:

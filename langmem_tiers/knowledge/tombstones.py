@@ -13,7 +13,7 @@ from langmem_tiers.content import content_hash
 from langmem_tiers.knowledge.entries import EntryWriter
 from langmem_tiers.language.sentences import passages, without
 from langmem_tiers.language.words import occurs, stems, words
-from langmem_tiers.records import Entry, Evidence, Proposal
+from langmem_tiers.records import Entry, Proposal
 from langmem_tiers.storage import drawers
 from langmem_tiers.storage import tombstones as stones
 from langmem_tiers.types import Drawer
@@ -114,8 +114,11 @@ def brings_back(writer: EntryWriter, proposal: Proposal, cited: Mapping[int, Dra
     """Whether a proposal repeats deleted content, by its statement or because all its evidence was deleted."""
     if is_buried(writer, proposal.content):
         return True
-    quoted = [each for each in proposal.evidence if each.quote]
-    rests_on = [{_quote_key(each.drawer, each.quote), *_around(each, cited.get(each.drawer))} for each in quoted]
+    rests_on: list[set[bytes]] = []
+    for each in (each for each in proposal.evidence if each.quote):
+        around = passages(cited[each.drawer].content) if each.drawer in cited else ()
+        quotes = (each.quote, *(passage for passage in around if occurs(each.quote, passage)))
+        rests_on.append({_quote_key(each.drawer, quote) for quote in quotes})
     buried = stones.among(writer.connection, writer.space, "quote", {each for keys in rests_on for each in keys})
     return bool(rests_on) and all(keys & buried for keys in rests_on)
 
@@ -125,17 +128,11 @@ def cleared(connection: Connection, space: str, texts: Sequence[tuple[int | None
     if not stones.there_are(connection, space):
         return [text for _, text in texts]
     keys = [{passage: frozenset(_keys(drawer, passage)) for passage in passages(text)} for drawer, text in texts]
-    buried = _buried(connection, space, {key for held in keys for each in held.values() for key in each})
+    left, buried = iter({key for held in keys for each in held.values() for key in each}), set[bytes]()
+    while batch := [*islice(left, _AT_ONCE)]:
+        buried |= stones.among(connection, space, "entry", batch) | stones.among(connection, space, "quote", batch)
     gone = [{passage for passage, each in held.items() if each & buried} for held in keys]
     return [without(text, each.__contains__) for (_, text), each in zip(texts, gone, strict=True)]
-
-
-def _buried(connection: Connection, space: str, keys: Iterable[bytes]) -> set[bytes]:
-    left, found = iter(keys), set[bytes]()
-    while batch := [*islice(left, _AT_ONCE)]:
-        found |= stones.among(connection, space, "entry", batch)
-        found |= stones.among(connection, space, "quote", batch)
-    return found
 
 
 def _quote_key(drawer: int, quote: str) -> bytes:
@@ -154,13 +151,6 @@ def _saying(drawer: Drawer, quote: str, content: str) -> Iterator[str]:
             rests = bool(told) and len(shared) >= _SHARE * len(told)
         if rests:
             yield passage
-
-
-def _around(evidence: Evidence, drawer: Drawer | None) -> Iterator[bytes]:
-    """The keys of the passages that contain a quote."""
-    for passage in passages(drawer.content) if drawer is not None else ():
-        if occurs(evidence.quote, passage):
-            yield _quote_key(evidence.drawer, passage)
 
 
 def _keys(drawer: int | None, passage: str) -> Iterable[bytes]:
