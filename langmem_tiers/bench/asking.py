@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,14 +33,14 @@ if TYPE_CHECKING:
 
 
 def through_track_node(memory: Memory) -> Track:
-    """A function that hands the messages of a session to `track_node` and gives the node's report.
+    """A function that passes the messages of a session to `track_node` and returns the node's report.
 
     A message that the memory refuses is in the report; any other fault is raised.
     """
     from langmem_tiers.graphs.track import TrackNode
 
     class Overheard(TrackNode):
-        """Keeps the report, refused messages and all; the node itself would raise the first of them."""
+        """Keeps the report with its refused messages; the node itself would raise the first of them."""
 
         def _tell(self, report: TrackReport) -> None:
             self.report = report
@@ -58,55 +55,15 @@ def through_track_node(memory: Memory) -> Track:
 
 
 def verbatim(settings: Settings) -> Settings:
-    """The same settings, without mining, episodes, graph, dreams and what is known.
+    """The same settings with mining, episodes, graph, dreams and knowledge turned off.
 
-    They would come or not by how long a run takes.
+    Whether they have run by the time of a question would depend on how long a run takes.
     """
     quiet = {
         name: getattr(settings, name).model_copy(update={"enabled": False}) for name in ("mining", "graph", "dream")
     }
     said = settings.recall.model_copy(update={"knowledge": 0})
     return settings.model_copy(update={**quiet, "recall": said})
-
-
-# Is told how far something is: the number done, and the number to come to.
-Told = Callable[[int, int], None]
-
-
-def nobody(_done: int, _total: int) -> None:
-    """Progress that nobody looks at."""
-
-
-Thing = TypeVar("Thing")
-Result = TypeVar("Result")
-
-
-def in_threads(work: Callable[[Thing], Result], things: Iterable[Thing], jobs: int) -> Iterator[Result]:
-    """`work` on each thing, on up to `jobs` at once; with one job, in this thread and in order."""
-    if jobs == 1:
-        return map(work, things)
-    return _pooled(ThreadPoolExecutor(jobs), work, things, jobs)
-
-
-def in_processes(work: Callable[[Thing], Result], things: Iterable[Thing], jobs: int) -> Iterator[Result]:
-    """The same in processes of their own; work, things and results must be picklable."""
-    if jobs == 1:
-        return map(work, things)
-    # Spawned, not forked: threads and the model's session do not survive a fork.
-    return _pooled(ProcessPoolExecutor(jobs, mp_context=get_context("spawn")), work, things, 2 * jobs)
-
-
-def _pooled(pool: Executor, work: Callable[[Thing], Result], things: Iterable[Thing], ahead: int) -> Iterator[Result]:
-    waiting = iter(things)
-    try:
-        running = {pool.submit(work, thing) for thing in islice(waiting, ahead)}
-        while running:
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            running |= {pool.submit(work, thing) for thing in islice(waiting, len(done))}
-            for future in done:
-                yield future.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 _SCHEMA = """
@@ -138,15 +95,15 @@ class CachedEmbedder:
 
     @property
     def name(self) -> str:
-        """The name of the model below."""
+        """The name of the inner model."""
         return self._inner.name
 
     def available(self) -> bool:
-        """Whether the model below can be used now."""
+        """Whether the inner model can be used now."""
         return self._inner.available()
 
     def prepare(self) -> None:
-        """Load the model below."""
+        """Load the inner model."""
         self._inner.prepare()
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
@@ -154,7 +111,7 @@ class CachedEmbedder:
         return self._inner.embed_query(text)
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors of the texts: those known from the file, the others from the model."""
+        """The vectors of the texts, from the file where it has them, else from the model."""
         if not texts:
             return self._inner.embed_documents(texts)
         hashes = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
@@ -208,7 +165,7 @@ class Plan:
     embeddings: Path | None = None
 
     def embedder(self) -> Embedder | None:
-        """The model with its cache, once in a process; None without vectors."""
+        """The model with its cache, one for each process; None without vectors."""
         return _embedder(self.embeddings or self.work / "embeddings.db") if self.vectors else None
 
 
@@ -233,7 +190,7 @@ def ask_case(case: Case, plan: Plan, embedder: Embedder | None) -> Iterator[Answ
 
 @contextmanager
 def stored(case: Case, plan: Plan, embedder: Embedder | None) -> Iterator[Space]:
-    """The space with the conversation of a case in it; one that was kept and holds all of it is not stored again.
+    """A space that holds the conversation of a case; a kept one that is complete is used as it is.
 
     Raises:
         StorageError: the conversation could not be stored whole.
@@ -259,7 +216,7 @@ def stored(case: Case, plan: Plan, embedder: Embedder | None) -> Iterator[Space]
 def ask(
     space: Space, question: Question, turns: Mapping[int, str | None], number_of: Callable[[str], Session]
 ) -> Answer:
-    """One question through the real recall path; everything that recall looked at is in the answer, best first."""
+    """Ask one question through the real recall path; the answer holds everything recall considered, best first."""
     started = perf_counter()
     recalled = space.recall(
         question.text,
@@ -287,7 +244,7 @@ def ask(
 
 
 def finish(space: Space, rejected: int) -> None:
-    """Have everything filed and embedded; `rejected` is the number of messages that were refused before.
+    """Finish filing and embedding; `rejected` is the number of messages refused during the import.
 
     Raises:
         StorageError: messages were refused, or have no vectors.

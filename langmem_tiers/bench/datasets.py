@@ -121,7 +121,7 @@ class Cases:
 
 
 def unanswered(cases: Iterable[Case], answered: Collection[str]) -> Iterator[Case]:
-    """The cases with those questions whose ids are not among these; cases without any are left out."""
+    """The cases with only the questions that are not answered yet; cases without any are left out."""
     for case in cases:
         left = tuple(question for question in case.questions if question.question_id not in answered)
         if left:
@@ -142,7 +142,7 @@ def read_cases(dataset: DatasetName, data: Path, *, adversarial: bool = False) -
 
 
 def read_grown_cases(dataset: DatasetName, data: Path) -> Iterator[Case | LineProblem]:
-    """The same conversations and questions, to be asked over more than their own conversation.
+    """The conversations and questions for a grown run, in which sessions of other conversations are added.
 
     Raises:
         InvalidInput: the set has no conversations to add.
@@ -194,12 +194,12 @@ def _told(answer: object) -> str:
 
 
 def session_number(session: str) -> int:
-    """The number that logs and scorers know a stored session by: the one at the end of its name."""
+    """The number of a stored session in logs and scores: the one at the end of its name."""
     return int(session.rpartition("_")[2])
 
 
 def evidence_turns(labels: object) -> frozenset[str]:
-    """The message ids that evidence labels name, however they are written.
+    """The message ids in evidence labels, which are written in several ways.
 
     Example:
         >>> sorted(evidence_turns(["D8:6; D9:17", "D:11:26", "D30:05"]))
@@ -261,7 +261,7 @@ def end_of_day(moment: datetime) -> datetime:
 
 
 def session_names(entry: LongMemEvalQuestion) -> tuple[str, ...]:
-    """The file's own names of the sessions, by place; one that begins with `answer_` gives the answer away.
+    """The names of the sessions in the file, in order; a name that begins with `answer_` gives the answer away.
 
     Raises:
         Malformed: not every session has one.
@@ -273,7 +273,7 @@ def session_names(entry: LongMemEvalQuestion) -> tuple[str, ...]:
 
 
 def answering(entry: LongMemEvalQuestion) -> Iterator[tuple[int, int]]:
-    """The messages that are marked as holding the answer: places of the session and in it."""
+    """The messages marked as holding the answer: the place of the session, and the place in it."""
     for index, session in enumerate(entry.sessions):
         for place, turn in enumerate(session if isinstance(session, list) else ()):
             if isinstance(turn, Mapping) and turn.get("has_answer") is True:

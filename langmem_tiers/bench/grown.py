@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
-from langmem_tiers.bench.asking import Plan, Told, ask, finish, nobody, through_track_node, verbatim
+from langmem_tiers.bench.asking import Plan, ask, finish, through_track_node, verbatim
 from langmem_tiers.bench.datasets import Case, answering, session_names
 from langmem_tiers.bench.scoring import Answer, Session
+from langmem_tiers.bench.workers import Progress, unwatched
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.settings import Settings
 from langmem_tiers.transfer import import_conversations
@@ -40,17 +41,8 @@ _Where = tuple[str, int, int]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PoolSession:
-    """A session of the pool: its place there, its name in the file, and how it is stored, which does not tell."""
-
-    place: int
-    name: str
-    session: ImportedSession
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Survey:
-    """The pool of a file: names in order, and where in the file each is read. `longest` is that of the haystacks."""
+    """The pool of a file: names in order, and where each is. `longest` is the size of the longest haystack."""
 
     order: tuple[str, ...]
     where: Mapping[str, _Where]
@@ -76,17 +68,6 @@ def survey(data: Path, seed: int) -> Survey:
     pool = {name for name in where if name not in evidence and not name.startswith(_GIVES_AWAY)}
     order = sorted(pool, key=lambda name: (_drawn(name, seed), name))
     return Survey(order=tuple(order), where={name: where[name] for name in order}, longest=longest)
-
-
-def read_pool(data: Path, found: Survey, most: int) -> Iterator[PoolSession]:
-    """The first `most` sessions of the pool, as they come in the file."""
-    wanted = {found.where[name]: (place, name) for place, name in enumerate(found.order[:most])}
-    for entry, _, _ in _named(data):
-        for session in _sessions(entry):
-            here = (entry.question_id, entry.position, int(session.session))
-            if here in wanted:
-                place, name = wanted[here]
-                yield PoolSession(place=place, name=name, session=_renamed(session, other_session(place)))
 
 
 def other_session(place: int) -> str:
@@ -116,14 +97,6 @@ def _sessions(entry: LongMemEvalQuestion) -> Iterator[ImportedSession]:
     return (session for session in haystack(entry) if isinstance(session, ImportedSession))
 
 
-def _renamed(session: ImportedSession, name: str) -> ImportedSession:
-    messages = tuple(
-        replace(message, session=name, message_id=f"{name}:{message.message_id.rpartition(':')[2]}")
-        for message in session.messages
-    )
-    return ImportedSession(session=name, messages=messages)
-
-
 _SCHEMA = """
 CREATE TABLE sessions (
     place    INTEGER PRIMARY KEY,
@@ -135,20 +108,20 @@ _VARIABLES = 500  # of one statement
 
 
 class Pool:
-    """The sessions written by `write_pool`."""
+    """The sessions of a base, and those that may take the place of some; `_write_pool` writes them."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def sessions(self, start: int, stop: int | None = None) -> Iterator[ImportedSession]:
-        """The sessions of the places from `start` on, up to and without `stop`."""
+        """The sessions at the places from `start` up to, but not including, `stop`."""
         query = "SELECT place, messages FROM sessions WHERE place >= ? AND (? IS NULL OR place < ?) ORDER BY place"
         with closing(sqlite3.connect(self._path)) as connection:
             for place, messages in connection.execute(query, (start, stop, stop)):
                 yield _session(other_session(place), messages)
 
     def places(self, names: Collection[str]) -> dict[str, int]:
-        """The places of the sessions that the file calls so; those that are not in the pool are left out."""
+        """The places of sessions by their names in the file; those that are not in the pool are left out."""
         wanted = list(dict.fromkeys(names))
         found: dict[str, int] = {}
         with closing(sqlite3.connect(self._path)) as connection:
@@ -157,19 +130,6 @@ class Pool:
                 query = f"SELECT name, place FROM sessions WHERE name IN ({','.join('?' * len(some))})"
                 found.update(connection.execute(query, some))
         return found
-
-
-def write_pool(path: Path, sessions: Iterable[PoolSession]) -> Pool:
-    """Write a new pool, in whatever order its sessions come."""
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(_SCHEMA)
-        rows = ((entry.place, entry.name, _written(entry.session)) for entry in sessions)
-        connection.executemany("INSERT INTO sessions VALUES (?, ?, ?)", rows)
-    return Pool(path)
-
-
-def _written(session: ImportedSession) -> str:
-    return json.dumps([(m.message_id, m.role, m.content, m.at and m.at.isoformat()) for m in session.messages])
 
 
 def _session(name: str, written: str) -> ImportedSession:
@@ -211,7 +171,7 @@ class Growth:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Base:
-    """A base that is whole. `others` is how many sessions were asked for, `pool` how many the file has for it."""
+    """A finished base. `others` is the number of sessions asked for, `pool` the number the file has to offer."""
 
     folder: Path
     others: int
@@ -224,7 +184,7 @@ class Base:
 
     @property
     def sessions(self) -> Pool:
-        """The sessions in the memory, and as many after them as a haystack may need in place of its own."""
+        """The sessions in the memory, followed by spare ones that replace those a haystack has itself."""
         return Pool(self.folder / _POOL)
 
 
@@ -234,11 +194,11 @@ def base_for(
     work: Path,
     settings: Settings,
     embedder: Embedder | None,
-    on_progress: Told | None = None,
+    on_progress: Progress | None = None,
 ) -> Base:
-    """The base of a growth from the folder `work`, built if it is not there.
+    """The base for a growth in the folder `work`; it is built if it does not exist.
 
-    While it is built, `on_progress` is told the number of sessions stored and that to come to.
+    While it is built, `on_progress` is called with the number of sessions stored and the total.
 
     Raises:
         InvalidInput: fewer than one session is asked for, or the file has none to add.
@@ -256,7 +216,7 @@ def base_for(
             building = folder.with_name(f"{folder.name}.building")
             shutil.rmtree(building, ignore_errors=True)
             pool = _write_pool(building, growth)
-            _fill(building, min(growth.others, pool), settings, embedder, on_progress or nobody)
+            _fill(building, min(growth.others, pool), settings, embedder, on_progress or unwatched)
             (building / _DESCRIPTION).write_text(json.dumps({"pool": pool, **json.loads(made_from)}, indent=2) + "\n")
             building.rename(folder)
     pool = json.loads((folder / _DESCRIPTION).read_text())["pool"]
@@ -264,7 +224,7 @@ def base_for(
 
 
 def hasty(settings: Settings) -> Settings:
-    """The same settings, without waiting for the disk: what a power loss takes from a base or a copy is made anew."""
+    """The same settings without waiting for the disk: after a power loss, bases and copies are simply rebuilt."""
     hasty = settings.storage.model_copy(update={"synchronous": "NORMAL"})
     return verbatim(settings.model_copy(update={"storage": hasty}))
 
@@ -285,7 +245,7 @@ def _made_from(growth: Growth, settings: Settings, model: str | None) -> str:
 
 
 def _write_pool(building: Path, growth: Growth) -> int:
-    """Put the sessions that are needed of the pool on disk; how many it has."""
+    """Write the sessions needed to disk, and return the size of the whole pool."""
     found = survey(growth.data, growth.seed)
     if not found.order:
         raise InvalidInput(
@@ -294,16 +254,34 @@ def _write_pool(building: Path, growth: Growth) -> int:
         )
     building.mkdir()
     # A haystack replaces what it has itself: that many more are needed at most.
-    write_pool(building / _POOL, read_pool(growth.data, found, growth.others + found.longest))
+    rows = _pool_rows(growth.data, found, growth.others + found.longest)
+    with closing(sqlite3.connect(building / _POOL)) as connection, connection:
+        connection.execute(_SCHEMA)
+        connection.executemany("INSERT INTO sessions VALUES (?, ?, ?)", rows)
     return len(found.order)
 
 
-def _fill(building: Path, total: int, settings: Settings, embedder: Embedder | None, told: Told) -> None:
+def _pool_rows(data: Path, found: Survey, most: int) -> Iterator[tuple[int, str, str]]:
+    """The first `most` sessions of the pool in the order of the file, renamed so that nothing gives them away."""
+    wanted = {found.where[name]: (place, name) for place, name in enumerate(found.order[:most])}
+    for entry, _, _ in _named(data):
+        for session in _sessions(entry):
+            here = (entry.question_id, entry.position, int(session.session))
+            if here in wanted:
+                place, name = wanted[here]
+                messages = [
+                    (f"{other_session(place)}:{m.message_id.rpartition(':')[2]}", m.role, m.content, m.at)
+                    for m in session.messages
+                ]
+                yield place, name, json.dumps(messages, default=datetime.isoformat)
+
+
+def _fill(building: Path, total: int, settings: Settings, embedder: Embedder | None, progress: Progress) -> None:
     from langmem_tiers.memory import Memory
 
     waiting = Pool(building / _POOL).sessions(0, total)
     done = rejected = 0
-    told(done, total)
+    progress(done, total)
     choices = hasty(settings)
     with Memory.open(building / _MEMORY, embedder=embedder, settings=choices, background=False) as memory:
         track, space = through_track_node(memory), memory.space(SPACE)
@@ -311,7 +289,7 @@ def _fill(building: Path, total: int, settings: Settings, embedder: Embedder | N
             report = import_conversations(portion, track=track, space=SPACE)
             space.flush()
             done, rejected = done + len(portion), rejected + len(report.rejected)
-            told(done, total)
+            progress(done, total)
         finish(space, rejected)
 
 
@@ -322,7 +300,7 @@ _WARMING = "Which subjects were talked about?"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Grown:
-    """How a haystack and a base come together.
+    """A haystack combined with a base.
 
     `shared` has the base's sessions that are the haystack's own, with their places there; `added` are the sessions to
     store in the copy; `others` counts those that are not the haystack's own when that is done.
@@ -333,18 +311,18 @@ class Grown:
     others: int
 
     def number(self, session: str) -> Session:
-        """What the log calls a stored session: an own one by its place in the haystack, another by its name."""
+        """The name of a stored session in the log: its place in the haystack, or `other:…` for an added one."""
         own = self.shared.get(session, session)
         return int(own) if own.isdecimal() else own
 
     def turn(self, session: str, message_id: str | None) -> str | None:
-        """What the log calls a stored message; none of another session is ever called like an own one."""
+        """The name of a stored message in the log; messages of added sessions never get the name of an own one."""
         own = self.shared.get(session)
         return message_id if own is None or message_id is None else f"{own}:{message_id.rpartition(':')[2]}"
 
 
 def grown(case: Case, base: Base) -> Grown:
-    """How the haystack of a case comes together with a base."""
+    """How to combine the haystack of a case with a base."""
     places = base.sessions.places(case.names)
     shared: dict[str, str] = {}
     for index, name in enumerate(case.names):
@@ -360,7 +338,7 @@ def grown(case: Case, base: Base) -> Grown:
 
 
 def ask_grown(case: Case, plan: Plan, base: Base, embedder: Embedder | None) -> Iterator[Answer]:
-    """The answers to the questions of a case over its haystack and as many others as the base was made for.
+    """The answers to the questions of a case over its haystack and the sessions that the base adds.
 
     Raises:
         StorageError: a session could not be stored whole.

@@ -16,8 +16,8 @@ Fields = Mapping[str, object]
 class AnswerLog:
     """The lines of a log by question id; of several about one question, the last counts.
 
-    What an interruption left of a last line is cut off. Beside the log lies `<name>.run.json`, which says how it is
-    made: going on with other settings would mix two measurements in one file. `way_out` is what to do then.
+    An incomplete last line, which an interruption left, is removed. `<name>.run.json` beside the log records how it was
+    made: continuing with other settings would mix two measurements in one file. `way_out` says what to do then.
 
     Raises:
         InvalidInput: the log was begun with other settings.
@@ -43,17 +43,17 @@ class AnswerLog:
 
     @property
     def answered(self) -> frozenset[str]:
-        """The ids of the questions that have a line now."""
+        """The ids of the questions that have a line so far."""
         return frozenset(self.lines)
 
     def append(self, line: Fields) -> None:
-        """Write one line; it is on its way to the disk when this returns."""
+        """Write one line, and hand it to the operating system."""
         with translated(self._path), self._path.open("a", encoding="utf-8") as stream:
             stream.write(_written(line))
         self.lines[str(line["question_id"])] = line
 
     def put_in_order(self, question_ids: Iterable[str]) -> None:
-        """Write the log anew: one line a question, in this order; lines of other questions come last."""
+        """Rewrite the log with one line per question, in this order; lines of other questions come last."""
         order = dict.fromkeys((*question_ids, *self.lines))
         temporary = self._path.with_suffix(".part")
         with translated(self._path):
@@ -87,7 +87,7 @@ def read_lines(path: Path) -> Iterator[Fields]:
 
 
 def no_answer(path: Path, number: int) -> UnreadableFile:
-    """The error about a line that is not what a log of retrieval holds."""
+    """The error for a line that does not belong into a log of retrieval."""
     return UnreadableFile(
         f"Line {number} of {path} is no answer of a retrieval run.",
         way_out="Name a file that `langmem-tiers bench retrieval` wrote.",
@@ -95,7 +95,7 @@ def no_answer(path: Path, number: int) -> UnreadableFile:
 
 
 def cut_partial_line(path: Path) -> None:
-    """Cut off what an interruption left of a last line."""
+    """Remove an incomplete last line, which an interruption left."""
     content = path.read_bytes()
     whole = content.rfind(b"\n") + 1
     if whole < len(content):

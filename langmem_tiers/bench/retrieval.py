@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from langmem_tiers.bench.asking import Plan, Told, ask_case, in_processes, nobody
+from langmem_tiers.bench.asking import Plan, ask_case
 from langmem_tiers.bench.datasets import Case, Cases, DatasetName, unanswered
 from langmem_tiers.bench.grown import Base, Growth, ask_grown, base_for
 from langmem_tiers.bench.logs import AnswerLog
 from langmem_tiers.bench.scoring import Answer
+from langmem_tiers.bench.workers import Progress, in_processes, unwatched
 from langmem_tiers.transfer.records import LineProblem
 from langmem_tiers.version import __version__
 
@@ -37,7 +38,7 @@ class Run(Plan):
         return Cases(self.dataset, self.data, limit=self.limit, grown=self.grow is not None)
 
     def log(self) -> AnswerLog:
-        """The log, with what must stay the same for it to be gone on with."""
+        """The log; it is only continued with the same data and settings."""
         grown = {} if self.grow is None else {"grow": self.grow, "seed": self.seed}
         described = {
             **grown,
@@ -52,7 +53,7 @@ class Run(Plan):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunReport:
-    """What a run did: questions asked now, questions that the log had before, parts of the file that were skipped.
+    """The result of a run: questions asked now, questions that were in the log already, skipped parts of the file.
 
     `grown` tells what the haystacks of the questions asked now were grown by, where they were to be.
     """
@@ -65,18 +66,18 @@ class RunReport:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GrownBy:
-    """The fewest and the most sessions that a haystack was grown by, and how many the file has for it."""
+    """The fewest and the most sessions added to a haystack, and how many the file has to offer."""
 
     fewest: int
     most: int
     pool: int
 
 
-def prepare_base(run: Run, *, on_progress: Told | None = None) -> None:
+def prepare_base(run: Run, *, on_progress: Progress | None = None) -> None:
     """Build the base memory of a grown run, if any question is left to ask and the work folder does not have it.
 
-    `run_retrieval` does so itself; this is for those who want to see how far it is: `on_progress` is told the number of
-    sessions stored and that to come to.
+    `run_retrieval` does so itself; call this first to watch: `on_progress` gets the number of sessions stored and the
+    total.
 
     Raises:
         As `run_retrieval`.
@@ -85,34 +86,34 @@ def prepare_base(run: Run, *, on_progress: Told | None = None) -> None:
         _base(run, on_progress)
 
 
-def run_retrieval(run: Run, *, on_progress: Told | None = None) -> RunReport:
+def run_retrieval(run: Run, *, on_progress: Progress | None = None) -> RunReport:
     """Ask every question that the log does not have yet, and append the answers as they come.
 
-    `on_progress` is told the number of answers so far and the number to come to, first of all and after each answer.
+    `on_progress` is called with the number of answers so far and the total, at the start and after each answer.
 
     Raises:
         UnreadableFile: the data or the log is not in its format.
         InvalidInput: the log was begun with other settings, or the conversations can not be grown.
         EmbeddingUnavailable: the model is neither there nor can it be downloaded.
     """
-    log, cases, told = run.log(), run.cases(), on_progress or nobody
+    log, cases, progress = run.log(), run.cases(), on_progress or unwatched
     before = log.answered
     asked = [question.question_id in before for case in cases for question in case.questions]
     total = asked.count(False)
     if total and (embedder := run.embedder()):
         embedder.prepare()  # once here, so that processes do not all begin to download
     base = _base(run) if total else None
-    told(0, total)
+    progress(0, total)
     others: list[int] = []
     for done, answer in enumerate(_answers(run, unanswered(cases, before), base), 1):
         log.append(answer.as_fields())
         others += [] if answer.others is None else [answer.others]
-        told(done, total)
+        progress(done, total)
     grown = GrownBy(fewest=min(others), most=max(others), pool=base.pool) if base and others else None
     return RunReport(asked=total, answered_before=asked.count(True), problems=tuple(cases.problems), grown=grown)
 
 
-def _base(run: Run, on_progress: Told | None = None) -> Base | None:
+def _base(run: Run, on_progress: Progress | None = None) -> Base | None:
     """The base of a grown run."""
     if run.grow is None:
         return None

@@ -20,7 +20,7 @@ RESAMPLES = 1000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Interval:
-    """Where the mean lies in 95 % of the resamples."""
+    """The range of the mean in 95 % of the resamples."""
 
     low: float
     high: float
@@ -45,7 +45,7 @@ Session = int | str
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answered:
-    """What one question brought back: sessions and messages, best first, and how long that took.
+    """What was retrieved for one question: sessions and messages, best first, and how long it took.
 
     A session that was added to the question's own conversation is a text, and never in the gold. `turns` is None where
     a log does not name messages.
@@ -59,7 +59,7 @@ class Answered:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Spread:
-    """The median of some times, and the one that 95 % of them do not exceed."""
+    """The median and the 95th percentile of some times."""
 
     p50: float
     p95: float
@@ -123,7 +123,7 @@ def ndcg(ranked: Sequence[Hashable], gold: AbstractSet[Hashable], k: int) -> flo
 
 
 def distinct(ranked: Iterable[Hashable]) -> list[Hashable]:
-    """Each of `ranked` once, at its first place."""
+    """`ranked` without repetitions."""
     return list(dict.fromkeys(ranked))
 
 
@@ -194,7 +194,7 @@ _TIMINGS = ("recall_ms", "embed_ms")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """What one question brought back, best first.
+    """What was retrieved for one question, best first.
 
     `sessions` of the question's own conversation are numbers; one that was added to it has a name. `drawers` are
     numbers within the question's space, `turns` the message ids of the same drawers. `recall_ms` is the whole recall,
@@ -233,7 +233,7 @@ class Answer:
 
 
 def read_answers(path: Path) -> Iterator[Answered]:
-    """What a log has for the scorer.
+    """The answers in a log, as the scorer needs them.
 
     Raises:
         UnreadableFile: the log can not be opened, or a line is no answer.

@@ -13,9 +13,10 @@ from math import ceil
 from random import Random
 from typing import TYPE_CHECKING
 
-from langmem_tiers.bench.mine.drafts import cloze, gap, keywords, paraphrase, reworded
+from langmem_tiers.bench.mine.drafts import cloze, gap, keywords, paraphrase, question_by_model, reworded
 from langmem_tiers.bench.mine.questions import LEAST, Draft, Kind, MinedQuestion, QuestionSet
 from langmem_tiers.bench.mine.reading import Vocabulary, vocabulary
+from langmem_tiers.bench.workers import Progress, unwatched
 from langmem_tiers.content import content_hash
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.language.words import is_trivial, meaningful_words, stem, words
@@ -37,7 +38,7 @@ _ODD = re.compile(r"[<>{}\[\]`|\\\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ground:
-    """What questions are judged against: the words of the space, and the hashes of everything said in it."""
+    """What the fairness of questions is checked against: the words of the space, and hashes of all its messages."""
 
     vocabulary: Vocabulary
     hashes: AbstractSet[bytes]
@@ -45,23 +46,20 @@ class Ground:
 
 def is_fair(draft: Draft, message: str, ground: Ground) -> bool:
     """Whether a question made of a message may be asked."""
-    return not any(rule(draft, message, ground) for rule in (*_EVERY, *_OF_KIND.get(draft.kind, (_is_common,))))
+    if len(draft.text) > _LONGEST or _ODD.search(draft.text):
+        return False
+    if len(set(meaningful_words(draft.text))) < _LEAST_WORDS:
+        return False
+    if _gives_the_answer_away(draft, message) or _is_a_copy(draft, message, ground):
+        return False
+    shared = _stems(draft.text) & _stems(message)
+    if draft.kind == "model":
+        return len(shared) <= _MOST_COPIED
+    return ground.vocabulary.holding_all(shared) <= _FEW
 
 
-FairnessRule = Callable[[Draft, str, Ground], bool]
-"""Whether there is something against a question."""
-
-
-def _is_odd(draft: Draft, _message: str, _ground: Ground) -> bool:
-    return len(draft.text) > _LONGEST or bool(_ODD.search(draft.text))
-
-
-def _has_too_few_words(draft: Draft, _message: str, _ground: Ground) -> bool:
-    return len(set(meaningful_words(draft.text))) < _LEAST_WORDS
-
-
-def _gives_the_answer_away(draft: Draft, message: str, _ground: Ground) -> bool:
-    """Or holds out nothing that the message says."""
+def _gives_the_answer_away(draft: Draft, message: str) -> bool:
+    """Whether it holds words of its answer, or the answer is not in the message at all."""
     answer = _stems(draft.answer) or {stem(word) for word in words(draft.answer)}
     said, asked = ({stem(word) for word in words(text)} for text in (message, draft.text))
     return not answer or not answer <= said or bool(answer & asked)
@@ -73,24 +71,10 @@ def _is_a_copy(draft: Draft, message: str, ground: Ground) -> bool:
     return f" {' '.join(words(draft.text))} " in f" {' '.join(words(message))} "
 
 
-def _is_common(draft: Draft, message: str, ground: Ground) -> bool:
-    """Whether the words that it shares with its message are together in many others, too."""
-    return ground.vocabulary.holding_all(_stems(draft.text) & _stems(message)) > _FEW
-
-
-def _copies_words(draft: Draft, message: str, _ground: Ground) -> bool:
-    return len(_stems(draft.text) & _stems(message)) > _MOST_COPIED
-
-
 def _stems(text: str) -> set[str]:
     return {stem(word) for word in meaningful_words(text)}
 
 
-_EVERY: tuple[FairnessRule, ...] = (_is_odd, _has_too_few_words, _gives_the_answer_away, _is_a_copy)
-_OF_KIND: dict[str, tuple[FairnessRule, ...]] = {"model": (_copies_words,)}
-
-
-Progress = Callable[[int, int], None]
 Rule = Callable[[str, Vocabulary, Random], Iterator[Draft]]
 # The rarest kind first: most messages have words, few fit a pattern.
 RULES: Mapping[Kind, Rule] = {"paraphrase": paraphrase, "cloze": cloze, "keywords": keywords, "gap": gap}
@@ -103,7 +87,7 @@ _LOOKED_AT = 10  # messages for each question wanted, before other kinds fill up
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Message:
-    """What somebody said, and what its questions are drawn from."""
+    """A message of the user, with its own source of randomness."""
 
     content: str
     digest: bytes
@@ -111,7 +95,7 @@ class _Message:
 
     @property
     def order(self) -> bytes:
-        """Its place in the draw: by hash, so that new messages leave the order of the others as it is."""
+        """The sort key of the draw: a hash, so that new messages do not change the order of the others."""
         return hashlib.sha256(f"{self.seed}/{self.digest.hex()}".encode()).digest()
 
     def rng(self, kind: Kind) -> Random:
@@ -142,24 +126,29 @@ def mine_questions(
     Raises:
         InvalidInput: fewer than five questions can be made.
     """
-    told = on_progress or (lambda _done, _wanted: None)
+    progress = on_progress or unwatched
     ground, messages, asked_at = _read(space.drawers(), seed)
     drawn = _Draw(ground, asked_at)
     made: list[MinedQuestion] = []
     for question in drawn.by_model(messages, model, questions) if model else drawn.by_rules(messages, questions):
         made.append(question)
-        told(len(made), questions)
+        progress(len(made), questions)
         if len(made) >= questions:
             break
     if len(made) < LEAST:
-        raise _too_few(space.name, len(made), len(messages), modelled=model is not None)
+        told = f"{len(messages):,} telling messages of the user in {space.name}"
+        raise InvalidInput(
+            f"Only {len(made)} questions could be made of the {told}; at least {LEAST} are needed.",
+            way_out="Measure it when more has been said"
+            + ("." if model else ", or let a model write the questions (--model)."),
+        )
     return QuestionSet(
         space=space.name, questions=tuple(made), wanted=questions, messages=len(messages), dropped=drawn.dropped
     )
 
 
 class _Draw:
-    """Makes the questions; `dropped` counts the replies of a model that were of no use."""
+    """Makes the questions; `dropped` counts the replies of a model that could not be used."""
 
     def __init__(self, ground: Ground, asked_at: datetime) -> None:
         self._ground = ground
@@ -167,7 +156,7 @@ class _Draw:
         self.dropped = 0
 
     def by_rules(self, messages: Sequence[_Message], wanted: int) -> Iterator[MinedQuestion]:
-        """One question a message, of every kind alike as far as there are any; then others of the same messages."""
+        """One question per message, the kinds balanced as far as possible; then more from the same messages."""
         left: Counter[str] = Counter(dict.fromkeys(_ALIKE, ceil(wanted / len(_ALIKE))))
         spare: list[MinedQuestion] = []
         for place, message in enumerate(messages):
@@ -183,9 +172,7 @@ class _Draw:
         yield from spare
 
     def by_model(self, messages: Sequence[_Message], model: BaseChatModel, wanted: int) -> Iterator[MinedQuestion]:
-        """One question a message: the model's, else that of a rule."""
-        from langmem_tiers.bench.mine.drafts import question_by_model
-
+        """One question per message: the model's, or else one made by rules."""
         asked = messages[: _MOST_CALLS * wanted]
         for message in asked:
             draft = question_by_model(model, message.content)
@@ -218,24 +205,15 @@ class _Draw:
 
 
 def _read(drawers: Iterable[Drawer], seed: int) -> tuple[Ground, list[_Message], datetime]:
-    """Everything that is said in the space, the user's own messages in the order of the draw, and the last moment."""
+    """The ground of the space, the user's own messages in the order of the draw, and the time of the latest message."""
     standing = [(content_hash(drawer.content), drawer) for drawer in drawers if drawer.status == "active"]
     said = {digest: drawer.content for digest, drawer in standing}
-    own = {digest: drawer.content for digest, drawer in standing if _is_own(drawer)}
+    own = {
+        digest: drawer.content
+        for digest, drawer in standing
+        if drawer.role == "user" and drawer.origin in _ORIGINS and not is_trivial(drawer.content)
+    }
     messages = [_Message(content=content, digest=digest, seed=seed) for digest, content in own.items()]
     ground = Ground(vocabulary=vocabulary(said.values()), hashes=frozenset(said))
     last = max((drawer.said_at for _, drawer in standing), default=_NEVER)
     return ground, sorted(messages, key=lambda message: message.order), last
-
-
-def _is_own(drawer: Drawer) -> bool:
-    return drawer.role == "user" and drawer.origin in _ORIGINS and not is_trivial(drawer.content)
-
-
-def _too_few(space: str, made: int, messages: int, *, modelled: bool) -> InvalidInput:
-    way_out = "Measure it when more has been said."
-    found = f"Only {made} questions could be made of the {messages:,} telling messages of the user in {space}"
-    return InvalidInput(
-        f"{found}; at least {LEAST} are needed.",
-        way_out=way_out if modelled else f"{way_out[:-1]}, or let a model write the questions (--model).",
-    )

@@ -47,7 +47,7 @@ def keywords(text: str, vocabulary: Vocabulary, rng: Random) -> Iterator[Draft]:
 
 
 def _answers(prose: str, ranked: list[str]) -> list[str]:
-    """What may be held out: the facts, else the rarest word."""
+    """What a question may ask for: the facts, or else the rarest word."""
     return [fact.text for fact in facts(prose)] or ranked[:1]
 
 
@@ -72,7 +72,7 @@ def cloze(text: str, _vocabulary: Vocabulary, rng: Random) -> Iterator[Draft]:
 
 
 def gap(text: str, vocabulary: Vocabulary, rng: Random) -> Iterator[Draft]:
-    """The same of words that no other message holds: for messages without any names, dates or numbers."""
+    """The same for words that no other message holds, for messages without names, dates or numbers."""
     asked = [(sentence, fact) for sentence in statements(text) for fact in _rare_words(sentence, vocabulary)]
     rng.shuffle(asked)
     for sentence, fact in asked:
@@ -140,29 +140,21 @@ def _of_patterns(sentence: str) -> Iterator[Draft]:
 def _of_clauses(sentence: str) -> Iterator[Draft]:
     for clause in clauses(sentence):
         for fact in _facts_of(clause):
-            if _stands_alone(clause, fact):
+            # A question can do without 'Oslo' in 'to Oslo by train', but not in 'the Oslo train'.
+            if fact.kind in {"date", "number"} or _BEHIND.match(clause.rest[fact.stop :]):
                 yield _draft(_ASKED[fact.kind](clause, fact), fact.text)
         if clause.base not in _NO_OBJECT and (bought := _OBJECT.match(clause.rest)):
             yield _draft(f"What {clause.asked} {bought['rest']}?", bought["object"])
 
 
 def _facts_of(clause: Clause) -> Iterator[Fact]:
-    """The facts in the rest of a clause, which begins no sentence: a capital there is a name's."""
+    """The facts in the rest of a clause. It does not begin a sentence, so a capital there marks a name."""
     before = f"{clause.base} "
     return (replace(fact, start=fact.start - len(before)) for fact in facts(before + clause.rest))
 
 
-def _stands_alone(clause: Clause, fact: Fact) -> bool:
-    """Whether a question can do without the fact: 'Oslo' in 'to Oslo by train', but not in 'the Oslo train'."""
-    return fact.kind in {"date", "number"} or bool(_BEHIND.match(clause.rest[fact.stop :]))
-
-
 def _draft(question: str, answer: str) -> Draft:
     return Draft(kind="paraphrase", text=" ".join(question.split()).replace(" ?", "?"), answer=answer)
-
-
-def _when(clause: Clause, fact: Fact) -> str:
-    return f"When {clause.asked} {clause.rest[: fact.start]} {clause.rest[fact.stop :]}?"
 
 
 def _where(clause: Clause, fact: Fact) -> str:
@@ -174,8 +166,8 @@ def _where(clause: Clause, fact: Fact) -> str:
     return f"Where {clause.asked} {before[: found.start()]} {kept} {after}?"
 
 
-def _who(clause: Clause, fact: Fact) -> str:
-    return f"Who {clause.asked} {clause.rest[: fact.start]} {clause.rest[fact.stop :]}?"
+def _left_out(clause: Clause, fact: Fact) -> str:
+    return f"{_ASKED_FOR_GAP[fact.kind]} {clause.asked} {clause.rest[: fact.start]} {clause.rest[fact.stop :]}?"
 
 
 def _what(clause: Clause, fact: Fact) -> str:
@@ -194,9 +186,9 @@ def _how_many(clause: Clause, fact: Fact) -> str:
 
 
 _ASKED: Mapping[FactKind, Callable[[Clause, Fact], str]] = {
-    "date": _when,
+    "date": _left_out,
     "place": _where,
-    "person": _who,
+    "person": _left_out,
     "number": _how_many,
     "name": _what,
     "word": _what,
@@ -210,7 +202,7 @@ _WORD = re.compile(r"\b[a-z]+\b")
 
 
 def reworded(question: str, rng: Random) -> str:
-    """The question with one of its everyday words said otherwise, where there is any.
+    """The question with one of its everyday words replaced by a synonym, if it has any.
 
     Example:
         >>> reworded("When did my sister move to Porto?", Random(1))
@@ -240,7 +232,7 @@ class AskedQuestion(BaseModel):
 
 
 def question_by_model(model: BaseChatModel, message: str, *, most_words: int = 6) -> Draft | None:
-    """The question that a model writes about a message; None when its reply is none.
+    """The question that a model writes about a message; None if its reply is not in the form asked for.
 
     What is wrong with the question itself is for `fairness` to see. A model that can not be reached raises whatever its
     provider's client raises.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from math import comb, inf
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from langmem_tiers.bench.mine.questions import LEAST, Kind, MinedQuestion
 from langmem_tiers.bench.scoring import Spread, reciprocal_rank, spread
+from langmem_tiers.bench.workers import Progress, unwatched
 from langmem_tiers.content import content_hash
 from langmem_tiers.errors import InvalidInput, NotAMemoryFolder
 from langmem_tiers.naming import folder_name
@@ -32,14 +33,19 @@ _NAMED = 10
 
 
 def existing_space(memory: Memory, name: str) -> Space:
-    """The space of a name that is in the memory already.
+    """The space with this name, which must exist in the memory.
 
     Raises:
         InvalidInput: there is none.
     """
     space = memory.space(name)
     if not (memory.path / "spaces" / folder_name(name)).is_dir():
-        raise InvalidInput(f"There is no space {name!r} in the memory in {memory.path}.", way_out=_those_of(memory))
+        names = memory.spaces()
+        more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+        raise InvalidInput(
+            f"There is no space {name!r} in the memory in {memory.path}.",
+            way_out=f"It has: {', '.join(names[:_NAMED])}{more}." if names else "It has no spaces yet.",
+        )
     return space
 
 
@@ -51,7 +57,7 @@ def open_space(
     settings: Settings | None = None,
     embedder: Embeddings | Embedder | Literal["minilm"] | None = "minilm",
 ) -> Iterator[Space]:
-    """A space of a memory that is there already, opened for looking only: nothing is embedded meanwhile.
+    """A space of an existing memory, opened without background work: nothing is embedded meanwhile.
 
     Raises:
         NotAMemoryFolder: there is no memory in the folder.
@@ -66,20 +72,9 @@ def open_space(
         yield existing_space(memory, name)
 
 
-def _those_of(memory: Memory) -> str:
-    names = memory.spaces()
-    if not names:
-        return "It has no spaces yet."
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return f"It has: {', '.join(names[:_NAMED])}{more}."
-
-
-Progress = Callable[[int, int], None]
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
-    """Where the message that answers a question came among everything that recall found, best first.
+    """The rank of the message that answers a question among everything that recall found.
 
     `rank` counts messages from 1 and `session_rank` their sessions; None: it was not found. `shown`: it would be in the
     block that a model is given. `milliseconds` are those of the whole recall.
@@ -155,7 +150,7 @@ class Measured:
 
 
 def measure(space: Space, questions: Iterable[MinedQuestion], *, on_progress: Progress | None = None) -> Measured:
-    """Ask the questions, outside of any session, and see where the messages come that answer them.
+    """Ask the questions, outside of any session, and record the ranks of the messages that answer them.
 
     The settings are those that the memory was opened with. Nothing is left in the space: no receipt, no count.
 
@@ -167,22 +162,26 @@ def measure(space: Space, questions: Iterable[MinedQuestion], *, on_progress: Pr
     Raises:
         InvalidInput: fewer than five of the questions have their message in this space.
     """
-    told = on_progress or (lambda _done, _total: None)
+    progress = on_progress or unwatched
     wanted = list(questions)
     gold = _Gold(space.drawers())
     asked = [question for question in wanted if question.content_hash in gold.drawers]
     if len(asked) < LEAST:
-        raise _of_another_space(space.name, len(asked), len(wanted))
+        raise InvalidInput(
+            f"Of {len(wanted)} questions only {len(asked)} are about messages in {space.name};"
+            f" at least {LEAST} are needed.",
+            way_out="Name the space that they were made from, or make new ones.",
+        )
     notes: dict[str, None] = {}
     places = []
     for done, question in enumerate(asked, 1):
         places.append(_ask(space, question, gold, notes))
-        told(done, len(asked))
+        progress(done, len(asked))
     return _measured(space, places, gone=len(wanted) - len(asked), notes=tuple(notes))
 
 
 class _Gold:
-    """The drawers and the sessions that hold a content, by its hash: whoever said it, wherever."""
+    """The drawers and sessions that hold a text, by its hash, whoever said it and wherever."""
 
     def __init__(self, drawers: Iterable[Drawer]) -> None:
         self.drawers: dict[bytes, set[int]] = defaultdict(set)
@@ -253,16 +252,9 @@ def _within(ranks: Sequence[int | None], k: int) -> float:
     return fmean(rank is not None and rank <= k for rank in ranks)
 
 
-def _of_another_space(space: str, asked: int, wanted: int) -> InvalidInput:
-    return InvalidInput(
-        f"Of {wanted} questions only {asked} are about messages in {space}; at least {LEAST} are needed.",
-        way_out="Name the space that they were made from, or make new ones.",
-    )
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Comparison:
-    """What a change did: ids of the questions whose message came further to the front or to the back.
+    """The effect of a change: ids of the questions whose message ranks better or worse than before.
 
     `differences` are those of the means by name, after less before. `chance` is how likely so unequal a split is
     when the change does nothing (two-sided sign test): above 0.05 there is nothing to conclude.
@@ -276,7 +268,7 @@ class Comparison:
 
 
 def compare(before: Measured, after: Measured) -> Comparison:
-    """The difference that other settings, or another version, make on the same questions.
+    """The effect of other settings, or another version, on the same questions.
 
     Raises:
         InvalidInput: the two were not asked the same.

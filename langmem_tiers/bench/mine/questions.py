@@ -19,7 +19,7 @@ LEAST = 5  # questions; the means of fewer say nothing
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Draft:
-    """A question as a rule or a model proposes it; `answer` are the words of the message that it asks for."""
+    """A question proposed by a rule or a model; `answer` holds the words of the message that it asks for."""
 
     kind: Kind
     text: str
@@ -44,7 +44,7 @@ class MinedQuestion:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QuestionSet:
-    """Questions, and how they came about.
+    """A set of questions, and how it was made.
 
     `wanted` were asked for; `messages` of the user could be asked about; `dropped` replies of a model were of no use,
     and rules took their place.
@@ -82,7 +82,7 @@ def write_questions(path: Path, questions: QuestionSet) -> None:
 
 
 def require_new(path: Path) -> None:
-    """Nothing, if there is no such file.
+    """Check that there is no such file yet.
 
     Raises:
         InvalidInput: there is one.

@@ -39,7 +39,7 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def statements(text: str) -> Iterator[str]:
-    """The sentences that state something: those that ask hold no answer."""
+    """The sentences that are not questions, which hold no answers."""
     return (sentence for sentence in sentences(text) if sentence[-1] not in "?？")
 
 
@@ -53,7 +53,7 @@ _FORMS: Mapping[str, tuple[str, str]] = {
 
 
 def verb(word: str) -> tuple[str, str] | None:
-    """The helper and the base that ask for a verb form; None for other words.
+    """The auxiliary and the base form to ask for a verb with; None for other words.
 
     Example:
         >>> verb("moved"), verb("works"), verb("bicycle")
@@ -84,7 +84,7 @@ class Clause:
 
     @property
     def asked(self) -> str:
-        """What stands behind the question word: 'did my sister move'."""
+        """The part after the question word: 'did my sister move'."""
         return f"{self.helper} {self.subject} {self.base}"
 
 
@@ -150,7 +150,7 @@ _NUMBER = re.compile(r"(?<![\w.,:/#+-])[$€£]?\d{1,3}(?:[,.]?\d{1,3})*(?:\.\d+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fact:
-    """Something that a sentence says, and where: `sentence[start:stop]`."""
+    """A fact in a sentence, at `sentence[start:stop]`."""
 
     kind: FactKind
     text: str
@@ -158,7 +158,7 @@ class Fact:
 
     @property
     def stop(self) -> int:
-        """The place behind it."""
+        """Where it ends."""
         return self.start + len(self.text)
 
 
@@ -206,7 +206,7 @@ def _kind(name: Name) -> FactKind | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Vocabulary:
-    """The messages that hold each word, by its stem; messages that say the same are to be given once."""
+    """The messages that hold each word, by its stem; equal messages are to be given once."""
 
     holders: Mapping[str, frozenset[int]]
     messages: int
@@ -242,11 +242,11 @@ def vocabulary(texts: Iterable[str]) -> Vocabulary:
 
 
 def telling_words(text: str) -> list[str]:
-    """The words of a text that say what it is about, each once, in order."""
+    """The words that show what a text is about, each once, in order."""
     return [word for word in dict.fromkeys(meaningful_words(text)) if word not in FILLER and len(word) > 1]
 
 
 def without(words: Iterable[str], text: str) -> list[str]:
-    """Those of the words that are not in a text, in no inflection."""
+    """The words that are not in a text in any inflection."""
     taken = {stem(word) for word in meaningful_words(text)}
     return [word for word in words if stem(word) not in taken]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from langmem_tiers.bench.asking import Told, in_threads, nobody
 from langmem_tiers.bench.datasets import Cases, Question, gold_answers
-from langmem_tiers.bench.logs import AnswerLog
-from langmem_tiers.bench.pipeline.calls import Ask, Prices, Reply, Usage, usage_of, with_earlier
+from langmem_tiers.bench.logs import AnswerLog, Fields
+from langmem_tiers.bench.pipeline.calls import Ask, Prices, Reply, Usage, log_all, usage_of
 from langmem_tiers.bench.pipeline.contexts import Reading, read_contexts
 from langmem_tiers.bench.pipeline.runs import BenchRun
+from langmem_tiers.bench.workers import Progress
 from langmem_tiers.language.words import STOPWORDS, words
 
 _PROMPT = """\
@@ -41,7 +41,7 @@ _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToRead:
-    """A question as the reader gets it."""
+    """A question as it is put to the reader."""
 
     question: str
     context: str
@@ -78,7 +78,7 @@ def offline_reader(asked: ToRead) -> Reply:
 
 
 def _sentences(context: str) -> list[tuple[int, str]]:
-    """The sentences that were said, by place."""
+    """The sentences in a context, numbered, without dates and speakers."""
     said = (html.unescape(_ITEM.sub("", line)) for line in context.splitlines() if not _NO_WORDS.match(line))
     return list(enumerate(part for line in said for part in _SENTENCE.split(line.strip()) if part))
 
@@ -106,14 +106,14 @@ class Answering:
     prices: Prices | None = None
 
     def described(self) -> dict[str, object]:
-        """What must stay the same for the log to be gone on with."""
+        """What must be the same when the log is continued later."""
         told = {"reader": self.reader_name, "temperature": self.temperature}
         return {**self.run.described(), **told, **self.reading.described()}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answers:
-    """What the step did: questions asked now, answered before, failed by now; those without a gold answer."""
+    """The result of the step: questions asked now, answered before, failed, and those without a gold answer."""
 
     asked: int
     before: int
@@ -122,11 +122,11 @@ class Answers:
     usage: Usage
 
 
-def answer(how: Answering, contexts: Path, *, on_progress: Told | None = None) -> Answers:
+def answer(how: Answering, contexts: Path, *, on_progress: Progress | None = None) -> Answers:
     """Ask the reader every question that it has not answered yet, and log what it says.
 
-    `contexts` is the log that `make_contexts` gives for the same way of reading. `on_progress` is told the number of
-    questions answered now and that to come to.
+    `contexts` is the log that `make_contexts` gives for the same way of reading. `on_progress` is called with the
+    number of questions answered now and the total.
 
     Raises:
         InvalidInput: the log was begun with another reader or another way of reading.
@@ -143,17 +143,12 @@ def answer(how: Answering, contexts: Path, *, on_progress: Told | None = None) -
     before = {name for name, line in log.lines.items() if not (how.retry_failed and "error" in line)}
     left = [question for name, question in questions.items() if name in golds and name not in before]
 
-    def asked(question: Question) -> tuple[Question, Reply]:
+    def asked(question: Question) -> Fields:
         context = given[question.question_id]
-        return question, how.reader(ToRead(question=question.text, context=context, asked_at=question.asked_at))
+        reply = how.reader(ToRead(question=question.text, context=context, asked_at=question.asked_at))
+        return _line(question, golds[question.question_id], reply)
 
-    told = on_progress or nobody
-    told(0, len(left))
-    replies: Iterator[tuple[Question, Reply]] = in_threads(asked, left, how.jobs)
-    for done, (question, reply) in enumerate(replies, 1):
-        name = question.question_id
-        log.append(with_earlier(_line(question, golds[name], reply), log.lines.get(name)))
-        told(done, len(left))
+    log_all(log, left, asked, how.jobs, on_progress)
     log.put_in_order(questions)
     return Answers(
         asked=len(left),

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from langmem_tiers.bench.logs import Fields
+from langmem_tiers.bench.logs import AnswerLog, Fields
+from langmem_tiers.bench.workers import Progress, in_threads, unwatched
 from langmem_tiers.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _OPEN_THOUGHT = re.compile(r"^\s*<think(?:ing)?>.*", re.DOTALL | re.IGNORECASE)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reply:
-    """What one call gave. `error` says why there is no text; tokens are None where the provider does not tell."""
+    """The reply to one call. `error` says why there is no text; tokens are None if not reported."""
 
     text: str
     ms: float = 0.0
@@ -38,7 +39,7 @@ Ask = Callable[[Sequence[str]], Reply]
 
 
 def asking(model: BaseChatModel) -> Ask:
-    """A function that asks this model; it never raises for what the model or its client does."""
+    """A function that asks this model; whatever it or its client raises becomes a `Reply` with an error."""
 
     def ask(conversation: Sequence[str]) -> Reply:
         from langchain_core.messages import AIMessage, HumanMessage
@@ -69,7 +70,7 @@ def with_temperature(model: BaseChatModel, temperature: float | None) -> BaseCha
 
 
 def spoken(text: str) -> str:
-    """A reply without the thoughts that some models put before it between `<think>` marks."""
+    """A reply without the thoughts that some models put in front, between `<think>` marks."""
     return _OPEN_THOUGHT.sub("", _CLOSED_THOUGHT.sub("", text)).strip()
 
 
@@ -96,11 +97,13 @@ def _since(started: float) -> float:
 
 
 _MILLION = 1_000_000
+_TOKENS = ("prompt_tokens", "completion_tokens")
+Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Prices:
-    """Of a million tokens, in whatever money; None where it is not known."""
+    """Prices of a million tokens, in any currency; None if unknown."""
 
     tokens_in: float | None = None
     tokens_out: float | None = None
@@ -108,7 +111,7 @@ class Prices:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Usage:
-    """The calls of one source and their tokens. `untold` calls did not say how many they took."""
+    """The calls of one source and their tokens. `untold` calls did not report their tokens."""
 
     source: str
     calls: int
@@ -119,31 +122,41 @@ class Usage:
 
 
 def usage_of(source: str, lines: Iterable[Fields], prices: Prices | None) -> Usage:
-    """The sum over the lines of a log."""
-    calls = prompt = completion = untold = 0
-    for line in lines:
-        count = _known(line, "calls") or 1
-        calls += count
-        untold += count if line.get("prompt_tokens") is None else 0
-        prompt += _known(line, "prompt_tokens") or 0
-        completion += _known(line, "completion_tokens") or 0
+    """The totals over the lines of a log; the cost is only there if a price is known."""
+    logged = list(lines)
+    prompt, completion = (sum(_known(line, name) or 0 for line in logged) for name in _TOKENS)
+    cost = None
+    if prices is not None and (prices.tokens_in is not None or prices.tokens_out is not None):
+        cost = (prompt * (prices.tokens_in or 0) + completion * (prices.tokens_out or 0)) / _MILLION
     return Usage(
         source=source,
-        calls=calls,
+        calls=sum(_known(line, "calls") or 1 for line in logged),
         prompt_tokens=prompt,
         completion_tokens=completion,
-        untold=untold,
-        cost=_cost(prompt, completion, prices),
+        untold=sum(_known(line, "calls") or 1 for line in logged if line.get("prompt_tokens") is None),
+        cost=cost,
     )
 
 
-def with_earlier(line: Fields, earlier: Fields | None) -> Fields:
-    """A line of a log with what earlier attempts took added to it."""
+def log_all(
+    log: AnswerLog,
+    left: Sequence[Thing],
+    ask: Callable[[Thing], Fields],
+    jobs: int,
+    on_progress: Progress | None = None,
+) -> None:
+    """Log the result of `ask` for each thing, `jobs` at a time; the usage of earlier attempts is added."""
+    progress = on_progress or unwatched
+    progress(0, len(left))
+    for done, line in enumerate(in_threads(ask, left, jobs), 1):
+        log.append(_with_earlier(line, log.lines.get(str(line["question_id"]))))
+        progress(done, len(left))
+
+
+def _with_earlier(line: Fields, earlier: Fields | None) -> Fields:
     if earlier is None:
         return line
-    tokens = {
-        name: added((_known(line, name), _known(earlier, name))) for name in ("prompt_tokens", "completion_tokens")
-    }
+    tokens = {name: added((_known(line, name), _known(earlier, name))) for name in _TOKENS}
     return {**line, **tokens, "calls": (_known(line, "calls") or 1) + (_known(earlier, "calls") or 1)}
 
 
@@ -151,12 +164,6 @@ def added(numbers: Iterable[int | None]) -> int | None:
     """The sum of those that are known; None when none is."""
     known = [number for number in numbers if number is not None]
     return sum(known) if known else None
-
-
-def _cost(prompt: int, completion: int, prices: Prices | None) -> float | None:
-    if prices is None or (prices.tokens_in is None and prices.tokens_out is None):
-        return None
-    return (prompt * (prices.tokens_in or 0) + completion * (prices.tokens_out or 0)) / _MILLION
 
 
 def _known(line: Fields, name: str) -> int | None:

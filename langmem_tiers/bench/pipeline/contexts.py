@@ -13,10 +13,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from langmem_tiers.bench.asking import Plan, Told, in_processes, nobody, stored
+from langmem_tiers.bench.asking import Plan, stored
 from langmem_tiers.bench.datasets import Case, Cases, Question, unanswered
 from langmem_tiers.bench.logs import AnswerLog, read_lines
 from langmem_tiers.bench.pipeline.runs import BenchRun
+from langmem_tiers.bench.workers import Progress, in_processes, unwatched
 from langmem_tiers.fencing import escape
 from langmem_tiers.models.tokens import estimate
 from langmem_tiers.types import Drawer, Recalled
@@ -50,23 +51,23 @@ class Reading:
 
     @property
     def most(self) -> int:
-        """The items, drawers or sessions at most."""
+        """The maximum number of items, drawers or sessions."""
         return self.top_k or _TOP_K[self.grain]
 
     @property
     def tokens(self) -> int:
-        """The tokens at most."""
+        """The maximum number of tokens."""
         return self.token_budget or _BUDGET[self.grain]
 
     def described(self) -> dict[str, object]:
-        """What tells two ways of reading apart."""
+        """What distinguishes this way of reading from others."""
         told = {"grain": self.grain, "top_k": self.most, "token_budget": self.tokens}
         return told | ({"threshold": self.threshold} if self.threshold else {})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Context:
-    """What one question is given: the text, the numbers of the drawers in it, and about how many tokens it has."""
+    """The context for one question: the text, the numbers of its drawers, and roughly its tokens."""
 
     question_id: str
     text: str
@@ -84,9 +85,9 @@ def make_contexts(
     *,
     limit: int | None,
     jobs: int = 1,
-    on_progress: Told | None = None,
+    on_progress: Progress | None = None,
 ) -> Path:
-    """The log of contexts for the questions of a run, with those that it lacks made; a way of reading has its own.
+    """The log of contexts for the questions of a run, completed where needed; each way of reading has its own.
 
     Raises:
         UnreadableFile: the data is not in its format.
@@ -96,13 +97,13 @@ def make_contexts(
     log = AnswerLog(path, {**run.described(), **reading.described()}, way_out="Delete that file.")
     cases, before = Cases(run.dataset, run.data, limit=limit, adversarial=reading.adversarial), log.answered
     total = sum(len(case.questions) for case in unanswered(cases, before))
-    told, done = on_progress or nobody, 0
-    told(0, total)
+    progress, done = on_progress or unwatched, 0
+    progress(0, total)
     for made in in_processes(partial(_of_case, run.plan(), reading), unanswered(cases, before), jobs):
         for context in made:
             log.append(context.as_fields())
         done += len(made)
-        told(done, total)
+        progress(done, total)
     return path
 
 
@@ -167,7 +168,7 @@ def _in_time(drawer: Drawer, question: Question) -> bool:
 
 
 def _fitting(groups: Iterable[Sequence[Drawer]], tokens: int) -> Iterator[Drawer]:
-    """The drawers of those groups, best first, that fit as a whole."""
+    """The drawers of the groups that fit as a whole, best first."""
     left = tokens
     for group in groups:
         takes = sum(estimate(drawer.content) for drawer in group)

@@ -99,6 +99,7 @@ def downloaded(dataset: DatasetName, folder: Path, which: str | None) -> Path:
 RECORD = "download.json"
 _CHUNK = 1 << 20
 _SILENCE = 60.0  # seconds without a byte
+_MOVED = "If the file has moved, name the folder it is in with --url; or fetch it by hand and use --data."
 _PARTIAL, _NOT_FOUND, _RANGE_NOT_SATISFIABLE = 206, 404, 416
 
 Told = Callable[[int, int | None], None]
@@ -106,7 +107,7 @@ Told = Callable[[int, int | None], None]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Downloaded:
-    """A file that is there and is the one expected. `fetched` is false when it was there before."""
+    """A verified file. `fetched` is false if it was there before."""
 
     path: Path
     url: str
@@ -123,7 +124,7 @@ def download(
     sha256: str | None = None,
     on_progress: Told | None = None,
 ) -> Downloaded:
-    """The file of a source in `folder`, fetched if it is not there; `download.json` beside it says what it is.
+    """The file of a source in `folder`, downloaded if it is missing; `download.json` beside it records its origin.
 
     Args:
         source: What to fetch.
@@ -166,7 +167,7 @@ def file_hash(path: Path) -> str:
 
 
 def _fetch(url: str, part: Path, size: int | None, told: Told) -> None:
-    """Bring `part` to its full length, beginning with what it has."""
+    """Download the rest of `part`."""
     there = part.stat().st_size if part.exists() else 0
     if size is not None and there > size:
         there = 0
@@ -186,7 +187,7 @@ def _fetch(url: str, part: Path, size: int | None, told: Told) -> None:
 
 
 def _save(chunks: Iterator[bytes], part: Path, start: int, told: Callable[[int], None]) -> int:
-    """Write the chunks from byte `start` on; the length that the file has then."""
+    """Write the chunks from byte `start` on, and return the length of the file."""
     done = start
     with translated(part):
         stream = part.open("r+b" if start else "wb")
@@ -203,7 +204,7 @@ def _save(chunks: Iterator[bytes], part: Path, start: int, told: Callable[[int],
 
 
 def _answer(url: str, start: int) -> http.client.HTTPResponse | None:
-    """The server's answer for the bytes from `start` on; None when it says that there are no more."""
+    """The server's response for the bytes from `start` on; None if there are no more."""
     headers = {"User-Agent": f"langmem-tiers/{__version__}", "Accept-Encoding": "identity"}
     if start:
         headers["Range"] = f"bytes={start}-"
@@ -215,9 +216,15 @@ def _answer(url: str, start: int) -> http.client.HTTPResponse | None:
         error.close()
         if start and error.code == _RANGE_NOT_SATISFIABLE:
             return None
-        raise _refused(url, error) from error
+        raise DownloadFailed(
+            f"{url} could not be fetched: the server answered {error.code} {error.reason}.",
+            way_out=_MOVED if error.code == _NOT_FOUND else None,
+        ) from error
     except (OSError, http.client.HTTPException) as error:
-        raise _unreachable(url, error) from error
+        raise DownloadFailed(
+            f"{url} can not be reached: {_reason(error)}.",
+            way_out="Check the network and run the command again; or fetch the file elsewhere and name it with --data.",
+        ) from error
     return answer
 
 
@@ -244,29 +251,13 @@ def _require(part: Path, expected: str, url: str) -> None:
         )
 
 
-def _refused(url: str, error: urllib.error.HTTPError) -> DownloadFailed:
-    way_out = None
-    if error.code == _NOT_FOUND:
-        way_out = "If the file has moved, name the folder it is in with --url; or fetch it by hand and use --data."
-    return DownloadFailed(
-        f"{url} could not be fetched: the server answered {error.code} {error.reason}.", way_out=way_out
-    )
-
-
-def _unreachable(url: str, error: Exception) -> DownloadFailed:
-    return DownloadFailed(
-        f"{url} can not be reached: {_reason(error)}.",
-        way_out="Check the network and run the command again; or fetch the file elsewhere and name it with --data.",
-    )
-
-
 def _reason(error: Exception) -> str:
     cause = getattr(error, "reason", error)
     return (getattr(cause, "strerror", None) or str(cause) or type(cause).__name__).rstrip(".")
 
 
 def _record(path: Path, done: Downloaded) -> None:
-    """Note in `download.json` what was fetched from where, beside what is noted of other files."""
+    """Record in `download.json` what was fetched from where; entries about other files stay."""
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -8,17 +8,18 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 
-from langmem_tiers.bench.asking import Plan, Told, in_processes, nobody, stored
+from langmem_tiers.bench.asking import Plan, stored
 from langmem_tiers.bench.datasets import Case, Cases
 from langmem_tiers.bench.logs import cut_partial_line
 from langmem_tiers.bench.pipeline.runs import BenchRun
+from langmem_tiers.bench.workers import Progress, in_processes, unwatched
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.transfer.records import LineProblem
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ingested:
-    """What the step did: conversations and messages stored now, conversations stored before, what was skipped."""
+    """The result of the step: conversations and messages stored now, conversations stored before, what was skipped."""
 
     conversations: int
     messages: int
@@ -27,31 +28,31 @@ class Ingested:
     problems: tuple[LineProblem, ...]
 
 
-def ingest(run: BenchRun, *, limit: int | None, jobs: int = 1, on_progress: Told | None = None) -> Ingested:
+def ingest(run: BenchRun, *, limit: int | None, jobs: int = 1, on_progress: Progress | None = None) -> Ingested:
     """Store the conversations of the first `limit` questions that are not stored yet, through the real track node.
 
-    `on_progress` is told the number of conversations stored now and that to come to.
+    `on_progress` is called with the number of conversations stored now and the total.
 
     Raises:
         UnreadableFile: the data is not in its format.
         EmbeddingUnavailable: the model is neither there nor can it be downloaded.
         StorageError: a conversation could not be stored whole.
     """
-    record, plan, told = run.work / "ingested.jsonl", run.plan(), on_progress or nobody
+    record, plan, progress = run.work / "ingested.jsonl", run.plan(), on_progress or unwatched
     known = _known(record)
     cases = Cases(run.dataset, run.data, limit=limit)
     there = [case.conversation in known for case in cases]
     total = there.count(False)
     if total and (embedder := plan.embedder()):
         embedder.prepare()  # once here, so that processes do not all begin to download
-    told(0, total)
+    progress(0, total)
     started, messages = perf_counter(), 0
     left = (case for case in cases if case.conversation not in known)
     for done, line in enumerate(in_processes(partial(_stored, plan), left, jobs), 1):
         with translated(record), record.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(line) + "\n")
         messages += int(line["messages"])
-        told(done, total)
+        progress(done, total)
     return Ingested(
         conversations=total,
         messages=messages,
@@ -74,7 +75,7 @@ def _stored(plan: Plan, case: Case) -> dict[str, str | int | float]:
 
 
 def _known(record: Path) -> frozenset[str]:
-    """The conversations that are stored whole."""
+    """The conversations that are stored completely."""
     with translated(record):
         record.parent.mkdir(parents=True, exist_ok=True)
         if not record.exists():

@@ -6,13 +6,14 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from langmem_tiers.bench.asking import Told, in_threads, nobody
 from langmem_tiers.bench.logs import AnswerLog, Fields, read_lines
-from langmem_tiers.bench.pipeline.calls import Ask, Prices, Reply, Usage, added, usage_of, with_earlier
+from langmem_tiers.bench.pipeline.calls import Ask, Prices, Reply, Usage, added, log_all, usage_of
 from langmem_tiers.bench.pipeline.results import QaScores, judged_scores, matched_scores, read_audit
 from langmem_tiers.bench.pipeline.runs import BenchRun
+from langmem_tiers.bench.workers import Progress
 from langmem_tiers.errors import UnreadableFile
 from langmem_tiers.fencing import escape
 
@@ -75,7 +76,7 @@ _LAST = re.compile(r"(?:^|[\n.:!?])\s{0,9}(yes|no)[.!]?\s*$", re.IGNORECASE)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToJudge:
-    """A response to a question, and what it should have been."""
+    """A response to a question, with the expected answer."""
 
     question: str
     question_type: str
@@ -85,9 +86,9 @@ class ToJudge:
 
 
 def judge(ask: Ask, judged: ToJudge) -> dict[str, object]:
-    """The verdict on a response, and what it took, as the log has them; a reply that is none is asked for once more.
+    """The verdict on a response and its usage, as fields of the log; an unclear reply is asked for once more.
 
-    `right` is None when there is no verdict; `reply` has then the reason, or the words of the judge.
+    `right` is None without a verdict; then `reply` gives the reason, or the words of the judge.
     """
     replies = [ask([prompt(judged)])]
     if verdict(replies[0]) is None:
@@ -154,13 +155,13 @@ class Grading:
     prices: Prices | None = None
 
     def described(self) -> dict[str, object]:
-        """What must stay the same for the log to be gone on with."""
+        """What must be the same when the log is continued later."""
         return {**self.run.described(), "judge": self.judge_name, "temperature": self.temperature}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Graded:
-    """The scores, how many answers were judged now and before, and what the judge took."""
+    """The scores, how many answers were judged now and before, and the usage of the judge."""
 
     scores: QaScores
     asked: int
@@ -168,10 +169,10 @@ class Graded:
     usage: Usage | None
 
 
-def grade(how: Grading, *, on_progress: Told | None = None) -> Graded:
-    """The scores of the answers of a run; every answer that the judge gave no verdict on is judged again.
+def grade(how: Grading, *, on_progress: Progress | None = None) -> Graded:
+    """The scores of the answers of a run; answers without a verdict are judged again.
 
-    `on_progress` is told the number of answers judged now and that to come to.
+    `on_progress` is called with the number of answers judged now and the total.
 
     Raises:
         UnreadableFile: there are no answers yet, or a log or the audit is not in its format.
@@ -188,7 +189,7 @@ def grade(how: Grading, *, on_progress: Told | None = None) -> Graded:
     left_out = frozenset(audit.excluded if audit else ())
     given = {name: line for name, line in answers.items() if "error" not in line and name not in left_out}
     left = [line for name, line in given.items() if not _is_judged(line, log.lines.get(name))]
-    _judge(how.ask, how.jobs, log, left, on_progress or nobody)
+    log_all(log, left, partial(_judged, how.ask), how.jobs, on_progress)
     log.put_in_order(answers)
     verdicts = {
         name: bool(log.lines[name]["right"]) for name, line in given.items() if _is_judged(line, log.lines[name])
@@ -217,26 +218,20 @@ def _answers(how: Grading) -> dict[str, Fields]:
     return answers
 
 
-def _judge(ask: Ask, jobs: int, log: AnswerLog, left: list[Fields], told: Told) -> None:
-    def judged(line: Fields) -> Fields:
-        response = ToJudge(
-            question=str(line["question"]),
-            question_type=str(line["question_type"]),
-            gold=str(line["answer"]),
-            response=str(line["hypothesis"]),
-            abstention=bool(line.get("abstention")),
-        )
-        about = {name: line[name] for name in ("question_id", "question_type")}
-        return {**about, **judge(ask, response), "of": _digest(line)}
-
-    told(0, len(left))
-    for done, line in enumerate(in_threads(judged, left, jobs), 1):
-        log.append(with_earlier(line, log.lines.get(str(line["question_id"]))))
-        told(done, len(left))
+def _judged(ask: Ask, line: Fields) -> Fields:
+    response = ToJudge(
+        question=str(line["question"]),
+        question_type=str(line["question_type"]),
+        gold=str(line["answer"]),
+        response=str(line["hypothesis"]),
+        abstention=bool(line.get("abstention")),
+    )
+    about = {name: line[name] for name in ("question_id", "question_type")}
+    return {**about, **judge(ask, response), "of": _digest(line)}
 
 
 def _is_judged(line: Fields, judgement: Fields | None) -> bool:
-    """Whether there is a verdict, and on this very answer."""
+    """Whether there is a verdict on exactly this answer."""
     return judgement is not None and judgement.get("right") is not None and judgement.get("of") == _digest(line)
 
 

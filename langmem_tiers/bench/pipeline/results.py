@@ -53,7 +53,7 @@ def _words(text: str) -> list[str]:
 
 
 # The gold answer of such an entry is right; only the evidence named for it is not.
-_RIGHT_ANSWER = frozenset({"WRONG_CITATION"})
+_RIGHT_ANSWER = "WRONG_CITATION"
 _CONVERSATIONS = (26, 30, 41, 42, 43, 44, 47, 48, 49, 50)  # of locomo10.json, in order
 _AUDITED_ID = re.compile(r"locomo_(\d+)_qa(\d+)")
 _OTHER_ID = re.compile(r"(.+?)[:/_#](?:qa?)?(\d+)")
@@ -64,7 +64,7 @@ _PLACE_KEYS = ("question_index", "qa_index", "index", "question_number")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Audit:
-    """What a list says about some questions.
+    """What a list of wrong gold answers says about the questions asked.
 
     `excluded` are in the list and have wrong answers. `citation_only` entries have right ones, and `elsewhere` entries
     are about no question asked here.
@@ -76,7 +76,7 @@ class Audit:
 
 
 def read_audit(path: Path, questions: Mapping[str, str]) -> Audit:
-    """What the list in `path` says about these questions (text by id).
+    """The audit of these questions (text by id) by the list in `path`.
 
     An entry that names a question by id and by text must agree with itself; where it does not, the text counts.
 
@@ -84,8 +84,10 @@ def read_audit(path: Path, questions: Mapping[str, str]) -> Audit:
         UnreadableFile: it is no JSON list of entries that name questions.
     """
     entries = _entries(path)
-    by_text = _by_text(questions)
-    wrong = [entry for entry in entries if not _is_right(entry)]
+    by_text: dict[str, list[str]] = defaultdict(list)
+    for name, text in questions.items():
+        by_text[_plain(text)].append(name)
+    wrong = [entry for entry in entries if not (isinstance(entry, dict) and entry.get("error_type") == _RIGHT_ANSWER)]
     found = [_found(path, entry, questions, by_text) for entry in wrong]
     excluded = {name for name in found if name is not None}
     return Audit(
@@ -107,12 +109,8 @@ def _entries(path: Path) -> list[object]:
     return told
 
 
-def _is_right(entry: object) -> bool:
-    return isinstance(entry, dict) and entry.get("error_type") in _RIGHT_ANSWER
-
-
 def _found(path: Path, entry: object, questions: Mapping[str, str], by_text: Mapping[str, list[str]]) -> str | None:
-    """The id of the question that an entry names, None when it is not asked here."""
+    """The id of the question that an entry is about, None if it is not asked here."""
     named = [*_names(entry)]
     text = entry.get("question") if isinstance(entry, dict) else None
     by_name = next((name for name in named if name in questions), None)
@@ -125,7 +123,7 @@ def _found(path: Path, entry: object, questions: Mapping[str, str], by_text: Map
 
 
 def _found_by_text(text: str, named: Iterable[str], by_text: Mapping[str, list[str]]) -> str | None:
-    """The one question of this text, in the conversation named if one was."""
+    """The only question with this text, in the conversation named if there is one."""
     samples = {name.rpartition(":")[0] for name in named if ":" in name}
     alike = [name for name in by_text.get(_plain(text), ()) if not samples or name.rpartition(":")[0] in samples]
     return alike[0] if len(alike) == 1 else None
@@ -155,13 +153,6 @@ def _ids(told: str) -> Iterator[str]:
 
 def _first(entry: Mapping[str, object], keys: Iterable[str]) -> Iterator[object]:
     yield from [entry[key] for key in keys if entry.get(key) is not None][:1]
-
-
-def _by_text(questions: Mapping[str, str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, text in questions.items():
-        found.setdefault(_plain(text), []).append(name)
-    return found
 
 
 def _plain(text: str) -> str:
@@ -254,7 +245,7 @@ def matched_scores(answers: Iterable[Fields], audit: Audit | None) -> QaScores:
 
 
 def _given(answers: Iterable[Fields], audit: Audit | None) -> tuple[list[Fields], tuple[str, ...]]:
-    """The answers that count, and the ids of those that the reader failed to give."""
+    """The answers that count, and the ids of the questions on which the reader failed."""
     excluded = frozenset(audit.excluded if audit else ())
     counted = [line for line in answers if _id(line) not in excluded]
     return [line for line in counted if "error" not in line], tuple(_id(line) for line in counted if "error" in line)

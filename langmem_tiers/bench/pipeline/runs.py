@@ -68,7 +68,7 @@ class BenchRun:
         return self.log("retrieval_logs")
 
     def retrieval(self, *, limit: int | None, jobs: int) -> Run:
-        """The retrieval step, over memories that stay."""
+        """The retrieval step, over memories that are kept."""
         return Run(
             dataset=self.dataset,
             data=self.data,
@@ -87,12 +87,12 @@ class BenchRun:
         return self.retrieval(limit=None, jobs=1)
 
     def described(self) -> dict[str, object]:
-        """What must stay the same for any log of the run to be gone on with."""
+        """What must be the same when any log of the run is continued later."""
         return {"version": __version__, "dataset": self.dataset, "sha256": self.sha256, "vectors": self.vectors}
 
 
 def begin(run: BenchRun) -> BenchRun:
-    """Write `run.json` of a new run, or take up the one that has this id and is made of the same.
+    """Write `run.json` of a new run, or continue the run with this id if its data and settings are the same.
 
     Raises:
         InvalidInput: the id can not be one, or that run is made of something else.
@@ -111,7 +111,7 @@ def begin(run: BenchRun) -> BenchRun:
 
 
 def taken_up(dataset: DatasetName, runs: Path, run_id: str | None = None) -> BenchRun:
-    """The run of this id, or the one begun last.
+    """The run with this id, or the latest one.
 
     Raises:
         InvalidInput: there is no such run.
@@ -133,7 +133,7 @@ def new_id(prefix: str = "") -> str:
 
 
 def require_id(told: str) -> str:
-    """`told`, which must be able to be the name of a folder.
+    """`told` itself, if it can be the name of a folder.
 
     Raises:
         InvalidInput: it can not.
@@ -161,7 +161,7 @@ def data_hash(data: Path) -> str:
 
 
 def _latest(runs: Path) -> Path | None:
-    """By the time in it, not that of the file: a copied folder keeps its order."""
+    """The latest by the time inside the file, not of the file: a copied folder keeps its order."""
     begun = [(_begun_at(path), path) for path in runs.glob(f"*/{_FILE}")]
     return max(begun)[1] if begun else None
 
@@ -171,7 +171,7 @@ def _begun_at(path: Path) -> str:
 
 
 def with_data(run: BenchRun, data: Path | None = None) -> BenchRun:
-    """The run with the file it was begun with, from where that is now if it was moved.
+    """The run with its data file, which may have been moved since.
 
     Raises:
         InvalidInput: the file is another one.
