@@ -80,7 +80,7 @@ _EVIDENCE = re.compile(r"D:?(\d+):(\d+)")
 
 
 class Cases:
-    """The cases of a file with its first `limit` questions; what can not be read is gathered in `problems`.
+    """The cases of a file with its first `limit` questions; what cannot be read is gathered in `problems`.
 
     With `adversarial`, LoCoMo's category 5 is asked as well: questions whose answer is not in the conversation. With
     `grown`, the questions are to be asked over more than their own conversation: cases have the names of their
@@ -129,7 +129,7 @@ def unanswered(cases: Iterable[Case], answered: Collection[str]) -> Iterator[Cas
 
 
 def read_cases(dataset: DatasetName, data: Path, *, adversarial: bool = False) -> Iterator[Case | LineProblem]:
-    """The conversations of a file with their questions, lazily; problems in place of entries that can not be read.
+    """The conversations of a file with their questions, lazily; problems in place of entries that cannot be read.
 
     Raises:
         UnreadableFile: the file is not the set's own.
@@ -158,7 +158,7 @@ def read_grown_cases(dataset: DatasetName, data: Path) -> Iterator[Case | LinePr
 
 
 def read_gold(dataset: DatasetName, data: Path) -> Iterator[Gold]:
-    """The gold of every question of a file; entries that can not be read are no questions.
+    """The gold of every question of a file; entries that cannot be read are no questions.
 
     Raises:
         UnreadableFile: the file is not the set's own.
@@ -171,7 +171,7 @@ def read_gold(dataset: DatasetName, data: Path) -> Iterator[Gold]:
 
 
 def gold_answers(dataset: DatasetName, data: Path) -> dict[str, str]:
-    """The answers by question id; questions without one are left out, as are entries that can not be read."""
+    """The answers by question id; questions without one are left out, as are entries that cannot be read."""
     answers: dict[str, str] = {}
     if dataset == "longmemeval":
         for entry in read_questions(data):

@@ -53,7 +53,7 @@ def survey(data: Path, seed: int) -> Survey:
     """The pool of a file, in an order that comes from names and seed alone.
 
     Raises:
-        UnreadableFile: the file can not be read.
+        UnreadableFile: the file cannot be read.
     """
     where: dict[str, _Where] = {}
     evidence: set[str] = set()
@@ -202,7 +202,7 @@ def base_for(
 
     Raises:
         InvalidInput: fewer than one session is asked for, or the file has none to add.
-        UnreadableFile: the file can not be read.
+        UnreadableFile: the file cannot be read.
         StorageError: a session could not be stored whole.
     """
     if growth.others < 1:

@@ -71,7 +71,7 @@ def read_lines(path: Path) -> Iterator[Fields]:
     """The lines of a log as mappings that hold a question id.
 
     Raises:
-        UnreadableFile: the log can not be opened, or a line is no answer.
+        UnreadableFile: the log cannot be opened, or a line is no answer.
     """
     try:
         with path.open(encoding="utf-8") as stream:

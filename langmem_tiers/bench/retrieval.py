@@ -93,7 +93,7 @@ def run_retrieval(run: Run, *, on_progress: Progress | None = None) -> RunReport
 
     Raises:
         UnreadableFile: the data or the log is not in its format.
-        InvalidInput: the log was begun with other settings, or the conversations can not be grown.
+        InvalidInput: the log was begun with other settings, or the conversations cannot be grown.
         EmbeddingUnavailable: the model is neither there nor can it be downloaded.
     """
     log, cases, progress = run.log(), run.cases(), on_progress or unwatched

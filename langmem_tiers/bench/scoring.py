@@ -236,7 +236,7 @@ def read_answers(path: Path) -> Iterator[Answered]:
     """The answers in a log, as the scorer needs them.
 
     Raises:
-        UnreadableFile: the log can not be opened, or a line is no answer.
+        UnreadableFile: the log cannot be opened, or a line is no answer.
     """
     for number, line in enumerate(read_lines(path), 1):
         sessions, turns = line.get("sessions"), line.get("turns")

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from langmem_tiers.cli import (
-    activity,
     bench,
     chat,
     directives,
@@ -92,7 +91,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "show": recall.show,
     "graph": graph.graph,
     "timeline": graph.timeline,
-    "activity": activity.activity,
+    "activity": maintenance.activity,
     "dream": dream.dream,
     "dreams": dream.dreams,
     "undo": dream.undo,

@@ -28,7 +28,7 @@ _OFFLINE = "offline"
 
 
 class Steps:
-    """The steps of one command over one run; what they did is printed as they end, or gathered for `finish`."""
+    """The steps of one command on one run. Each prints its result when it ends, or keeps it for `finish`."""
 
     def __init__(self, target: Target, dataset: SetName, runs: Path | None, label: str | None = None) -> None:
         self._target = target
@@ -68,7 +68,7 @@ class Steps:
         keyword_only: bool,
         offline: bool = False,
     ) -> None:
-        """Begin a run, or go on with the one named, of which stays what is not said anew; `offline` is for trying."""
+        """Begin a run, or continue the one named with its own choices where none are given; `offline` is for trying."""
         from langmem_tiers.bench.pipeline import runs
         from langmem_tiers.bench.pipeline.download import downloaded
         from langmem_tiers.transfer.formats import require_format
@@ -97,7 +97,7 @@ class Steps:
     def take_up(
         self, run_id: str | None, *, data: Path | None = None, limit: int | None = None, needs_data: bool = True
     ) -> None:
-        """Go on with a run."""
+        """Continue a run."""
         from langmem_tiers.bench.pipeline import runs
 
         known = runs.taken_up(self._dataset, self._runs, run_id)
@@ -113,7 +113,7 @@ class Steps:
         self._tell("ingest", done, printing.ingest_lines(done))
 
     def retrieve(self, jobs: int) -> None:
-        """Ask the memories."""
+        """Ask the memories all questions."""
         from langmem_tiers.bench.retrieval import run_retrieval
 
         with self._progress("Questions") as advance:
@@ -121,7 +121,7 @@ class Steps:
         self._tell("retrieve", done, printing.retrieve_lines(done))
 
     def contexts(self, reading: Reading, jobs: int) -> None:
-        """Write what the reader will be given."""
+        """Write the contexts that the reader will get."""
         path = self._contexts(reading, jobs)
         self._tell("contexts", {"path": path}, [f"What the reader is given: {path}"])
 
@@ -132,7 +132,7 @@ class Steps:
             return make_contexts(self.run, reading, limit=self._limit, jobs=jobs, on_progress=advance)
 
     def score_retrieval(self) -> None:
-        """Score what the memories gave."""
+        """Score the retrieval."""
         from langmem_tiers.bench.datasets import read_gold
         from langmem_tiers.bench.scoring import read_answers, score
 
@@ -209,7 +209,7 @@ class Steps:
         processes: int = 1,
         jobs: int,
     ) -> None:
-        """Every step; those with models when there is a reader."""
+        """All steps; those with models only if there is a reader."""
         for model in (None if reader == _OFFLINE else reader, judge):
             if model is not None:
                 _asking(model, None)  # a model that can not be used is said before hours of work
@@ -221,7 +221,7 @@ class Steps:
             self.score_qa(judge, jobs=jobs, audit=audit)
 
     def finish(self, following: str | None = None) -> Shown:
-        """What was done, and which command comes next; it failed if a model failed on something."""
+        """The results of the steps, and the next command; failed if a model failed on a question."""
         data, lines = {}, []
         if self._run is not None:
             data = {"run": self.run.run_id, "folder": self.run.folder}
@@ -253,7 +253,7 @@ class Steps:
 
 
 def _has_vectors(*, offline: bool) -> bool:
-    """Whether a new run is to have vectors: one for trying does without rather than fetch the model."""
+    """Whether a new run has vectors: a run for trying goes without rather than download the model."""
     from langmem_tiers.models.minilm import MiniLM
 
     if not offline or MiniLM().available():

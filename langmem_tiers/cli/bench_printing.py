@@ -26,7 +26,7 @@ _NAMED = 10
 
 
 def download_lines(done: Downloaded) -> Lines:
-    """What is there now."""
+    """The file that is there now."""
     how = "Fetched" if done.fetched else "There already"
     yield f"{how}: {done.path}, {done.bytes:,} bytes, SHA-256 {done.sha256}"
 
@@ -47,7 +47,7 @@ def retrieve_lines(done: RunReport) -> Lines:
 
 
 def print_skipped(problems: Sequence[LineProblem]) -> None:
-    """Name what was skipped of a file, on standard error."""
+    """Name the skipped parts of a file on standard error."""
     print_problems([f"skipped: entry {problem.line}: {problem.reason}" for problem in problems])
 
 
@@ -66,7 +66,7 @@ def answers_lines(done: Answers) -> Lines:
 
 
 def graded_lines(done: Graded, title: str) -> Lines:
-    """The table of scores, what was not counted, and what the judge took."""
+    """The table of scores, what was not counted, and the usage of the judge."""
     scores = done.scores
     yield f"{title}\n{scores.metric}{'' if scores.official else ': this is not the official metric'}"
     metrics = [*scores.overall.scores]
@@ -143,7 +143,7 @@ def scores_lines(scores: Scores, title: str) -> Lines:
 
 
 def _mean(row: Row, metric: str) -> str:
-    """A mean, and its interval below it where there is one: side by side they would be too wide for a terminal."""
+    """A mean, with its interval below it if there is one: side by side they would be too wide for a terminal."""
     value, interval = row.scores.get(metric), row.intervals.get(metric)
     if value is None:
         return "-"

@@ -46,7 +46,7 @@ def chat(
 
 
 def chat_model(name: str | None) -> BaseChatModel:
-    """The model of a name, or the offline responder; what is wrong with a name is said in one line."""
+    """The model with this name, or the offline responder; a name that cannot be used ends the command."""
     from langmem_tiers.integrations import OfflineResponder, model_or_offline
 
     try:
@@ -60,7 +60,7 @@ def chat_model(name: str | None) -> BaseChatModel:
 
 
 def reranking_model(name: str | None) -> BaseChatModel | None:
-    """The model of a name that was given with `--rerank`, if one was."""
+    """The model given with `--rerank`, if there is one."""
     return chat_model(name) if name else None
 
 
@@ -80,6 +80,6 @@ def _converse(model: BaseChatModel, memory: Memory, *, user: str, thread: str, s
 
 
 def model_error(error: Exception) -> typer.Exit:
-    """Said in one line, because a provider's traceback says no more; what was said before it is remembered."""
+    """Print a provider's error in one line: its traceback says no more. What was said before is remembered."""
     print_error(f"The model failed: {type(error).__name__}: {error}")
     return typer.Exit(1)

@@ -61,7 +61,7 @@ def init(target: Target) -> Shown:
 
 
 def _problem(name: str, directives: Directives) -> str:
-    """Why a prompt can not be used; empty where it can."""
+    """Why a prompt cannot be used; empty where it can."""
     try:
         if schema := _schemas().get(name):
             directives.prompt(name, schema, "")

@@ -38,7 +38,7 @@ _OUTCOME = {
 
 
 def graph_data(value: object) -> Any:
-    """Records of the graph as plain JSON data, the ends of relations by id, name and type only."""
+    """Records of the graph as plain JSON data; of the ends of relations only id, name and type."""
     from langmem_tiers.records import Entity, Relation
 
     return as_data(value, {Entity: with_authority, Relation: _relation_data})
@@ -51,7 +51,7 @@ def _relation_data(relation: Relation) -> dict[str, Any]:
 
 
 def neighbours_lines(root: Entity, subgraph: Subgraph, at: datetime, nothing: str) -> Lines:
-    """What is around an entity as a tree, each relation once; `nothing` says that there is none."""
+    """The surroundings of an entity as a tree, each relation once; `nothing` is said if there is none."""
     from rich.tree import Tree
 
     below: dict[str, list[Relation]] = {}
@@ -66,7 +66,7 @@ def neighbours_lines(root: Entity, subgraph: Subgraph, at: datetime, nothing: st
 
 
 def overview_lines(subgraph: Subgraph, at: datetime, nothing: str) -> Lines:
-    """All relations as a table, those of the best connected first; `nothing` says that there is none."""
+    """All relations as a table, the best connected entities first; `nothing` is said if there is none."""
     if not subgraph.relations:
         yield nothing
         return
@@ -82,7 +82,7 @@ def overview_lines(subgraph: Subgraph, at: datetime, nothing: str) -> Lines:
 
 
 def timeline_lines(timeline: Timeline, at: datetime, nothing: str) -> Lines:
-    """The relations of an entity in the order they began, with when that was learned."""
+    """The relations of an entity in the order they began, each with the day it was learned."""
     from langmem_tiers.knowledge_graph.wording import predicate_words
 
     yield _heading(timeline.entity)
@@ -99,7 +99,7 @@ def timeline_lines(timeline: Timeline, at: datetime, nothing: str) -> Lines:
 
 
 def landed_lines(landed: RelationLanded, at: datetime) -> Lines:
-    """What became of a relation, and of the others that it changed."""
+    """The outcome of adding a relation, with the other relations that it changed."""
     yield _OUTCOME[landed.outcome]
     yield from relations_lines([landed.relation], at)
     if landed.changed:
@@ -114,7 +114,7 @@ def relations_lines(relations: Sequence[Relation], at: datetime) -> Lines:
 
 
 def history_lines(history: Sequence[Relation], at: datetime) -> Lines:
-    """What was believed of a relation, oldest first."""
+    """The versions of a relation, oldest first."""
     table = _table("believed since", "what", "when", "why")
     for each in history:
         why = each.reason if each.cause is None else f"{each.reason} by {each.cause}"
@@ -123,7 +123,7 @@ def history_lines(history: Sequence[Relation], at: datetime) -> Lines:
 
 
 def changes_lines(changes: Sequence[GraphChange]) -> Lines:
-    """What began and what ended, and what was said but displaced by something else."""
+    """What began, what ended, and what was stated but displaced by something else."""
     for each in changes:
         told = _sentence(each.relation, each.at) if each.what == "displaced" else _plain(each.relation)
         yield hanging(f"{each.at:%Y-%m-%d}  {each.what}  {each.relation.id}  ", told)
@@ -132,7 +132,7 @@ def changes_lines(changes: Sequence[GraphChange]) -> Lines:
 
 
 def paths_lines(paths: Paths, at: datetime, nothing: str) -> Lines:
-    """The ways from one entity to another; `nothing` says that there is none."""
+    """The paths from one entity to another; `nothing` is said if there is none."""
     for place, path in enumerate(paths.paths, 1):
         yield f"{place}."
         yield from relations_lines(path, at)
@@ -163,7 +163,7 @@ def entity_lines(entity: Entity) -> Lines:
 
 
 def merges_lines(merges: Sequence[Merge]) -> Lines:
-    """What was merged, and what of it was undone."""
+    """Merges, each with whether it was undone."""
     for each in merges:
         undone = f"; undone {each.undone_at:%Y-%m-%d}" if each.undone_at else ""
         told = f"{_named(each.source)} is {_named(each.target)}: {each.reason}{undone}"
@@ -173,7 +173,7 @@ def merges_lines(merges: Sequence[Merge]) -> Lines:
 
 
 def pairs_lines(pairs: Sequence[LikelyPair], fact: Callable[[Entity], str]) -> Lines:
-    """Those that may be the same, with a fact about each."""
+    """Pairs of entities that may be the same, with a fact about each."""
     for each in pairs:
         yield hanging(f"{each.score:.2f}  ", f"{each.reason}:")
         for one in (each.first, each.second):
@@ -185,7 +185,7 @@ def pairs_lines(pairs: Sequence[LikelyPair], fact: Callable[[Entity], str]) -> L
 
 
 def apart_lines(pairs: Sequence[KeptApart]) -> Lines:
-    """Those that are not the same."""
+    """Pairs of entities that were marked as different."""
     for each in pairs:
         yield hanging("", f"{_named(each.first)} and {_named(each.second)}: {each.reason}")
     if pairs:
@@ -206,13 +206,13 @@ def _add_relations(
 
 
 def _nearer(relation: Relation, distance: Mapping[str, int]) -> str:
-    """The end of a relation that the question came from."""
+    """The end of a relation that is nearer to the entity asked about."""
     ends = [relation.subject.id, *([] if relation.object is None else [relation.object.id])]
     return min(ends, key=lambda entity: distance.get(entity, len(distance)))
 
 
 def _branch(relation: Relation, entity: str, at: datetime) -> Text:
-    """A relation as it is seen from an entity."""
+    """A relation as seen from one of its entities."""
     outward = relation.subject.id == entity
     line = _text("" if outward else f"{_known(relation.subject)} ").append_text(_verb(relation))
     name = _known(relation.object) if relation.object is not None and outward else _name(relation.target)

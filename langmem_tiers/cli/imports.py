@@ -118,7 +118,7 @@ def _stored(source: Iterator[Record], spaces: Spaces, target: Target) -> ImportR
 
 
 def _wait_for_vectors(memory: Memory, spaces: Iterable[str], target: Target) -> None:
-    """Until the background work is done; stopped half-way, the next opening goes on with it, and Ctrl-C says so."""
+    """Wait until the background work is done; after Ctrl-C, it continues when the memory is next opened."""
     handles = [memory.space(name) for name in spaces]
 
     def pending() -> int:
@@ -140,7 +140,7 @@ _LOOK_SECONDS = 0.5
 
 
 def _settled(memory: Memory) -> bool:
-    """Look for half a second whether the background work is done, or can not go on now."""
+    """Wait up to half a second; whether the background work is done, or cannot go on now."""
     asked_at = monotonic()
     return memory.flush(timeout=_LOOK_SECONDS) or monotonic() - asked_at < _LOOK_SECONDS
 

@@ -243,7 +243,7 @@ def _leave_without(which: str) -> NoReturn:
 def _wanted(
     category: str | None, tags: list[str] | None, since: str | None, until: str | None, status: StatusChoice
 ) -> dict[str, Any]:
-    """The filters of a search; days are read as the tools for agents read them."""
+    """The filters of a search; dates are read in the same way as by the tools for agents."""
     from langmem_tiers.language.periods import first_moment, last_moment
 
     now = utc_now()
@@ -257,10 +257,10 @@ def _wanted(
 
 
 def _require_storable(text: str, category: str | None, tags: Sequence[str]) -> None:
-    """Nothing, where it can be saved: what is refused must not make a folder first.
+    """Check that an entry can be saved, before a folder is made for it.
 
     Raises:
-        InvalidText, TextTooLong, SecretRefused, InvalidCategory, InvalidInput: it can not.
+        InvalidText, TextTooLong, SecretRefused, InvalidCategory, InvalidInput: it cannot.
     """
     from langmem_tiers.knowledge import validation
     from langmem_tiers.settings import Settings
@@ -299,7 +299,7 @@ def _whole(entry: Entry, drawers: Sequence[Drawer], history: Sequence[Entry], su
 
 
 def _entry(entry: Entry, *, score: float | None = None, indent: int = 0) -> str:
-    """What an entry is called by, what it says, and what is particular about it."""
+    """An entry on two or three lines: id, date and category, then its text, then its marks."""
     head = [entry.id, f"{entry.updated_at:%Y-%m-%d}", entry.category]
     if score is not None:
         head.insert(0, f"{score:.3f}")
@@ -330,7 +330,7 @@ def _flagged(entry: Entry) -> str:
 
 
 def _fields(entry: Entry) -> Iterator[tuple[str, str]]:
-    """What is to be told of an entry beside its text, by name."""
+    """The fields of an entry besides its text, as they are shown."""
     yield "id", entry.id
     yield "category", entry.category
     yield "tags", ", ".join(entry.tags)
@@ -355,7 +355,7 @@ def _minute(moment: datetime | None) -> str:
 
 
 def _piece(evidence: EntryEvidence, drawers: Sequence[Drawer]) -> list[str]:
-    """A drawer that an entry rests on, and its words that say so."""
+    """A message that an entry rests on, with the words quoted from it."""
     drawer = next(each for each in drawers if each.number == evidence.drawer)
     head = [evidence.pointer, _minute(drawer.said_at), drawer.speaker or drawer.role]
     if drawer.status != "active":

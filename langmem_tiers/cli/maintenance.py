@@ -1,4 +1,4 @@
-"""`langmem-tiers stats`, `usage`, `doctor` and `rebuild`: how a memory does."""
+"""`langmem-tiers stats`, `usage`, `activity`, `doctor` and `rebuild`: the state of a memory, and its upkeep."""
 
 from __future__ import annotations
 
@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from langmem_tiers.cli.target import Shown, Target, command
-from langmem_tiers.cli.terminal import as_data, figures, print_error, print_text, safe, working
+from langmem_tiers.cli.target import Shown, Target, command, space_command
+from langmem_tiers.cli.terminal import (
+    as_data,
+    figures,
+    hanging,
+    leave,
+    print_error,
+    print_text,
+    safe,
+    shortened,
+    working,
+)
 from langmem_tiers.errors import StorageError
 
 if TYPE_CHECKING:
@@ -19,6 +29,7 @@ if TYPE_CHECKING:
 
     from langmem_tiers.memory import Memory
     from langmem_tiers.models.usage import UsageLine
+    from langmem_tiers.records import Activity
     from langmem_tiers.space import Space
     from langmem_tiers.storage.usages import UsageBy
     from langmem_tiers.types import Finding, SpaceStats
@@ -40,7 +51,7 @@ def _print_not_counted(target: Target, memory: Memory) -> None:
 
 
 def _counts(stats: SpaceStats) -> Iterator[RenderableType]:
-    """The table, and the folder below it: in a cell it would be cut up."""
+    """The table, with the folder below it: in a cell it would be wrapped."""
     table = figures("", "", title=stats.space)
     table.show_header = False
     for name, value in as_data(stats).items():
@@ -87,6 +98,63 @@ def _usage_table(what: str, lines: tuple[UsageLine, ...]) -> Table:
     return table
 
 
+# What a body names by the ids of entries.
+_ENTRIES = ("kept", "merged", "known", "corrected")
+_SHOWN = 300
+
+
+@space_command()
+def activity(
+    space: Space,
+    *,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many, the newest first.")] = 10,
+    session: Annotated[str | None, typer.Option(help="Only what was done about this session.")] = None,
+) -> Shown:
+    """Print what the memory did by itself: what it kept, merged and refused of what was said, and why."""
+    done = space.knowledge.activity(session=session, limit=limit)
+    if not done and session is not None and all(each.session != session for each in space.sessions()):
+        leave(f"There is no session {session} in {space.name}. `langmem-tiers palace` shows those there are.")
+    nothing = [] if done else ["The memory did nothing by itself yet."]
+    return Shown(done, [*(line for each in done for line in _lines(each, space)), *nothing])
+
+
+def _lines(activity: Activity, space: Space) -> Iterator[str]:
+    about = f"  session {activity.session}" if activity.session else ""
+    yield f"{activity.at:%Y-%m-%d %H:%M}  {activity.kind}{about}"
+    for name, text in _rows(activity.body, space):
+        yield hanging(f"  {name:<9}  ", text)
+
+
+def _rows(body: Mapping[str, Any], space: Space) -> Iterator[tuple[str, str]]:
+    """The lines about an activity; ids of entries and episodes are shown with their texts."""
+    entries = {name: body[name] for name in _ENTRIES if isinstance(body.get(name), list)}
+    for name, ids in entries.items():
+        for each in ids:
+            entry = space.knowledge.get(str(each))
+            yield name, f"{each}  {'(deleted since)' if entry is None else shortened(entry.content, _SHOWN)}"
+    refused = body.get("refused")
+    yield from (("refused", _refused(each)) for each in (refused if isinstance(refused, list) else ()))
+    if entries and not refused and not any(entries.values()):
+        yield "kept", "nothing: there was nothing to keep"
+    if isinstance(about := body.get("episode"), str):
+        episode = space.archive.get(about)
+        yield "episode", f"{about}  {'(gone since)' if episode is None else shortened(episode.abstract, _SHOWN)}"
+    told = {*entries, "refused", "episode"}
+    if rest := [f"{name}: {_plain(value)}" for name, value in body.items() if name not in told and value]:
+        yield "", "; ".join(rest)
+
+
+def _refused(given: object) -> str:
+    if not isinstance(given, Mapping):
+        return shortened(str(given), _SHOWN)
+    content = shortened(str(given.get("content") or ""), _SHOWN)
+    return f"{f'“{content}”' if content else 'something'}: {given.get('reason')}"
+
+
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 _SIGNS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
 _OF_MACHINE = {"sqlite"}
 
@@ -121,7 +189,7 @@ def rebuild(target: Target) -> Shown:
 
 
 def _examined(space: Space) -> tuple[Finding, ...]:
-    """The findings on one space; one that can not even be opened must not hide the others."""
+    """The findings on one space; a space that cannot even be opened must not hide the others."""
     from langmem_tiers.types import Finding
 
     try:
@@ -142,7 +210,7 @@ def _without_name(folder: Path) -> Finding:
 
 
 def _findings(found: Mapping[str, tuple[Finding, ...]]) -> Iterator[str]:
-    """Space by space; what is about this machine and not about a space comes first, and once."""
+    """The findings by space; those about this machine come first, and only once."""
     of_machine = {finding for findings in found.values() for finding in findings if finding.check in _OF_MACHINE}
     for finding in of_machine:
         yield from _finding(finding, indent="")

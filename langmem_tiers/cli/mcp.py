@@ -46,7 +46,7 @@ def mcp(
 
 
 def _token() -> str:
-    """The token of the environment, else none: one is made."""
+    """The token from the environment; empty if there is none, so that one is made."""
     from langmem_tiers.integrations.mcp.transport import MCP_TOKEN_VARIABLE, require_token
 
     given = os.environ.get(MCP_TOKEN_VARIABLE, "")

@@ -49,7 +49,7 @@ def recall(
 
 
 def _asked_on_purpose() -> Settings:
-    """The default settings, without the filter that lets an agent ignore "ok" and "thanks"."""
+    """The default settings, but even short queries are looked up, which an agent ignores ("ok", "thanks")."""
     from langmem_tiers.settings import Settings
 
     settings = Settings()
@@ -67,7 +67,7 @@ def _why_nothing(receipt: Receipt, target: Target, settings: Settings) -> str:
 
 
 def _explanation(receipt: Receipt, space: Space) -> Iterator[RenderableType]:
-    """What was looked at, in the order of the block: what is known, then messages; then what it took."""
+    """The candidates in the order of the block, knowledge before messages; then times and usage."""
     if receipt.known:
         yield f"{len(receipt.known)} known, best first"
     for known in receipt.known:
@@ -82,7 +82,7 @@ def _explanation(receipt: Receipt, space: Space) -> Iterator[RenderableType]:
 
 
 def _candidates_table(receipt: Receipt, space: Space) -> Table:
-    """The candidates, each two lines high: the text stands below the pointer."""
+    """The table of candidates, two lines for each: the pointer, and the text below it."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -152,7 +152,7 @@ def show(
 
 
 def _beside(stats: SpaceStats) -> str:
-    """How much is known beside the messages."""
+    """How many entries, episodes, notes and items there are besides messages."""
     entries, episodes = _counted(stats.entries, "entry", "entries"), _counted(stats.episodes, "episode", "episodes")
     aside = f" ({stats.inactive_entries:,} more put aside)" if stats.inactive_entries else ""
     items = f", {_counted(stats.items, 'store item', 'store items')}" if stats.items else ""

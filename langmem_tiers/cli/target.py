@@ -14,8 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from langmem_tiers.cli.terminal import print_json, print_shown
-from langmem_tiers.cli.ways_out import in_words_of_commands
-from langmem_tiers.errors import MissingUser, NotAMemoryFolder
+from langmem_tiers.errors import (
+    MemoryTiersError,
+    MergeRefused,
+    MissingUser,
+    NaiveDatetime,
+    NotAMemoryFolder,
+    StorageError,
+    UnknownEntity,
+    UnknownRelation,
+)
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -88,8 +96,12 @@ class Target:
                 f"There is no memory at {folder}.",
                 way_out="Name its folder before the command: langmem-tiers --path FOLDER …",
             )
-        options: dict[str, Any] = {"embedder": self.embedder, "reranker": reranker, "settings": settings}
-        with in_words_of_commands(), Memory.open(folder, background=False, **options) as memory:
+        with (
+            in_words_of_commands(),
+            Memory.open(
+                folder, embedder=self.embedder, reranker=reranker, settings=settings, background=False
+            ) as memory,
+        ):
             yield memory
 
     @contextmanager
@@ -112,7 +124,7 @@ class Target:
 
     @contextmanager
     def any_space(self) -> Iterator[Space]:
-        """The space of a user who may be new; nothing is made when nobody was named."""
+        """The space of a user who may be new; without a user, no folder is made."""
         name = self.space_name()
         with self.memory() as memory:
             yield memory.space(name)
@@ -158,7 +170,7 @@ class Target:
         return tuple(memory.space(name) for name in memory.spaces())
 
     def unreadable(self, memory: Memory) -> tuple[Path, ...]:
-        """Folders of spaces that can not be told by name, for commands about every space."""
+        """Folders of spaces whose name cannot be read, for commands about every space."""
         return memory.unreadable_spaces() if self.user is None else ()
 
     def show(self, found: Shown) -> None:
@@ -171,7 +183,7 @@ class Target:
             raise typer.Exit(1)
 
     def _users(self, memory: Memory) -> str:
-        """The users there are; of many, those whose ids are most like the one named."""
+        """The users of the memory; if there are many, those with the most similar ids."""
         from langmem_tiers.naming import user_of
 
         users = [user for user in map(user_of, memory.spaces()) if user is not None]
@@ -184,7 +196,7 @@ class Target:
 
 
 def target_of(context: typer.Context, *, json: bool = False) -> Target:
-    """The target that the options before the command named; `json` is the command's own flag."""
+    """The target given by the options before the command; `json` is the command's own flag."""
     target = context.obj
     assert isinstance(target, Target)
     return replace(target, json=target.json or json)
@@ -250,3 +262,39 @@ def with_options(
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
+
+
+_ENTITIES = "`langmem-tiers entities list` shows those there are."
+
+
+@contextmanager
+def in_words_of_commands() -> Iterator[None]:
+    """In errors raised inside, advice for programmers becomes advice for users of commands."""
+    try:
+        yield
+    except MemoryTiersError as error:
+        error.way_out = _ways_out().get(error.way_out, error.way_out)
+        raise
+
+
+def _ways_out() -> dict[str, str]:
+    """For the advice of an error, the advice given instead."""
+    from langmem_tiers.knowledge_graph import importing, merging, resolving
+    from langmem_tiers.language import predicates
+
+    return {
+        StorageError.way_out: "The cause is in brackets; what is stored already is safe.",
+        UnknownEntity.way_out: _ENTITIES,
+        resolving.NONE_LIKE: f"No name is like it: {_ENTITIES}",
+        UnknownRelation.way_out: "`langmem-tiers timeline ENTITY` shows the ids of its relations.",
+        MergeRefused.way_out: "`langmem-tiers entities show ID` says what each is.",
+        NaiveDatetime.way_out: "Add one, such as 2024-05-17T10:00+02:00, or Z for UTC.",
+        merging.NO_MERGE: "`langmem-tiers entities merges` lists those that stand.",
+        merging.UNDO: "`langmem-tiers entities unmerge NUMBER` undoes a merge, if they are two.",
+        merging.KEPT_APART: "If they are one, `langmem-tiers entities allow-merge ID ID` takes that back.",
+        predicates.OVER: "Say what held, such as 'lives in', with --to; `relations end ID` ends what is known.",
+        predicates.NOT_SO: (
+            "`relations withdraw ID` takes back what was never so, `relations end ID` ends what is over."
+        ),
+        importing.WAY_OUT: "Give a file that `langmem-tiers graph --out FILE.json` wrote.",
+    }

@@ -34,7 +34,7 @@ _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 
 
 class OutputFailed(OSError):
-    """Standard output is closed, or takes no more text: a full disk, or whoever read it has gone."""
+    """Standard output is closed or accepts no more text: the disk is full, or the reader has gone."""
 
 
 def safe(text: str) -> str:
@@ -77,7 +77,7 @@ def with_authority(record: Entry | Entity | Relation) -> dict[str, Any]:
 
 
 def print_json(value: object) -> None:
-    """Print records as one JSON document, in ASCII: what a terminal lacks must not come out as no JSON."""
+    """Print records as one JSON document, in ASCII, so that it is valid whatever the terminal's encoding."""
     text = json.dumps(as_data(value), ensure_ascii=True, indent=2)
     with _output() as output:
         output.write(_OBEYED.sub(lambda found: f"\\u{ord(found.group()):04x}", text) + "\n")
@@ -90,7 +90,7 @@ def print_text(text: str) -> None:
 
 
 def print_shown(lines: Iterable[RenderableType]) -> None:
-    """Print strings as they are, made safe, and tables and trees as they fit; no string in these is read as markup."""
+    """Print strings, made safe, and tables and trees, fitted to the terminal; nothing is read as markup."""
     for line in lines:
         if isinstance(line, str):
             print_text(line)
@@ -122,7 +122,7 @@ def print_problems(problems: Sequence[str]) -> None:
 
 
 def console() -> Console:
-    """A console on standard output; when that is a file or a pipe, wide enough not to fold lines."""
+    """A console on standard output; for a file or a pipe it is wide enough not to fold lines."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else 160
@@ -130,7 +130,7 @@ def console() -> Console:
 
 
 def require_agreed(question: str, *, yes: bool) -> None:
-    """Leave unless somebody says yes or `--yes` was given; the question goes where no script reads it."""
+    """End the command unless somebody says yes or gave `--yes`; the question goes to standard error."""
     if yes:
         return
     print(safe(question), "[y/N] ", end="", file=sys.stderr, flush=True)
@@ -140,7 +140,7 @@ def require_agreed(question: str, *, yes: bool) -> None:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """A spinner on standard error while something takes its time; nothing when nobody watches."""
+    """A spinner on standard error while something runs; nothing if that is no terminal."""
     from rich.console import Console
 
     errors = Console(stderr=True, markup=False, emoji=False)
@@ -150,7 +150,7 @@ def working(what: str) -> Iterator[None]:
 
 @contextmanager
 def _output() -> Iterator[TextIO]:
-    """Standard output, emptied at the end, so that what it does not take is noticed here and not when Python ends."""
+    """Standard output, flushed at the end, so that a failure is noticed here and not when Python exits."""
     try:
         yield sys.stdout
         sys.stdout.flush()
@@ -159,7 +159,7 @@ def _output() -> Iterator[TextIO]:
 
 
 def drop_output() -> None:
-    """Let what standard output could not take go nowhere: Python would try again at its end, and complain."""
+    """Discard what could not be written: Python would try again when it exits, and complain."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -167,7 +167,7 @@ def drop_output() -> None:
 
 
 def prepare_streams() -> None:
-    """Let characters that the terminal's encoding lacks come out as escapes instead of ending the program.
+    """Have characters that the terminal's encoding lacks printed as escapes instead of ending the program.
 
     Raises:
         OutputFailed: standard output is closed.
@@ -203,14 +203,14 @@ def hanging(first: str, text: str) -> str:
 
 
 def wrapped(line: str) -> Text:
-    """A safe line that is broken between words where the terminal ends."""
+    """A line made safe, and wrapped between words at the width of the terminal."""
     from rich.text import Text
 
     return Text(safe(line))
 
 
 def figures(*names: str, title: str | None = None) -> Table:
-    """An empty table whose first column names what the figures in the others, aligned to the right, are about."""
+    """An empty table: a column of names, then columns of figures, aligned to the right."""
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")
@@ -221,7 +221,7 @@ def figures(*names: str, title: str | None = None) -> Table:
 
 
 class _OnStandardError(logging.Handler):
-    """Prints an event with its fields on one line; a warning that was printed already is not printed again."""
+    """Prints an event with its fields on one line, and each warning only once."""
 
     def __init__(self, level: int) -> None:
         super().__init__(level)
@@ -236,7 +236,7 @@ class _OnStandardError(logging.Handler):
 
 
 def show_warnings() -> None:
-    """Print warnings from now on, for the command that begins."""
+    """Print warnings of the library from now on."""
     logger = logging.getLogger("langmem_tiers")
     for earlier in [handler for handler in logger.handlers if isinstance(handler, _OnStandardError)]:
         logger.removeHandler(earlier)
@@ -248,7 +248,7 @@ Advance = Callable[[int, int | None], None]
 
 @contextmanager
 def progress(what: str, *, shown: bool = True) -> Iterator[Advance]:
-    """A bar that is gone when the work is done; call what it gives with the number done and the total if known."""
+    """A progress bar while something runs; call what it yields with the number done and the total, if known."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -234,7 +234,7 @@ class AskedQuestion(BaseModel):
 def question_by_model(model: BaseChatModel, message: str, *, most_words: int = 6) -> Draft | None:
     """The question that a model writes about a message; None if its reply is not in the form asked for.
 
-    What is wrong with the question itself is for `fairness` to see. A model that can not be reached raises whatever its
+    What is wrong with the question itself is for `fairness` to see. A model that cannot be reached raises whatever its
     provider's client raises.
     """
     asked = [

@@ -72,7 +72,7 @@ def write_questions(path: Path, questions: QuestionSet) -> None:
 
     Raises:
         InvalidInput: there is such a file already.
-        StorageError: it can not be written.
+        StorageError: it cannot be written.
     """
     require_new(path)
     lines = [json.dumps(_as_line(one, questions.space), ensure_ascii=False) + "\n" for one in questions]
@@ -97,7 +97,7 @@ def read_questions(path: Path) -> QuestionSet:
     """The question set in a file.
 
     Raises:
-        UnreadableFile: it can not be opened, or a line of it is no question.
+        UnreadableFile: it cannot be opened, or a line of it is no question.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

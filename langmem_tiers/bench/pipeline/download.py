@@ -136,7 +136,7 @@ def download(
     Raises:
         DownloadFailed: it could not be fetched, or is not the file expected.
         InvalidInput: `url` or `sha256` is none.
-        StorageError: the disk is full or the folder can not be written.
+        StorageError: the disk is full or the folder cannot be written.
     """
     address = f"{_web_address(url or source.folder).rstrip('/')}/{source.name}"
     expected = source.sha256 if sha256 is None else _hash(sha256)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from langmem_tiers.bench.logs import Fields
 from langmem_tiers.errors import UnreadableFile
@@ -207,16 +208,12 @@ class QaScores:
 def judged_scores(answers: Iterable[Fields], verdicts: Mapping[str, bool], judge: str, audit: Audit | None) -> QaScores:
     """The accuracy of answers by the verdicts of a judge."""
     given, failed = _given(answers, audit)
-    judged = [line for line in given if _id(line) in verdicts]
-    scored = [(line, {ACCURACY: float(verdicts[_id(line)])}) for line in judged]
-    rows = _rows(scored)
-    return QaScores(
+    scored = [(line, {ACCURACY: float(verdicts[_id(line)])}) for line in given if _id(line) in verdicts]
+    return _scores(
+        scored,
+        [scores for line, scores in scored if line.get("abstention")],
         metric=f"Accuracy, judged by {judge}",
         official=True,
-        rows=rows,
-        overall=_row("all", [scores for _, scores in scored]),
-        task_averaged=_averaged(rows),
-        abstention=_abstention([scores for line, scores in scored if line.get("abstention")]),
         failed=failed,
         unjudged=tuple(_id(line) for line in given if _id(line) not in verdicts),
         audit=audit,
@@ -226,20 +223,14 @@ def judged_scores(answers: Iterable[Fields], verdicts: Mapping[str, bool], judge
 def matched_scores(answers: Iterable[Fields], audit: Audit | None) -> QaScores:
     """Scores of answers by their words."""
     given, failed = _given(answers, audit)
-    without = [line for line in given if line.get("abstention")]
-    rubrics = [line for line in given if not line.get("abstention") and line["question_type"] in _RUBRICS]
-    others = [line for line in given if not line.get("abstention") and line["question_type"] not in _RUBRICS]
-    scored = [(line, _by_words(line)) for line in others]
-    rows = _rows(scored)
-    return QaScores(
+    answerable = [line for line in given if not line.get("abstention")]
+    return _scores(
+        [(line, _by_words(line)) for line in answerable if line["question_type"] not in _RUBRICS],
+        [{"abstains": abstains(str(line["hypothesis"]))} for line in given if line.get("abstention")],
         metric="Words compared",
         official=False,
-        rows=rows,
-        overall=_row("all", [scores for _, scores in scored]),
-        task_averaged=_averaged(rows),
-        abstention=_abstention([{"abstains": abstains(str(line["hypothesis"]))} for line in without]),
         failed=failed,
-        rubrics=tuple(map(_id, rubrics)),
+        rubrics=tuple(_id(line) for line in answerable if line["question_type"] in _RUBRICS),
         audit=audit,
     )
 
@@ -251,29 +242,32 @@ def _given(answers: Iterable[Fields], audit: Audit | None) -> tuple[list[Fields]
     return [line for line in counted if "error" not in line], tuple(_id(line) for line in counted if "error" in line)
 
 
-def _by_words(line: Fields) -> dict[str, float]:
+def _by_words(line: Fields) -> Mapping[str, float]:
     said, gold = str(line["hypothesis"]), str(line["answer"])
     return {name: metric(said, gold) for name, metric in _WORD_METRICS.items()}
 
 
-def _rows(scored: Sequence[tuple[Fields, Mapping[str, float]]]) -> tuple[QaRow, ...]:
+def _scores(
+    scored: Sequence[tuple[Fields, Mapping[str, float]]], abstention: Sequence[Mapping[str, float]], **about: Any
+) -> QaScores:
+    """The table of scored answers, with the scores of questions that have no answer."""
     by_type: dict[str, list[Mapping[str, float]]] = defaultdict(list)
     for line, scores in scored:
         by_type[str(line["question_type"])].append(scores)
-    return tuple(_row(name, group) for name, group in sorted(by_type.items()))
+    rows = tuple(_row(name, group) for name, group in sorted(by_type.items()))
+    metrics = rows[0].scores if rows else ()
+    return QaScores(
+        rows=rows,
+        overall=_row("all", [scores for _, scores in scored]),
+        task_averaged={metric: fmean(row.scores[metric] for row in rows) for metric in metrics},
+        abstention=_row("abstention", abstention) if abstention else None,
+        **about,
+    )
 
 
 def _row(name: str, scored: Sequence[Mapping[str, float]]) -> QaRow:
     means = {metric: fmean(scores[metric] for scores in scored) for metric in (scored[0] if scored else ())}
     return QaRow(name=name, questions=len(scored), scores=means)
-
-
-def _averaged(rows: Sequence[QaRow]) -> dict[str, float]:
-    return {metric: fmean(row.scores[metric] for row in rows) for metric in (rows[0].scores if rows else ())}
-
-
-def _abstention(scored: Sequence[Mapping[str, float]]) -> QaRow | None:
-    return _row("abstention", scored) if scored else None
 
 
 def _id(line: Fields) -> str:

@@ -95,17 +95,29 @@ def begin(run: BenchRun) -> BenchRun:
     """Write `run.json` of a new run, or continue the run with this id if its data and settings are the same.
 
     Raises:
-        InvalidInput: the id can not be one, or that run is made of something else.
-        StorageError: the folder can not be written.
+        InvalidInput: the id cannot be one, or that run is made of something else.
+        StorageError: the folder cannot be written.
     """
     require_id(run.run_id)
     path = run.folder / _FILE
+    begun = datetime.now(UTC).isoformat(timespec="milliseconds")
     if path.exists():
         _require_same(run, _read(path, run.dataset, run.runs))
+        begun = _begun_at(path)
+    fields = {
+        "run": run.run_id,
+        "dataset": run.dataset,
+        "data": {"name": run.data.name, "path": str(run.data.absolute()), "sha256": run.sha256},
+        "version": __version__,
+        "vectors": run.vectors,
+        "limit": run.limit,
+        "settings": run.settings.model_dump(),
+        "begun_at": begun,
+    }
     with translated(run.folder):
         run.folder.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(".part")
-        temporary.write_text(json.dumps(_as_fields(run), indent=2) + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
         temporary.replace(path)
     return run
 
@@ -115,16 +127,17 @@ def taken_up(dataset: DatasetName, runs: Path, run_id: str | None = None) -> Ben
 
     Raises:
         InvalidInput: there is no such run.
-        UnreadableFile: its `run.json` can not be read.
+        UnreadableFile: its `run.json` cannot be read.
     """
-    path = (runs / require_id(run_id) / _FILE) if run_id else _latest(runs)
-    if path is None or not path.exists():
+    # The latest by the time inside the file, not of the file: a copied folder keeps its order.
+    begun = [(runs / require_id(run_id) / _FILE)] if run_id else sorted(runs.glob(f"*/{_FILE}"), key=_begun_at)
+    if not begun or not begun[-1].exists():
         which = f"no run {run_id!r}" if run_id else "no run"
         raise InvalidInput(
             f"There is {which} in {runs}.",
             way_out=f"Begin one: langmem-tiers bench {dataset} ingest; or name its folder with --runs.",
         )
-    return _read(path, dataset, runs)
+    return _read(begun[-1], dataset, runs)
 
 
 def new_id(prefix: str = "") -> str:
@@ -136,7 +149,7 @@ def require_id(told: str) -> str:
     """`told` itself, if it can be the name of a folder.
 
     Raises:
-        InvalidInput: it can not.
+        InvalidInput: it cannot.
     """
     if not _ID.fullmatch(told) or told == DATA_FOLDER:
         raise InvalidInput(
@@ -150,7 +163,7 @@ def data_hash(data: Path) -> str:
     """The SHA-256 of a data file.
 
     Raises:
-        UnreadableFile: it can not be read.
+        UnreadableFile: it cannot be read.
     """
     try:
         return file_hash(data)
@@ -158,12 +171,6 @@ def data_hash(data: Path) -> str:
         raise UnreadableFile(f"{data} can not be read: it is missing or not permitted.", way_out="Check --data.") from (
             error
         )
-
-
-def _latest(runs: Path) -> Path | None:
-    """The latest by the time inside the file, not of the file: a copied folder keeps its order."""
-    begun = [(_begun_at(path), path) for path in runs.glob(f"*/{_FILE}")]
-    return max(begun)[1] if begun else None
 
 
 def _begun_at(path: Path) -> str:
@@ -175,7 +182,7 @@ def with_data(run: BenchRun, data: Path | None = None) -> BenchRun:
 
     Raises:
         InvalidInput: the file is another one.
-        UnreadableFile: it can not be read.
+        UnreadableFile: it cannot be read.
     """
     data = data or run.data
     found = data_hash(data)
@@ -196,21 +203,6 @@ def _require_same(run: BenchRun, known: BenchRun) -> None:
         raise InvalidInput(
             f"The run {run.run_id} in {run.runs} was begun with {told}.", way_out="Name another --run, or none."
         )
-
-
-def _as_fields(run: BenchRun) -> dict[str, object]:
-    path = run.folder / _FILE
-    begun = _begun_at(path) if path.exists() else datetime.now(UTC).isoformat(timespec="milliseconds")
-    return {
-        "run": run.run_id,
-        "dataset": run.dataset,
-        "data": {"name": run.data.name, "path": str(run.data.absolute()), "sha256": run.sha256},
-        "version": __version__,
-        "vectors": run.vectors,
-        "limit": run.limit,
-        "settings": run.settings.model_dump(),
-        "begun_at": begun,
-    }
 
 
 def _read(path: Path, dataset: DatasetName, runs: Path) -> BenchRun:
