@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
@@ -85,24 +85,24 @@ def plain(text: str) -> str:
 @lru_cache(maxsize=4096)
 def wording(text: str) -> Wording:
     """A text in comparable form."""
-    tokens = list(_tokens(_evened(text)))
-    found = [_word(place, tokens) for place in range(len(tokens))]
-    words = tuple(_lists_sorted([word for word in found if word is not None]))
-    lowered = [token.text.casefold() for token in tokens]
+    tokens = list(_tokens(text))
+    words = tuple(_lists_sorted(word for place in range(len(tokens)) if (word := _word(place, tokens))))
+    if not any(word.name for word in words):
+        # Loving a thing is liking it; loving a person is not.
+        words = tuple(replace(word, text="like") if word.text == "love" else word for word in words)
     return Wording(
-        words=words if any(word.name for word in words) else tuple(map(_fond, words)),
-        turning=tuple(sorted(token.text.casefold() for token in tokens if _turns(token))),
+        words=words,
+        turning=tuple(sorted(token.folded for token in tokens if token.turns)),
         asks=text.rstrip("\"' ").endswith("?"),
-        being=frozenset(BEING[word] for word in lowered if word in BEING),
-        fronted=bool(lowered) and lowered[0] in _FRONTED,
+        being=frozenset(BEING[token.folded] for token in tokens if token.folded in BEING),
+        fronted=bool(tokens) and tokens[0].folded in _FRONTED,
     )
 
 
 def in_order(text: str) -> tuple[Word, ...]:
     """The meaningful and meaning-changing words of a text, in order."""
-    tokens = list(_tokens(_evened(text)))
-    turning = {place: Word(text=token.text.casefold()) for place, token in enumerate(tokens) if _turns(token)}
-    found = (turning.get(place) or _word(place, tokens) for place in range(len(tokens)))
+    tokens = list(_tokens(text))
+    found = (Word(text=each.folded) if each.turns else _word(place, tokens) for place, each in enumerate(tokens))
     return tuple(word for word in found if word is not None)
 
 
@@ -147,78 +147,71 @@ def _without_ing(word: str) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """A word as written, and what precedes it."""
+    """A word as written, whether it opens a sentence, and whether a comma precedes it."""
 
     text: str
     first: bool
     after_comma: bool
 
+    @property
+    def folded(self) -> str:
+        """The word without its case."""
+        return self.text.casefold()
 
-def _evened(text: str) -> str:
-    shown = unicodedata.normalize("NFKC", text).translate(_STRAIGHT)
-    shown = _DAY_OF.sub(r"\1", _DAY.sub(r"\1 \2", _CLOCK.sub(r"\1m", shown)))
-    shown = _THOUSANDS.sub("", _ORDINAL.sub(r"#\1", shown))
-    return synonyms.phrases(shown)
+    @property
+    def stands_out(self) -> bool:
+        """Whether a capital makes a name of what would be a small word: IT, Will, vitamin A."""
+        return self.text[0].isupper() and not self.first and self.text not in {"I", "The"}
+
+    @property
+    def turns(self) -> bool:
+        """Whether it changes the meaning of other words."""
+        return self.folded in TURNING and not self.stands_out
+
+    @property
+    def is_content(self) -> bool:
+        """Whether it has a meaning of its own."""
+        return self.stands_out or (self.folded not in TURNING and self.folded not in _DROPPED)
 
 
 def _tokens(text: str) -> Iterator[_Token]:
+    """The words of a text, with numbers, days and phrases in one form."""
+    shown = unicodedata.normalize("NFKC", text).translate(_STRAIGHT)
+    shown = _DAY_OF.sub(r"\1", _DAY.sub(r"\1 \2", _CLOCK.sub(r"\1m", shown)))
+    shown = synonyms.phrases(_THOUSANDS.sub("", _ORDINAL.sub(r"#\1", shown)))
     first, comma = True, False
-    for written in text.split():
-        bare = _bare(written)
-        for part in synonyms.CONTRACTIONS.get(bare.casefold(), (bare,)) if bare else ():
+    for written in shown.split():
+        # Signs that belong to numbers and names such as C++ stay.
+        bare = written.strip(_EDGES)
+        parts = synonyms.CONTRACTIONS.get(bare.casefold()) or (_CLITIC.sub("", bare),)
+        for part in filter(None, parts):
             yield _Token(text=part, first=first, after_comma=comma)
             first = comma = False
         first, comma = written.endswith((".", "!", "?", ":")), written.endswith(",")
 
 
-def _bare(written: str) -> str:
-    """A word without surrounding punctuation; signs that belong to numbers and names such as C++ stay."""
-    bare = written.strip(_EDGES)
-    return bare if bare.casefold() in synonyms.CONTRACTIONS else _CLITIC.sub("", bare)
-
-
 def _word(place: int, tokens: list[_Token]) -> Word | None:
     """The content word of a token, None if it is not one."""
     token = tokens[place]
-    if not _is_content(token):
+    if not token.is_content:
         return None
-    folded = token.text.casefold()
-    before = tokens[place - 1].text.casefold() if place else ""
-    name = token.text[0].isupper() and not (token.first and folded in synonyms.COMMON)
+    before = tokens[place - 1].folded if place else ""
+    name = token.text[0].isupper() and not (token.first and token.folded in synonyms.COMMON)
     return Word(
-        text=_canonical(folded, name=name),
+        text=_canonical(token.folded, name=name),
         name=name,
         single=_single(place, tokens),
         joined="and" if before in {"and", "or"} else "," if token.after_comma else "",
     )
 
 
-def _is_content(token: _Token) -> bool:
-    folded = token.text.casefold()
-    return _stands_out(token) or (folded not in TURNING and folded not in _DROPPED)
-
-
-def _turns(token: _Token) -> bool:
-    return token.text.casefold() in TURNING and not _stands_out(token)
-
-
-def _stands_out(token: _Token) -> bool:
-    """Whether a capital makes a name of what would be a small word: IT, Will, vitamin A."""
-    return token.text[0].isupper() and not token.first and token.text not in {"I", "The"}
-
-
 def _single(place: int, tokens: list[_Token]) -> bool:
     """Whether this word ends a noun phrase that begins with "a" or "an": in "a red car", the car is single."""
-    if place + 1 < len(tokens) and _is_content(tokens[place + 1]):
+    if place + 1 < len(tokens) and tokens[place + 1].is_content:
         return False
-    while place and _is_content(tokens[place]):
+    while place and tokens[place].is_content:
         place -= 1
-    return tokens[place].text.casefold() in {"a", "an"}
-
-
-def _fond(word: Word) -> Word:
-    """Loving a thing is liking it; loving a person is not."""
-    return replace(word, text="like") if word.text == "love" else word
+    return tokens[place].folded in {"a", "an"}
 
 
 def _canonical(word: str, *, name: bool) -> str:
@@ -231,7 +224,7 @@ def _canonical(word: str, *, name: bool) -> str:
     return next((synonyms.CLASSES[form] for form in sorted(forms(spelled)) if form in synonyms.CLASSES), spelled)
 
 
-def _lists_sorted(words: Sequence[Word]) -> Iterator[Word]:
+def _lists_sorted(words: Iterable[Word]) -> Iterator[Word]:
     """The words with each list in a fixed order: "tea, milk and rum" equals "rum, milk and tea"."""
     run: list[Word] = []
     for word in words:
