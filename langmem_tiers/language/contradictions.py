@@ -7,8 +7,9 @@ its form is unambiguous: "likes" and "has been to" have many values, and what ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from langmem_tiers.language.calendar import MONTH_NAMES, WEEKDAY_NAMES
@@ -33,18 +34,6 @@ class Slot:
 
 _ATTRIBUTES = table("attributes")
 _CLUES = {"live": " in ", "employer": "work", "profession": "work"}
-_OF_FAVOURITE = named_pattern("contradictions", "of_favourite")
-# For any other noun, only measurements have a single value: "The call is on Friday", "The flight leaves at 14:00".
-_OF_MEASURED = named_pattern("contradictions", "of_measured")
-_OF_PREFERENCE = named_pattern("contradictions", "of_preference")
-_BY_VERB = tuple(
-    (attribute, named_pattern("contradictions", "by_verb", verb=verb))
-    for attribute, verb in _ATTRIBUTES["verbs"].items()
-)
-_OF_NOUN = named_pattern("contradictions", "of_noun")
-_OF_AGE = named_pattern("contradictions", "of_age")
-_OF_COUNT = named_pattern("contradictions", "of_count")
-_OF_STATE = named_pattern("contradictions", "of_state")
 _STATES = tuple(map(word_set, _ATTRIBUTES["states"]))
 _ALTERNATIVES = tuple(map(word_set, _ATTRIBUTES["alternatives"]))
 # What may follow the value and merely adds detail.
@@ -97,7 +86,8 @@ def slot(sentence: str) -> Slot | None:
     told = _DATES.sub("", sentence.strip().rstrip(".!"))
     if _SEVERAL.search(told.replace(" and others", "")):
         return None
-    return next(_readings(told), None)
+    found = (read(match) for pattern, read in _READERS if (match := pattern.match(told)))
+    return next(filter(None, found), None)
 
 
 def is_denied(denial: str, statement: str, other: str) -> bool:
@@ -112,8 +102,13 @@ def is_denied(denial: str, statement: str, other: str) -> bool:
     if not _DENIED.search(denial) or _DENIED.search(other) or _is_over(other, statement):
         return False
     wanted, held = _stems(statement), _stems(_DATES.sub("", other.strip().rstrip(".!")))
-    rest = other[_place_behind(other, len(wanted)) :]
-    return bool(wanted) and held[: len(wanted)] == wanted and not _SEVERAL.search(rest)
+    if not wanted or held[: len(wanted)] != wanted:
+        return False
+    place = 0  # behind these words
+    for word in meaningful_words(other)[: len(wanted)]:
+        found = other.casefold().find(word, place)
+        place = found + len(word) if found >= 0 else place
+    return not _SEVERAL.search(other[place:])
 
 
 def is_wrong(right: str, wrong: str, other: str) -> bool:
@@ -127,75 +122,72 @@ def is_wrong(right: str, wrong: str, other: str) -> bool:
     """
     if is_denied(right, wrong, other):
         return True
-    fits = _holds_wrong_value(_informative_stems(right), _informative_stems(wrong), _informative_stems(other))
-    return fits and not _of_somebody_else(right, other)
+    here, there = _informative_stems(right), _informative_stems(other)
+    if not _holds_wrong_value(here, _informative_stems(wrong), there):
+        return False
+    # One may be about the user's sister, say, and the other about the user or someone else.
+    return here & _KIN == there & _KIN or bool({*_NAME.findall(right)} & {*_NAME.findall(other)})
 
 
-def _readings(told: str) -> Iterator[Slot]:
-    for read in (_by_age, _by_count, _by_state, _by_preference, _by_noun, _by_verb, _by_measure):
-        found = read(told)
-        if found is not None:
-            yield found
+def _by_age(match: re.Match[str]) -> Slot | None:
+    return _slot(match, "age", match["value"], clue=f"{match['subject']} ", kind="number")
 
 
-def _by_age(told: str) -> Slot | None:
-    match = _OF_AGE.match(told)
-    return _slot(match, "age", match["value"], clue=f"{match['subject']} ", kind="number") if match else None
-
-
-def _by_count(told: str) -> Slot | None:
-    match = _OF_COUNT.match(told)
-    if match is None or match["what"].split()[-1] in STOPWORDS:
+def _by_count(match: re.Match[str]) -> Slot | None:
+    if match["what"].split()[-1] in STOPWORDS:
         return None
     what = " ".join(map(stem, match["what"].split()))
     return _slot(match, f"has {what}", _number(match["value"]), clue=what, kind="number")
 
 
-def _by_state(told: str) -> Slot | None:
-    match = _OF_STATE.match(told)
-    group = next((states for states in _STATES if match and match["value"] in states), None)
-    return _slot(match, f"is {min(group)}", match["value"], clue=f"{match['subject']} ") if match and group else None
+def _by_state(match: re.Match[str]) -> Slot | None:
+    group = next((states for states in _STATES if match["value"] in states), None)
+    return _slot(match, f"is {min(group)}", match["value"], clue=f"{match['subject']} ") if group else None
 
 
-def _by_preference(told: str) -> Slot | None:
+def _by_preference(match: re.Match[str]) -> Slot | None:
     """Preferences are of one kind if the preferred things are."""
-    match = _OF_PREFERENCE.match(told)
-    if match is None:
-        return None
     value = _TAIL.sub("", match["value"]).casefold().split()
     group = next((each for each in _ALTERNATIVES if value and value[0] in each), None)
     if group is None or (len(value) > 1 and value[-1] in STOPWORDS):
         return None
-    attribute = f"prefers {' '.join((min(group), *value[1:]))}"
-    return _slot(match, attribute, value[0], clue="prefer", kind="other")
+    return _slot(match, f"prefers {' '.join((min(group), *value[1:]))}", value[0], clue="prefer", kind="other")
 
 
-def _by_noun(told: str) -> Slot | None:
-    match = _OF_NOUN.match(told) or _OF_FAVOURITE.match(told)
-    if match is None:
-        return None
+def _by_noun(match: re.Match[str]) -> Slot | None:
     attribute = re.sub(r"\bfav(?:ou?rite|e)\b", "favourite", match["said"])
     kind: Kind | None = "other" if attribute.startswith("favourite") else None
     return _slot(match, attribute, match["value"], clue=match["said"].split()[-1], kind=kind)
 
 
-def _by_verb(told: str) -> Slot | None:
-    for attribute, pattern in _BY_VERB:
-        match = pattern.match(told)
-        if match and not re.match(r"(?:it|this|that|these|there|here)\b", match["value"]):
-            return _slot(match, attribute, match["value"], clue=_CLUES.get(attribute, match["said"].split()[0]))
-    return None
-
-
-def _by_measure(told: str) -> Slot | None:
-    match = _OF_MEASURED.match(told)
-    if match is None:
+def _by_verb(match: re.Match[str], attribute: str) -> Slot | None:
+    if re.match(r"(?:it|this|that|these|there|here)\b", match["value"]):
         return None
+    return _slot(match, attribute, match["value"], clue=_CLUES.get(attribute, match["said"].split()[0]))
+
+
+def _by_measure(match: re.Match[str]) -> Slot | None:
     value, kind = match["value"], _kind(match["value"])
     if not _MEASURED.fullmatch(value) or (kind != "number" and match["subject"] in {"The user", "The user and others"}):
         return None
     unit = re.sub(r"[\d.,:$€£]+", "", value).strip() if kind == "number" else kind
     return _slot(match, f"{match['said']} {unit}", value, clue=f"{match['subject']} ", kind=kind)
+
+
+_READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Slot | None]], ...] = (
+    (named_pattern("contradictions", "of_age"), _by_age),
+    (named_pattern("contradictions", "of_count"), _by_count),
+    (named_pattern("contradictions", "of_state"), _by_state),
+    (named_pattern("contradictions", "of_preference"), _by_preference),
+    (named_pattern("contradictions", "of_noun"), _by_noun),
+    (named_pattern("contradictions", "of_favourite"), _by_noun),
+    *(
+        (named_pattern("contradictions", "by_verb", verb=verb), partial(_by_verb, attribute=attribute))
+        for attribute, verb in _ATTRIBUTES["verbs"].items()
+    ),
+    # For any other noun, only measurements have a single value: "The call is on Friday", "The flight leaves at 14:00".
+    (named_pattern("contradictions", "of_measured"), _by_measure),
+)
 
 
 def _slot(match: re.Match[str], attribute: str, value: str, *, clue: str, kind: Kind | None = None) -> Slot | None:
@@ -234,15 +226,6 @@ def _stems(text: str) -> list[str]:
     return [stem(word) for word in meaningful_words(text)]
 
 
-def _place_behind(text: str, count: int) -> int:
-    """The position after the first so many meaningful words of a text."""
-    place = 0
-    for word in meaningful_words(text)[:count]:
-        found = text.casefold().find(word, place)
-        place = found + len(word) if found >= 0 else place
-    return place
-
-
 def _holds_wrong_value(right: set[str], wrong: set[str], held: set[str]) -> bool:
     value = wrong - right  # the words that are wrong
     if not value & held or len(value & held) < _SAME_STATEMENT * len(value):
@@ -250,13 +233,6 @@ def _holds_wrong_value(right: set[str], wrong: set[str], held: set[str]) -> bool
     frame = held - value
     states_whole = len(wrong) > len(value) and len(wrong & held) >= _SAME_STATEMENT * len(wrong)
     return states_whole or len(frame & right) >= _SAME_ATTRIBUTE * len(frame)
-
-
-def _of_somebody_else(right: str, held: str) -> bool:
-    """Whether one of two statements is about the user's sister, say, and the other about the user or someone else."""
-    kin = [_informative_stems(text) & _KIN for text in (right, held)]
-    names = [set(_NAME.findall(text)) for text in (right, held)]
-    return kin[0] != kin[1] and not names[0] & names[1]
 
 
 def _informative_stems(text: str) -> set[str]:

@@ -53,7 +53,9 @@ def key_phrases(texts: Iterable[str], limit: int = 5) -> list[str]:
 
 def phrase_words(text: str) -> PhraseWords:
     """What `phrases_of` needs to know about a text."""
-    shown = _without_addresses(text[:LOOKED_AT])
+    shown = text[:LOOKED_AT]
+    if "@" in shown or "://" in shown or "www." in shown:  # hardly any text has links or mail addresses
+        shown = _ADDRESS.sub("\n", shown)
     return PhraseWords(words=tuple(map(_word, _RUN.findall(shown))), spoken_to=frozenset(addressed(shown)))
 
 
@@ -67,17 +69,15 @@ def phrases_of(said: Sequence[PhraseWords], limit: int = 5) -> list[str]:
     return _distinct(ranked, phrases, limit)
 
 
-def _without_addresses(text: str) -> str:
-    """The text without links and mail addresses; hardly any text has one."""
-    return _ADDRESS.sub("\n", text) if "@" in text or "://" in text or "www." in text else text
-
-
 @lru_cache(maxsize=8192)
 def _word(token: str) -> _Word | None:
     """The word in a token, None for punctuation, function words and fillers."""
     shown = _CLITIC.sub("", token)
     folded = shown.casefold()
-    return _Word(shown, folded, stem(folded)) if _can_name(folded) else None
+    if folded in _NO_TOPICS or folded.endswith(("ly", "ed", "n't")) or not any(map(str.isalnum, folded)):
+        return None
+    # Two characters are a whole word in Chinese.
+    return _Word(shown, folded, stem(folded)) if len(folded) > 2 or not folded.isascii() else None
 
 
 def _runs(words: Iterable[_Word | None], without: Collection[str]) -> Iterator[list[_Word]]:
@@ -91,12 +91,6 @@ def _runs(words: Iterable[_Word | None], without: Collection[str]) -> Iterator[l
             run = []
     if run:
         yield run
-
-
-def _can_name(folded: str) -> bool:
-    if folded in _NO_TOPICS or folded.endswith(("ly", "ed", "n't")) or not any(map(str.isalnum, folded)):
-        return False
-    return len(folded) > 2 or not folded.isascii()  # two characters are a whole word in Chinese
 
 
 def _counted(texts: Sequence[Sequence[list[_Word]]]) -> dict[tuple[str, ...], tuple[str, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -19,6 +19,7 @@ _ANY_KIN = compiled(r"\b(?P<mine>[Mm]y|[Oo]ur)?\b ?(?P<which>\w+ )?\b(?P<kin>@ki
 # Words that do not distinguish one person from another of the same kin.
 _DEAR = frozenset(["dear ", "lovely ", "beloved ", "own "])
 _SOMEBODY = named_pattern("mentions", "somebody")
+_BEFORE_PLACE = r"\b(?:in|at|to|from|for|with|near|joined|left|visited|called)(?: the)? "
 _NOBODY = "?"
 
 
@@ -39,35 +40,33 @@ class Tracker:
         related = {named.name: named.kin for named in relations_family.named_kin(text)}
         for name, word in related.items():
             self._note(name, kinship.gender(word))
-        self._hear_kin(text, related)
-        self._hear_names(text, related)
-        if _SOMEBODY.search(text):
-            self._note(_NOBODY, None)
-
-    def _hear_kin(self, text: str, related: Container[str]) -> None:
-        """Kin without a name: the speaker's own are identified by the word, others are someone unknown."""
         for match in _ANY_KIN.finditer(text):
+            # Without a name, the speaker's own kin are identified by the word, others are someone unknown.
             name = (match["name"] or "").strip()
             if not name or name not in related:
                 the_only = match["mine"] and not name and match["which"] in {None, *_DEAR}
                 who = f"my {kinship.canonical(match['kin'])}" if the_only else _NOBODY
                 self._note(who, kinship.gender(match["kin"]))
-
-    def _hear_names(self, text: str, related: Container[str]) -> None:
-        """Names that may belong to people, if they were not named before."""
         found = names(text)
-        located = set(places(found))
+        others = {*related, *places(found)}
         for each in found:
-            may_be = each.text not in related and each.folded not in located
-            if may_be and PRODUCTS.isdisjoint(each.folded.split()) and not self._knows(each.text):
-                self._note(each.text if is_persons_name(each) else _uncertain(each.text, text), None)
+            if {each.text, each.folded}.isdisjoint(others) and PRODUCTS.isdisjoint(each.folded.split()):
+                self._hear_name(each, text)
+        if _SOMEBODY.search(text):
+            self._note(_NOBODY, None)
 
-    def _knows(self, name: str) -> bool:
-        return name in self.people or any(known.split()[0] == name for known in self.people)
+    def _hear_name(self, name: Name, text: str) -> None:
+        """A name that may be somebody's, unless the words before it make it an employer or a place."""
+        if any(name.text in {known, known.split()[0]} for known in self.people):
+            return
+        if is_persons_name(name):
+            self._note(name.text, None)
+        elif not re.search(_BEFORE_PLACE + re.escape(name.text) + r"\b", text):
+            self._note(_NOBODY, None)
 
     def meant_by(self, pronoun: str) -> str:
         """Who "he" or "she" is: the one person who fits; empty if that is not certain."""
-        people = [person for person in self.people if person]
+        people = [*self.people]
         if len(people) != 1 or people[0] == _NOBODY:
             return ""
         known = self.people[people[0]]
@@ -78,15 +77,7 @@ class Tracker:
         return is_name(name) and (self.trusting or name in self.people or is_person(name))
 
     def _note(self, name: str, gender: kinship.Gender | None) -> None:
-        if name:
-            self.people[name] = self.people.get(name) or gender
-
-
-def _uncertain(name: str, text: str) -> str:
-    """No one if the preceding words make it an employer or a place; otherwise it may be anyone."""
-    if re.search(rf"\b(?:in|at|to|from|for|with|near|joined|left|visited|called)(?: the)? {re.escape(name)}\b", text):
-        return ""
-    return _NOBODY
+        self.people[name] = self.people.get(name) or gender
 
 
 PREDICATE = "mentioned with"
@@ -123,7 +114,11 @@ def _named(sentence: str, speaker: str | None) -> dict[str, str]:
     left_out = addressed(sentence) | _NO_NAMES | ({speaker.casefold()} if speaker else set())
     located = set(places(found))
     told = [name for name in found if name.folded not in left_out and name.folded.split()[0] not in left_out]
-    people = {name.text: "person" for name in told if name.folded not in located and _is_person(name)}
+    people = {
+        name.text: "person"
+        for name in told
+        if name.folded not in located and is_persons_name(name) and not name.text.isupper()
+    }
     return people | {name.text: _type(name) for name in told if name.folded in located and name.text not in people}
 
 
@@ -139,7 +134,3 @@ def _is_about_speaker(sentence: str) -> bool:
         return False
     little = {word for word in said if word in FUNCTION_WORDS}
     return len(little) >= _LEAST_LITTLE and len(little) * 8 >= len(set(said))
-
-
-def _is_person(name: Name) -> bool:
-    return is_persons_name(name) and not name.text.isupper()

@@ -37,14 +37,10 @@ class Likeness(NamedTuple):
     reason: str
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _nicknames(lines: str) -> dict[str, frozenset[str]]:
     """Each form of a first name with the names it may stand for, including itself."""
     made: dict[str, set[str]] = {}
-    for names in _one_line(lines).split("|"):
+    for names in lines.split("|"):
         whole, *_ = forms = names.split()
         for form in forms:
             made.setdefault(form, {form}).add(whole)
@@ -58,13 +54,14 @@ _EXCHANGEABLE = [set(types) for types in _FORMS["exchangeable_types"]]
 _TITLES = listed("name_forms", "titles")
 _OF_MEN, _OF_WOMEN = listed("name_forms", "titles_of_men"), listed("name_forms", "titles_of_women")
 _OF_COMPANIES = listed("name_forms", "of_companies")
-_STATES = {
-    short: name for short, _, name in (state.strip().partition(" ") for state in _one_line(_FORMS["states"]).split("|"))
-}
+_STATES = {short: " ".join(name) for short, *name in (state.split() for state in _FORMS["states"].split("|"))}
 _LOOKALIKES = str.maketrans({pair[0]: pair[1] for pair in _FORMS["lookalikes"].split()})
 _LOOKALIKE_CAPITALS = str.maketrans({pair[0]: pair[1] for pair in _FORMS["lookalike_capitals"].split()})
-_OTHER = Likeness("other", 0, "other names")
 ALIKE = Likeness("like", LOOKALIKE, "letters that only look alike")
+
+
+def _other(reason: str = "other names") -> Likeness:
+    return Likeness("other", 0, reason)
 
 
 def compare(first: str, second: str, first_type: str = "other", second_type: str = "other") -> Likeness:
@@ -80,7 +77,7 @@ def compare(first: str, second: str, first_type: str = "other", second_type: str
     if look_alike(first, second):
         return ALIKE
     if not compatible(first_type, second_type):
-        return Likeness("other", 0, "of another type")
+        return _other("of another type")
     if one == other:
         return Likeness("same", 100, "the same name")
     if differ := _numbers(one, other):
@@ -134,23 +131,18 @@ def _numbers(one: str, other: str) -> Likeness | None:
     if here == there:
         return None
     if here and there:
-        return Likeness("other", 0, "another number")
-    rest = [" ".join(word for word in bare(name).split() if not _is_numeral(word)) for name in (one, other)]
-    return (
-        Likeness("like", _ALIKE, "a number is left out")
-        if rest[0] == rest[1]
-        else Likeness("other", 0, "another number")
-    )
+        return _other("another number")
+    rest = {
+        " ".join(word for word in bare(name).split() if not (re.search(r"\d", word) or _ROMAN.fullmatch(word)))
+        for name in (one, other)
+    }
+    return Likeness("like", _ALIKE, "a number is left out") if len(rest) == 1 else _other("another number")
 
 
 def _numerals(name: str) -> list[str]:
     words = bare(name).split()
     romans = [word for word in words[1:] if _ROMAN.fullmatch(word)]
     return [*_NUMBER.findall(name), *romans]
-
-
-def _is_numeral(word: str) -> bool:
-    return any(map(str.isdigit, word)) or _ROMAN.fullmatch(word) is not None
 
 
 def _even(one: str, other: str) -> Likeness | None:
@@ -192,12 +184,12 @@ def _beside_the_name(here: _Person, there: _Person) -> Likeness | None:
     """What titles and suffixes such as "Jr." say about two people."""
     titles, others = {*here.titles}, {*there.titles}
     if (titles & _OF_MEN and others & _OF_WOMEN) or (titles & _OF_WOMEN and others & _OF_MEN):
-        return Likeness("other", 0, "another title")
+        return _other("another title")
     if here.suffix == there.suffix:
         return None
     if here.suffix and there.suffix:
-        return Likeness("other", 0, "another generation")
-    return Likeness("like", 90, "one is a junior or senior") if here.words == there.words else _OTHER
+        return _other("another generation")
+    return Likeness("like", 90, "one is a junior or senior") if here.words == there.words else _other()
 
 
 class _Person(NamedTuple):
@@ -221,6 +213,8 @@ def _person(name: str) -> _Person:
 
 def _persons(here: _Person, there: _Person) -> Likeness:
     short, long = sorted((here, there), key=lambda each: len(each.words))
+    if not short.words:
+        return _other()
     if len(long.words) == 1:
         return _single(short.words[0], long.words[0])
     if len(short.words) == 1:
@@ -236,7 +230,7 @@ def _single(one: str, other: str) -> Likeness:
     ratio = _ratio(one, other)
     if ratio >= _NEARLY and min(len(one), len(other)) >= _LONG:
         return Likeness("like", ratio, "spelled alike")
-    return _OTHER
+    return _other()
 
 
 def _part_of_person(short: _Person, long: _Person) -> Likeness:
@@ -247,7 +241,7 @@ def _part_of_person(short: _Person, long: _Person) -> Likeness:
         return Likeness("like", 85, "the surname of the other")
     if nickname(word, long.words[0]) and not short.titles:
         return Likeness("like", _ALIKE, "a short form of the first name")
-    return _OTHER
+    return _other()
 
 
 def _whole_persons(short: tuple[str, ...], long: tuple[str, ...]) -> Likeness:
@@ -255,39 +249,38 @@ def _whole_persons(short: tuple[str, ...], long: tuple[str, ...]) -> Likeness:
     if last[0] == last[1]:
         return _of_one_surname(short, long)
     if first[0] != first[1]:
-        return _OTHER
+        return _other()
     if set(short) <= set(long):
         return Likeness("like", 88, "one has another surname beside it")
     ratio = _ratio(*last)
     if ratio >= _NEARLY and min(map(len, last)) >= _LONG - 1 and len(short) == len(long):
         return Likeness("like", ratio, "surnames that are spelled alike")
-    return Likeness("other", 0, "another surname")
+    return _other("another surname")
 
 
 def _of_one_surname(short: tuple[str, ...], long: tuple[str, ...]) -> Likeness:
     first, other = short[0], long[0]
-    middle = (short[1:-1], long[1:-1])
     if first == other:
-        clash = middle[0] and middle[1] and not _goes_with(middle[0], middle[1])
-        return (
-            Likeness("other", 0, "another middle name") if clash else Likeness("like", 91, "a middle name is left out")
-        )
+        middle, others = short[1:-1], long[1:-1]
+        goes_with = len(middle) == len(others) and all(map(_may_stand_for, middle, others))
+        if middle and others and not goes_with:
+            return _other("another middle name")
+        return Likeness("like", 91, "a middle name is left out")
     if 1 in {len(first), len(other)}:
-        fits = first[0] == other[0]
-        return Likeness("like", 88, "an initial") if fits else Likeness("other", 0, "another initial")
+        return Likeness("like", 88, "an initial") if _may_stand_for(first, other) else _other("another initial")
     if nickname(first, other):
         return Likeness("like", 88, "a short form of the first name")
     ratio = _ratio(first, other)
-    if ratio >= _ALIKE:
-        return Likeness("like", ratio, "first names that are spelled alike")
-    return Likeness("other", 0, "another first name")
-
-
-def _goes_with(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    return len(one) == len(other) and all(
-        here == there or (1 in {len(here), len(there)} and here[0] == there[0])
-        for here, there in zip(one, other, strict=True)
+    return (
+        Likeness("like", ratio, "first names that are spelled alike")
+        if ratio >= _ALIKE
+        else _other("another first name")
     )
+
+
+def _may_stand_for(one: str, other: str) -> bool:
+    """Whether two first names are one, or one is the initial of the other."""
+    return one == other or (1 in {len(one), len(other)} and one[0] == other[0])
 
 
 # Organisations.
@@ -299,16 +292,14 @@ def _organisations(one: str, other: str) -> Likeness:
         if form and another and form != another:
             return Likeness("like", 90, "another legal form")
         return Likeness("same", 97, "the same but for its legal form")
-    return _even(one, other) or _part_of_company(here.split(), there.split()) or _spelled_alike(here, there)
-
-
-def _part_of_company(words: list[str], others: list[str]) -> Likeness | None:
+    if even := _even(one, other):
+        return even
+    words, others = here.split(), there.split()
     if _acronym(words, others) or _acronym(others, words):
         return Likeness("like", 82, "the initials of the other")
-    extra = set(words) ^ set(others)
-    if (set(words) < set(others) or set(others) < set(words)) and extra <= _OF_COMPANIES:
+    if (set(words) < set(others) or set(others) < set(words)) and set(words) ^ set(others) <= _OF_COMPANIES:
         return Likeness("like", 85, "one tells more of what it is")
-    return None
+    return _spelled_alike(here, there)
 
 
 def _company(name: str) -> tuple[str, str]:
@@ -337,12 +328,11 @@ def _acronym(short: list[str], long: list[str]) -> bool:
 def _places(one: str, other: str) -> Likeness:
     (here, of), (there, within) = _place(one), _place(other)
     if of and within and of != within:
-        return Likeness("other", 0, "in another state or country")
+        return _other("in another state or country")
     if here == there and here:
         same = Likeness("same", 97, "the same place")
         return same if of == within else Likeness("part", 90, "one tells where it is")
-    even = _even(one, other)
-    if even is not None:
+    if even := _even(one, other):
         return even
     if {here, there} in ({f"{here} city", here}, {f"{there} city", there}):
         return Likeness("like", 85, "one tells more of what it is")
@@ -382,15 +372,15 @@ def _spelled_alike(here: str, there: str) -> Likeness:
     """Names with equally many words, each equal or spelled alike; a long word may have a doubled or swapped letter."""
     words, others = here.split(), there.split()
     if len(words) != len(others):
-        return _OTHER
+        return _other()
     differ = [(one, other) for one, other in zip(words, others, strict=True) if one != other]
     if len(differ) != 1 or min(map(len, differ[0])) < _LONG:
-        return _OTHER
+        return _other()
     one, other = differ[0]
     ratio = _ratio(here, there)
     if _slip(one, other) and min(len(one), len(other)) >= _LONG + 2 and ratio >= _LEAST_TO_MERGE:
         return Likeness("same", ratio, "a letter doubled or swapped")
-    return Likeness("like", ratio, "spelled alike") if _ratio(one, other) >= _NEARLY else _OTHER
+    return Likeness("like", ratio, "spelled alike") if _ratio(one, other) >= _NEARLY else _other()
 
 
 def _slip(one: str, other: str) -> bool:

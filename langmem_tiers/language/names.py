@@ -83,7 +83,8 @@ def names(text: str) -> list[Name]:
     Calendar words, languages and pleasantries are not names; a text all in capitals has none.
     """
     shown = text[:LOOKED_AT]
-    if _is_shouted(shown):
+    upper = sum(map(str.isupper, shown[:400]))
+    if upper > 12 and upper > sum(map(str.islower, shown[:400])):  # all in capitals
         return []
     found = (name for match in _RUN.finditer(shown) for name in _split(shown, match))
     return [name for name in found if name.folded != "new"]  # 'New York' is a name, 'New' is not
@@ -122,12 +123,6 @@ def places(found: Sequence[Name]) -> list[str]:
     return list(dict.fromkeys(name.folded for name in found if _is_place(name)))
 
 
-def _is_shouted(text: str) -> bool:
-    letters = text[:400]
-    upper = sum(map(str.isupper, letters))
-    return upper > 12 and upper > sum(map(str.islower, letters))
-
-
 def _split(text: str, match: re.Match[str]) -> list[Name]:
     """The names in a run: 'Yesterday Anna' holds one, 'Tom I' holds one, 'New York' is one."""
     if " " not in match.group():
@@ -157,21 +152,17 @@ def _is_name_word(word: str) -> bool:
 def _name(text: str, start: int, end: int) -> Name:
     shown = text[start:end]
     bare = _POSSESSIVE.sub("", shown)
+    # Only quotes and brackets may lie between a name that opens a sentence and the one before.
+    before = text[max(0, start - 8) : start].rstrip(" \t\"'“‘(*_[")
     return Name(
         text=bare,
         folded=bare.casefold(),
-        opens=_opens_sentence(text, start),
+        opens=not before or not (before[-1].isalnum() or before[-1] in ",;)'\"%&/’”-"),
         possessive=bare != shown,
         within=text,
         start=start,
         end=end,
     )
-
-
-def _opens_sentence(text: str, start: int) -> bool:
-    """Whether only quotes and brackets lie between this position and the end of the sentence before."""
-    before = text[max(0, start - 8) : start].rstrip(" \t\"'“‘(*_[")
-    return not before or not (before[-1].isalnum() or before[-1] in ",;)'\"%&/’”-")
 
 
 def _without_title(folded: str) -> str:
@@ -203,11 +194,8 @@ def _is_place(name: Name) -> bool:
         return True
     if name.opens or name.possessive or len(parts) > 4 or not PRODUCTS.isdisjoint(parts):
         return False
-    return _follows_preposition(name.before) and not name.text.isupper() and not is_person(name)
-
-
-def _follows_preposition(before: tuple[str, ...]) -> bool:
-    leading = before[:-1] if before[-1:] == ("the",) else before
-    if not leading or leading[-1] not in _BEFORE_PLACE:
+    leading = name.before[:-1] if name.before[-1:] == ("the",) else name.before
+    if not leading or leading[-1] not in _BEFORE_PLACE or name.text.isupper():
         return False
-    return leading[-1] not in {"to", "at", "from"} or not any(word in _BEFORE_LISTENER for word in leading[:-1])
+    spoken_to = leading[-1] in {"to", "at", "from"} and any(word in _BEFORE_LISTENER for word in leading[:-1])
+    return not spoken_to and not is_person(name)

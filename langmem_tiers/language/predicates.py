@@ -127,7 +127,11 @@ def single_valued(predicate: str, settings: GraphSettings) -> bool:
     if predicate in _own(settings.several_valued):
         return False
     known = _PREDICATES.get(predicate)
-    return (known is not None and known.single) or predicate in _own(settings.single_valued) or _one_of_kin(predicate)
+    return (
+        (known is not None and known.single)
+        or predicate in _own(settings.single_valued)
+        or (predicate.startswith("has_") and kinship.only_one(predicate.removeprefix("has_")))
+    )
 
 
 @cache
@@ -188,7 +192,11 @@ def asked(said: Iterable[str]) -> dict[str, frozenset[str]]:
         ['lives_in']
     """
     words = list(said)
-    told = {word: found for word in words if (found := _of_word(word))}
+    told = {}
+    for word in words:
+        kin = kinship.read(word)
+        if found := _by_word().get(word, frozenset()) if kin is None else of_kin(kin.word):
+            told[word] = found
     if "where" in words:
         return {word: found & _SOMEWHERE or found for word, found in told.items()} or {"where": _PLACES}
     return told
@@ -284,17 +292,6 @@ def _inflected(phrase: str) -> Iterator[str]:
 def _own(predicates: Collection[str]) -> frozenset[str]:
     """Predicates from a setting, as stored."""
     return frozenset(_reading(each).predicate for each in predicates if _plain(each))
-
-
-def _one_of_kin(predicate: str) -> bool:
-    return predicate.startswith("has_") and kinship.only_one(predicate.removeprefix("has_"))
-
-
-def _of_word(word: str) -> frozenset[str]:
-    kin = kinship.read(word)
-    if kin is not None:
-        return of_kin(kin.word)
-    return _by_word().get(word, frozenset())
 
 
 @cache

@@ -27,6 +27,8 @@ _REST = (
     (re.compile(r"\bus\b"), "{all}"),
     (re.compile(r"\b(?:myself|ourselves)\b"), "themselves"),
 )
+# "Do I", "am I", "should I".
+_INVERTED = re.compile(r"\b(?:do|did|am|was|have|should|can|could|would|will|may) $", re.IGNORECASE)
 _LEFT_OVER = re.compile(r"\b(?:I|am|me|my|we|us|you|your|yours|yourself|u|ur|y'all|ya)\b(?!\.)|\b(?:ain't|aint)\b")
 # A first person inside quotation marks need not be the speaker.
 _SPOKEN_BY_OTHERS = re.compile(r"[\"“](?=[^\"“”]*[\"”])[^\"“”]*?\b(?:I|me|my|we|us|our)\b", re.IGNORECASE)
@@ -54,6 +56,11 @@ class Subject:
     def their(self) -> str:
         """As the owner."""
         return f"{self.they}'s"
+
+    @property
+    def together(self) -> str:
+        """With others, for "we"."""
+        return f"{self.they} and others"
 
     @property
     def opening(self) -> str:
@@ -88,18 +95,10 @@ def third_person(clause: str, subject: Subject) -> str | None:
     except _Unsafe:
         return None
     for pattern, form in _REST:
-        turned = pattern.sub(form.format(their=subject.their, them=subject.they, all=_together(subject)), turned)
-    turned = _without_echo(turned, subject)
+        turned = pattern.sub(form.format(their=subject.their, them=subject.they, all=subject.together), turned)
+    # Repeating someone's possessive is hard to read.
+    turned = turned.replace(f"{subject.their} own ", "their own ")
     return None if _LEFT_OVER.search(turned) else capitalised(turned)
-
-
-def _together(subject: Subject) -> str:
-    return f"{subject.they} and others"
-
-
-def _without_echo(text: str, subject: Subject) -> str:
-    """'Their own' business: repeating someone's possessive is hard to read."""
-    return text.replace(f"{subject.their} own ", "their own ")
 
 
 def _with_subjects(clause: str, subject: Subject) -> str:
@@ -115,17 +114,12 @@ def _with_subjects(clause: str, subject: Subject) -> str:
 
 def _singular(match: re.Match[str], subject: Subject, clause: str) -> str:
     verb, clitic = match["verb"], match["clitic"]
-    if _asked_or_related(clause[: match.start()]):
+    if _INVERTED.search(clause[: match.start()]):
         raise _Unsafe
     if clitic:
         auxiliary, verb = _clitic(clitic, verb, _CLITICS)
         return " ".join(filter(None, (subject.they, auxiliary, match["adverbs"].strip(), verb)))
     return " ".join(filter(None, (subject.they, match["adverbs"].strip(), _conjugated(verb, clause[match.end() :]))))
-
-
-def _asked_or_related(before: str) -> bool:
-    """Whether the words before it invert the order: 'do I', 'am I', 'should I'."""
-    return re.search(r"\b(?:do|did|am|was|have|should|can|could|would|will|may) $", before, re.IGNORECASE) is not None
 
 
 def _conjugated(verb: str | None, rest: str) -> str:
@@ -160,10 +154,10 @@ def _plural(match: re.Match[str], subject: Subject) -> str:
     verb, adverbs = match["verb"], match["adverbs"].strip()
     if match["clitic"]:
         auxiliary, verb = _clitic(match["clitic"], verb, _PLURAL_CLITICS)
-        return " ".join(filter(None, (_together(subject), auxiliary, adverbs, verb)))
+        return " ".join(filter(None, (subject.together, auxiliary, adverbs, verb)))
     if verb is None:
         raise _Unsafe
-    return " ".join(filter(None, (_together(subject), adverbs, verb)))
+    return " ".join(filter(None, (subject.together, adverbs, verb)))
 
 
 _FILLERS = r"(?:actually|even|also|finally|just|still|too|recently)"

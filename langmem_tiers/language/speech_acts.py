@@ -107,15 +107,12 @@ def standing_alone(clause: str) -> str | None:
         >>> standing_alone("I bought a guitar, and he hated that")
         'I bought a guitar'
     """
-    place = _first_dangling(clause)
+    dangling = (match.start() for match in _DANGLING.finditer(clause) if _dangles(match, clause))
+    place = next(dangling, None)
     if place is None:
         return clause
     cuts = [cut.start() for cut in _CUT.finditer(clause, 0, place)]
     return clause[: cuts[-1]].rstrip(" ,;-–—") if cuts and cuts[-1] > 0 else None
-
-
-def _first_dangling(clause: str) -> int | None:
-    return next((match.start() for match in _DANGLING.finditer(clause) if _dangles(match, clause)), None)
 
 
 def _dangles(match: re.Match[str], clause: str) -> bool:

@@ -41,6 +41,11 @@ class _Candidate:
     stems: Counter[str]
     weight: float
 
+    @property
+    def line(self) -> str:
+        """The sentence as a line of a summary."""
+        return f"{self.label}{self.text}"
+
 
 def abstract(text: str, most: int = 200) -> str:
     """The most representative sentence of the text, in at most `most` characters; "" if there is no prose.
@@ -67,11 +72,11 @@ def summary(said: Sequence[Said], most_characters: int) -> str:
     chosen: list[_Candidate] = []
     left = most_characters
     for candidate in _ranked(candidates):
-        needed = len(_line(candidate)) + 1
+        needed = len(candidate.line) + 1
         if needed <= left + 1 and not any(_cosine(candidate.stems, other.stems) > _ALIKE for other in chosen):
             chosen.append(candidate)
             left -= needed
-    return "\n".join(_line(candidate) for candidate in sorted(chosen, key=lambda candidate: candidate.place))
+    return "\n".join(candidate.line for candidate in sorted(chosen, key=lambda candidate: candidate.place))
 
 
 def _candidates(said: Sequence[Said]) -> list[_Candidate]:
@@ -87,20 +92,13 @@ def _candidates(said: Sequence[Said]) -> list[_Candidate]:
 
 
 def _candidate(place: int, text: str, *, label: str, weight: float) -> _Candidate:
-    shown = _without_opening(" ".join(text.split()))
+    """A sentence without its opening ("By the way, Anna,"), otherwise unchanged, since it may be a command."""
+    shown = " ".join(text.split())
+    told = trimmed(shown) if shown.isascii() else shown
+    shown = shown[max(0, shown.find(told)) :] if told else ""
     asked = _ASKED if speech_acts.is_question(text) else 1.0
     stems = Counter(stem(word) for word in meaningful_words(shown) if word not in FILLER)
     return _Candidate(place=place, text=shown, label=label, stems=stems, weight=weight * asked)
-
-
-def _without_opening(text: str) -> str:
-    """The sentence without its opening ("By the way, Anna,"), otherwise unchanged, since it may be a command."""
-    told = trimmed(text) if text.isascii() else text
-    return text[max(0, text.find(told)) :] if told else ""
-
-
-def _line(candidate: _Candidate) -> str:
-    return f"{candidate.label}{candidate.text}"
 
 
 def _ranked(candidates: Sequence[_Candidate]) -> list[_Candidate]:
@@ -142,17 +140,16 @@ def key_topics(texts: Sequence[str], most: int) -> tuple[str, ...]:
         >>> key_topics(["We fly to Lisbon in May.", "Lisbon has good battery shops."], 2)
         ('Lisbon', 'battery shops')
     """
-    prose = [shown for text in texts if is_latin(text) and (shown := _prose(text))]
+    latin = (" ".join(sentence.text for sentence in sentences(text)) for text in texts if is_latin(text))
+    prose = [shown for shown in latin if shown]
     named = _names(prose)[: max(1, most // _SHARE_OF_NAMES)]
     found: dict[str, str] = {}
     for topic in (*named, *key_phrases(prose, limit=2 * most)):
-        if not _is_known(subject_key(topic), found):
-            found[subject_key(topic)] = topic
+        # A topic that shares a word with an earlier one repeats it.
+        key = subject_key(topic)
+        if not any({*key.split("-")} & {*known.split("-")} for known in found):
+            found[key] = topic
     return tuple(found.values())[:most]
-
-
-def _prose(text: str) -> str:
-    return " ".join(sentence.text for sentence in sentences(text))
 
 
 def _names(texts: Sequence[str]) -> list[str]:
@@ -164,9 +161,3 @@ def _names(texts: Sequence[str]) -> list[str]:
         for name, count in sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))
         if count >= _LEAST_TEXTS and name.casefold() not in spoken_to and name.isascii()
     ]
-
-
-def _is_known(key: str, found: dict[str, str]) -> bool:
-    """Whether a topic repeats an earlier one, or words of it."""
-    parts = set(key.split("-"))
-    return any(parts & set(known.split("-")) for known in found)

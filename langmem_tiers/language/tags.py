@@ -28,6 +28,7 @@ _HANDLED = re.compile(rf"\b(?:{_HANDLING})(?: (?:me|him|her|us|them|myself))? (?
 _CONCRETE = listed("words", "concrete_things")
 _ADJECTIVES = listed("words", "adjectives")
 _NOT_OWNED = listed("words", "not_owned")
+_END_NOUNS = STOPWORDS | CALENDAR | _ADJECTIVES
 _ABSTRACT = re.compile(r"(?:ness|ment|tion|sion|ity|ship|ance|ence|ism|hood|ing)s?$")
 _VERB = named_pattern("tags", "verb")
 
@@ -100,15 +101,11 @@ def _handled_thing(run: list[str]) -> str:
         run = run[1:]
     noun: list[str] = []
     for word in run:
-        if _ends_noun(word) or (noun and _VERB.match(word)):
+        if word in _END_NOUNS or (noun and _VERB.match(word)):
             break
         noun.append(word)
     kept = noun if len(noun) == 2 else noun[:1]
     return known or (" ".join(kept) if kept and all(_is_thing(word) for word in kept) else "")
-
-
-def _ends_noun(word: str) -> bool:
-    return word in STOPWORDS or word in CALENDAR or word in _ADJECTIVES
 
 
 def _is_thing(word: str) -> bool:
