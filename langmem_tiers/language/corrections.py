@@ -293,16 +293,23 @@ def read_righting(reading: Reading, text: str) -> Righting | None:
     if right := _against_before(reading, text):
         return Righting(right=right, wrong=ANY_OTHER)
     both = _with_wrong(_without_stop(text))
-    wrong = _IN_FRONT.sub("", both.wrong) if both else ""
-    if both is None or not (_NAME_OR_NUMBER.match(wrong) or kinship.mine(wrong)):
+    if both and not (_NAME_OR_NUMBER.match(_IN_FRONT.sub("", both.wrong)) or kinship.mine(both.wrong)):
         both = None
     if _CHANGED.search(text):
         return Righting(right=both.right) if both else None
     # "Correction: I live in Turin, not Rome", "I don't live in Rome, I live in Turin".
     found = read_correction(text, reading.earlier())
     if found and found.stands:
-        return Righting(right=found.again or found.right, wrong=_IN_FRONT.sub("", found.wrong))
-    return Righting(right=both.right, wrong=wrong) if both else _against_all(reading, text)
+        both = replace(found, right=found.again or found.right)
+    if both:
+        return Righting(right=both.right, wrong=_IN_FRONT.sub("", both.wrong))
+    # "No, I live in Turin", "Actually, I don't live in Rome".
+    stated = correcting_statement(text, reading.before.text if reading.before else None)
+    clause = _without_stop(stated or "")
+    denial = read_denial(clause, against=True)
+    if denial:
+        return Righting(never=denial.held)
+    return Righting(right=clause, wrong=ANY_OTHER) if stated else None
 
 
 def unlaughed(text: str) -> str:
@@ -336,13 +343,3 @@ def _against_before(reading: Reading, text: str) -> str:
         before = _ALL_WRONG.fullmatch(reading.before.text.strip()) if reading.before else None
         right = text if before else ""
     return "" if _CHANGED.search(right) or _with_wrong(_without_stop(right)) else right
-
-
-def _against_all(reading: Reading, text: str) -> Righting | None:
-    """'No, I live in Turin', 'Actually, I don't live in Rome'."""
-    stated = correcting_statement(text, reading.before.text if reading.before else None)
-    if not stated:
-        return None
-    clause = _without_stop(stated)
-    denial = read_denial(clause, against=True)
-    return Righting(right=clause, wrong=ANY_OTHER) if denial is None else Righting(never=denial.held)

@@ -152,11 +152,10 @@ def _of_request(reading: Reading, what: str) -> Iterator[Proposal]:
 def _of_correction(reading: Reading, of: corrections.Correction) -> Proposal:
     """The right version, said about the speaker if possible, otherwise in the speaker's words."""
     clause, subject = trimmed(of.again or of.right), reading.subject
-    turned = _turned(clause, subject) if of.alone or of.again is not None else None
+    turned = _turned(clause, subject) if of.stands else None
     said = reading.text.rstrip(".!").rstrip()
     told = f'corrected "{of.of.sentence.text}"' if of.of and not of.of.mine else "said"
-    # The speaker's own statement that is restated.
-    lender = of.of if turned and of.again and of.of and of.of.mine else None
+    lender = of.lender if turned else None
     written = _proposal(
         reading,
         kind="correction",

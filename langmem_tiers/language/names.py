@@ -37,6 +37,7 @@ KIN = frozenset(re.sub(r"[?]", "", _KIN).split("|")) | {"neighbor", "coworker", 
 _OUR = ["".join(cased) for word in ("my", "our") for cased in product(*zip(word, word.upper(), strict=True))]
 _KINSHIP = re.compile(rf"\b(?:my|our)\s+(?:\w+\s+)?({_KIN})\b(?!['’-]\w\w)", re.IGNORECASE)
 _TITLES = listed("names", "titles")
+_TITLED = re.compile(rf"^(?:{'|'.join(map(re.escape, _TITLES))})\.* (?=.)", re.DOTALL)
 _BEFORE_PERSON = listed("names", "before_person")
 _GENERIC_SPEAKERS = listed("names", "generic_speakers")
 _SPEECH = named_pattern("names", "speech")
@@ -102,7 +103,7 @@ def people(text: str, found: Sequence[Name], speaker: str | None) -> list[str]:
     said_by = " ".join((speaker or "").casefold().split())
     counted = Counter(name.folded for name in found)
     # One clear mention settles all others.
-    named = [_without_title(name.folded) for name in found if is_person(name, counted[name.folded])]
+    named = [_TITLED.sub("", name.folded) for name in found if is_person(name, counted[name.folded])]
     kin = [match.group(1).casefold() for match in beginning_with(_OUR, _KINSHIP, text[:LOOKED_AT])]
     speakers = [said_by] if said_by and said_by not in _GENERIC_SPEAKERS else []
     return list(dict.fromkeys([*speakers, *named, *kin]))
@@ -163,11 +164,6 @@ def _name(text: str, start: int, end: int) -> Name:
         start=start,
         end=end,
     )
-
-
-def _without_title(folded: str) -> str:
-    first, _, rest = folded.partition(" ")
-    return rest if rest and first.rstrip(".") in _TITLES else folded
 
 
 def _is_addressed(name: Name) -> bool:

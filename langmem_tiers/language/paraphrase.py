@@ -91,15 +91,17 @@ def difference(statement: str, parts: Sequence[str], *, by_user: bool) -> str | 
     """
     if len(parts) == 1 and same_fact(statement, parts[0], None).same:
         return None
-    clauses = list(_clauses(_in_third_person(statement) if by_user else statement, " ".join(parts)))
+    clauses = list(_clauses(_FIRST_PERSON.sub(_USER, statement) if by_user else statement, " ".join(parts)))
     if not clauses or len(clauses) > _MOST_CLAUSES:
         return "what it says can not be compared"
     covered: set[int] = set()
-    of_a_thing = bool(_OF_A_THING.match(statement))
+    there, of_a_thing = wording(statement), bool(_OF_A_THING.match(statement))
     for number, part in enumerate(parts, 1):
-        words = in_order(_lowered(part, statement))
+        words, here = in_order(_lowered(part, statement)), wording(part)
         words = words if of_a_thing else _without_user(words, clauses)
-        places = None if _adds(part, statement) else _covered(words, clauses)
+        # Only one of them asks, or the part says "is" where the statement says "has" or the like.
+        adds = here.asks != there.asks or (there.being and not here.being <= there.being)
+        places = None if adds else _covered(words, clauses)
         if places is None:
             return f"sentence {number} says something else"
         covered.update(places)
@@ -117,7 +119,8 @@ def _conflict(here: Wording, there: Wording) -> str | None:
         return "one asks"
     if not here.words:
         return "nothing to compare"
-    if here.being != there.being and here.being and there.being and not _names_somebody(here):
+    names_somebody = any(word.text == "name" for word in here.words)
+    if here.being != there.being and here.being and there.being and not names_somebody:
         return "what it is, what it has"
     return None
 
@@ -153,10 +156,6 @@ def _of_turning(here: Sequence[str], there: Sequence[str]) -> str:
     return f"another time: {told}" if differ & PAST else f"turned by: {told}"
 
 
-def _names_somebody(wording: Wording) -> bool:
-    return any(word.text == "name" for word in wording.words)
-
-
 def _turned(here: Wording, there: Wording) -> bool:
     """Whether one begins with the end of the other: "On Mondays the user …"."""
     if not (here.fronted or there.fronted) or len(here.words) < _FEWEST_TO_TURN:
@@ -169,16 +168,6 @@ def _in_step(here: Sequence[Word], there: Sequence[Word]) -> bool:
     return len(here) == len(there) and all(map(alike, here, there))
 
 
-def _adds(part: str, statement: str) -> bool:
-    """Whether only one of them asks, or the part says "is" where the statement says "has" or the like."""
-    here, there = wording(part), wording(statement)
-    return here.asks != there.asks or bool(there.being and not here.being <= there.being)
-
-
-def _in_third_person(statement: str) -> str:
-    return _FIRST_PERSON.sub(_USER, statement)
-
-
 def _lowered(text: str, other: str) -> str:
     """A text whose first word loses its capital if the other text shows that it is no name."""
     first = _FIRST_WORD.match(text)
@@ -189,8 +178,7 @@ def _lowered(text: str, other: str) -> str:
 
 def _clauses(statement: str, other: str) -> Iterator[Clause]:
     for sentence in _SENTENCE_END.split(statement):
-        depends = _DEPENDING.search(sentence)
-        for clause in [sentence] if depends else _halves(sentence):
+        for clause in [sentence] if _DEPENDING.search(sentence) else _halves(sentence):
             if words := in_order(_lowered(clause, other)):
                 yield words
 
@@ -200,20 +188,13 @@ def _halves(sentence: str) -> list[str]:
     found: list[str] = []
     start = 0
     for joint in _JOINT.finditer(sentence):
-        before, after = sentence[start : joint.start()], sentence[joint.end() :]
-        if before.strip() and (_has_subject(after) or not _is_turned(before)):
+        before, after = sentence[start : joint.start()], in_order(sentence[joint.end() :])
+        has_subject = bool(after) and (after[0].name or after[0].text == _USER or after[0].text in _PERSONS)
+        turned = any(word.text in TURNING - _PERSONS and not word.name for word in in_order(before))
+        if before.strip() and (has_subject or not turned):
             found.append(before)
             start = joint.end()
     return [*found, sentence[start:]]
-
-
-def _is_turned(clause: str) -> bool:
-    return any(word.text in TURNING - _PERSONS and not word.name for word in in_order(clause))
-
-
-def _has_subject(clause: str) -> bool:
-    words = in_order(clause)
-    return bool(words) and (words[0].name or words[0].text == _USER or words[0].text in _PERSONS)
 
 
 def _without_user(part: Clause, clauses: Sequence[Clause]) -> Clause:

@@ -67,7 +67,8 @@ def is_latin(text: str) -> bool:
 def sentences(text: str) -> list[Sentence]:
     """The sentences of a message that are prose, in order, in any script; verbatim except for apostrophes."""
     shown = straight(text[:LOOKED_AT])
-    return [sentence for start, stop in _prose(shown) for sentence in _cut(shown, start, stop) if _has_words(sentence)]
+    found = (sentence for start, stop in _prose(shown) for sentence in _cut(shown, start, stop))
+    return [sentence for sentence in found if any(map(str.isalpha, sentence.text))]
 
 
 def passages(text: str) -> list[str]:
@@ -128,10 +129,6 @@ def _sentence(text: str, start: int, stop: int) -> Sentence:
     shown = text[start:stop]
     stripped = shown.lstrip()
     return Sentence(text=stripped.rstrip(), start=start + len(shown) - len(stripped))
-
-
-def _has_words(sentence: Sentence) -> bool:
-    return any(map(str.isalpha, sentence.text))
 
 
 def _line_without(line: str, gone: Callable[[str], bool]) -> str:

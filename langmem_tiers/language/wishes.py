@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from langmem_tiers.language import speech_acts
 from langmem_tiers.language.sentences import sentences, straight
-from langmem_tiers.language.word_lists import listed, named_pattern, named_patterns, table, word_set
+from langmem_tiers.language.word_lists import listed, named_pattern, named_patterns, table, word_set, written_out
 from langmem_tiers.language.words import meaningful_words, stem
 
 _LOOKED_AT = 2000
@@ -52,7 +52,7 @@ FRAGMENTS: Mapping[str, str] = {name: "".join(parts) for name, parts in table("f
 
 def read_pattern(patterns: Iterable[str]) -> re.Pattern[str]:
     """A compiled pattern that matches any of these patterns of `feedback.toml`, with its fragments expanded."""
-    whole = (re.sub(r"@(\w+)@", lambda name: FRAGMENTS[name[1]], each) for each in patterns)
+    whole = (written_out(each, FRAGMENTS) for each in patterns)
     return re.compile("|".join(whole), re.IGNORECASE)
 
 
@@ -107,31 +107,21 @@ _DOUBLED = re.compile(r"([bgmnprt])\1$")
 
 
 def _of_sentence(sentence: str) -> Iterator[Wish]:
-    if not _is_serious(sentence):
+    if len(sentence) > 2 * _LONGEST or speech_acts.is_joking(sentence) or speech_acts.is_unreal(sentence):
         return
     styles = [style for style in _STYLES if style.pattern.search(sentence)]
-    if styles:
-        yield from (Wish(style.key, style.against, style.content, sentence) for style in styles)
+    yield from (Wish(style.key, style.against, style.content, sentence) for style in styles)
+    if styles or (speech_acts.is_question(sentence) and _ASKED_FOR.match(sentence) is None):
         return
-    asks = speech_acts.is_question(sentence) and _ASKED_FOR.match(sentence) is None
-    found = None if asks else _language(sentence) or _not_wanted(sentence) or _wanted(sentence)
-    yield from () if found is None else (found,)
-
-
-def _is_serious(sentence: str) -> bool:
-    return len(sentence) <= 2 * _LONGEST and not speech_acts.is_joking(sentence) and not speech_acts.is_unreal(sentence)
-
-
-def _language(sentence: str) -> Wish | None:
-    found = _LANGUAGE.match(sentence)
-    if found is None:
-        return None
-    language = found["language"].capitalize()
-    return Wish(f"language:{language}", "", f"The user wants answers in {language}.", sentence)
+    if language := _LANGUAGE.match(sentence):
+        named = language["language"].capitalize()
+        yield Wish(f"language:{named}", "", f"The user wants answers in {named}.", sentence)
+    elif found := _not_wanted(sentence) or _wanted(sentence):
+        yield found
 
 
 def _not_wanted(sentence: str) -> Wish | None:
-    found = next((match for pattern in _NOT if (match := pattern.match(sentence))), None)
+    found = _first_match(_NOT, sentence)
     if found is None:
         none_of = _NONE_OF.match(sentence)
         return None if none_of is None else _wish("not", "use", none_of["object"], sentence)
@@ -141,8 +131,12 @@ def _not_wanted(sentence: str) -> Wish | None:
 
 
 def _wanted(sentence: str) -> Wish | None:
-    found = next((match for pattern in _WANTED if (match := pattern.match(sentence))), None)
+    found = _first_match(_WANTED, sentence)
     return None if found is None else _wish("do", found["verb"].lower(), found["object"], sentence)
+
+
+def _first_match(patterns: Iterable[re.Pattern[str]], sentence: str) -> re.Match[str] | None:
+    return next((match for pattern in patterns if (match := pattern.match(sentence))), None)
 
 
 def _wish(kind: str, verb: str, what: str, sentence: str) -> Wish | None:
@@ -153,11 +147,8 @@ def _wish(kind: str, verb: str, what: str, sentence: str) -> Wish | None:
     if len(named.split()) > _MOST_WORDS or _FOR_NOW.search(named) or speech_acts.is_broken_off(named):
         return None
     key, against = " ".join(told), "not" if kind == "do" else "do"
-    return Wish(f"{kind}:{key}", f"{against}:{key}", _sentence(kind, verb, named), sentence)
-
-
-def _sentence(kind: str, verb: str, named: str) -> str:
     for pattern, instead in _SPOKEN_TO:
         named = pattern.sub(instead, named)
     wants = "wants" if kind == "do" else "does not want"
-    return f"The user {wants} the assistant to {verb} {named}".rstrip() + "."
+    content = f"The user {wants} the assistant to {verb} {named}".rstrip() + "."
+    return Wish(f"{kind}:{key}", f"{against}:{key}", content, sentence)

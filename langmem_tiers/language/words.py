@@ -108,17 +108,15 @@ def stem(word: str) -> str:
     """A rough English stem, good enough to match 'paintings' and 'painted'."""
     for suffix, least in (("ings", 7), ("ing", 6), ("ies", 5), ("ied", 5), ("ed", 5), ("es", 5), ("ly", 6), ("s", 4)):
         if word.endswith(suffix) and len(word) >= least and not word.endswith("ss"):
-            return _undouble(word[: -len(suffix)]).removesuffix("y").removesuffix("e").removesuffix("i")
+            base = word[: -len(suffix)]
+            doubled = len(base) > 3 and base[-1] == base[-2] and base[-1] not in "lsz"
+            return (base[:-1] if doubled else base).removesuffix("y").removesuffix("e").removesuffix("i")
     return word.removesuffix("y").removesuffix("e") if len(word) > 3 else word
 
 
 def stems(text: str) -> set[str]:
     """The stems of its meaningful words."""
     return {stem(word) for word in meaningful_words(text)}
-
-
-def _undouble(base: str) -> str:
-    return base[:-1] if len(base) > 3 and base[-1] == base[-2] and base[-1] not in "lsz" else base
 
 
 def asks_about_oneself(text: str) -> bool:
