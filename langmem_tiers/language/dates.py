@@ -8,30 +8,17 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
-from langmem_tiers.language.calendar import (
-    MONTH_NAMES,
-    MONTH_WRITTEN,
-    WEEKDAY_NAMES,
-    WEEKDAYS,
-    month_number,
-    weekday_number,
-)
+from langmem_tiers.language.calendar import MONTH_NAMES, WEEKDAYS, month_number, weekday_number
 from langmem_tiers.language.numbers import COUNT, counted
-from langmem_tiers.language.word_lists import named_pattern
+from langmem_tiers.language.word_lists import COMMON_PARTS, named_pattern, table, written_out
 from langmem_tiers.language.words import LOOKED_AT
 
-_DAY_WORDS = {"today": 0, "tonight": 0, "yesterday": -1, "tomorrow": 1}
-_DIRECTIONS = {"last": -1, "past": -1, "this": 0, "next": 1}
-_COUNT = f"({COUNT})"
-_MONTH = rf"({MONTH_WRITTEN})\.?"
-_MONTH_NAMED = rf"(?P<month>{MONTH_WRITTEN})\.?"
-_ORDINAL = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-_YEAR = r"((?:19|20)\d\d)"
-_YEAR_AFTER = r"(?:,? (?P<year>(?:19|20)\d\d))?"
+_DAYS = {"today": 0, "tonight": 0, "this": 0, "yesterday": -1, "last": -1, "before yesterday": -2}
+_DAYS |= {"tomorrow": 1, "after tomorrow": 2}
+_DIRECTIONS = {"last": -1, "this": 0, "next": 1}
 
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 """A day as it is written here."""
@@ -56,7 +43,7 @@ def times(text: str, spoken: date) -> list[str]:
     found: list[tuple[int, str]] = []
     rest = text[:LOOKED_AT]
     for rule in _RULES:
-        rest = rest.lower() if rule is _FIRST_LOWERED else rest
+        rest = rest.lower() if rule.lowers else rest
         for match, moment in rule.found(rest, spoken):
             found += [(match.start(), moment)] if moment else []
             # Text matched by one rule is hidden from the later, looser ones.
@@ -129,10 +116,6 @@ def _month(year: int, month: int) -> str:
     return date(year + (month - 1) // 12, (month - 1) % 12 + 1, 1).isoformat()[:7]
 
 
-def _year_first(match: re.Match[str], spoken: date) -> str:
-    return date(*map(int, match.groups())).isoformat()
-
-
 def _slashed(match: re.Match[str], spoken: date) -> str:
     """Only if it is clear which number is the day: 5/7/2023 is two different days on two continents."""
     first, second, year = (int(part) for part in match.groups())
@@ -183,89 +166,44 @@ def _shifted(spoken: date, count: int, unit: str) -> str:
     return _days_off(spoken, count * (7 if unit == "week" else 1))
 
 
-Resolver = Callable[[re.Match[str], date], str]
+_MEANS: dict[str, Callable[[re.Match[str], date], str]] = {
+    "year first": lambda match, spoken: date(*map(int, match.groups())).isoformat(),
+    "day first": lambda match, spoken: date(int(match[3]), int(match[2]), int(match[1])).isoformat(),
+    "either first": _slashed,
+    "day of month": _day_of_month,
+    "month of year": lambda match, spoken: _month(int(match[2]), month_number(match[1])),
+    "month": _month_alone,
+    "day": lambda match, spoken: _days_off(spoken, _DAYS[match[1]]),
+    "weekday": _weekday,
+    "span": lambda match, spoken: _shifted(spoken, _DIRECTIONS[match[1]], match[2]),
+    "ago": lambda match, spoken: _shifted(spoken, -counted(match[1]), match[2]),
+    "ahead": lambda match, spoken: _shifted(spoken, counted(match[1]), match[2]),
+    "year": lambda match, spoken: match[1],
+}
 
 
-@dataclass(frozen=True, slots=True)
 class _Rule:
-    """A way of naming a time; the hint is a cheap test that spares most texts the search."""
+    """A way of naming a time, from `data/dates.toml`."""
 
-    pattern: re.Pattern[str]
-    resolve: Resolver
-    hint: Callable[[str], object]
+    def __init__(
+        self, said: str, means: str, words: Sequence[str] = (), hint: str = "", *, lowers: bool = False
+    ) -> None:
+        self.lowers = lowers
+        self._pattern, self._means, self._words = _compiled(said), _MEANS[means], words
+        self._hint = _compiled(hint) if hint else None
 
-    def found(self, text: str, spoken: date) -> list[tuple[re.Match[str], str]]:
+    def found(self, text: str, spoken: date) -> Iterator[tuple[re.Match[str], str]]:
         """Where the text names a time in this way, and which; an empty one if there is no such day."""
-        return [(each, self._meant(each, spoken)) for each in self.pattern.finditer(text)] if self.hint(text) else []
-
-    def _meant(self, match: re.Match[str], spoken: date) -> str:
-        try:
-            return self.resolve(match, spoken)
-        except (ValueError, OverflowError):  # 30 February, 900 years ago
-            return ""
-
-
-def _rule(pattern: str, resolve: Resolver, *words: str, hint: str = "") -> _Rule:
-    """A rule for texts that contain one of some words, or match a pattern that is quicker to search for."""
-    quick = re.compile(hint).search if hint else lambda text: any(map(text.__contains__, words))
-    return _Rule(re.compile(pattern), resolve, quick)
+        if self._hint.search(text) if self._hint else any(word in text for word in self._words):
+            for match in self._pattern.finditer(text):
+                try:
+                    yield match, self._means(match, spoken)
+                except (ValueError, OverflowError):  # 30 February, 900 years ago
+                    yield match, ""
 
 
-_MONTH_HINT = "[JFMASOND](?:an|eb|ar|pr|ay|u[nlg]|ep|ct|ov|ec)"
-# From here on, case carries no meaning.
-_FIRST_LOWERED = _rule(
-    r"\bday (before yesterday|after tomorrow)\b",
-    lambda match, spoken: _days_off(spoken, -2 if match[1] == "before yesterday" else 2),
-    *("day before", "day after"),
-)
-# In this order: the stricter patterns match first.
-_RULES = (
-    _rule(r"(?<![\d-])(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?![\d-])", _year_first, hint=r"[-/]\d\d?[-/]"),
-    _rule(r"(\d{4})\s*年\s*(\d{1,2})\s*月\s*(\d{1,2})\s*日", _year_first, "年"),
-    _rule(
-        r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?!\d)",
-        lambda match, spoken: date(int(match[3]), int(match[2]), int(match[1])).isoformat(),
-        hint=r"\.\s?\d\d?\.",
-    ),
-    _rule(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{4})(?![\d/])", _slashed, hint=r"/\d\d?/"),
-    _rule(rf"\b{_MONTH_NAMED} (?:the )?{_ORDINAL}{_YEAR_AFTER}(?![\d:])\b", _day_of_month, hint=_MONTH_HINT),
-    _rule(rf"(?<![\d:.]){_ORDINAL} (?:of )?{_MONTH_NAMED}{_YEAR_AFTER}\b", _day_of_month, hint=_MONTH_HINT),
-    _rule(
-        rf"\b{_MONTH},? {_YEAR}\b",
-        lambda match, spoken: _month(int(match[2]), month_number(match[1])),
-        hint=_MONTH_HINT,
-    ),
-    _rule(rf"\b(in|since|until|by|last|next|this|Last|Next|In|Since) {_MONTH}(?!\w)", _month_alone, hint=_MONTH_HINT),
-    _FIRST_LOWERED,
-    _rule(
-        r"\b(last|this) (?:night|morning|afternoon|evening)\b",
-        lambda match, spoken: _days_off(spoken, -1 if match[1] == "last" else 0),
-        *(" night", " morning", " afternoon", " evening"),
-    ),
-    _rule(
-        r"\b(today|tonight|yesterday|tomorrow)\b",
-        lambda match, spoken: _days_off(spoken, _DAY_WORDS[match[1]]),
-        *_DAY_WORDS,
-    ),
-    _rule(rf"\b(last|past|this|next) ({WEEKDAY_NAMES})s?\b", _weekday, *WEEKDAYS),
-    _rule(
-        r"\b(last|this|next) (week|weekend|month|year)\b(?![-'’])",
-        lambda match, spoken: _shifted(spoken, _DIRECTIONS[match[1]], match[2]),
-        *(" week", " month", " year"),
-    ),
-    _rule(
-        rf"\b{_COUNT} (day|week|weekend|month|year)s? ago\b",
-        lambda match, spoken: _shifted(spoken, -counted(match[1]), match[2]),
-        " ago",
-    ),
-    _rule(
-        rf"\bin {_COUNT} (day|week|month|year)s?\b(?! of\b)",
-        lambda match, spoken: _shifted(spoken, counted(match[1]), match[2]),
-        *(" day", " week", " month", " year"),
-    ),
-    _rule(
-        rf"\b(?:in|since|until|by|from|during|of|year|summer|winter|spring|fall|autumn) {_YEAR}\b",
-        lambda match, spoken: match[1],
-        *(" 19", " 20"),
-    ),
-)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(written_out(pattern, {"counted": COUNT, **COMMON_PARTS, **table("dates")["fragments"]}))
+
+
+_RULES = tuple(_Rule(**each) for each in table("dates")["rule"])

@@ -14,9 +14,7 @@ Exactness = Literal["year", "month", "day", "moment"]
 When = datetime | date | str
 """A moment, a day, or text such as "2024", "2024-05", "2024-05-17" or "2024-05-17T10:00:00+00:00"."""
 
-_YEAR = re.compile(r"[0-9]{4}")
-_MONTH = re.compile(r"([0-9]{4})-([0-9]{2})")
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}){0,2}")
 _DAY_WORDS = {"yesterday": -1, "today": 0, "tomorrow": 1}
 _WAY_OUT = "Write 2024, 2024-05, 2024-05-17, a time with its zone, or now, today, yesterday or tomorrow."
 _IN_A_FILE = "Write 2024, 2024-05, 2024-05-17, or a time with its zone."
@@ -54,14 +52,10 @@ def written(text: object) -> tuple[datetime, Exactness]:
         InvalidPeriod: it is not a date.
         NaiveDatetime: it is a time without a zone.
     """
-    if isinstance(text, str):
-        try:
-            return _dated(text.strip())
-        except NaiveDatetime:
-            raise
-        except (ValueError, OverflowError):
-            pass
-    raise InvalidPeriod(f"{repr(text)[:40]} is no date.", way_out=_IN_A_FILE)
+    shown = repr(text)[:40]
+    if not isinstance(text, str):
+        raise InvalidPeriod(f"{shown} is no date.", way_out=_IN_A_FILE)
+    return _dated(text.strip(), shown, _IN_A_FILE)
 
 
 def parse_optional(when: When | None, *, now: datetime) -> tuple[datetime | None, Exactness]:
@@ -158,24 +152,20 @@ def _read(text: str, now: datetime) -> tuple[datetime, Exactness]:
         return require_aware(now), "moment"
     if word in _DAY_WORDS:
         return _midnight(require_aware(now).date() + timedelta(days=_DAY_WORDS[word])), "day"
+    return _dated(text, f"{text[:40]!a}", _WAY_OUT)
+
+
+def _dated(text: str, shown: str, way_out: str) -> tuple[datetime, Exactness]:
     try:
-        return _dated(text)
+        if _DATE.fullmatch(text):
+            return _midnight(date.fromisoformat(f"{text}-01-01"[:10])), _UNITS[text.count("-")]
+        if re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]", text):
+            return _aware(datetime.fromisoformat(text)), "moment"
+    except NaiveDatetime:
+        raise
     except (ValueError, OverflowError) as error:
-        if isinstance(error, NaiveDatetime):
-            raise
-        raise InvalidPeriod(f"{text[:40]!a} is no date.", way_out=_WAY_OUT) from error
-
-
-def _dated(text: str) -> tuple[datetime, Exactness]:
-    if _YEAR.fullmatch(text):
-        return datetime(int(text), 1, 1, tzinfo=UTC), "year"
-    if month := _MONTH.fullmatch(text):
-        return datetime(int(month[1]), int(month[2]), 1, tzinfo=UTC), "month"
-    if _DAY.fullmatch(text):
-        return _midnight(date.fromisoformat(text)), "day"
-    if not re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]", text):
-        raise ValueError(text)
-    return _aware(datetime.fromisoformat(text)), "moment"
+        raise InvalidPeriod(f"{shown} is no date.", way_out=way_out) from error
+    raise InvalidPeriod(f"{shown} is no date.", way_out=way_out)
 
 
 def _aware(moment: datetime) -> datetime:

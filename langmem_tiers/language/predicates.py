@@ -15,7 +15,9 @@ from functools import cache, lru_cache
 from typing import Any, Literal, NamedTuple
 
 from langmem_tiers.errors import InvalidRelation
-from langmem_tiers.language import kinship, verbs, word_lists
+from langmem_tiers.language import kinship, verbs
+from langmem_tiers.language.word_lists import listed, named_pattern, table, word_set
+from langmem_tiers.language.word_lists import phrases as listed_phrases
 from langmem_tiers.language.words import STOPWORDS, folded, is_part_of_word
 from langmem_tiers.settings import GraphSettings
 
@@ -35,12 +37,12 @@ class Predicate(NamedTuple):
 
 
 def _predicate(said: str, turned: str = "", **known: Any) -> Predicate:
-    return Predicate(word_lists.phrases(said), word_lists.phrases(turned), **known)
+    return Predicate(listed_phrases(said), listed_phrases(turned), **known)
 
 
-_PREDICATES = {name: _predicate(**known) for name, known in word_lists.table("predicates").items()}
-_EMPTY = word_lists.listed("words", "empty")
-_AUXILIARY = word_lists.word_set("is are was were am been being has have had having do does did")
+_PREDICATES = {name: _predicate(**known) for name, known in table("predicates").items()}
+_EMPTY = listed("words", "empty")
+_AUXILIARY = word_set("is are was were am been being has have had having do does did")
 # What "where" asks for if nothing else in the question says so, limited to the predicates that a word suggests:
 # "where did I work" does not ask for a profession.
 _PLACES = frozenset(name for name, known in _PREDICATES.items() if known.where == "alone")
@@ -48,28 +50,18 @@ _SOMEWHERE = frozenset(name for name, known in _PREDICATES.items() if known.wher
 # Kinship words that another relation expresses as well.
 _ALSO = {word: name for name, known in _PREDICATES.items() for word in known.kin.split()}
 # Words in many phrases that mean nothing alone.
-_SAY_NOTHING = STOPWORDS | word_lists.word_set("be have get go use time place name people person own part")
+_SAY_NOTHING = STOPWORDS | word_set("be have get go use time place name people person own part")
 
 OVER = "Say what held, such as 'lives in', with valid_to; what is known is ended with end_relation."
 """What to do instead of saying that something is over."""
 NOT_SO = "What is known and was never so is withdrawn with withdraw_relation, what is over is ended with end_relation."
 """What to do instead of saying that something is not so."""
 
-_AUX = r"(?:is|are|was|were|am|be|been|do|does|did|has|have|had|can|could|will|would|should|must)"
-_N_T = r"(?:is|are|was|were|do|does|did|has|have|had|ca|could|wo|would|should)n ?t"
-_NO_MORE = re.compile(
-    rf"(?:{_AUX} )*no longer (?P<after>.+)"
-    rf"|(?:{_AUX} )*not any ?more (?P<late>.+)"
-    rf"|(?:{_AUX} not|{_N_T}|cannot|not) (?P<denied>.+?) any ?(?:more|longer)(?P<rest> .+)?"
-    rf"|(?P<verb>.+?) (?:no longer|no more|not any ?more)(?P<tail> .+)?"
-    r"|(?:has |have |had )?(?:stopped|ceased) (?P<doing>(?:to )?be(?:ing)? .+|to .+|\w+ing(?: .+)?)"
-)
-_ONCE = re.compile(rf"(?:{_AUX} )*(?:formerly|previously) (?P<past>.+)|(?:did )?used to (?P<was>.+)")
-_NOT = re.compile(
-    rf"(?:{_AUX} )?(?:not|never)(?: .+)?|(?:{_N_T}|cannot)(?: .+)?|(?:has|have|had) no(?: .+)?|no (?:longer|more)"
-)
+_NO_MORE = named_pattern("predicates", "no_more")
+_ONCE = named_pattern("predicates", "once")
+_NOT = named_pattern("predicates", "not")
 # Feelings whose wording only looks like a negation.
-_SAYS_YES = re.compile(r"(?:cannot|can not|can ?t|could not|couldn ?t) (?:stand|bear|wait|resist|get enough)\b.*")
+_SAYS_YES = named_pattern("predicates", "says_yes")
 _MARKS = re.compile(r"[\W_]+")
 
 

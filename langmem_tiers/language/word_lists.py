@@ -58,13 +58,13 @@ def written_out(text: str, parts: Mapping[str, str]) -> str:
 def named_pattern(section: str, name: str, **parts: str) -> re.Pattern[str]:
     """A pattern of `data/patterns.toml`, with these parts, those of its section, and months, weekdays and numbers."""
     texts: dict[str, str] = table("patterns")[section]
-    return re.compile(written_out(texts[name], {**_CALENDAR, **texts, **parts}))
+    return re.compile(written_out(texts[name], {**COMMON_PARTS, **texts, **parts}))
 
 
 def named_patterns(section: str, name: str) -> tuple[re.Pattern[str], ...]:
     """Patterns that are listed under one name in `data/patterns.toml`."""
     texts = table("patterns")[section]
-    return tuple(re.compile(written_out(each, {**_CALENDAR, **texts})) for each in texts[name])
+    return tuple(re.compile(written_out(each, {**COMMON_PARTS, **texts})) for each in texts[name])
 
 
 def contractions(section: str) -> tuple[tuple[re.Pattern[str], str], ...]:
@@ -72,7 +72,7 @@ def contractions(section: str) -> tuple[tuple[re.Pattern[str], str], ...]:
     return tuple((re.compile(one_line(each["short"])), each["long"]) for each in table("contractions")[section])
 
 
-_CALENDAR = {
+COMMON_PARTS = {
     "months": MONTH_NAMES,
     "month_written": MONTH_WRITTEN,
     "weekdays": WEEKDAY_NAMES,
@@ -80,3 +80,4 @@ _CALENDAR = {
     "short_weekdays": "|".join(SHORT_WEEKDAYS[:7]),
     **{f"{first}_to_{last}": cardinals(first, last) for first in (1, 2) for last in (6, 7, 10, 12)},
 }
+"""Parts of patterns: months, weekdays, and numbers such as `@1_to_10@`."""
