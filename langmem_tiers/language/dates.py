@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from langmem_tiers.language.calendar import MONTH_NAMES, WEEKDAYS, month_number, weekday_number
 from langmem_tiers.language.numbers import COUNT, counted
-from langmem_tiers.language.word_lists import COMMON_PARTS, named_pattern, table, written_out
+from langmem_tiers.language.word_lists import COMMON_PARTS, finds, named_pattern, table, written_out
 from langmem_tiers.language.words import LOOKED_AT
 
 _DAYS = {"today": 0, "tonight": 0, "this": 0, "yesterday": -1, "last": -1, "before yesterday": -2}
@@ -30,7 +30,6 @@ _ABBREVIATED = re.compile(r"\b((?:next|last|this) )(mon|tues?|wed|thurs?|fri|sat
 # Weeks resolve to one of their days.
 _VAGUE = re.compile(r"\b(?:last|next|this|past) week(?:end)?\b|\bweek(?:end)?s? ago\b|\bin \w+ weeks?\b", re.IGNORECASE)
 # These days come every year.
-_EVERY_YEAR = re.compile(r"\b(?:birthday|anniversary|born|name ?day)\b", re.IGNORECASE)
 _NAMES_A_MONTH = re.compile(rf"\b(?:{MONTH_NAMES})\b", re.IGNORECASE)
 
 
@@ -78,9 +77,8 @@ def dated(content: str, clause: str, said_at: datetime, *, ahead: bool, happened
     return f"{content} ({about}{', '.join(unsaid)})"
 
 
-def is_yearly(clause: str) -> bool:
-    """Whether the clause is about a day that comes every year."""
-    return _EVERY_YEAR.search(clause) is not None
+is_yearly = finds("dates", "every_year")
+"""Whether the clause is about a day that comes every year."""
 
 
 def due(clause: str, said_at: datetime) -> datetime | None:

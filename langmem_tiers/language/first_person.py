@@ -10,14 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from langmem_tiers.language.word_lists import named_pattern
+from langmem_tiers.language.word_lists import finds, named_pattern
 from langmem_tiers.language.words import LOOKED_AT
 
 _FIRST_PERSON = named_pattern("first_person", "first_person")
 # A line break ends a sentence too, unless a long line continues in lower case: such lines are wrapped prose.
 _END = re.compile(r"\s(?<=[.!?…]\s)\s*|\n(?:(?<![^\n]{50}\n)|(?![a-z]))\s*")
 _MARK = re.compile(r"\s*[-*•]\s+")
-_PREFERENCE = named_pattern("first_person", "preference")
 # Bits for what a drawer states.
 TELLS, PREFERS = 1, 2
 _LEAST_WORDS = 3
@@ -45,9 +44,8 @@ def tells(sentence: str) -> bool:
     return not sentence.rstrip().endswith("?")
 
 
-def prefers(sentence: str) -> bool:
-    """Whether a first-person sentence is about a like, a dislike or a habit."""
-    return _PREFERENCE.search(sentence) is not None
+prefers = finds("first_person", "preference")
+"""Whether a first-person sentence is about a like, a dislike or a habit."""
 
 
 def _speaks_of_self(sentence: str) -> bool:

@@ -123,27 +123,17 @@ class Fit:
         """Start and end, if the clause describes a state."""
         return validity.of_state(self.clause, self.said_at)
 
-    @property
-    def past(self) -> Span:
-        """Like `state`, for the past: "in 2019" has an end as well, and without any time it is over by now."""
-        span = validity.of_state(self.clause, self.said_at, over=True)
-        if span.until or span.since or validity.lasts(self.clause):
-            return span
-        moment = validity.of_event(self.clause, self.said_at)
-        return Span(since=moment, until=validity.the_end_of(moment)) if moment else span
-
     def event(self, *, ahead: bool = False) -> str:
         """When the event in the clause happened."""
         return validity.of_event(self.clause, self.said_at, ahead=ahead)
 
-    def within(self) -> str:
-        """Like `event`, as precisely as the words allow: for "last week", the month."""
-        return validity.within(self.clause, self.said_at)
-
     @property
     def over(self) -> dict[str, str]:
-        """`past` as the times of a claim; with an unknown end, just that it ended."""
-        span = self.past
+        """The times of a claim about the past: "in 2019" has an end as well; one that is unknown just came."""
+        span = validity.of_state(self.clause, self.said_at, over=True)
+        moment = "" if span.until or span.since or validity.lasts(self.clause) else self.event()
+        if moment:
+            span = Span(since=moment, until=validity.the_end_of(moment))
         return {"since": span.since, "until": span.until, "ended": "" if span.until else "said"}
 
     def says(self, predicate: str, object_: str = "", kind: str = "", **told: str) -> Iterator[Claim]:

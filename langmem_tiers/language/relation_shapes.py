@@ -126,7 +126,7 @@ _BESIDE = compiled(
 @maker
 def pets(fit: Fit) -> Iterator[Claim]:
     """'We have two cats called Luna and Milo'."""
-    called = _split_names(fit["called"])
+    called = relations_family.split_names(fit["called"])
     if all(map(is_name, called)):
         for name in called:
             yield from fit.says("has pet", name, "pet", since=fit.event() if fit["gets"] else "")
@@ -148,14 +148,10 @@ def _is_a_pet(name: str, kind: str) -> Claim:
     return Claim(subject=name, subject_type="pet", predicate="is a", value=_noun(kind).removesuffix("s"))
 
 
-def _split_names(called: str) -> list[str]:
-    return [name for name in re.split(r",? and |, ", called) if name]
-
-
 def named_pets(text: str) -> Iterator[Claim]:
     """Pets whose names stand beside their kind, anywhere in a sentence: "My dog Rex", "our cats Luna and Milo"."""
     for match in _BESIDE.finditer(text):
-        called = [name.removesuffix("'s") for name in _split_names(match["called"])]
+        called = [name.removesuffix("'s") for name in relations_family.split_names(match["called"])]
         several = match["pet"].endswith("s")
         if not (all(map(is_name, called)) and (len(called) > 1) == several):
             called = [] if several or not is_name(called[0]) else called[:1]
@@ -165,9 +161,8 @@ def named_pets(text: str) -> Iterator[Claim]:
 
 
 def _dead(fit: Fit, who: str, kind: str = "") -> Claim:
-    return Claim(
-        subject=who, subject_type=kind, predicate="died on", value=fit.within(), until=fit.event(), ended="died"
-    )
+    died_on = validity.within(fit.clause, fit.said_at)
+    return Claim(subject=who, subject_type=kind, predicate="died on", value=died_on, until=fit.event(), ended="died")
 
 
 @maker

@@ -62,7 +62,7 @@ def named_kin(text: str) -> Iterator[Named]:
         if _is_beside(name) and (owner == ME or is_name(owner)):
             yield Named(owner, kin, trimmed_name(name))
     for match in _SEVERAL.finditer(text):
-        names = _split_names(match["names"])
+        names = split_names(match["names"])
         if all(map(is_person_named, names)):
             yield from (Named(ME, kinship.PLURALS[match["kin"]], name) for name in names)
 
@@ -92,8 +92,9 @@ def _is_beside(name: str) -> bool:
     return name.split(maxsplit=1)[0] not in _NO_NAMES and is_name_beside(name)
 
 
-def _split_names(names: str) -> list[str]:
-    return re.split(r",? and |, ", names)
+def split_names(names: str) -> list[str]:
+    """The names in a list such as "Luna, Milo and Rex"."""
+    return [name for name in re.split(r",? and |, ", names) if name]
 
 
 @maker
@@ -134,7 +135,7 @@ def _of_subjects(fit: Fit, kin: str, name: str) -> Iterator[Claim]:
 @maker
 def have_several(fit: Fit) -> Iterator[Claim]:
     """'I have two sisters, Anna and Maria', if all of them are named."""
-    names = _split_names(fit["names"])
+    names = split_names(fit["names"])
     if _COUNTED.get(fit["count"]) == len(names) and all(map(is_person_named, names)):
         yield from (related(of, kinship.PLURALS[fit["several"]], name) for of in fit.subjects for name in names)
 

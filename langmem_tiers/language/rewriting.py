@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from langmem_tiers.language import verbs
-from langmem_tiers.language.word_lists import alternatives, contractions, named_pattern
+from langmem_tiers.language.word_lists import alternatives, contractions, finds, named_pattern
 
 _SHORT = contractions("colloquial")
 _ADVERB = (
@@ -166,8 +166,6 @@ _IN_A_ROW = re.compile(r"\b(and|or) (?:even|also|finally|just)\b(?= [a-z])")
 _FIRST = re.compile(rf"^(?:(?:{_FILLERS}|lately)\b,? )+(?=\w)", re.IGNORECASE)
 _LAST = named_pattern("rewriting", "last")
 _BEINGS = "|".join(alternatives("vocabulary", key) for key in ("kin", "pets"))
-_RESTS = named_pattern("rewriting", "rests", beings=_BEINGS)
-_NEWS = re.compile(r"\b(?:just|recently|finally|lately)\b", re.IGNORECASE)
 
 
 def without_fillers(clause: str) -> str:
@@ -183,11 +181,8 @@ def without_fillers(clause: str) -> str:
     return _IN_A_ROW.sub(r"\1", shown)
 
 
-def rests_on_others(clause: str) -> bool:
-    """Whether the clause builds on something said before: "another trip", "even more"."""
-    return _RESTS.search(clause) is not None
+rests_on_others = finds("rewriting", "rests", beings=_BEINGS)
+"""Whether the clause builds on something said before: "another trip", "even more"."""
 
-
-def claims_news(clause: str) -> bool:
-    """Whether only an adverb in the clause says that it is recent."""
-    return _NEWS.search(clause) is not None
+claims_news = finds("rewriting", "news")
+"""Whether only an adverb in the clause says that it is recent."""

@@ -16,7 +16,7 @@ from langmem_tiers.language.numbers import cardinals
 from langmem_tiers.language.rewriting import Subject
 from langmem_tiers.language.slugs import slugify
 from langmem_tiers.language.verbs import ADVERBS, is_past
-from langmem_tiers.language.word_lists import listed, named_pattern, table, word_set, written_out
+from langmem_tiers.language.word_lists import finds, listed, named_pattern, table, word_set, written_out
 from langmem_tiers.language.words import STOPWORDS, words
 from langmem_tiers.records import ProposalKind
 
@@ -46,7 +46,6 @@ _LEAST_OF_NEWS = 2  # informative words
 _LEAST_OF_DEEDS = 3
 _LEAST_OF_LOOKING = 5
 _BESIDE = named_pattern("rules", "beside")
-_FAINTLY = named_pattern("rules", "faintly")
 _NAMED = re.compile(r"[A-Z]\w|\d")
 _GUSHING = named_pattern("rules", "gushing")
 # Things that someone who is asking for something is 'interested in'.
@@ -114,9 +113,8 @@ def _count(text: str) -> int:
     return sum(word not in _FAINT and says_something(word) for word in words(shown))
 
 
-def is_faint(clause: str) -> bool:
-    """Whether the clause is about chances, fun and plenty."""
-    return _FAINTLY.search(clause) is not None
+is_faint = finds("rules", "faintly")
+"""Whether the clause is about chances, fun and plenty."""
 
 
 def is_everyday(clause: str) -> bool:

@@ -6,20 +6,15 @@ import re
 
 from langmem_tiers.language.names import KIN, names
 from langmem_tiers.language.sentences import sentences
-from langmem_tiers.language.word_lists import named_pattern
+from langmem_tiers.language.word_lists import finds, named_pattern
 from langmem_tiers.language.words import words
 
-_UNREAL = named_pattern("speech_acts", "unreal")
-_UNSURE = named_pattern("speech_acts", "unsure")
-_JOKING = named_pattern("speech_acts", "joking")
-_JOKE_ABOUT_ALL = named_pattern("speech_acts", "joke_about_all")
 # 'she said', 'Anna told me'; the speaker's own "I said" does not count.
 _REPORTED = named_pattern("speech_acts", "reported")
 _I_SAID = re.compile(r"\bI (?:just |also |already )?(?:said|say|told|think|asked|wrote|mentioned)\b", re.IGNORECASE)
 # From here on the message contains a text to work on, or a role to play.
 _TASK = named_pattern("speech_acts", "task")
 _ORDER_TO_AGENT = named_pattern("speech_acts", "order_to_agent")
-_SECOND_PERSON = re.compile(r"\b(?:you|your|yours|yourself|u|ur|y'all|ya)\b", re.IGNORECASE)
 _DANGLING = named_pattern("speech_acts", "dangling")
 _TIME_AFTER = named_pattern("speech_acts", "time_after")
 # 'That' after these opens a clause: "I decided that …", "a group that helps …".
@@ -29,30 +24,20 @@ _PREPOSITION = re.compile(r"\b(?:of|to|on|in|for|with|about|from|at) $", re.IGNO
 _JOINT = re.compile(r"\b(?:and|that|which|who|but|so|when|where|because|since|to)\b|,", re.IGNORECASE)
 _IN_COMPANY = re.compile(r"\b(?:we|us)\b.*\b(?:together|each other|one another)\b", re.IGNORECASE)
 _LONG_AGO = named_pattern("speech_acts", "long_ago")
-_OPEN_END = named_pattern("speech_acts", "open_end")
 _CUT = named_pattern("speech_acts", "cut")
 
-_TAKEN_BACK = re.compile(r"\bno,? wait\b|\bwait,? no\b|\bscratch that\b|\[secret:", re.IGNORECASE)
 
+is_unreal = finds("speech_acts", "unreal")
+"""Whether the sentence is hypothetical, a wish or an example."""
 
-def is_unreal(sentence: str) -> bool:
-    """Whether the sentence is hypothetical, a wish or an example."""
-    return _UNREAL.search(sentence) is not None
+is_unsure = finds("speech_acts", "unsure")
+"""Whether the speaker leaves open whether it is true."""
 
+is_joking = finds("speech_acts", "joking")
+"""Whether the sentence is marked as a joke or laughs."""
 
-def is_unsure(clause: str) -> bool:
-    """Whether the speaker leaves open whether it is true."""
-    return _UNSURE.search(clause) is not None
-
-
-def is_joking(sentence: str) -> bool:
-    """Whether the sentence is marked as a joke or laughs."""
-    return _JOKING.search(sentence) is not None
-
-
-def jokes_throughout(text: str) -> bool:
-    """Whether the message says that all of it is a joke."""
-    return _JOKE_ABOUT_ALL.search(text) is not None
+jokes_throughout = finds("speech_acts", "joke_about_all")
+"""Whether the message says that all of it is a joke."""
 
 
 def is_task(sentence: str) -> bool:
@@ -60,9 +45,8 @@ def is_task(sentence: str) -> bool:
     return _TASK.search(sentence) is not None or _ORDER_TO_AGENT.search(sentence) is not None
 
 
-def is_taken_back(sentence: str) -> bool:
-    """Whether the statement is withdrawn in the same sentence, or contains a masked part."""
-    return _TAKEN_BACK.search(sentence) is not None
+is_taken_back = finds("speech_acts", "taken_back")
+"""Whether the statement is withdrawn in the same sentence, or contains a masked part."""
 
 
 def is_question(sentence: str) -> bool:
@@ -80,9 +64,8 @@ def is_reported(before: str) -> bool:
     return _REPORTED.search(_I_SAID.sub("", before)) is not None
 
 
-def speaks_to_somebody(clause: str) -> bool:
-    """Whether the clause has a 'you' in it."""
-    return _SECOND_PERSON.search(clause) is not None
+speaks_to_somebody = finds("speech_acts", "second_person")
+"""Whether the clause has a 'you' in it."""
 
 
 def leaves_out_who(clause: str) -> bool:
@@ -95,9 +78,8 @@ def asks_of_long_ago(text: str) -> bool:
     return any(_LONG_AGO.search(sentence.text) for sentence in sentences(text) if is_question(sentence.text))
 
 
-def is_broken_off(clause: str) -> bool:
-    """Whether the clause ends in a word that needs a continuation."""
-    return _OPEN_END.search(clause) is not None
+is_broken_off = finds("speech_acts", "open_end")
+"""Whether the clause ends in a word that needs a continuation."""
 
 
 def standing_alone(clause: str) -> str | None:

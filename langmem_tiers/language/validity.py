@@ -9,7 +9,7 @@ from typing import NamedTuple
 from langmem_tiers.language.calendar import MONTHS, month_number
 from langmem_tiers.language.dates import DAY, moments, spoken_on, times
 from langmem_tiers.language.numbers import counted
-from langmem_tiers.language.word_lists import named_pattern, named_patterns
+from langmem_tiers.language.word_lists import finds, named_pattern, named_patterns
 
 _DATE = re.compile(r"(?:1[89]|20)\d\d(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?")
 _NUMERIC = re.compile(r"\d{3,}(?:-\d+)*")
@@ -21,7 +21,6 @@ _FOR = named_pattern("validity", "for")
 _WRITTEN = named_patterns("validity", "written")
 _FIRST_YEAR, _YEARS_AHEAD = 1900, 50
 _LEAP_YEAR = 2000
-_VAGUE = named_pattern("validity", "vague")
 _A_WEEK = re.compile(r"\b(?:last|this|past) week(?:end)?\b|\bweeks? ago\b")
 _SLASHED = re.compile(r"\b(?P<on>[Oo]n (?:the )?)?(?P<first>\d{1,2})/(?P<second>\d{1,2})/(?P<year>(?:19|20)\d\d)\b")
 _PART_OF_YEAR = re.compile(r"\b(?:the )?(?P<part>end|beginning|start) of (?P<year>(?:19|20)\d\d)\b")
@@ -89,9 +88,8 @@ def of_event(clause: str, said_at: datetime, *, ahead: bool = False) -> str:
     return f"{int(moment[:4]) + 1}{moment[4:]}" if behind else moment
 
 
-def is_vague(clause: str) -> bool:
-    """Whether a clause names a time that cannot be dated: "in the 90s", "when I was a child"."""
-    return _VAGUE.search(clause) is not None
+is_vague = finds("validity", "vague")
+"""Whether a clause names a time that cannot be dated: "in the 90s", "when I was a child"."""
 
 
 def within(clause: str, said_at: datetime) -> str:

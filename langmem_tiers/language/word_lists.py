@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -59,6 +59,12 @@ def named_pattern(section: str, name: str, **parts: str) -> re.Pattern[str]:
     """A pattern of `data/patterns.toml`, with these parts, those of its section, and months, weekdays and numbers."""
     texts: dict[str, str] = table("patterns")[section]
     return re.compile(written_out(texts[name], {**COMMON_PARTS, **texts, **parts}))
+
+
+def finds(section: str, name: str, **parts: str) -> Callable[[str], bool]:
+    """A check whether a text contains a pattern of `data/patterns.toml`."""
+    pattern = named_pattern(section, name, **parts)
+    return lambda text: pattern.search(text) is not None
 
 
 def named_patterns(section: str, name: str) -> tuple[re.Pattern[str], ...]:
