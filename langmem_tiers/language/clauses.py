@@ -12,12 +12,7 @@ from langmem_tiers.language.words import PLEASANTRIES
 
 _OPENER = named_pattern("clauses", "opener")
 _CALL = re.compile(r"(?:(?P<word>[A-Za-z]+) )?(?P<name>[A-Z][a-z]+)(?:,|!)\s*(?=\S)")
-_TIME = (
-    r"(?:[Ll]ast|[Nn]ext|[Tt]his|[Yy]esterday|[Tt]oday|[Tt]omorrow|[Tt]onight|[Ii]n (?:19|20)?\d\d|[Ii]n [A-Z]"
-    r"|[Oo]n [A-Z]|[Ee]very|[Aa] (?:few|couple)|\w+ (?:days?|weeks?|months?|years?) ago|[Tt]he other|[Rr]ecently"
-    "|[Bb]ack in|[Aa]s an? [a-z]+|[Gg]rowing up|[Aa]fter [a-z]+|[Ww]hen (?:I|we) (?:was|were)|[Ii]n my"
-    r"|[Ss]ince (?:last|\d|[A-HJ-Z]))"
-)
+_TIME = named_pattern("clauses", "time").pattern
 OPENING_TIME = rf"(?:{_TIME}(?: [\w']+){{0,4}}?,? )?"
 _ONLY_A_TIME = re.compile(rf"{_TIME}(?: (?!(?:I|we|my|our|was|were|is|has)\b)[\w']+){{0,4}}")
 _SPLIT = named_pattern("clauses", "split")

@@ -8,7 +8,6 @@ languages a turn has no statements and is found by its whole text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from langmem_tiers.language.word_lists import finds, named_pattern
 from langmem_tiers.language.words import LOOKED_AT
@@ -35,8 +34,15 @@ def statements(text: str) -> tuple[tuple[int, int], ...]:
     """
     if len(text) > min(_LONGEST, LOOKED_AT):
         return ()
-    shown = text.replace("’", "'")
-    return tuple(span for span in _sentences(shown) if _speaks_of_self(shown[slice(*span)]))[:_MOST]
+    shown, start = text.replace("’", "'"), 0
+    found: list[tuple[int, int]] = []
+    for stop, after in (*((end.start(), end.end()) for end in _END.finditer(shown)), (len(shown), len(shown))):
+        mark = _MARK.match(shown, start, stop)
+        begin, start = mark.end() if mark else start, after
+        sentence = shown[begin:stop].rstrip()
+        if _FIRST_PERSON.search(sentence) and len(sentence.split()) >= _LEAST_WORDS:
+            found.append((begin, begin + len(sentence)))
+    return tuple(found[:_MOST])
 
 
 def tells(sentence: str) -> bool:
@@ -46,23 +52,3 @@ def tells(sentence: str) -> bool:
 
 prefers = finds("first_person", "preference")
 """Whether a first-person sentence is about a like, a dislike or a habit."""
-
-
-def _speaks_of_self(sentence: str) -> bool:
-    return _FIRST_PERSON.search(sentence) is not None and len(sentence.split()) >= _LEAST_WORDS
-
-
-def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    start = 0
-    for end in _END.finditer(text):
-        yield _trimmed(text, start, end.start())
-        start = end.end()
-    if start < len(text):
-        yield _trimmed(text, start, len(text))
-
-
-def _trimmed(text: str, start: int, stop: int) -> tuple[int, int]:
-    """The span without a leading list marker and trailing white space."""
-    mark = _MARK.match(text, start, stop)
-    begin = mark.end() if mark else start
-    return begin, begin + len(text[begin:stop].rstrip())

@@ -40,9 +40,15 @@ def parse(when: When, *, now: datetime) -> tuple[datetime, Exactness]:
         return _aware(when), "moment"
     if isinstance(when, date):
         return _midnight(when), "day"
-    if isinstance(when, str):
-        return _read(when.strip(), now)
-    raise InvalidPeriod(f"{repr(when)[:40]} is no date.", way_out=_WAY_OUT)
+    if not isinstance(when, str):
+        raise InvalidPeriod(f"{repr(when)[:40]} is no date.", way_out=_WAY_OUT)
+    text = when.strip()
+    word = text.casefold()
+    if word == "now":
+        return require_aware(now), "moment"
+    if word in _DAY_WORDS:
+        return _midnight(require_aware(now).date() + timedelta(days=_DAY_WORDS[word])), "day"
+    return _dated(text, f"{text[:40]!a}", _WAY_OUT)
 
 
 def written(text: object) -> tuple[datetime, Exactness]:
@@ -144,15 +150,6 @@ def _loosely_dated(text: str) -> tuple[datetime, Exactness] | None:
     except ValueError:
         return None
     return _midnight(start), _UNITS[len(numbers) - 1]
-
-
-def _read(text: str, now: datetime) -> tuple[datetime, Exactness]:
-    word = text.casefold()
-    if word == "now":
-        return require_aware(now), "moment"
-    if word in _DAY_WORDS:
-        return _midnight(require_aware(now).date() + timedelta(days=_DAY_WORDS[word])), "day"
-    return _dated(text, f"{text[:40]!a}", _WAY_OUT)
 
 
 def _dated(text: str, shown: str, way_out: str) -> tuple[datetime, Exactness]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -12,7 +13,7 @@ from langmem_tiers.language.word_lists import named_pattern, named_patterns
 from langmem_tiers.language.words import LOOKED_AT
 
 _HISTORY_WITHIN = 2000
-_HISTORY = named_patterns("questions", "history")
+_HISTORY = re.compile("|".join(each.pattern for each in named_patterns("questions", "history")), re.IGNORECASE)
 _ADVICE = named_pattern("questions", "advice")
 _ANSWERS = named_pattern("questions", "answers")
 _UNIX = date(1970, 1, 1)
@@ -40,8 +41,7 @@ def asks_history(query: str) -> bool:
         >>> asks_history("How did we fix the login last week?"), asks_history("How do I fix the login?")
         (True, False)
     """
-    said = " ".join(query[:_HISTORY_WITHIN].replace("’", "'").split())
-    return any(each.search(said) for each in _HISTORY)
+    return _HISTORY.search(" ".join(query[:_HISTORY_WITHIN].replace("’", "'").split())) is not None
 
 
 def asks_advice(query: str) -> bool:

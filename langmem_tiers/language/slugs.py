@@ -34,7 +34,10 @@ def slugify(name: str) -> str:
 
 def slug_words(text: str) -> list[str]:
     """The folded words of any text, as in a slug."""
-    plain = _without_accents(text.translate(_APOSTROPHES))
+    plain = folded(text.translate(_APOSTROPHES))
+    if not plain.isascii():
+        bare = _LATIN_ACCENTS.sub(r"\1", unicodedata.normalize("NFD", plain.translate(UNDECOMPOSED)))
+        plain = unicodedata.normalize("NFC", bare)
     if plain.isascii():
         return _ASCII_WORD.findall(plain)
     return "".join(char if is_part_of_word(char) else " " for char in plain).split()
@@ -76,11 +79,3 @@ def _singular(word: str) -> str:
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         return word[:-1]
     return word
-
-
-def _without_accents(text: str) -> str:
-    plain = folded(text)
-    if plain.isascii():
-        return plain
-    bare = _LATIN_ACCENTS.sub(r"\1", unicodedata.normalize("NFD", plain.translate(UNDECOMPOSED)))
-    return unicodedata.normalize("NFC", bare)

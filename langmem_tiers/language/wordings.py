@@ -147,31 +147,14 @@ def _without_ing(word: str) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """A word as written, whether it opens a sentence, and whether a comma precedes it."""
+    """A word as written, and what precedes it: whether it `turns` the meaning of others, or is a content word."""
 
     text: str
+    folded: str
     first: bool
     after_comma: bool
-
-    @property
-    def folded(self) -> str:
-        """The word without its case."""
-        return self.text.casefold()
-
-    @property
-    def stands_out(self) -> bool:
-        """Whether a capital makes a name of what would be a small word: IT, Will, vitamin A."""
-        return self.text[0].isupper() and not self.first and self.text not in {"I", "The"}
-
-    @property
-    def turns(self) -> bool:
-        """Whether it changes the meaning of other words."""
-        return self.folded in TURNING and not self.stands_out
-
-    @property
-    def is_content(self) -> bool:
-        """Whether it has a meaning of its own."""
-        return self.stands_out or (self.folded not in TURNING and self.folded not in _DROPPED)
+    turns: bool
+    is_content: bool
 
 
 def _tokens(text: str) -> Iterator[_Token]:
@@ -185,7 +168,17 @@ def _tokens(text: str) -> Iterator[_Token]:
         bare = written.strip(_EDGES)
         parts = synonyms.CONTRACTIONS.get(bare.casefold()) or (_CLITIC.sub("", bare),)
         for part in filter(None, parts):
-            yield _Token(text=part, first=first, after_comma=comma)
+            folded = part.casefold()
+            # A capital makes a name of what would be a small word: IT, Will, vitamin A.
+            stands_out = part[0].isupper() and not first and part not in {"I", "The"}
+            yield _Token(
+                text=part,
+                folded=folded,
+                first=first,
+                after_comma=comma,
+                turns=folded in TURNING and not stands_out,
+                is_content=stands_out or (folded not in TURNING and folded not in _DROPPED),
+            )
             first = comma = False
         first, comma = written.endswith((".", "!", "?", ":")), written.endswith(",")
 

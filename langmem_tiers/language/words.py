@@ -150,17 +150,11 @@ def beginning_with(words: Iterable[str], pattern: re.Pattern[str], text: str) ->
         ['my dog', 'my cat']
     """
     end = 0
-    for place in sorted({0, *(place for word in words if word in text for place in _places(word, text))}):
+    begins = {match.start() for word in words if word in text for match in re.finditer(re.escape(word), text)}
+    for place in sorted({0, *begins}):
         if place >= end and (match := pattern.match(text, place)):
             end = match.end()
             yield match
-
-
-def _places(word: str, text: str) -> Iterator[int]:
-    place = text.find(word)
-    while place >= 0:
-        yield place
-        place = text.find(word, place + 1)
 
 
 def occurs(quote: str, text: str) -> bool:
