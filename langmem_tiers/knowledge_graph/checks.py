@@ -111,18 +111,6 @@ def value(given: Any, unit: str | None, settings: Settings) -> Value:
     return read
 
 
-def leads_somewhere(object: str | None, value: Value | None, unit: str | None) -> None:
-    """Require that a relation leads to exactly one thing.
-
-    Raises:
-        InvalidRelation: it has no object, or both an object and a value, or a unit without a value.
-    """
-    if (object is None) == (value is None):
-        raise InvalidRelation("A relation leads to either an object or a value.")
-    if unit is not None and value is None:
-        raise InvalidRelation("A unit belongs to a value.", way_out="Give the value, or leave the unit out.")
-
-
 def evidence(context: SpaceContext, given: Any) -> tuple[Evidence, ...]:
     """The cited drawers, without repetitions.
 

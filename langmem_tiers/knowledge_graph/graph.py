@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from langmem_tiers import arguments
 from langmem_tiers.clock import from_millis, to_millis
-from langmem_tiers.errors import InvalidPeriod, UnknownEntity
+from langmem_tiers.errors import InvalidPeriod, InvalidRelation, UnknownEntity
 from langmem_tiers.knowledge_graph import (
     checks,
     deletion,
@@ -148,13 +148,17 @@ class KnowledgeGraph(GraphQueries):
         named = self._called(arguments.text(subject, "subject"))
         leads_to = None if object is None else self._called(arguments.text(object, "object"))
         types = (checks.entity_type(subject_type, "subject_type"), checks.entity_type(object_type, "object_type"))
-        given = None if value is None else checks.value(value, arguments.optional_text(unit, "unit"), settings)
+        measured_in = arguments.optional_text(unit, "unit")
+        if (object is None) == (value is None):
+            raise InvalidRelation("A relation leads to either an object or a value.")
+        if measured_in is not None and value is None:
+            raise InvalidRelation("A unit belongs to a value.", way_out="Give the value, or leave the unit out.")
+        given = None if value is None else checks.value(value, measured_in, settings)
         start, start_unit = periods.parse_optional(valid_from, now=now)
         end, end_unit = periods.parse_optional(valid_to, now=now)
         said = checks.predicate(predicate, settings)
         sure = arguments.share(confidence, "confidence")
         cited = checks.evidence(self._context, evidence)
-        checks.leads_somewhere(leads_to, given, unit)
         ends = [
             Named(name=name, type=kind, evidence=cited, **said_by._asdict())
             for name, kind in zip((named, leads_to), types, strict=True)

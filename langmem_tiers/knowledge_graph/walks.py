@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
-from itertools import pairwise
+from itertools import islice, pairwise, takewhile
 
 from langmem_tiers.knowledge_graph.view import Asked, GraphView
 
 # How many entities are expanded from either end of a path.
 _LOOKED_AT = 1_000
-# How many partial paths are tried.
-_TRIED = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,34 +130,15 @@ def _explore(
 
 def _shortest(
     hops: Mapping[int, Mapping[int, int]], start: int, end: int, limits: Limits, found: Ways
-) -> list[tuple[int, ...]]:
+) -> list[list[int]]:
     """The shortest paths over the recorded links, as the entities passed."""
-    left = _distances(hops, end)
-    shortest: list[tuple[int, ...]] = []
-    heap: list[tuple[int, int, tuple[int, ...]]] = [(left[start], 0, (start,))] if start in left else []
-    tried = 0
-    while heap:
-        _, _, way = heappop(heap)
-        if way[-1] == end:
-            if len(shortest) == limits.results:
-                found.cut.append(f"more than {limits.results:,} ways")
-                break
-            shortest.append(way)
-            continue
-        for other in hops[way[-1]]:
-            if other not in way and len(way) + left.get(other, limits.depth) <= limits.depth:
-                tried += 1
-                heappush(heap, (len(way) + left[other], tried, (*way, other)))
-        if tried > _TRIED:
-            found.cut.append(f"ways beyond the first {_TRIED:,} that were tried")
-            break
-    return shortest
+    import networkx as nx
 
-
-def _distances(hops: Mapping[int, Mapping[int, int]], end: int) -> dict[int, int]:
-    left, frontier = {end: 0}, [end]
-    while frontier:
-        reached = [other for node in frontier for other in hops.get(node, ()) if other not in left]
-        left.update((other, left[frontier[0]] + 1) for other in reached)
-        frontier = list(dict.fromkeys(reached))
-    return left
+    links = nx.Graph((one, other) for one, others in hops.items() for other in others)
+    if start not in links or end not in links or not nx.has_path(links, start, end):
+        return []
+    near_enough = takewhile(lambda way: len(way) <= limits.depth + 1, nx.shortest_simple_paths(links, start, end))
+    shortest = list(islice(near_enough, limits.results + 1))
+    if len(shortest) > limits.results:
+        found.cut.append(f"more than {limits.results:,} ways")
+    return shortest[: limits.results]
