@@ -14,7 +14,6 @@ from langmem_tiers.knowledge_graph.types import GraphDeleted
 from langmem_tiers.language.words import occurs
 from langmem_tiers.records import Authority, Entity, GraphEvidence
 from langmem_tiers.storage import drawers, entities, merges, progress, relations
-from langmem_tiers.storage.relations import RelationRow
 
 Passages = Mapping[int, Sequence[str]]
 """What was said in drawers, by number."""
@@ -106,16 +105,13 @@ def withdraw_superseded(graph: GraphTransaction, gone: Collection[int]) -> tuple
         active = {each.drawer for each in rests[row.number] if cited[each.drawer].status == "active"}
         if row.path in _FOUND and not row.believed and row.last.reason == "withdrawn":
             again |= active
-        if not _found_by_itself(row) or (active and len(row.versions) == 1 and row.last.stated_to is None):
+        by_itself = row.believed and row.path in _FOUND and row.authority <= Authority.SYSTEM
+        if not by_itself or (active and len(row.versions) == 1 and row.last.stated_to is None):
             continue
         withdraw_relation(graph, row.number, by=Authority.SYSTEM)
         withdrawn.append(row.id)
         again |= active
     return withdrawn, again
-
-
-def _found_by_itself(row: RelationRow) -> bool:
-    return row.believed and row.path in _FOUND and row.authority <= Authority.SYSTEM
 
 
 def _retract_from_entities(graph: GraphTransaction, passages: Passages, ends: set[int]) -> None:

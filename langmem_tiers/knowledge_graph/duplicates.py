@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
@@ -325,31 +326,31 @@ def _may_ask(graph: GraphTransaction, pair: Pair) -> bool:
     return against(graph, pair.source, pair.target) is None
 
 
+@dataclass
 class _Merging:
-    """Decides about pairs within one transaction."""
+    """Decides about pairs within one transaction; `said` are those that a model is sure are one."""
 
-    def __init__(self, graph: GraphTransaction, said: frozenset[tuple[int, int]]) -> None:
-        self._graph = graph
-        self._said = said
-        self._merged: list[int] = []
-        self._flagged = 0
+    graph: GraphTransaction
+    said: frozenset[tuple[int, int]]
+    merged: list[int] = field(default_factory=list)
+    flagged: int = 0
 
     def run(self, found: Sequence[Pair]) -> dict[str, Any]:
         """Merge or flag; returns what was done. Retries, because a merge may remove an objection to another pair."""
         left, before = list(found), -1
-        while len(self._merged) > before:
-            before = len(self._merged)
+        while len(self.merged) > before:
+            before = len(self.merged)
             left = [pair for pair in left if not self._decided(pair)]
         for pair in left:
-            self._flag(pair, against(self._graph, pair.source, pair.target) or Against(pair.like.reason))
-        return {"merged": self._merged, "flagged": self._flagged}
+            self._flag(pair, against(self.graph, pair.source, pair.target) or Against(pair.like.reason))
+        return {"merged": self.merged, "flagged": self.flagged}
 
     def _decided(self, pair: Pair) -> bool:
         """Whether a pair is settled: already merged, or certainly different."""
-        one, other = (self._graph.canonical(each.number) for each in (pair.source, pair.target))
-        if one == other or kept_apart_marks(self._graph, one, other):
+        one, other = (self.graph.canonical(each.number) for each in (pair.source, pair.target))
+        if one == other or kept_apart_marks(self.graph, one, other):
             return True
-        reason, by = against(self._graph, pair.source, pair.target), self._by(pair)
+        reason, by = against(self.graph, pair.source, pair.target), self._by(pair)
         if reason is not None or by is None:
             return reason is not None and reason.certain
         self._merge(pair, one, other, by)
@@ -357,25 +358,25 @@ class _Merging:
 
     def _by(self, pair: Pair) -> GraphPath | None:
         """The method that identifies the two as one, or None."""
-        least = self._graph.settings.graph.merge_score if pair.like.kind == "same" else 0
+        least = self.graph.settings.graph.merge_score if pair.like.kind == "same" else 0
         if pair.like.kind in {"same", "part"} and pair.like.score >= least:
             return "rule"
-        return "model" if (pair.source.number, pair.target.number) in self._said else None
+        return "model" if (pair.source.number, pair.target.number) in self.said else None
 
     def _merge(self, pair: Pair, one: int, other: int, by: GraphPath) -> None:
-        both = entities.by_numbers(*self._graph.at, (one, other))
+        both = entities.by_numbers(*self.graph.at, (one, other))
         try:
-            done = merge_entities(self._graph, both[one], both[other], reason=pair.like.reason, path=by)
+            done = merge_entities(self.graph, both[one], both[other], reason=pair.like.reason, path=by)
         except MergeRefused as error:
             self._flag(pair, Against(error.message[:LONGEST_REASON]))
         else:
-            self._merged.append(done.id)
+            self.merged.append(done.id)
 
     def _flag(self, pair: Pair, why: Against) -> None:
-        if pair.like.score < self._graph.settings.graph.flag_score:
+        if pair.like.score < self.graph.settings.graph.flag_score:
             return
-        numbers, at = (pair.source.number, pair.target.number), self._graph.now
-        self._flagged += merges.put_pair(*self._graph.at, *numbers, "flagged", pair.like.score, why.reason, at)
+        numbers, at = (pair.source.number, pair.target.number), self.graph.now
+        self.flagged += merges.put_pair(*self.graph.at, *numbers, "flagged", pair.like.score, why.reason, at)
 
 
 def _ask(asker: ModelAsker, store: SpaceStore, asked: Sequence[Pair]) -> frozenset[tuple[int, int]]:

@@ -272,7 +272,7 @@ class KnowledgeGraph(GraphQueries):
         """The merges in force, newest first; with `undone`, undone ones, too."""
         every = arguments.flag(undone, "undone")
         with reading(self._context) as graph:
-            return merging.every_merge(graph, undone=every)
+            return merging.merges_of(graph, merge_rows.every(*graph.at, undone=every))
 
     def likely_pairs(self, *, limit: int = 50) -> tuple[LikelyPair, ...]:
         """Undecided pairs that may be the same, most likely first."""

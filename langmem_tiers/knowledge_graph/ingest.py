@@ -97,7 +97,7 @@ def ingest(
     """Ingest the proposals of messages, oldest first; repeating it changes nothing."""
     done = Ingested()
     for message in sorted(messages, key=lambda each: (each.said_at, each.drawer.number if each.drawer else 0)):
-        _Ingestion(connection, space, message, now, settings, done).run()
+        _Ingestion(connection=connection, space=space, message=message, now=now, settings=settings, done=done).run()
     return done
 
 
@@ -126,48 +126,47 @@ def _message(episode: Episode, now: datetime) -> Message:
     return Message(drawer=None, said_at=said.said_at, proposals=rows)
 
 
+@dataclass(kw_only=True)
 class _Ingestion:
     """The ingestion of one message."""
 
-    def __init__(
-        self, connection: Connection, space: str, message: Message, now: int, settings: Settings, done: Ingested
-    ) -> None:
-        self._connection = connection
-        self._space = space
-        self._message = message
-        self._now = now
-        self._settings = settings
-        self._done = done
-        self._same: dict[str, Entity] = {}
+    connection: Connection
+    space: str
+    message: Message
+    now: int
+    settings: Settings
+    done: Ingested
+    same: dict[str, Entity] = field(default_factory=dict)
+    """Names already resolved in this message."""
 
     def run(self) -> None:
         """Apply the relations that identify people first, then the others; their number per message is limited.
 
         Last come the entities that are named even though nothing is said about them.
         """
-        most = self._settings.graph.window_proposals
-        types = claims.types(self._message.proposals)
+        most = self.settings.graph.window_proposals
+        types = claims.types(self.message.proposals)
         for place, (row, claim) in enumerate(self._contradicted(self._read(types))):
             if place < most:
                 self._apply_or_refuse(row, claim)
             else:
                 self._refuse(claim, f"more than {most} relations of one message")
-        for row in [row for row in self._message.proposals if row.kind == "entity"][:most]:
+        for row in [row for row in self.message.proposals if row.kind == "entity"][:most]:
             name = str(row.body.get("name") or "")
             self._apply_or_refuse(row, Claim(subject=name, predicate="", subject_type=types.get(name_key(name), "")))
 
     def _read(self, types: Mapping[str, str]) -> list[tuple[ProposalRow, Claim]]:
-        turn = self._message.drawer.content if self._message.drawer else ""
+        turn = self.message.drawer.content if self.message.drawer else ""
         found: list[tuple[ProposalRow, Claim]] = []
-        for row in self._message.proposals:
+        for row in self.message.proposals:
             if row.kind != "relation":
                 continue
             try:
-                claim = claims.read(row, self._message.said_at, types, turn)
+                claim = claims.read(row, self.message.said_at, types, turn)
                 predicates.normalise(claim.predicate)
                 found.append((row, claim))
             except (ValueError, InvalidRelation) as error:
-                self._done.refused.append(refusal(" ".join(map(str, row.body.values())), str(error)))
+                self.done.refused.append(refusal(" ".join(map(str, row.body.values())), str(error)))
         return sorted(found, key=lambda each: _order(each[1]))
 
     def _contradicted(self, found: Sequence[tuple[ProposalRow, Claim]]) -> list[tuple[ProposalRow, Claim]]:
@@ -189,37 +188,37 @@ class _Ingestion:
     def _exclusive(self, claim: Claim) -> tuple[str, str, str] | None:
         """What a claim gives the only value of: a subject, a predicate and a time."""
         read = predicates.reading(claim.predicate)
-        if claim.ended or claim.until or not predicates.single_valued(read.predicate, self._settings.graph):
+        if claim.ended or claim.until or not predicates.single_valued(read.predicate, self.settings.graph):
             return None
         return name_key(claim.object if read.turned else claim.subject), read.predicate, claim.since
 
     def _apply_or_refuse(self, row: ProposalRow, claim: Claim) -> None:
         """Apply a claim in a savepoint; if it is refused, roll back what it wrote, and record why."""
-        part = self._connection.begin_nested()
-        same = dict(self._same)
+        part = self.connection.begin_nested()
+        same = dict(self.same)
         try:
             self._require_harmless(row, claim)
             # A transaction remembers what it has logged, so it must not outlive the savepoint.
-            with GraphTransaction(self._connection, self._space, self._now, self._settings) as graph:
+            with GraphTransaction(self.connection, self.space, self.now, self.settings) as graph:
                 mentions = Mentions(
                     graph=graph,
-                    drawer=self._message.drawer,
+                    drawer=self.message.drawer,
                     path=row.path,
                     quote=row.quote,
-                    seen=self._message.said_at,
-                    same=self._same,
+                    seen=self.message.said_at,
+                    same=self.same,
                 )
                 if row.kind == "entity":
                     mentions.entity(claim.subject, claim.subject_type)
                 else:
                     applying = _Applying(graph, mentions)
                     applying.apply(claim)
-                    self._done.join(applying.done)
+                    self.done.join(applying.done)
         except StorageError:
             raise
         except (MemoryTiersError, Refused) as error:
             part.rollback()
-            self._same = same
+            self.same = same
             self._refuse(claim, getattr(error, "message", "") or str(error))
         else:
             part.commit()
@@ -228,7 +227,7 @@ class _Ingestion:
         text = " ".join((claim.subject, claim.predicate, claim.object, claim.value))
         if reason := instructions.suspicious(text):
             raise Refused(reason)
-        if self._settings.privacy.derived != "keep" and secrets.find(f"{text} {row.quote}"):
+        if self.settings.privacy.derived != "keep" and secrets.find(f"{text} {row.quote}"):
             raise Refused("it holds a secret")
         if not claim.subject.strip():
             raise Refused("a part of it is missing")
@@ -239,7 +238,7 @@ class _Ingestion:
             return
         parts = (claim.subject, claim.predicate, claim.object, claim.value, claim.unit)
         content = "" if reason == DELETED else " ".join(filter(None, parts))
-        self._done.refused.append(refusal(content, reason))
+        self.done.refused.append(refusal(content, reason))
 
 
 def _order(claim: Claim) -> tuple[bool, ...]:
@@ -248,13 +247,13 @@ def _order(claim: Claim) -> tuple[bool, ...]:
     return claim.kind == "mentioned", claim.ended not in {"", "never"}, claim.ended != "never", not kin
 
 
+@dataclass
 class _Applying:
     """Writes what one claim says; `done` collects the outcome."""
 
-    def __init__(self, graph: GraphTransaction, mentions: Mentions) -> None:
-        self.done = Ingested()
-        self._graph = graph
-        self._mentions = mentions
+    graph: GraphTransaction
+    mentions: Mentions
+    done: Ingested = field(default_factory=Ingested)
 
     def apply(self, claim: Claim) -> None:
         """Add its relation, or end or withdraw the relations that it says are over or wrong.
@@ -266,12 +265,12 @@ class _Applying:
             self._die(claim)
             return
         subject = self._entity(claim, "subject")
-        over = endings.over(self._mentions, subject, claim)
+        over = endings.over(self.mentions, subject, claim)
         if claim.ended == "never":
-            wrong = endings.denied(self._mentions, subject, claim)
+            wrong = endings.denied(self.mentions, subject, claim)
             if not wrong:
                 raise Refused(NOTHING)
-            self.done.withdrawn += endings.withdraw(self._mentions, subject, wrong)
+            self.done.withdrawn += endings.withdraw(self.mentions, subject, wrong)
         elif over is not None:
             self._end(over, claim)
         else:
@@ -281,30 +280,30 @@ class _Applying:
         """The entity at one end of a claim."""
         words, type = (claim.subject, claim.subject_type) if side == "subject" else (claim.object, claim.object_type)
         if claim.owned == side or (side == "object" and claim.owned == "new"):
-            return self._mentions.own(words, type, new=claim.owned == "new")
-        return self._mentions.entity(words, type)
+            return self.mentions.own(words, type, new=claim.owned == "new")
+        return self.mentions.entity(words, type)
 
     def _say(self, subject: Entity, claim: Claim) -> None:
         """Add the relation, and withdraw what it corrects."""
         new = self._relation(subject, claim)
-        if endings.is_set_right(self._mentions, new):
+        if endings.is_set_right(self.mentions, new):
             raise Refused(NOTHING)
         if claim.instead:
-            wrong = endings.wrong(self._graph, new, claim.instead)
-            self.done.withdrawn += endings.withdraw(self._mentions, subject, wrong)
+            wrong = endings.wrong(self.graph, new, claim.instead)
+            self.done.withdrawn += endings.withdraw(self.mentions, subject, wrong)
             new = endings.in_place_of(wrong, new)
         is_name = predicates.normalise(claim.predicate) in endings.NAMES
-        if is_name and find_entity(self._graph, claim.value, type="person", whole=False) is None:  # "I am called Alice"
-            upsert_entity(self._graph, Named(name=subject.id, aliases=(claim.value,), authority=Authority.SYSTEM))
-        self.done.note(add_relation(self._graph, new))
+        if is_name and find_entity(self.graph, claim.value, type="person", whole=False) is None:  # "I am called Alice"
+            upsert_entity(self.graph, Named(name=subject.id, aliases=(claim.value,), authority=Authority.SYSTEM))
+        self.done.note(add_relation(self.graph, new))
 
     def _die(self, claim: Claim) -> None:
         """Record a death and end what ends with a life; an unknown person is noted with the date of death."""
-        being = self._mentions.being(claim.subject)
+        being = self.mentions.being(claim.subject)
         if being is None and not (claim.subject_type and claim.value):
             raise Refused(NOTHING)
-        subject = self._mentions.entity(claim.subject, claim.subject_type) if being is None else being
-        over = endings.over_with_life(self._graph, subject)
+        subject = self.mentions.entity(claim.subject, claim.subject_type) if being is None else being
+        over = endings.over_with_life(self.graph, subject)
         if claim.value:
             died = Claim(subject=claim.subject, predicate=claim.predicate, value=claim.value, since=claim.value)
             self._say(subject, died)
@@ -317,14 +316,14 @@ class _Applying:
             subject, target = self._mentioned(subject, target)
         read = predicates.reading(claim.predicate)
         ends = (target, subject) if read.turned and target is not None else (subject, target or value)
-        if ends[1] is not None and statement_deleted(self._graph, ends[0], read.predicate, ends[1]):
+        if ends[1] is not None and statement_deleted(self.graph, ends[0], read.predicate, ends[1]):
             raise Refused(DELETED)
         start, start_unit = self._start(claim)
-        over: tuple[datetime | None, Exactness] = (self._mentions.seen if claim.ended else None, "moment")
+        over: tuple[datetime | None, Exactness] = (self.mentions.seen if claim.ended else None, "moment")
         end, end_unit = self._moment(claim.until) if claim.until else over
         return NewRelation(
             subject=subject,
-            predicate=checks.predicate(claim.predicate, self._graph.settings),
+            predicate=checks.predicate(claim.predicate, self.graph.settings),
             object=target,
             value=value,
             valid_from=start,
@@ -333,16 +332,16 @@ class _Applying:
             valid_to=end,
             to_unit=end_unit,
             kind="mentioned" if claim.kind == "mentioned" else "stated",
-            origin=self._mentions.drawer.origin if self._mentions.drawer else "assistant",
-            path=self._mentions.path,
+            origin=self.mentions.drawer.origin if self.mentions.drawer else "assistant",
+            path=self.mentions.path,
             authority=Authority.SYSTEM,
-            confidence=_OF_MENTION if claim.kind == "mentioned" else _CONFIDENCE[self._mentions.path],
-            evidence=self._mentions.evidence(),
+            confidence=_OF_MENTION if claim.kind == "mentioned" else _CONFIDENCE[self.mentions.path],
+            evidence=self.mentions.evidence(),
         )
 
     def _target(self, subject: Entity, claim: Claim) -> tuple[Entity | None, Value | None]:
         if claim.value:
-            return None, checks.value(claim.value, claim.unit or None, self._graph.settings)
+            return None, checks.value(claim.value, claim.unit or None, self.graph.settings)
         if not claim.object:
             raise Refused("a part of it is missing")
         kin = kinship.read(claim.predicate)
@@ -352,10 +351,10 @@ class _Applying:
 
     def _kin(self, of: Entity, word: str, name: str) -> Entity:
         """A named relative; a relative known without a name becomes this one, unless there is another candidate."""
-        waiting = self._mentions.unnamed(of, word)
-        found = self._mentions.kin(of, word, name)
-        if waiting is not None and waiting.number != self._graph.canonical(found.number):
-            merge_entities(self._graph, waiting, found, reason=f"the only {word} that is known", path="rule")
+        waiting = self.mentions.unnamed(of, word)
+        found = self.mentions.kin(of, word, name)
+        if waiting is not None and waiting.number != self.graph.canonical(found.number):
+            merge_entities(self.graph, waiting, found, reason=f"the only {word} that is known", path="rule")
         return found
 
     def _mentioned(self, subject: Entity, target: Entity) -> tuple[Entity, Entity]:
@@ -363,22 +362,22 @@ class _Applying:
         if naming.USER in {subject.name, target.name}:
             raise Refused(NOTHING)
         for each in (subject, target):
-            if len(relations.numbers_of_entities(*self._graph.at, [each.number])) >= _HUB:
+            if len(relations.numbers_of_entities(*self.graph.at, [each.number])) >= _HUB:
                 raise Refused(NOTHING)
         first, second = sorted((subject, target), key=lambda each: each.number)
         return first, second
 
     def _end(self, over: Sequence[int], claim: Claim) -> None:
-        at, unit = self._moment(claim.until) if claim.until else (self._mentions.seen, "moment")
+        at, unit = self._moment(claim.until) if claim.until else (self.mentions.seen, "moment")
         if not over:
             raise Refused(NOTHING if claim.ended in {"former", "others"} else "nothing is known that it could end")
         for number in over:
-            start = self._graph.row(number).last.valid_from
+            start = self.graph.row(number).last.valid_from
             if not claim.until and start is not None and to_millis(at) <= start:
                 # Recorded at the same moment, as far as the clock can tell.
                 at = from_millis(start + 1)
-            ended = end_relation(self._graph, number, at, unit=unit, by=Authority.SYSTEM)
-            relations.add_evidence(*self._graph.at, number, self._mentions.evidence(), self._graph.now)
+            ended = end_relation(self.graph, number, at, unit=unit, by=Authority.SYSTEM)
+            relations.add_evidence(*self.graph.at, number, self.mentions.evidence(), self.graph.now)
             self.done.changed.append(ended.id)
 
     def _start(self, claim: Claim) -> tuple[datetime | None, Exactness]:
@@ -389,7 +388,7 @@ class _Applying:
         timeless = predicate in _TIMELESS or (kin is not None and kin.word in kinship.BY_BLOOD)
         if timeless or claim.ended or claim.until:
             return None, "moment"
-        return self._mentions.seen, "moment"
+        return self.mentions.seen, "moment"
 
     def _moment(self, said: str) -> tuple[datetime, Exactness]:
-        return periods.parse(said, now=from_millis(self._graph.now))
+        return periods.parse(said, now=from_millis(self.graph.now))

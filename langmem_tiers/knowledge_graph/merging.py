@@ -76,12 +76,24 @@ def read_merge(graph: GraphTransaction, number: int) -> Merge:
     row = merges.one(*graph.at, number)
     if row is None:
         raise UnknownEntity(f"There is no merge {number}.")
-    return _merges_of(graph, [row])[0]
+    return merges_of(graph, [row])[0]
 
 
-def every_merge(graph: GraphTransaction, *, undone: bool) -> tuple[Merge, ...]:
-    """The merges in force, newest first; with `undone`, undone ones, too."""
-    return _merges_of(graph, merges.every(*graph.at, undone=undone))
+def merges_of(graph: GraphTransaction, rows: Sequence[MergeRow]) -> tuple[Merge, ...]:
+    """Rows as callers get them, each with its two entities before merging."""
+    both = entities.by_numbers(*graph.at, {number for row in rows for number in (row.source, row.target)})
+    return tuple(
+        Merge(
+            id=row.number,
+            source=both[row.source],
+            target=both[row.target],
+            reason=row.reason,
+            path=row.path,
+            at=from_millis(row.at),
+            undone_at=None if row.undone_at is None else from_millis(row.undone_at),
+        )
+        for row in rows
+    )
 
 
 def kept_apart_marks(graph: GraphTransaction, first: int, second: int) -> list[merges.PairRow]:
@@ -154,19 +166,3 @@ def require_mergeable(graph: GraphTransaction, one: Entity, other: Entity, by: A
 def _set_merged_into(graph: GraphTransaction, number: int, into: int | None) -> None:
     entities.change(*graph.at, number, {"merged_into": into, "updated_at": graph.now})
     graph.merges_changed()
-
-
-def _merges_of(graph: GraphTransaction, rows: Sequence[MergeRow]) -> tuple[Merge, ...]:
-    both = entities.by_numbers(*graph.at, {number for row in rows for number in (row.source, row.target)})
-    return tuple(
-        Merge(
-            id=row.number,
-            source=both[row.source],
-            target=both[row.target],
-            reason=row.reason,
-            path=row.path,
-            at=from_millis(row.at),
-            undone_at=None if row.undone_at is None else from_millis(row.undone_at),
-        )
-        for row in rows
-    )

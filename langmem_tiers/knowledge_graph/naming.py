@@ -46,15 +46,14 @@ def check(name: str, *, secrets: bool = False, what: str = "name") -> str:
         raise InvalidText(f"A {type(name).__name__} is no {what}.", way_out="Give a text.")
     if len(name) > 10 * LONGEST:
         raise _too_long(len(name), what)
-    shown = unicodedata.normalize("NFC", " ".join(_visible(name).split()))
+    visible = "".join(sign for sign in name if sign in _JOINERS or unicodedata.category(sign) != "Cf")
+    shown = unicodedata.normalize("NFC", " ".join(visible.split()))
     kinds = {unicodedata.category(sign)[0] for sign in shown}
     if not kinds & set("LNPS"):
         raise InvalidText(f"The {what} is empty.", way_out="Give the name of somebody or something.")
     if len(shown) > LONGEST:
         raise _too_long(len(shown), what)
-    bad = next(
-        (sign for sign in shown if unicodedata.category(sign) in {"Cc", "Cs", "Co"} or _no_character(sign)), None
-    )
+    bad = next(filter(_unprintable, shown), None)
     if bad is not None:
         raise InvalidText(f"The {what} holds the character {bad!a}.", way_out="Give it in readable letters.")
     if not kinds & set("LNS"):
@@ -159,13 +158,10 @@ def check_type(given: str) -> str:
     return plain
 
 
-def _visible(name: str) -> str:
-    return "".join(sign for sign in name if sign in _JOINERS or unicodedata.category(sign) != "Cf")
-
-
-def _no_character(sign: str) -> bool:
-    """Code points that Unicode permanently reserves as noncharacters."""
-    return ord(sign) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(sign) <= 0xFDEF
+def _unprintable(sign: str) -> bool:
+    """Whether a sign is a control character, a part of one, private, or a code point that is never a character."""
+    never = ord(sign) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(sign) <= 0xFDEF
+    return never or unicodedata.category(sign) in {"Cc", "Cs", "Co"}
 
 
 def require_harmless(text: str, what: str, *, secrets: bool, way_out: str = "Name somebody.") -> None:

@@ -51,7 +51,9 @@ def walk_around(view: GraphView, starts: Sequence[int], asked: Asked, limits: Li
         reached: list[int] = []
         for place, node in enumerate(frontier):
             if len(walked.relations) >= limits.results:
-                walked.cut.append(_not_followed(view, frontier[place:], reached))
+                left = [view.entities[each].name for each in (*frontier[place:], *reached)]
+                more = f" and {len(left) - 3:,} more" if len(left) > 3 else ""
+                walked.cut.append(f"what is around {', '.join(left[:3])}{more}")
                 return walked
             reached += _follow(view, node, asked, limits, step, walked)
         frontier = reached
@@ -76,12 +78,6 @@ def _follow(view: GraphView, node: int, asked: Asked, limits: Limits, step: int,
     if taken < total:
         walked.cut.append(cut_words(view, node, taken, total))
     return reached
-
-
-def _not_followed(view: GraphView, left: Sequence[int], reached: Sequence[int]) -> str:
-    names = [view.entities[node].name for node in (*left, *reached)]
-    listed = ", ".join(names[:3])
-    return f"what is around {listed}" if len(names) <= 3 else f"what is around {listed} and {len(names) - 3:,} more"
 
 
 def cut_words(view: GraphView, node: int, shown: int, total: int) -> str:
