@@ -219,7 +219,7 @@ def _decide_starts(group: Sequence[Interval]) -> tuple[list[Interval], dict[int,
     for authority in sorted(by_authority, reverse=True):
         level = by_authority[authority]
         bounded = [each for each in holding if each.start_stated and None not in (each.start, each.stated_end)]
-        outranked = _outranked(level, bounded)
+        outranked = _outranked(level, bounded) if bounded else {}
         for each in sorted(level, key=lambda each: -each.number):
             there = (other for slot in each.slots for other in starting[slot, each.first])
             rival = next((other for other in there if not (_nested(each, other) or _nested(other, each))), None)

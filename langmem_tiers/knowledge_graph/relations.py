@@ -315,7 +315,7 @@ def _intervals(graph: GraphTransaction, rows: Iterable[RelationRow]) -> list[Int
         for slot in each.slots if graph.single(row.predicate, row.kind) else ():
             by_slot[slot].append((each.number, row.last))
     hidden: defaultdict[int, Spans] = defaultdict(tuple)
-    for group in by_slot.values():
+    for group in (each for each in by_slot.values() if len(each) > 1):
         for number, spans in nested_intervals(group).items():
             hidden[number] = united((*hidden[number], *spans))
     return [each._replace(hidden=hidden[each.number]) if each.number in hidden else each for each in known]
@@ -347,16 +347,11 @@ def resolve_group(
     ]
 
 
-def resolve_groups(graph: GraphTransaction, groups: Iterable[tuple[int, str]]) -> list[int]:
-    """Make the groups of these subjects and predicates consistent; returns the numbers of changed relations."""
-    named = sorted({(graph.canonical(subject), predicate) for subject, predicate in groups})
-    changed: list[int] = []
-    for subject, predicate in named:
+def resolve_groups(graph: GraphTransaction, groups: Iterable[tuple[int, str]]) -> None:
+    """Make the groups of these subjects and predicates consistent."""
+    for subject, predicate in sorted({(graph.canonical(subject), predicate) for subject, predicate in groups}):
         if graph.single(predicate):
-            news = resolve_group(graph, group_of(graph, [subject], predicate), {})
-            write(graph, news)
-            changed += [row.number for row, _ in news]
-    return changed
+            write(graph, resolve_group(graph, group_of(graph, [subject], predicate), {}))
 
 
 def resolve_around(graph: GraphTransaction, *rows: RelationRow) -> None:
@@ -365,9 +360,9 @@ def resolve_around(graph: GraphTransaction, *rows: RelationRow) -> None:
     resolve_groups(graph, groups)
 
 
-def resolve_entity(graph: GraphTransaction, number: int) -> list[int]:
-    """Make groups consistent after an entity was merged or split; returns the numbers of changed relations."""
-    return resolve_groups(graph, relations.groups_of(*graph.at, graph.one_with(number)))
+def resolve_entity(graph: GraphTransaction, number: int) -> None:
+    """Make groups consistent after an entity was merged or split."""
+    resolve_groups(graph, relations.groups_of(*graph.at, graph.one_with(number)))
 
 
 def write(graph: GraphTransaction, news: Sequence[tuple[RelationRow, VersionRow]]) -> list[RelationRow]:
