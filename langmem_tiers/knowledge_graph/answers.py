@@ -16,8 +16,9 @@ from langmem_tiers.context import SpaceContext
 from langmem_tiers.knowledge_graph.changes import merged_then
 from langmem_tiers.knowledge_graph.conflicts import bounds, displaced, version_at
 from langmem_tiers.knowledge_graph.view import Asked, GraphView, Node
-from langmem_tiers.language import periods, predicates, values
+from langmem_tiers.language import periods, values
 from langmem_tiers.language.periods import When
+from langmem_tiers.language.predicates import normalise, symmetric
 from langmem_tiers.records import DISPLACING, Entity, GraphEvidence, Relation
 from langmem_tiers.storage import merges, relations
 from langmem_tiers.storage.change_log import moment
@@ -49,14 +50,14 @@ class Answers:
         ends = {number for row in (*rows, *causes) for number in (row.subject, row.object) if number is not None}
         known = {number: self.view.entity(self.view.canonical(number)) for number in ends}
         caused = {row.number: relations.cause(row, known) for row in causes}
-        rests = self._rests(facts, known_at)
+        evidence = self._evidence(facts, known_at)
         made = [
-            (each.row.believed, relations.relation(each.row, each.version, known, caused, rests[each.row.number]))
+            (each.row.believed, relations.relation(each.row, each.version, known, caused, evidence[each.row.number]))
             for each in facts
         ]
         return [one if believed else replace(one, withdrawn=True) for believed, one in made]
 
-    def _rests(self, facts: Sequence[Fact], known_at: int | None) -> dict[int, tuple[GraphEvidence, ...]]:
+    def _evidence(self, facts: Sequence[Fact], known_at: int | None) -> dict[int, tuple[GraphEvidence, ...]]:
         """The evidence of each relation, including that of relations that state the same fact."""
         also = repeated(self.view, facts, known_at)
         behind = {each.row.number: [*each.numbers, *also.get(each.row.number, ())] for each in facts}
@@ -68,29 +69,30 @@ class Answers:
         return {number: tuple(held[drawer] for drawer in sorted(held)) for number, held in by_drawer.items()}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """A caller's filter on relations, as given; see `KnowledgeGraph.neighbours`."""
+def asked_for(
+    now: datetime,
+    *,
+    predicates: Collection[str] | None = None,
+    as_of: When | None = None,
+    known_at: When | None = None,
+    ended: bool = False,
+    mentioned: bool = False,
+) -> Asked:
+    """A caller's filter on relations, checked; see `KnowledgeGraph.neighbours`.
 
-    predicates: Collection[str] | None = None
-    as_of: When | None = None
-    known_at: When | None = None
-    ended: bool = False
-    mentioned: bool = False
-
-    def asked(self, now: datetime) -> Asked:
-        """The filter, validated and in milliseconds. A year, month or day matches what held at any time in it."""
-        first, behind = periods.span(now if self.as_of is None else self.as_of, now=now)
-        known = None if self.known_at is None else periods.span(self.known_at, now=now)[1]
-        every = arguments.flag(self.ended, "ended")
-        of = None if self.predicates is None else arguments.texts(self.predicates, "predicates")
-        return Asked(
-            first=None if every else to_millis(first),
-            last=None if every else to_millis(behind) - 1,
-            known_at=None if known is None else to_millis(known) - 1,
-            predicates=None if of is None else frozenset(map(predicates.normalise, of)),
-            mentioned=arguments.flag(self.mentioned, "mentioned"),
-        )
+    A year, month or day matches what held at any time in it.
+    """
+    first, behind = periods.span(now if as_of is None else as_of, now=now)
+    known = None if known_at is None else periods.span(known_at, now=now)[1]
+    every = arguments.flag(ended, "ended")
+    of = None if predicates is None else arguments.texts(predicates, "predicates")
+    return Asked(
+        first=None if every else to_millis(first),
+        last=None if every else to_millis(behind) - 1,
+        known_at=None if known is None else to_millis(known) - 1,
+        predicates=None if of is None else frozenset(map(normalise, of)),
+        mentioned=arguments.flag(mentioned, "mentioned"),
+    )
 
 
 @contextmanager
@@ -211,7 +213,7 @@ def _said(view: GraphView, one: Fact) -> Hashable:
     if row.object is None:
         return row.kind, row.predicate, subject, values.key(row.value or "", row.unit)
     both: tuple[Node, ...] = tuple(sorted((subject, target), key=str))
-    return row.kind, row.predicate, both if predicates.symmetric(row.predicate) else ends
+    return row.kind, row.predicate, both if symmetric(row.predicate) else ends
 
 
 def _united(same: Sequence[Fact]) -> Iterator[Fact]:

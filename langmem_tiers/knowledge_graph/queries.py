@@ -14,7 +14,7 @@ from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import InvalidInput, InvalidPeriod, UnknownRelation
 from langmem_tiers.knowledge_graph import naming, resolving
-from langmem_tiers.knowledge_graph.answers import Wanted, answering, distinct_rows, networkx_copy
+from langmem_tiers.knowledge_graph.answers import answering, asked_for, distinct_rows, networkx_copy
 from langmem_tiers.knowledge_graph.conflicts import FOREVER, bounds, contradicted, version_at
 from langmem_tiers.knowledge_graph.entities import find_entity, with_merged
 from langmem_tiers.knowledge_graph.transaction import reading
@@ -142,7 +142,6 @@ class GraphQueries:
     ) -> Subgraph:
         """The surroundings of several entities; see `neighbours`."""
         settings = self._context.settings.graph
-        wanted = Wanted(predicates=predicates, as_of=as_of, known_at=known_at, ended=ended, mentioned=mentioned)
         steps = arguments.whole(depth, "depth", least=1)
         if steps > settings.depth:
             raise InvalidInput(
@@ -150,7 +149,8 @@ class GraphQueries:
                 way_out="Go less far.",
             )
         most = arguments.optional_whole(limit, "limit", least=1)
-        asked = wanted.asked(self._context.clock())
+        now = self._context.clock()
+        asked = asked_for(now, predicates=predicates, as_of=as_of, known_at=known_at, ended=ended, mentioned=mentioned)
         limits = Limits(
             depth=steps,
             fan_out=settings.fan_out,
@@ -183,8 +183,8 @@ class GraphQueries:
     ) -> Paths:
         """The shortest paths between two entities, of at most `depth` steps (6 at most)."""
         settings = self._context.settings.graph
-        wanted = Wanted(as_of=as_of, known_at=known_at, ended=ended, mentioned=mentioned)
-        asked = wanted.asked(self._context.clock())
+        now = self._context.clock()
+        asked = asked_for(now, as_of=as_of, known_at=known_at, ended=ended, mentioned=mentioned)
         limits = Limits(
             depth=arguments.whole(depth, "depth", least=1, most=_LONGEST_WAY),
             fan_out=settings.fan_out,
@@ -207,7 +207,7 @@ class GraphQueries:
         A limit drops the earliest relations.
         """
         most = arguments.optional_whole(limit, "limit", least=1) or self._context.settings.graph.results
-        asked = Wanted(known_at=known_at, ended=True).asked(self._context.clock())
+        asked = asked_for(self._context.clock(), known_at=known_at, ended=True)
         with answering(self._context, asked.known_at) as answers:
             view = answers.view
             number = resolving.required(view, arguments.text(entity, "entity"))
@@ -255,8 +255,8 @@ class GraphQueries:
         Nodes have `name` and `type`, and entities their `id`; edges have the `id`, `predicate`, `kind`, `confidence`
         and times of the relation. Times are ISO 8601 strings, and unknown values are left out, as in GraphML.
         """
-        wanted = Wanted(as_of=as_of, known_at=known_at, ended=as_of is None, mentioned=True)
-        asked = wanted.asked(self._context.clock())
+        now = self._context.clock()
+        asked = asked_for(now, as_of=as_of, known_at=known_at, ended=as_of is None, mentioned=True)
         with answering(self._context, asked.known_at) as answers:
             return networkx_copy(answers.view, asked)
 

@@ -85,7 +85,11 @@ def read(path: Path) -> Snapshot | None:
     head, body = _checked(written)
     try:
         graph = orjson.loads(body)
-        people = [_entity(node) for node in (*graph["nodes"], *graph["graph"]["merged"]) if "name" in node]
+        people = [
+            EntityRow(**{**node, "aliases": tuple(node["aliases"])})
+            for node in (*graph["nodes"], *graph["graph"]["merged"])
+            if "name" in node
+        ]
         values = {node["number"]: node for node in graph["nodes"] if "name" not in node}
         links = [_relation(edge, values) for edge in graph["edges"]]
     except (ValueError, TypeError, KeyError) as error:
@@ -134,10 +138,6 @@ def _edges(view: GraphView) -> Iterator[dict[str, Any]]:
         edge.update((name, getattr(row, name)) for name in _RELATION)
         edge["versions"] = [list(version) for version in row.versions]
         yield edge
-
-
-def _entity(node: Mapping[str, Any]) -> EntityRow:
-    return EntityRow(**{**node, "aliases": tuple(node["aliases"])})
 
 
 def _relation(edge: Mapping[str, Any], values: Mapping[str, Mapping[str, Any]]) -> RelationRow:
