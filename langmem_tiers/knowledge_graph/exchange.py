@@ -243,14 +243,9 @@ def _named(graph: GraphRecord) -> Iterator[str]:
 
 
 def _require_ends(into: dict[str, str]) -> None:
-    """Nothing, where no entity is merged in a circle."""
-    ends: set[str] = set()
-    for start in into:
-        way: set[str] = set()
-        here = start
-        while here in into and here not in ends:
-            if here in way:
-                raise ValueError(f"entity {here} is merged into itself")
-            way.add(here)
-            here = into[here]
-        ends |= way
+    """Require that no entity is merged in a circle."""
+    import networkx as nx
+
+    with suppress(nx.NetworkXNoCycle):
+        circle = nx.find_cycle(nx.DiGraph(into.items()))
+        raise ValueError(f"entity {circle[0][0]} is merged into itself")

@@ -5,6 +5,7 @@ Each is answered from one consistent moment by the in-memory graph; only the evi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
@@ -343,11 +344,11 @@ def overview(
 
 def _most_connected(whole: nx.MultiDiGraph, *, mentioned: bool) -> list[str]:
     """Ids of the entities with relations, best connected first."""
-    counts: dict[str, int] = {}
-    for source, target, data in whole.edges(data=True):
-        if data["kind"] != "mentioned" or mentioned:
-            for node in {source, target}:
-                entity_id = whole.nodes[node].get("id")
-                if entity_id is not None:
-                    counts[entity_id] = counts.get(entity_id, 0) + 1
+    counts = Counter(
+        whole.nodes[node].get("id")
+        for source, target, kind in whole.edges(data="kind")
+        if kind != "mentioned" or mentioned
+        for node in {source, target}
+    )
+    counts.pop(None, None)  # values
     return sorted(counts, key=lambda entity_id: (-counts[entity_id], entity_id))
