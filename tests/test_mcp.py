@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -58,6 +59,19 @@ def client(command, offline_environment, tmp_path):
 
 
 @pytest.fixture
+def connected(folder):
+    """Connects to a server in this process, whose memory is open meanwhile."""
+
+    @asynccontextmanager
+    async def connect() -> AsyncIterator[Client]:
+        with Memory.open(folder, embedder=None, background=False) as memory:
+            async with Client(mcp_server(memory.user("alice"))) as client:
+                yield client
+
+    return connect
+
+
+@pytest.fixture
 def server(command, offline_environment):
     """Starts a server as a process, with pipes to it; none outlives its test."""
     with contextlib.ExitStack() as started:
@@ -98,9 +112,9 @@ def _text(result) -> str:
     return result.content[0].text
 
 
-async def test_a_client_finds_every_tool_with_a_description_and_the_schema_of_its_arguments(client):
-    async with client() as connected:
-        tools = {tool.name: tool for tool in (await connected.list_tools()).tools}
+async def test_a_client_finds_every_tool_with_a_description_and_the_schema_of_its_arguments(connected):
+    async with connected() as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert tuple(tools) == (*MEMORY_TOOLS, *GRAPH_TOOLS)
     assert all(tool.description and tool.input_schema["type"] == "object" for tool in tools.values())
     save = tools["save_memory"].input_schema
@@ -155,12 +169,12 @@ REFUSED = [
 ]
 
 
-async def test_what_can_not_be_done_is_an_answer_marked_as_an_error_and_the_server_goes_on(client):
-    async with client() as connected:
+async def test_what_can_not_be_done_is_an_answer_marked_as_an_error_and_the_server_goes_on(connected):
+    async with connected() as client:
         for tool, arguments, says in REFUSED:
-            refused = await connected.call_tool(tool, arguments)
+            refused = await client.call_tool(tool, arguments)
             assert (tool, refused.is_error, says in _text(refused)) == (tool, True, True)
-        assert not (await connected.call_tool("list_memory_categories", {})).is_error
+        assert not (await client.call_tool("list_memory_categories", {})).is_error
 
 
 async def test_a_client_can_not_reach_another_space(memory, alice):
@@ -175,12 +189,12 @@ async def test_a_client_can_not_reach_another_space(memory, alice):
         assert "fridge" not in _text(await connected.call_tool("search_memory", smuggled))
 
 
-async def test_identity_palace_and_timeline_are_resources(client):
-    async with client() as connected:
-        listed = [resource.uri for resource in (await connected.list_resources()).resources]
-        templates = (await connected.list_resource_templates()).resource_templates
+async def test_identity_palace_and_timeline_are_resources(connected):
+    async with connected() as client:
+        listed = [resource.uri for resource in (await client.list_resources()).resources]
+        templates = (await client.list_resource_templates()).resource_templates
         read = [
-            (await connected.read_resource(uri)).contents[0].text
+            (await client.read_resource(uri)).contents[0].text
             for uri in ("memory://identity", "memory://palace", "memory://timeline/Ana%2FLena")
         ]
     assert listed == ["memory://identity", "memory://palace"]
@@ -200,12 +214,12 @@ async def test_a_resource_that_there_is_not_is_an_error_of_the_request(alice):
         assert (await connected.read_resource("memory://identity")).contents
 
 
-async def test_the_writing_guidance_is_a_prompt(client):
-    async with client() as connected:
-        assert [prompt.name for prompt in (await connected.list_prompts()).prompts] == ["writing_guidance"]
-        prompt = await connected.get_prompt("writing_guidance")
+async def test_the_writing_guidance_is_a_prompt(connected):
+    async with connected() as client:
+        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["writing_guidance"]
+        prompt = await client.get_prompt("writing_guidance")
         with pytest.raises(MCPError, match="There is no prompt 'other'"):
-            await connected.get_prompt("other")
+            await client.get_prompt("other")
     assert prompt.messages[0].content.text == WRITING_GUIDANCE
 
 
@@ -250,14 +264,17 @@ def test_ctrl_c_and_a_request_to_terminate_end_it_and_close_the_memory(server, f
     assert not list(folder.rglob("*-wal"))  # SQLite takes them away when the last connection is closed
 
 
-async def test_a_client_with_the_token_is_served_over_http(address):
+async def test_a_client_with_the_token_of_the_environment_is_served_over_http_and_the_token_not_printed(server):
+    process = server("--http", "--port", "0", LANGMEM_TIERS_MCP_TOKEN=TOKEN)
     async with (
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
-        Client(streamable_http_client(address, http_client=http)) as connected,
+        Client(streamable_http_client(_announced(process), http_client=http)) as connected,
     ):
         assert not (await connected.call_tool("save_memory", {"content": "The user prefers tea."})).is_error
         assert "prefers tea" in _text(await connected.call_tool("search_memory", {"query": "tea"}))
         assert (await connected.call_tool("delete_memory", {})).is_error
+    process.terminate()
+    assert TOKEN not in process.communicate(timeout=SECONDS)[1]
 
 
 def test_without_the_token_or_from_elsewhere_everything_is_refused(address):
@@ -313,13 +330,6 @@ def test_it_listens_on_loopback_only_and_says_a_token_of_its_own_once(server):
     assert (out, token in rest) == ("", False)
 
 
-def test_a_token_of_the_environment_is_not_printed(server):
-    process = server("--http", "--port", "0", LANGMEM_TIERS_MCP_TOKEN=TOKEN)
-    _announced(process)
-    process.terminate()
-    assert TOKEN not in process.communicate(timeout=SECONDS)[1]
-
-
 @pytest.mark.parametrize(
     ("options", "environment", "code", "says"),
     [
@@ -340,10 +350,11 @@ def test_wrong_usage_is_refused_and_no_folder_is_made(options, environment, code
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_port_that_is_taken_and_a_weak_token_are_refused_by_name(alice, address):
-    port = int(address.split(":")[2].partition("/")[0])
-    with pytest.raises(InvalidInput, match=f"Port {port}"):
-        run_http(mcp_server(alice), port=port, token=TOKEN, listening=print)
+def test_a_port_that_is_taken_and_a_weak_token_are_refused_by_name(alice):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(InvalidInput, match=f"Port {port}"):
+            run_http(mcp_server(alice), port=port, token=TOKEN, listening=print)
     with pytest.raises(InvalidInput, match="token"):
         run_http(mcp_server(alice), port=0, token="with spaces in the token", listening=print)
 

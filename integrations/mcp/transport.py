@@ -10,10 +10,11 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from hmac import compare_digest
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.telemetry.logs import say
@@ -28,17 +29,17 @@ WhenTerminated = Callable[["asyncio.Task[Any]"], object]
 
 def run(serve: Serve, *, when_terminated: WhenTerminated = asyncio.Task.cancel) -> None:
     """Serve to the end; Ctrl-C and a request to terminate end it too, and whoever called goes on to close things."""
+
+    async def serving() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        # Windows has no such handlers, nor has a thread other than the first: there, being terminated ends all at once.
+        with suppress(NotImplementedError, ValueError, RuntimeError):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, when_terminated, task)
+        await serve()
+
     with suppress(KeyboardInterrupt, asyncio.CancelledError):
-        asyncio.run(_until_terminated(serve, when_terminated))
-
-
-async def _until_terminated(serve: Serve, when_terminated: WhenTerminated) -> None:
-    task = asyncio.current_task()
-    assert task is not None
-    # Windows has no such handlers, nor has a thread other than the first: there, being terminated ends all at once.
-    with suppress(NotImplementedError, ValueError, RuntimeError):
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, when_terminated, task)
-    await serve()
+        asyncio.run(serving())
 
 
 _CHUNK = 65_536
@@ -84,10 +85,11 @@ class _Lines:
     def _read(self, number: int) -> None:
         rest = b""
         with suppress(RuntimeError):  # the loop is closed: nobody listens any more
-            while chunk := _chunk(number):
-                *whole, rest = (rest + chunk).split(b"\n")
-                for line in whole:
-                    self._put(line.decode("utf-8", "replace"))
+            with suppress(OSError):  # a file that can not be read ends it just as well
+                while chunk := os.read(number, _CHUNK):
+                    *whole, rest = (rest + chunk).split(b"\n")
+                    for line in whole:
+                        self._put(line.decode("utf-8", "replace"))
             self._put(rest.decode("utf-8", "replace"))
             self._put(None)
 
@@ -105,31 +107,20 @@ def _log_unreadable(line: str) -> None:
         say(logger, logging.WARNING, "mcp_line_unreadable", characters=len(line), error=error)
 
 
-def _chunk(number: int) -> bytes:
-    """The next bytes; none where the file can not be read, which ends it just as well."""
-    try:
-        return os.read(number, _CHUNK)
-    except OSError:
-        return b""
-
-
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
-Headers = Iterable[tuple[bytes, bytes]]
 
 _HTTP_PORT = 80
 
 
-class _Refusal(NamedTuple):
-    status: int
-    text: bytes
-
-
-_WRONG_HOST = _Refusal(421, b"Not for this host.")
-_WRONG_ORIGIN = _Refusal(403, b"Not from this origin.")
-_WRONG_TOKEN = _Refusal(401, b"The token is missing or wrong.")
+_WRONG_HOST, _WRONG_ORIGIN, _WRONG_TOKEN = 421, 403, 401
+_REFUSALS = {
+    _WRONG_HOST: b"Not for this host.",
+    _WRONG_ORIGIN: b"Not from this origin.",
+    _WRONG_TOKEN: b"The token is missing or wrong.",
+}
 
 
 class Guard:
@@ -146,46 +137,39 @@ class Guard:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Refuse a request, or hand it on."""
-        refusal = None if scope["type"] == "lifespan" else self._refusal(scope["headers"])
-        if refusal is None:
-            await self._application(_with_plain_host(scope), receive, send)
-        else:
+        if scope["type"] == "lifespan":
+            await self._application(scope, receive, send)
+            return
+        headers = list(scope["headers"])
+        refusal = self._refusal(headers)
+        if refusal is not None:
             await _refuse(send, refusal)
+            return
+        # Names of hosts have no case, and the application compares them.
+        plain = [(name, value.lower() if name.lower() == b"host" else value) for name, value in headers]
+        await self._application({**scope, "headers": plain}, receive, send)
 
-    def _refusal(self, headers: Headers) -> _Refusal | None:
-        given = list(headers)
-        host, origins = _values(given, b"host"), _values(given, b"origin")
-        if len(host) != 1 or host[0].lower() not in self._hosts:
+    def _refusal(self, headers: list[tuple[bytes, bytes]]) -> int | None:
+        """The status of the refusal; None for a request that is to be handed on."""
+        given: defaultdict[bytes, list[bytes]] = defaultdict(list)
+        for name, value in headers:
+            given[name.lower()].append(value)
+        if len(given[b"host"]) != 1 or given[b"host"][0].lower() not in self._hosts:
             return _WRONG_HOST
-        if not self._origins.issuperset(origins):
+        if not self._origins.issuperset(given[b"origin"]):
             return _WRONG_ORIGIN
-        return None if self._has_token(_values(given, b"authorization")) else _WRONG_TOKEN
-
-    def _has_token(self, given: list[bytes]) -> bool:
-        if len(given) != 1:
-            return False
-        scheme, _, token = given[0].partition(b" ")
-        return scheme.lower() == b"bearer" and compare_digest(token.strip(), self._token)
+        told = given[b"authorization"]
+        scheme, _, token = (told[0] if len(told) == 1 else b"").partition(b" ")
+        return None if scheme.lower() == b"bearer" and compare_digest(token.strip(), self._token) else _WRONG_TOKEN
 
 
-def _values(headers: Headers, name: bytes) -> list[bytes]:
-    return [value for each, value in headers if each.lower() == name]
-
-
-def _with_plain_host(scope: Message) -> Message:
-    """The request with its host in small letters: names of hosts have no case, and the application compares them."""
-    if "headers" not in scope:
-        return scope
-    plain = [(name, value.lower() if name.lower() == b"host" else value) for name, value in scope["headers"]]
-    return {**scope, "headers": plain}
-
-
-async def _refuse(send: Send, refusal: _Refusal) -> None:
-    headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(refusal.text)).encode())]
-    if refusal is _WRONG_TOKEN:
+async def _refuse(send: Send, status: int) -> None:
+    text = _REFUSALS[status]
+    headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(text)).encode())]
+    if status == _WRONG_TOKEN:
         headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": refusal.text})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": text})
 
 
 MCP_TOKEN_VARIABLE = "LANGMEM_TIERS_MCP_TOKEN"
@@ -232,8 +216,6 @@ def _serve_http(guard: Guard, bound: socket.socket, listening: Callable[[], None
     import uvicorn
 
     class Server(uvicorn.Server):
-        """One that says when it has started."""
-
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             listening()
