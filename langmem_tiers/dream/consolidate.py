@@ -22,6 +22,7 @@ from langmem_tiers.dream.questions import BUILT_IN, MOST, Objects, Question, Rep
 from langmem_tiers.dream.retirement import ByWord
 from langmem_tiers.dream.types import Material, MergeEntries, Proposal, RefineEntry, RetireEntry
 from langmem_tiers.knowledge.validation import DEFAULT_CATEGORY
+from langmem_tiers.language.characters import one_line
 from langmem_tiers.language.contradictions import slot
 from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.language.synonyms import CLASSES, spelled
@@ -149,7 +150,7 @@ def proposed(reply: ConsolidationReply, batch: Sequence[Entry]) -> list[Proposal
 def _shown(entry: Entry) -> str:
     """An entry on one line, so that no part of it looks like another entry."""
     about = "; ".join((entry.category, *entry.tags, f"{entry.created_at:%Y-%m-%d}", f"{len(entry.evidence)} messages"))
-    return " ".join(f"({about}) {entry.content}".split())
+    return one_line(f"({about}) {entry.content}")
 
 
 def _id(number: str, shown: Mapping[str, Entry]) -> str:
@@ -296,24 +297,18 @@ def _outdated(entries: Sequence[Entry]) -> Iterator[RetireEntry]:
 
 
 def _refiled(entries: Sequence[Entry]) -> list[RefineEntry]:
-    """Move entries to the most used twin category: of `food`, `foods` and `Food`, one is kept."""
-    kept = _kept_categories(Counter(entry.category for entry in entries))
-    return [
-        RefineEntry(
-            id=entry.id, category=kept[entry.category], why=f"{entry.category} is {kept[entry.category]}", path="rule"
-        )
-        for entry in entries
-        if kept[entry.category] != entry.category and not retirement.filed_on_purpose(entry)
-    ]
-
-
-def _kept_categories(used: Mapping[str, int]) -> dict[str, str]:
-    """For each category, the twin that stays: the most used, then the shortest."""
+    """Move entries to the most used twin category, then the shortest: of `food`, `foods` and `Food`, one stays."""
+    used = Counter(entry.category for entry in entries)
     twins: dict[tuple[str, ...], list[str]] = {}
     for name in used:
         twins.setdefault(_twin_key(name), []).append(name)
     best = {key: min(names, key=lambda name: (-used[name], len(name), name)) for key, names in twins.items()}
-    return {name: name if retirement.special(name) else best[_twin_key(name)] for name in used}
+    kept = {name: name if retirement.special(name) else best[_twin_key(name)] for name in used}
+    moved = [each for each in entries if kept[each.category] != each.category and not retirement.filed_on_purpose(each)]
+    why = {name: f"{name} is {other}" for name, other in kept.items()}
+    return [
+        RefineEntry(id=each.id, category=kept[each.category], why=why[each.category], path="rule") for each in moved
+    ]
 
 
 def _twin_key(category: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection
 
+from langmem_tiers.language.characters import one_line
 from langmem_tiers.storage import changesets, entities, entries, relations
 from langmem_tiers.storage.changesets import ChangedRecord
 
@@ -131,5 +132,4 @@ def _value(value: Any) -> str:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1].rstrip()}…"
+    return one_line(text, _LONGEST)

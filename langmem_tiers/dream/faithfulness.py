@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import combinations, takewhile
 from typing import NamedTuple
 
+from langmem_tiers.language.characters import one_line
 from langmem_tiers.language.contradictions import differ
 from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.language.word_lists import word_set
@@ -65,7 +66,7 @@ def objection(content: str, sources: Sequence[str]) -> str | None:
         return conflict
     for source in sources:
         if not says(content, source):
-            return f"it would lose {_shown(source)}"
+            return f"it would lose {one_line(source, 80)!r}"
     return _added(content, sources)
 
 
@@ -113,51 +114,39 @@ def phrases(text: str) -> tuple[Phrase, ...]:
     found, link, start = [], "", 0
     for piece in _BREAK.finditer(text):
         found.append(Phrase(link, wording(text[start : piece.start()])))
-        link, start = _link(piece), piece.end()
+        listing = "," if piece[0].strip() in {",", ";"} else ""
+        link, start = piece["link"].casefold() if piece["link"] else listing, piece.end()
     found.append(Phrase(link, wording(text[start:])))
     return tuple(phrase for phrase in found if phrase.said.words)
-
-
-def _link(piece: re.Match[str]) -> str:
-    if piece["link"]:
-        return piece["link"].casefold()
-    return "," if piece[0].strip() in {",", ";"} else ""
 
 
 def _of_words(here: Wording, there: Wording) -> str | None:
     """How the words of two sentences conflict."""
     only_here, only_there = unmatched(here.words, there.words), unmatched(there.words, here.words)
     both = ", ".join(word.text for word in (*only_here, *only_there))
-    if _any_number(only_here) and _any_number(only_there):
-        return f"another number: {both}"
-    if _any_name(only_here) and _any_name(only_there):
-        return f"another name: {both}"
+    for what in ("number", "name"):
+        if all(any(getattr(word, what) for word in only) for only in (only_here, only_there)):
+            return f"another {what}: {both}"
     if here.asks != there.asks:
         return "one asks"
-    if _hard(here) != _hard(there):
-        return _of_turning(_hard(here), _hard(there))
-    return _of_loose(here, there, bool(only_here), bool(only_there))
-
-
-def _of_loose(here: Wording, there: Wording, more_here: bool, more_there: bool) -> str | None:
-    """Conflicting function words, such as before and after; only the more detailed sentence may have more."""
+    first, second = _hard(here), _hard(there)
+    if first != second:
+        differing = (first - second) + (second - first)
+        told = ", ".join(sorted(differing))
+        return f"a negation keeps them apart: {told}" if differing.keys() & NEGATIONS else f"turned by: {told}"
+    # Of the other function words, such as before and after, only the more detailed sentence may have more.
     first, second = Counter(here.turning), Counter(there.turning)
-    if (first - second and not more_here) or (second - first and not more_there):
+    if (first - second and not only_here) or (second - first and not only_there):
         return f"turned by: {', '.join(sorted((first - second) + (second - first)))}"
     return None
-
-
-def _of_turning(here: Counter[str], there: Counter[str]) -> str:
-    differing = (here - there) + (there - here)
-    told = ", ".join(sorted(differing))
-    return f"a negation keeps them apart: {told}" if differing.keys() & NEGATIONS else f"turned by: {told}"
 
 
 def _of_phrases(here: Sequence[Phrase], there: Sequence[Phrase]) -> str | None:
     """How the phrases of two sentences conflict."""
     if _in_order(here, there) or _in_order(there, here):
         return None
-    one, other = _begun(here), _begun(there)
+    # Who does what: the first phrase, with what is listed there, since "Anna and Ben" has no verb yet.
+    one, other = ([*told[:1], *takewhile(lambda each: each.link in _LISTING, told[1:])] for told in (here, there))
     if not one or len(one) != len(other) or not all(map(_same, one, other)):
         return "they tell different things"
     tied = {phrase.link: phrase for phrase in there if phrase.link not in {"", *_LISTING}}
@@ -166,11 +155,6 @@ def _of_phrases(here: Sequence[Phrase], there: Sequence[Phrase]) -> str | None:
         if rival is not None and not _same(phrase, rival):
             return f"they differ {phrase.link}: {_words(phrase)}, {_words(rival)}"
     return None
-
-
-def _begun(told: Sequence[Phrase]) -> list[Phrase]:
-    """Who does what: the first phrase, with what is listed there, since "Anna and Ben" has no verb yet."""
-    return [*told[:1], *takewhile(lambda phrase: phrase.link in _LISTING, told[1:])]
 
 
 def _in_order(whole: Sequence[Phrase], part: Sequence[Phrase]) -> bool:
@@ -211,18 +195,5 @@ def _hard(said: Wording) -> Counter[str]:
     return Counter(word for word in said.turning if word in _HARD)
 
 
-def _any_number(words: Sequence[Word]) -> bool:
-    return any(word.number for word in words)
-
-
-def _any_name(words: Sequence[Word]) -> bool:
-    return any(word.name for word in words)
-
-
 def _words(phrase: Phrase) -> str:
     return " ".join(word.text for word in phrase.said.words)
-
-
-def _shown(text: str) -> str:
-    line = " ".join(text.split())
-    return repr(line if len(line) <= 80 else f"{line[:79]}…")

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field
 from langmem_tiers.dream.questions import BUILT_IN, Number, Objects, Question, Reply, Step
 from langmem_tiers.dream.retirement import orphaned
 from langmem_tiers.dream.types import CloseWindows, Material, MergeEntities, PairSeen, Proposal, WithdrawRelation
+from langmem_tiers.language.characters import one_line
 from langmem_tiers.language.name_matching import compare
 from langmem_tiers.language.words import words
 from langmem_tiers.models.calls import Prompt
@@ -61,7 +62,8 @@ def propose(material: Material, settings: Settings, _directives: Directives = BU
     This prompt cannot be replaced.
     """
     proposals = by_rule(material, settings)
-    taken = {each for proposal in proposals if isinstance(proposal, MergeEntities) for each in _ends(proposal)}
+    merged = [each for each in proposals if isinstance(each, MergeEntities)]
+    taken = {end for each in merged for end in (each.source, each.target)}
     left = [pair for pair in material.pairs if not {pair.first, pair.second} & taken and _may_ask(pair)][:_MOST_PAIRS]
     if left:
         user = "\n".join(f"{number}: {_shown(pair)}" for number, pair in enumerate(left, 1))
@@ -75,26 +77,20 @@ def by_rule(material: Material, settings: Settings) -> list[Proposal]:
     """Flagged pairs with the same spelling, orphans, and open windows; nothing if the graph is off."""
     if not settings.graph.enabled:
         return []
-    merges = (_merge(pair, "rule") for pair in material.pairs if _is_one(pair))
-    return [*merges, *_withdrawn(material, settings), *_closed(material)]
-
-
-def _withdrawn(material: Material, settings: Settings) -> Iterator[WithdrawRelation]:
-    for each in material.relations:
-        why = orphaned(each, material.at, settings.dream.mention_days)
+    proposals: list[Proposal] = []
+    for pair in material.pairs:
+        like = compare(pair.first_name, pair.second_name)
+        if like.kind == "same" and like.score >= _SAME_WRITING:
+            proposals.append(_merge(pair, "rule"))
+    for relation in material.relations:
+        why = orphaned(relation, material.at, settings.dream.mention_days)
         if why is not None:
-            yield WithdrawRelation(id=each.id, why=why)
-
-
-def _closed(material: Material) -> Iterator[CloseWindows]:
-    for each in material.windows:
-        if each.authority <= Authority.SYSTEM:
-            yield CloseWindows(subject=each.subject, predicate=each.predicate, why="only one can hold at a time")
-
-
-def _is_one(pair: PairSeen) -> bool:
-    like = compare(pair.first_name, pair.second_name)
-    return like.kind == "same" and like.score >= _SAME_WRITING
+            proposals.append(WithdrawRelation(id=relation.id, why=why))
+    for open_ in material.windows:
+        if open_.authority <= Authority.SYSTEM:
+            why = "only one can hold at a time"
+            proposals.append(CloseWindows(subject=open_.subject, predicate=open_.predicate, why=why))
+    return proposals
 
 
 def _may_ask(pair: PairSeen) -> bool:
@@ -118,10 +114,6 @@ def _merge(pair: PairSeen, path: Literal["rule", "model"]) -> MergeEntities:
     return MergeEntities(source=source, target=target, why=why, path=path)
 
 
-def _ends(proposal: MergeEntities) -> tuple[str, str]:
-    return proposal.source, proposal.target
-
-
 def _shown(pair: PairSeen) -> str:
-    names = (" ".join(name.split())[:_LONGEST_NAME] for name in (pair.first_name, pair.second_name))
-    return f"{' / '.join(map(repr, names))} ({' '.join(pair.reason.split())[:_LONGEST_NAME]})"
+    first, second, why = (one_line(text)[:_LONGEST_NAME] for text in (pair.first_name, pair.second_name, pair.reason))
+    return f"{first!r} / {second!r} ({why})"

@@ -17,7 +17,7 @@ from pydantic import Field
 from langmem_tiers.dream.questions import BUILT_IN, Numbers, Objects, Question, Reply, Step, Words
 from langmem_tiers.dream.types import Material, Proposal, Synthesis
 from langmem_tiers.language import speech_acts, summaries
-from langmem_tiers.language.characters import cut
+from langmem_tiers.language.characters import cut, one_line
 from langmem_tiers.language.first_person import statements
 from langmem_tiers.language.paraphrase import difference, same_fact
 from langmem_tiers.language.sentences import sentences, straight
@@ -102,85 +102,73 @@ def propose(material: Material, settings: Settings, directives: Directives = BUI
     episodes = _taken_up(material, settings)
     if not episodes:
         return []
-    user = "\n".join(f"[{number}] {_shown(each)}" for number, each in enumerate(episodes, 1))
+    told = (f"{_day(each)}: {cut(one_line(each.summary), _LONGEST_SHOWN)}" for each in episodes)
+    user = "\n".join(f"[{number}] {line}" for number, line in enumerate(told, 1))
     prompt = directives.prompt(DIRECTIVE, SynthesisReply, user)
     answer = yield Question(schema=SynthesisReply, prompt=prompt, output_tokens=settings.dream.synthesis_tokens)
-    told = [] if answer.value is None else list(_told(answer.value, episodes))
-    refused = [each for each in told if isinstance(each, Synthesis)]
-    lines = _kept(each for each in told if isinstance(each, Line))
+    kept, refused = ([], []) if answer.value is None else _told(answer.value, episodes)
+    lines = _kept(kept)
     if not lines:
         return [*by_rule(material, settings), *refused]
-    return [_document([*lines, *_left_over(lines, refused, episodes)], episodes, settings), *refused]
+    # Sentences of the episodes that a reply leaves out or gets wrong.
+    told_of = {episode.id for line in lines for episode in line.episodes}
+    wrong = {each for proposal in refused for each in proposal.episodes}
+    left = [each for each in episodes if each.id in wrong or each.id not in told_of]
+    return [_document([*lines, *_ranked(left)], episodes, settings), *refused]
 
 
-def by_rule(material: Material, settings: Settings) -> list[Proposal]:
-    """A synthesis in the episodes' own sentences; None if no episode waits."""
+def by_rule(material: Material, settings: Settings) -> list[Synthesis]:
+    """A synthesis in the episodes' own sentences; none if no episode waits."""
     episodes = _taken_up(material, settings)
-    lines = list(_ranked(episodes)) if episodes else []
-    document = _document(lines, episodes, settings) if _kept(lines) else None
-    return [] if document is None else [document.model_copy(update={"path": "rule"})]
+    lines = _ranked(episodes)
+    return [_document(lines, episodes, settings).model_copy(update={"path": "rule"})] if _kept(lines) else []
 
 
 def _taken_up(material: Material, settings: Settings) -> tuple[Episode, ...]:
     """The episodes to promote that have any content, oldest first."""
     waiting = sorted(material.episodes, key=lambda each: (each.ended_at, each.id))
-    return tuple(each for each in waiting if _says_something(each))[: settings.dream.promoted]
-
-
-def _says_something(episode: Episode) -> bool:
-    return any(map(str.isalnum, episode.summary))
-
-
-def _shown(episode: Episode) -> str:
-    told = " ".join(episode.summary.split())
-    return f"{_day(episode)}: {cut(told, _LONGEST_SHOWN)}"
+    return tuple(each for each in waiting if any(map(str.isalnum, each.summary)))[: settings.dream.promoted]
 
 
 # By a model.
 
 
-def _told(told: SynthesisReply, episodes: Sequence[Episode]) -> Iterator[Line | Synthesis]:
+def _told(told: SynthesisReply, episodes: Sequence[Episode]) -> tuple[list[Line], list[Synthesis]]:
     """The lines of a reply that one of their episodes supports; the others as refused proposals."""
-    for section in SECTIONS:
-        for each in getattr(told, section)[:_MOST_LOOKED_AT]:
-            named = tuple(episodes[number - 1] for number in each.episodes if 1 <= number <= len(episodes))
-            bearing = tuple(episode for episode in named if _says(episode, each.text))
-            if bearing and _is_fit(each.text):
-                yield Line(section, each.text, bearing)
-            elif each.text:
-                ids = tuple(episode.id for episode in named)
-                yield Synthesis(text=cut(each.text, _LONGEST_LINE), episodes=ids, refused=_why_not(named, bearing))
-
-
-def _why_not(named: Sequence[Episode], bearing: Sequence[Episode]) -> str:
-    if not named:
-        return "the line names no summary"
-    if not bearing:
-        return "no summary that the line names says it in these words"
-    return "the line reads like an instruction to the agent, or holds a secret"
-
-
-def _left_over(lines: Sequence[Line], refused: Sequence[Synthesis], episodes: Sequence[Episode]) -> list[Line]:
-    """Sentences of the episodes that a reply leaves out or gets wrong."""
-    kept = {episode.id for line in lines for episode in line.episodes}
-    wrong = {each for proposal in refused for each in proposal.episodes}
-    left = [each for each in episodes if each.id in wrong or each.id not in kept]
-    return list(_ranked(left)) if left else []
+    kept, refused = [], []
+    lines = [(section, each) for section in SECTIONS for each in getattr(told, section)[:_MOST_LOOKED_AT] if each.text]
+    for section, each in lines:
+        named = tuple(episodes[number - 1] for number in each.episodes if 1 <= number <= len(episodes))
+        bearing = tuple(episode for episode in named if _says(episode, each.text))
+        if bearing and _is_fit(each.text):
+            kept.append(Line(section, each.text, bearing))
+            continue
+        why = "the line reads like an instruction to the agent, or holds a secret"
+        if not bearing:
+            why = "no summary that the line names says it in these words" if named else "the line names no summary"
+        ids = tuple(episode.id for episode in named)
+        refused.append(Synthesis(text=cut(each.text, _LONGEST_LINE), episodes=ids, refused=why))
+    return kept, refused
 
 
 # By rule.
 
 
-def _ranked(episodes: Sequence[Episode]) -> Iterator[Line]:
+def _ranked(episodes: Sequence[Episode]) -> list[Line]:
     """The most representative sentences of the episodes, each in the section that its words suggest."""
-    found: dict[str, tuple[str, list[Episode]]] = {}
+    found: dict[str, tuple[str, dict[str, Episode]]] = {}
     for episode in episodes:
-        for each in [*_sentences_of(episode.summary)] or [_about(episode)]:
-            found.setdefault(each.said, (each.shown, []))[1].append(episode)
+        about = Sentence(episode.abstract, f"Said: “{episode.abstract}”")
+        for each in [*_sentences_of(episode.summary)] or [about]:
+            found.setdefault(each.said, (each.shown, {}))[1][episode.id] = episode
+    lines = []
     for said in _chosen(episodes, found):
         shown, bearing = found[said]
-        of = tuple({each.id: each for each in bearing}.values())
-        yield Line(_section(said, of), shown, of)
+        section = "patterns" if len(bearing) > 1 else "facts"
+        section = "preferences" if _PREFERS.search(said) else section
+        section = "decisions" if _DECIDES.search(said) else section
+        lines.append(Line(section, shown, tuple(bearing.values())))
+    return lines
 
 
 def _chosen(episodes: Sequence[Episode], told: Collection[str]) -> list[str]:
@@ -198,18 +186,6 @@ def _chosen(episodes: Sequence[Episode], told: Collection[str]) -> list[str]:
     return [each for each in told if not chosen or any(line in each for line in chosen)]
 
 
-def _about(episode: Episode) -> Sentence:
-    return Sentence(episode.abstract, f"Said: “{episode.abstract}”")
-
-
-def _section(text: str, episodes: Sequence[Episode]) -> str:
-    if _DECIDES.search(text):
-        return "decisions"
-    if _PREFERS.search(text):
-        return "preferences"
-    return "patterns" if len(episodes) > 1 else "facts"
-
-
 # The document.
 
 
@@ -217,7 +193,7 @@ def _kept(lines: Iterable[Line]) -> list[Line]:
     """The lines to keep: each statement once, with all its episodes, and no section too long."""
     kept: list[Line] = []
     for line in lines:
-        text = cut(" ".join(line.text.translate(_MARKUP).split()).lstrip("-*+ "), _LONGEST_LINE)
+        text = cut(one_line(line.text.translate(_MARKUP)).lstrip("-*+ "), _LONGEST_LINE)
         same = next((place for place, each in enumerate(kept) if same_fact(text, each.text, None).same), None)
         if same is not None:
             both = {each.id: each for each in (*kept[same].episodes, *line.episodes)}
@@ -231,16 +207,18 @@ def _is_fit(text: str) -> bool:
     return any(map(str.isalnum, text)) and suspicious(text) is None and not secrets.find(text)
 
 
-def _document(lines: Iterable[Line], episodes: Sequence[Episode], settings: Settings) -> Synthesis:
+def _document(lines: Sequence[Line], episodes: Sequence[Episode], settings: Settings) -> Synthesis:
     """The document up to its maximum length; episodes without a line in it are left to the next one."""
-    given = list(lines)
-    shown = _fitting(_kept(given), _head(episodes), settings)
+    shown = _fitting(_kept(lines), _head(episodes), settings)
     told = {each.id for line in shown for each in line.episodes}
-    tellable = {each.id for line in given if _is_fit(line.text) for each in line.episodes}
+    tellable = {each.id for line in lines if _is_fit(line.text) for each in line.episodes}
     left = {each.id for each in episodes if each.id in tellable - told} if shown else set()
     taken = [each for each in episodes if each.id not in left]
-    text = "\n\n".join((_head(taken), *(_body(section, shown) for section in SECTIONS))) + "\n"
-    return Synthesis(text=text, episodes=tuple(each.id for each in taken))
+    parts = [_head(taken)]
+    for section, title in SECTIONS.items():
+        held = [_line(line) for line in shown if line.section == section]
+        parts.append("\n".join((f"## {title}", "", *(held or ["Nothing."]))))
+    return Synthesis(text="\n\n".join(parts) + "\n", episodes=tuple(each.id for each in taken))
 
 
 def _head(episodes: Sequence[Episode]) -> str:
@@ -260,11 +238,6 @@ def _fitting(lines: Sequence[Line], head: str, settings: Settings) -> list[Line]
             break
         taken.append(line)
     return taken
-
-
-def _body(section: str, lines: Sequence[Line]) -> str:
-    held = [_line(line) for line in lines if line.section == section]
-    return "\n".join((f"## {SECTIONS[section]}", "", *(held or ["Nothing."])))
 
 
 def _line(line: Line) -> str:
@@ -293,30 +266,34 @@ def _sentences_of(summary: str) -> Iterator[Sentence]:
 
     From verbatim speech, only what people tell about themselves or decide is worth keeping.
     """
-    for line in summary.splitlines():
-        labelled = _LABELLED.match(line)
-        if labelled is None:
-            yield from (Sentence(said, said) for said in _standing(line))
-        elif _tells(labelled["who"], labelled["said"]):
-            said, who = labelled["said"], labelled["who"]
+    for who, said in _spoken(summary):
+        if not who:
+            yield from (Sentence(each, each) for each in _standing(said))
+        elif who != _ASSISTANT and not _wants(said) and (statements(said) or _DECIDES.search(said)):
             yield Sentence(said, f"{who}: {said}", by_user=who == _USER)
 
 
 def _says(episode: Episode, line: str) -> bool:
-    """Whether an episode's summary contains a line, sentence by sentence and word for word."""
-    there = list(_spoken(episode.summary))
+    """Whether an episode's summary contains a line, sentence by sentence and word for word.
+
+    A line may not repeat what the assistant said, nor a question or a request.
+    """
+    there = [
+        Sentence(each, each, by_user=who == _USER)
+        for who, said in _spoken(episode.summary)
+        if who != _ASSISTANT
+        for each in [said] * bool(who) + _standing(said)
+        if not (who and _wants(each))
+    ]
     wanted = _standing(line)
     return bool(wanted) and all(any(_one(each, part) for each in there) for part in wanted)
 
 
-def _spoken(summary: str) -> Iterator[Sentence]:
-    """The sentences that a line may repeat: not the assistant's, no questions and no requests."""
+def _spoken(summary: str) -> Iterator[tuple[str, str]]:
+    """The lines of a summary with who said them: nobody, where it is prose."""
     for line in summary.splitlines():
         labelled = _LABELLED.match(line)
-        who, said = ("", line) if labelled is None else (labelled["who"], labelled["said"])
-        for each in [said] * bool(who) + _standing(said):
-            if who != _ASSISTANT and not (who and _wants(each)):
-                yield Sentence(each, each, by_user=who == _USER)
+        yield ("", line) if labelled is None else (labelled["who"], labelled["said"])
 
 
 def _one(sentence: Sentence, line: str) -> bool:
@@ -327,30 +304,21 @@ def _one(sentence: Sentence, line: str) -> bool:
     if sentence.by_user:
         said = _USER_SPEAKS.sub("user", said)
     here, there = wording(line), wording(said)
-    in_same_way = (here.being, here.asks, _ties(line)) == (there.being, there.asks, _ties(said))
+    ties = [[word for word in _WORD.findall(text.casefold()) if word in _TIES] for text in (line, said)]
+    in_same_way = (here.being, here.asks) == (there.being, there.asks) and ties[0] == ties[1]
     return in_same_way and difference(said, [line], by_user=False) is None
-
-
-def _ties(text: str) -> list[str]:
-    return [word for word in _WORD.findall(text.casefold()) if word in _TIES]
 
 
 def _standing(line: str) -> list[str]:
     """The sentences of a line of prose, each preceded by the one before if it depends on it."""
     found: list[str] = []
     for each in sentences(line):
-        said = " ".join(each.text.split())
+        said = one_line(each.text)
         if found and _POINTS_BACK.match(said) and len(found[-1]) + len(said) < _LONGEST_LINE:
             found[-1] = f"{found[-1]} {said}"
         else:
             found.append(said)
     return found
-
-
-def _tells(who: str, said: str) -> bool:
-    if who == _ASSISTANT or _wants(said):
-        return False
-    return bool(statements(said)) or _DECIDES.search(said) is not None
 
 
 def _wants(said: str) -> bool:
