@@ -30,24 +30,17 @@ _BEHIND = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Near:
-    """An active entry that may say the same, with the cosine similarity if both vectors are known."""
-
-    entry: Entry
-    similarity: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Known:
     """What is already known about the statement of a new entry.
 
     `twin` says exactly the same, and `holder` is the active entry it was merged into, or itself; None if inactive.
-    `near` may say the same, most similar first.
+    `near` are active entries that may say the same, most similar first, each with the cosine similarity if both vectors
+    are known.
     """
 
     twin: Entry | None = None
     holder: Entry | None = None
-    near: tuple[Near, ...] = ()
+    near: tuple[tuple[Entry, float | None], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,11 +70,10 @@ def decide(new: NewEntry, known: Known, *, least: float, wrong: Collection[str] 
         return Decision(outcome="known", there=holder, twin=twin)
     if twin is not None:
         return Decision(outcome="known" if twin.active else "reactivated", there=twin, twin=twin)
-    for each in known.near:
-        there = each.entry
+    for there, similarity in known.near:
         if there.id in wrong or not concerns(there, project=new.project, agent=new.agent):
             continue
-        if same_fact(new.content, there.content, each.similarity, least=least).same:
+        if same_fact(new.content, there.content, similarity, least=least).same:
             # The one of higher authority is kept, then the longer, then the earlier one.
             gives_way = (new.authority, len(new.content)) <= (there.authority, len(there.content))
             if there.pinned == new.pinned or there.pinned is gives_way:
@@ -91,7 +83,8 @@ def decide(new: NewEntry, known: Known, *, least: float, wrong: Collection[str] 
 
 def concerns(entry: Entry, *, project: str | None, agent: str | None) -> bool:
     """Whether an entry belongs to this project and agent, or one side names none."""
-    return all(None in pair or pair[0] == pair[1] for pair in ((entry.project, project), (entry.agent, agent)))
+    same_project = None in (entry.project, project) or entry.project == project
+    return same_project and (None in (entry.agent, agent) or entry.agent == agent)
 
 
 def exact(found: Iterable[Entry], content: str, *, project: str | None, agent: str | None) -> Entry | None:

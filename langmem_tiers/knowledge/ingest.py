@@ -55,11 +55,7 @@ class _Candidate:
     def is_newer_than(self, entry: Entry) -> bool:
         """Whether all evidence of an entry is older."""
         newest = max(each.drawer for each in self.evidence)
-        return all(each.drawer <= newest for each in entry.evidence)
-
-    def adds_nothing_to(self, entry: Entry) -> bool:
-        """Whether an entry already has all of this evidence, so that it is not a new statement."""
-        return {each.drawer for each in self.evidence} <= {each.drawer for each in entry.evidence}
+        return all(drawer <= newest for drawer in entry.drawers)
 
 
 def ingest(
@@ -131,7 +127,9 @@ class _Ingestion:
     def take(self, candidate: _Candidate) -> None:
         new = candidate.new
         known = self.writer.known(new.content, project=new.project, agent=new.agent, neighbours=self.neighbours)
-        wrong = self._wrong(candidate, known)
+        # What a proposal makes wrong is found by what it corrects, and by what it contradicts.
+        named = self._named_wrong(candidate, known)
+        wrong = [*named, *(each for each in self._rivals(candidate) if each not in named)]
         if wrong and candidate.by_user:
             new = replace(new, authority=Authority.CORRECTION)
         reason = self._reason_against(candidate, new, known, wrong)
@@ -158,20 +156,15 @@ class _Ingestion:
     def _of(self, *outcomes: str) -> tuple[Entry, ...]:
         return tuple(each.entry for each in self.stored if each.outcome in outcomes)
 
-    def _wrong(self, candidate: _Candidate, known: Known) -> list[Entry]:
-        """The entries that a proposal makes wrong, found by what it corrects and by what it contradicts."""
-        named = self._named_wrong(candidate, known)
-        return [*named, *(each for each in self._rivals(candidate) if each not in named)]
-
     def _named_wrong(self, candidate: _Candidate, known: Known) -> list[Entry]:
         """Active entries that say what a correction names, and those retired without a replacement."""
         said, new = candidate.proposal.corrects, candidate.new
         if candidate.proposal.kind != "correction" or not said:
             return []
-        near = {each.entry.id: each.entry for each in known.near}
+        near = {entry.id: entry for entry, _ in known.near}
         for text in candidate.texts[1:]:
             also = self.writer.known(text, project=new.project, agent=new.agent, neighbours=self.neighbours).near
-            near |= {each.entry.id: each.entry for each in also}
+            near |= {entry.id: entry for entry, _ in also}
         removed = Filters(status="inactive", substring=said.strip())
         aside = entries.find(self.writer.connection, self.writer.space, removed, -1)
         there = [*near.values(), *(each for each in aside if each.reason == "removed" and each.successor is None)]
@@ -209,9 +202,10 @@ class _Ingestion:
         if known.holder is not None:
             return None
         if known.twin is not None and known.twin.reason == "expired":
-            return "expired" if candidate.adds_nothing_to(known.twin) else None
+            said_again = {each.drawer for each in candidate.evidence} - set(known.twin.drawers)
+            return None if said_again else "expired"
         key = tombstones.key(candidate.new.content)
-        if any(tombstones.key(each.entry.content) == key for each in known.near):
+        if any(tombstones.key(entry.content) == key for entry, _ in known.near):
             return None
         return self._put_aside().get(key)
 

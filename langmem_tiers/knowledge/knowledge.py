@@ -118,11 +118,14 @@ class Knowledge:
             expires_at=validation.moment(expires_at, "expires_at"),
         )
         wrong = arguments.optional_text(corrects, "corrects")
+        least = settings.knowledge.merge_similarity
         with self._context.open() as store:
             neighbours = find_neighbours(store, [content])
-        with self._writing() as writer:
-            least = settings.knowledge.merge_similarity
-            return lifecycle.save(writer, new, cited, neighbours, corrects=wrong, least=least)
+            with store.writing() as connection:
+                writer = EntryWriter(connection, store.key, to_millis(self._context.clock()))
+                saved = lifecycle.save(writer, new, cited, neighbours, corrects=wrong, least=least)
+        self._context.wake()
+        return saved
 
     def get(self, which: str) -> Entry | None:
         """The entry with this id, or the newest entry based on the drawer of a pointer; None if there is none.

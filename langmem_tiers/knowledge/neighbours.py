@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import numpy as np
 
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
-from langmem_tiers.knowledge.decide import Near
 from langmem_tiers.knowledge.search import terms
 from langmem_tiers.models.guarded_embedder import GuardedEmbedder, NoEmbedder
 from langmem_tiers.records import Entry
@@ -37,17 +37,17 @@ class Neighbours:
         """The entries that were found near a text."""
         return frozenset(self.found.get(content, ()))
 
-    def ranked(self, content: str, held: Iterable[Entry]) -> tuple[Near, ...]:
-        """Entries with their similarity to a text, the most similar first."""
-        near = [Near(entry=each, similarity=self._similarity(content, each)) for each in held]
-        return tuple(sorted(near, key=lambda each: -(each.similarity or 0)))
-
-    def _similarity(self, content: str, entry: Entry) -> float | None:
-        known = self.found.get(content, {}).get(entry.id)
-        if known is not None:
-            return known
-        here, there = self.vectors.get(content), self.vectors.get(entry.content)
-        return None if here is None or there is None else float(np.dot(here, there))
+    def ranked(self, content: str, held: Iterable[Entry]) -> tuple[tuple[Entry, float | None], ...]:
+        """Entries with their similarity to a text, where it is known, the most similar first."""
+        found, here = self.found.get(content, {}), self.vectors.get(content)
+        ranked: list[tuple[float, Entry, float | None]] = []
+        for entry in held:
+            similarity, there = found.get(entry.id), self.vectors.get(entry.content)
+            if similarity is None and here is not None and there is not None:
+                similarity = float(np.dot(here, there))
+            ranked.append((-(similarity or 0), entry, similarity))
+        ranked.sort(key=itemgetter(0))
+        return tuple((entry, similarity) for _, entry, similarity in ranked)
 
 
 def by_words(_texts: list[str]) -> None:

@@ -135,6 +135,8 @@ def metadata(given: Mapping[str, Any] | None, settings: Settings) -> dict[str, A
     if given is not None and not isinstance(given, Mapping):
         raise arguments.refused(given, "metadata", "a dict of JSON values")
     held = dict(given or {})
+    if not held:
+        return held
     try:
         stored = orjson.dumps(held, option=_AS_GIVEN)
     except (TypeError, ValueError) as error:
@@ -143,7 +145,11 @@ def metadata(given: Mapping[str, Any] | None, settings: Settings) -> dict[str, A
     if len(stored) > _LONGEST_METADATA:
         raise InvalidInput("The metadata is too long.", way_out="Keep it under 10,000 characters.")
     kept: dict[str, Any] = orjson.loads(stored)
-    return _values_without_secrets(kept, "metadata", settings)
+    policy = settings.privacy.derived
+    secret = () if policy == "keep" else secrets.find_in_values(kept)
+    if secret and policy != "mask":
+        raise _refused("metadata", secret[0].kind)
+    return secrets.mask_values(kept) if secret else kept
 
 
 def name(given: str | None, what: str) -> str | None:
@@ -224,17 +230,6 @@ def name_without_secrets(name: str, what: str, settings: Settings) -> str:
     """
     shown = without_secrets(name, what, settings)
     return shown if shown == name else _MASK.sub(lambda mask: f"secret-{mask[1].replace(' ', '-')}", shown)
-
-
-def _values_without_secrets(values: Mapping[str, Any], what: str, settings: Settings) -> dict[str, Any]:
-    """The same for JSON values and their names at any depth."""
-    policy = settings.privacy.derived
-    found = () if policy == "keep" else secrets.find_in_values(values)
-    if not found:
-        return dict(values)
-    if policy == "mask":
-        return secrets.mask_values(values)
-    raise _refused(what, found[0].kind)
 
 
 def _refused(what: str, kind: str) -> SecretRefused:

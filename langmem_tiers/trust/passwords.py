@@ -136,12 +136,13 @@ def _looks_made(value: str, match: re.Match[str]) -> bool:
     """Letters mixed with digits or signs, as only in passwords."""
     told = value.strip("*_~`:!?")
     made = bool(_LETTER.search(told) and _NO_LETTER.search(told)) and len(told) >= _SHORTEST
-    return made and not (_is_term(told) or told.startswith(_PATH)) and _is_no_word(told, match)
+    return made and not (_TERM.fullmatch(told.lower()) or told.startswith(_PATH)) and _is_no_word(told, match)
 
 
 def _is_alone(value: str, match: re.Match[str]) -> bool:
     """The only word of its line, and not something people mention together with passwords."""
-    return not _is_topic(value.rstrip(".!?")) and _is_password(value, match)
+    told = value.rstrip(".!?").lower()
+    return not (told in _ABOUT or told in _REMARKS or _says_what_it_is(told)) and _is_password(value, match)
 
 
 def _is_phrase(value: str, match: re.Match[str]) -> bool:
@@ -191,16 +192,6 @@ def _is_template(value: str) -> bool:
     return _TEMPLATE.match(value) is not None
 
 
-def _is_topic(value: str) -> bool:
-    """Whether it is something mentioned together with passwords, such as their manager."""
-    return value.lower() in _ABOUT or value.lower() in _REMARKS or _says_what_it_is(value.lower())
-
-
-def _is_term(value: str) -> bool:
-    """Whether it is a method, a product or a length, in spite of its digits."""
-    return _TERM.fullmatch(value.lower()) is not None
-
-
 def _is_sentence(value: str) -> bool:
     """Whether several words describe a password, rather than being one."""
     told = value.lower().split()
@@ -208,11 +199,8 @@ def _is_sentence(value: str) -> bool:
         return True
     if _says_what_it_is(told[0]) or any(word in FUNCTION_WORDS or _COUNTS.fullmatch(word) for word in told):
         return True
-    return _is_template(value) or 2 * sum(map(_says_something, told)) >= len(told)
-
-
-def _says_something(word: str) -> bool:
-    return word in _REMARKS or _says_what_it_is(word)
+    described = sum(word in _REMARKS or _says_what_it_is(word) for word in told)
+    return _is_template(value) or 2 * described >= len(told)
 
 
 def _says_what_it_is(word: str) -> bool:

@@ -10,22 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from langmem_tiers.trust.passwords import PASSWORDS
-from langmem_tiers.trust.secret_patterns import CARDS, CODES, TOKENS, Rule
+from langmem_tiers.trust.secret_patterns import CARDS, CODES, TOKENS
 
 # If two rules match the same secret, the first one names it.
 _RULES = (*TOKENS, *PASSWORDS, *CODES, *CARDS)
 
 
-def _by_hint(*, folded: bool) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def _by_hint(*, folded: bool) -> dict[str, list[int]]:
     """Each hint with the indexes of its rules: most texts contain no hint, and need no further search."""
-    hints = dict.fromkeys(hint for rule in _RULES if rule.folded is folded for hint in rule.hints)
-    return tuple(
-        (hint, tuple(place for place, rule in enumerate(_RULES) if _hinted(rule, hint, folded))) for hint in hints
-    )
-
-
-def _hinted(rule: Rule, hint: str, folded: bool) -> bool:
-    return rule.folded is folded and hint in rule.hints
+    hints: dict[str, list[int]] = {}
+    for place, rule in enumerate(_RULES):
+        for hint in rule.hints if rule.folded is folded else ():
+            hints.setdefault(hint, []).append(place)
+    return hints
 
 
 _HINTS, _FOLDED_HINTS = _by_hint(folded=False), _by_hint(folded=True)
@@ -49,8 +46,8 @@ def find(text: str) -> tuple[Secret, ...]:
     """
     # İ is the only character that becomes two in lower case: positions in both texts must be the same.
     folded = text.replace("İ", "i").lower()
-    hinted = [place for hint, places in _HINTS if hint in text for place in places]
-    hinted += [place for hint, places in _FOLDED_HINTS if hint in folded for place in places]
+    hinted = [place for hint, places in _HINTS.items() if hint in text for place in places]
+    hinted += [place for hint, places in _FOLDED_HINTS.items() if hint in folded for place in places]
     if not hinted:
         return ()
     found = [

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Protocol
 
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.fencing import CLOSING, OPENING
-from langmem_tiers.types import Origin, Role
+from langmem_tiers.records import Said
+from langmem_tiers.types import Origin
 
-"""The fence around a recalled block, each on a line of its own."""
 # The most trusted first. What a tool brings in was written by the author of the page or the mail it read.
 _BY_TRUST: tuple[Origin, ...] = ("user", "import", "assistant", "dream", "system", "tool")
 _SAID_BY_USERS = frozenset({"user", "import"})
@@ -18,23 +17,7 @@ _SAID_BY_USERS = frozenset({"user", "import"})
 _ITEM = re.compile(r"^[ \t]*- \[§W-\d{3,18}/R-\d{2,18}/D-\d{3,18}\] \d{4}-\d\d-\d\d \S", re.MULTILINE)
 
 
-class SaidTurn(Protocol):
-    """A turn: who said it, its origin, and its text."""
-
-    @property
-    def role(self) -> Role:
-        """Who said it."""
-
-    @property
-    def origin(self) -> Origin:
-        """Where it comes from."""
-
-    @property
-    def content(self) -> str:
-        """Its text."""
-
-
-def tainted(said: SaidTurn) -> str | None:
+def tainted(said: Said) -> str | None:
     """Why a turn must not be mined as a statement of the user; None if it may.
 
     Only users' turns count, said in a conversation or imported from one. A turn that a recalled block was pasted
