@@ -10,9 +10,9 @@ import pytest
 from bench_sets import LOCOMO, LONGMEMEVAL, PROVIDER, write
 
 from langmem_tiers.bench.asking import stored
-from langmem_tiers.bench.datasets import Cases, gold_answers
+from langmem_tiers.bench.datasets import Cases, Question, gold_answers
 from langmem_tiers.bench.pipeline import contexts
-from langmem_tiers.bench.pipeline.answering import Answering, ToRead, answer, model_reader, offline_reader
+from langmem_tiers.bench.pipeline.answering import Answering, answer, model_reader, offline_reader
 from langmem_tiers.bench.pipeline.calls import LONGEST, Prices, asking, with_temperature
 from langmem_tiers.bench.pipeline.ingest import ingest
 from langmem_tiers.bench.pipeline.runs import BenchRun, begin, data_hash
@@ -85,6 +85,10 @@ def answered(run, model, **options):
     how = Answering(run=run, reader=model_reader(asking(model)), reader_name="scripted", **options)
     made = contexts.make_contexts(run, how.reading, limit=how.limit)
     return answer(how, made)
+
+
+def asked(text):
+    return Question(question_id="q1", question_type="multi-session", text=text, asked_at=None)
 
 
 def lines(run, kind="generation_logs", label=None):
@@ -267,14 +271,14 @@ def test_what_does_not_fit_the_tokens_is_left_out_whole(begun):
 
 def test_a_reader_is_told_the_day_and_what_to_do_when_nothing_is_known():
     model = ScriptedChatModel(responses=["I do not know."])
-    model_reader(asking(model))(ToRead(question="Who am I?", context="", asked_at=None))
+    model_reader(asking(model))(asked("Who am I?"), "")
     assert "(nothing was found)" in model.requests[0][0].text
 
 
 def test_the_offline_reader_quotes_the_sentence_with_most_words_of_the_question():
     said = "- [§W-001/R-01/D-001] 2023-05-01 user: Hello there. Tom &amp; Ann bought a red bicycle."
-    asked = ToRead(question="Who bought a bicycle?", context=f"<memory_context>\n{said}\n", asked_at=None)
-    assert offline_reader(asked).text == "Tom & Ann bought a red bicycle."
+    reply = offline_reader(asked("Who bought a bicycle?"), f"<memory_context>\n{said}\n")
+    assert reply.text == "Tom & Ann bought a red bicycle."
 
 
 # Answers

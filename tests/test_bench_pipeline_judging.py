@@ -7,7 +7,7 @@ from bench_sets import write
 
 from langmem_tiers.bench.logs import AnswerLog
 from langmem_tiers.bench.pipeline.calls import Prices, Reply, asking
-from langmem_tiers.bench.pipeline.judging import Grading, ToJudge, grade, judge, prompt, verdict
+from langmem_tiers.bench.pipeline.judging import Grading, grade, judge, prompt, verdict
 from langmem_tiers.bench.pipeline.results import (
     abstains,
     contains,
@@ -23,7 +23,7 @@ from langmem_tiers.testing import ScriptedChatModel
 
 
 def to_judge(kind="multi-session", response="It is red.", **more):
-    return ToJudge(question="Which colour?", question_type=kind, gold="red", response=response, **more)
+    return {"question": "Which colour?", "question_type": kind, "answer": "red", "hypothesis": response, **more}
 
 
 @pytest.mark.parametrize(

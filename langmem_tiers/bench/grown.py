@@ -104,7 +104,6 @@ CREATE TABLE sessions (
     messages TEXT NOT NULL          -- JSON: message id, role, content, time
 )
 """
-_VARIABLES = 500  # of one statement
 
 
 class Pool:
@@ -122,14 +121,9 @@ class Pool:
 
     def places(self, names: Collection[str]) -> dict[str, int]:
         """The places of sessions by their names in the file; those that are not in the pool are left out."""
-        wanted = list(dict.fromkeys(names))
-        found: dict[str, int] = {}
+        query = "SELECT name, place FROM sessions WHERE name IN (SELECT value FROM json_each(?))"
         with closing(sqlite3.connect(self._path)) as connection:
-            for start in range(0, len(wanted), _VARIABLES):
-                some = wanted[start : start + _VARIABLES]
-                query = f"SELECT name, place FROM sessions WHERE name IN ({','.join('?' * len(some))})"
-                found.update(connection.execute(query, some))
-        return found
+            return dict(connection.execute(query, [json.dumps(list(names))]))
 
 
 def _session(name: str, written: str) -> ImportedSession:

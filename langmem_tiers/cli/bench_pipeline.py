@@ -27,7 +27,7 @@ SetName = Literal["locomo", "longmemeval"]
 _OFFLINE = "offline"
 
 
-class Steps:
+class _Steps:
     """The steps of one command on one run. Each prints its result when it ends, or keeps it for `finish`."""
 
     def __init__(self, target: Target, dataset: SetName, runs: Path | None, label: str | None = None) -> None:
@@ -48,7 +48,6 @@ class Steps:
         return self._run
 
     def download(self, which: str | None, url: str | None, sha256: str | None) -> None:
-        """Fetch an official file."""
         from langmem_tiers.bench.pipeline.download import download, source_of
         from langmem_tiers.bench.pipeline.runs import DATA_FOLDER
 
@@ -97,7 +96,6 @@ class Steps:
     def take_up(
         self, run_id: str | None, *, data: Path | None = None, limit: int | None = None, needs_data: bool = True
     ) -> None:
-        """Continue a run."""
         from langmem_tiers.bench.pipeline import runs
 
         known = runs.taken_up(self._dataset, self._runs, run_id)
@@ -105,7 +103,6 @@ class Steps:
         self._limit = limit or known.limit
 
     def ingest(self, jobs: int) -> None:
-        """Store the conversations."""
         from langmem_tiers.bench.pipeline.ingest import ingest
 
         with self._progress("Conversations") as advance:
@@ -113,7 +110,6 @@ class Steps:
         self._tell("ingest", done, printing.ingest_lines(done))
 
     def retrieve(self, jobs: int) -> None:
-        """Ask the memories all questions."""
         from langmem_tiers.bench.retrieval import run_retrieval
 
         with self._progress("Questions") as advance:
@@ -121,7 +117,6 @@ class Steps:
         self._tell("retrieve", done, printing.retrieve_lines(done))
 
     def contexts(self, reading: Reading, jobs: int) -> None:
-        """Write the contexts that the reader will get."""
         path = self._contexts(reading, jobs)
         self._tell("contexts", {"path": path}, [f"What the reader is given: {path}"])
 
@@ -132,7 +127,6 @@ class Steps:
             return make_contexts(self.run, reading, limit=self._limit, jobs=jobs, on_progress=advance)
 
     def score_retrieval(self) -> None:
-        """Score the retrieval."""
         from langmem_tiers.bench.datasets import read_gold
         from langmem_tiers.bench.scoring import read_answers, score
 
@@ -150,7 +144,6 @@ class Steps:
         retry_failed: bool = True,
         prices: Prices | None = None,
     ) -> None:
-        """Have the questions answered."""
         from langmem_tiers.bench.pipeline.answering import Answering, answer, model_reader, offline_reader
 
         how = Answering(
@@ -309,7 +302,7 @@ def download(
     The file gets its name only when its SHA-256 is the one known for the official file.
     """
     which = file.value if dataset == "longmemeval" else None
-    steps = Steps(target, dataset, runs)
+    steps = _Steps(target, dataset, runs)
     steps.download(which, url, sha256)
     return steps.finish(f"ingest --file {which}" if which else "ingest")
 
@@ -328,7 +321,7 @@ def ingest(
     keyword_only: options.KeywordOnly = False,
 ) -> Shown:
     """Begin a run: store every conversation through the real track node, in a memory of its own that stays."""
-    steps = Steps(target, dataset, runs)
+    steps = _Steps(target, dataset, runs)
     steps.begin(run, data=data, file=file, limit=limit, settings=settings, keyword_only=keyword_only)
     steps.ingest(jobs)
     return steps.finish("retrieve")
@@ -353,7 +346,7 @@ def retrieve(
     with_adversarial: options.Adversarial = False,
 ) -> Shown:
     """Ask every question through the real recall path, and log what came back, one line a question."""
-    steps = Steps(target, dataset, runs)
+    steps = _Steps(target, dataset, runs)
     steps.take_up(run, data=data, limit=limit)
     steps.retrieve(jobs)
     if for_reader:
@@ -370,7 +363,7 @@ def score_retrieval(
     data: options.Data = None,
 ) -> Shown:
     """Score what came back against the set's own labels: recall, R@1, MRR and NDCG by question type."""
-    steps = Steps(target, dataset, runs)
+    steps = _Steps(target, dataset, runs)
     steps.take_up(run, data=data)
     steps.score_retrieval()
     return steps.finish("qa --reader MODEL")
@@ -401,7 +394,7 @@ def qa(
 
     Exit code 1 when the reader failed on any; running the step again asks those again.
     """
-    steps = Steps(target, dataset, runs, label)
+    steps = _Steps(target, dataset, runs, label)
     steps.take_up(run, data=data, limit=limit)
     reading = _reading(grain, top_k, token_budget, threshold, adversarial=with_adversarial)
     prices = _prices(price_in, price_out)
@@ -428,7 +421,7 @@ def score_qa(
     Without --judge, words are compared instead: that is deterministic, and not the official metric.
     Exit code 1 when the judge gave no verdict on any; running the step again asks it again.
     """
-    steps = Steps(target, dataset, runs, label)
+    steps = _Steps(target, dataset, runs, label)
     steps.take_up(run, needs_data=False)
     prices = _prices(price_in, price_out)
     steps.score_qa(judge, jobs=jobs, temperature=temperature, audit=audit, prices=prices)
@@ -458,7 +451,7 @@ def full(
     audit: options.Audit = None,
 ) -> Shown:
     """All steps: ingest, retrieve, score-retrieval, and with --reader qa and score-qa."""
-    steps = Steps(target, dataset, runs)
+    steps = _Steps(target, dataset, runs)
     steps.begin(run, data=data, file=file, limit=limit, settings=settings, keyword_only=keyword_only)
     reading = _reading(grain, top_k, token_budget, threshold, adversarial=with_adversarial)
     steps.all(reader, reading, judge, audit=audit, processes=processes, jobs=jobs)
@@ -483,7 +476,7 @@ def smoke(
 
     The embedding model is used if it is on this machine. The offline reader is no model: its score means nothing.
     """
-    steps = Steps(target, dataset, runs)
+    steps = _Steps(target, dataset, runs)
     steps.begin(run, data=data, file=file, limit=limit, keyword_only=keyword_only, offline=True)
     steps.all(reader, _reading(GrainChoice.block), judge, jobs=jobs)
     return steps.finish()

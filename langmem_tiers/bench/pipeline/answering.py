@@ -6,7 +6,6 @@ import html
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 
 from langmem_tiers.bench.datasets import Cases, Question, gold_answers
@@ -39,41 +38,31 @@ _NO_WORDS = re.compile(r"^(?:</?memory_context>|\[session of [^\]]*\]|Recalled f
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToRead:
-    """A question as it is put to the reader."""
-
-    question: str
-    context: str
-    asked_at: datetime | None
+# Answers a question from a context.
+Reader = Callable[[Question, str], Reply]
 
 
-Reader = Callable[[ToRead], Reply]
-
-
-def prompt(asked: ToRead) -> str:
+def prompt(question: Question, context: str) -> str:
     """The prompt for one question."""
     return _PROMPT.format(
-        context=asked.context or _NOTHING,
-        today="unknown" if asked.asked_at is None else f"{asked.asked_at:%Y-%m-%d (%A) %H:%M}",
-        question=asked.question,
+        context=context or _NOTHING,
+        today="unknown" if question.asked_at is None else f"{question.asked_at:%Y-%m-%d (%A) %H:%M}",
+        question=question.text,
     )
 
 
 def model_reader(ask: Ask) -> Reader:
     """A reader that asks a model."""
-    return lambda asked: ask([prompt(asked)])
+    return lambda question, context: ask([prompt(question, context)])
 
 
-def offline_reader(asked: ToRead) -> Reply:
+def offline_reader(question: Question, context: str) -> Reply:
     """A reader without a model: the sentence of the context that has most of the question's words; the last of equals.
 
     It is for trying the pipeline out. Its answers say nothing about the memory.
     """
-    wanted = set(words(asked.question)) - STOPWORDS
-    best = max(
-        _sentences(asked.context), key=lambda found: (len(wanted & set(words(found[1]))), found[0]), default=None
-    )
+    wanted = set(words(question.text)) - STOPWORDS
+    best = max(_sentences(context), key=lambda found: (len(wanted & set(words(found[1]))), found[0]), default=None)
     return Reply(text=best[1] if best else _UNKNOWN, prompt_tokens=0, completion_tokens=0)
 
 
@@ -144,8 +133,7 @@ def answer(how: Answering, contexts: Path, *, on_progress: Progress | None = Non
     left = [question for name, question in questions.items() if name in golds and name not in before]
 
     def asked(question: Question) -> Fields:
-        context = given[question.question_id]
-        reply = how.reader(ToRead(question=question.text, context=context, asked_at=question.asked_at))
+        reply = how.reader(question, given[question.question_id])
         return _line(question, golds[question.question_id], reply)
 
     log_all(log, left, asked, how.jobs, on_progress)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from langmem_tiers.bench.asking import Plan, stored
 from langmem_tiers.bench.datasets import Case, Cases, Question, unanswered
-from langmem_tiers.bench.logs import AnswerLog, read_lines
+from langmem_tiers.bench.logs import AnswerLog, Fields, read_lines
 from langmem_tiers.bench.pipeline.runs import BenchRun
 from langmem_tiers.bench.workers import Progress, in_processes, unwatched
 from langmem_tiers.fencing import escape
@@ -65,20 +65,6 @@ class Reading:
         return told | ({"threshold": self.threshold} if self.threshold else {})
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Context:
-    """The context for one question: the text, the numbers of its drawers, and roughly its tokens."""
-
-    question_id: str
-    text: str
-    drawers: tuple[int, ...]
-    tokens: int
-
-    def as_fields(self) -> dict[str, object]:
-        """The fields of its line in the log."""
-        return {"question_id": self.question_id, "tokens": self.tokens, "drawers": self.drawers, "context": self.text}
-
-
 def make_contexts(
     run: BenchRun,
     reading: Reading,
@@ -100,8 +86,8 @@ def make_contexts(
     progress, done = on_progress or unwatched, 0
     progress(0, total)
     for made in in_processes(partial(_of_case, run.plan(), reading), unanswered(cases, before), jobs):
-        for context in made:
-            log.append(context.as_fields())
+        for line in made:
+            log.append(line)
         done += len(made)
         progress(done, total)
     return path
@@ -110,17 +96,6 @@ def make_contexts(
 def read_contexts(path: Path) -> dict[str, str]:
     """The texts of a log of contexts by question id."""
     return {str(line["question_id"]): str(line["context"]) for line in read_lines(path)}
-
-
-def context(space: Space, question: Question, reading: Reading) -> Context:
-    """What the reader is given for one question."""
-    text, drawers = _MADE_BY[reading.grain](space, question, reading)
-    return Context(
-        question_id=question.question_id,
-        text=text,
-        drawers=tuple(drawer.number for drawer in drawers),
-        tokens=estimate(text),
-    )
 
 
 def _block(space: Space, question: Question, reading: Reading) -> tuple[str, Sequence[Drawer]]:
@@ -191,6 +166,13 @@ def _by_session(drawers: Iterable[Drawer]) -> str:
     return "\n\n".join(parts)
 
 
-def _of_case(plan: Plan, reading: Reading, case: Case) -> list[Context]:
+def _of_case(plan: Plan, reading: Reading, case: Case) -> list[Fields]:
+    """The lines of the log for the questions of a case."""
+    lines: list[Fields] = []
     with stored(case, plan, plan.embedder()) as space:
-        return [context(space, question, reading) for question in case.questions]
+        for question in case.questions:
+            text, drawers = _MADE_BY[reading.grain](space, question, reading)
+            numbers = [drawer.number for drawer in drawers]
+            about = {"question_id": question.question_id, "tokens": estimate(text), "drawers": numbers}
+            lines.append({**about, "context": text})
+    return lines

@@ -74,25 +74,14 @@ _EITHER = re.compile(r"yes\s*(?:/|or|and|\|)\s*no\b|no\s*(?:/|or|and|\|)\s*yes\b
 _LAST = re.compile(r"(?:^|[\n.:!?])\s{0,9}(yes|no)[.!]?\s*$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToJudge:
-    """A response to a question, with the expected answer."""
-
-    question: str
-    question_type: str
-    gold: str
-    response: str
-    abstention: bool = False
-
-
-def judge(ask: Ask, judged: ToJudge) -> dict[str, object]:
-    """The verdict on a response and its usage, as fields of the log; an unclear reply is asked for once more.
+def judge(ask: Ask, answer: Fields) -> dict[str, object]:
+    """The verdict on an answer and its usage, as fields of the log; an unclear reply is asked for once more.
 
     `right` is None without a verdict; then `reply` gives the reason, or the words of the judge.
     """
-    replies = [ask([prompt(judged)])]
+    replies = [ask([prompt(answer)])]
     if verdict(replies[0]) is None:
-        replies.append(ask([prompt(judged) + _AGAIN]))
+        replies.append(ask([prompt(answer) + _AGAIN]))
     last = replies[-1]
     return {
         "right": verdict(last),
@@ -104,16 +93,16 @@ def judge(ask: Ask, judged: ToJudge) -> dict[str, object]:
     }
 
 
-def prompt(judged: ToJudge) -> str:
-    """The prompt for one response."""
-    kind = judged.question_type
+def prompt(answer: Fields) -> str:
+    """The prompt for one answer, given as a line of the reader's log."""
+    kind, abstention = str(answer["question_type"]), bool(answer.get("abstention"))
     return _PROMPT.format(
-        rule=_UNANSWERABLE if judged.abstention else _RULES.get(kind, _SAME),
-        gold_is="explanation" if judged.abstention else _GOLD_IS.get(kind, "correct_answer"),
-        question=escape(judged.question),
-        gold=escape(judged.gold),
-        response=escape(judged.response),
-        asked=_RECOGNISES if judged.abstention else _IS_RIGHT,
+        rule=_UNANSWERABLE if abstention else _RULES.get(kind, _SAME),
+        gold_is="explanation" if abstention else _GOLD_IS.get(kind, "correct_answer"),
+        question=escape(str(answer["question"])),
+        gold=escape(str(answer["answer"])),
+        response=escape(str(answer["hypothesis"])),
+        asked=_RECOGNISES if abstention else _IS_RIGHT,
     )
 
 
@@ -218,16 +207,9 @@ def _answers(how: Grading) -> dict[str, Fields]:
     return answers
 
 
-def _judged(ask: Ask, line: Fields) -> Fields:
-    response = ToJudge(
-        question=str(line["question"]),
-        question_type=str(line["question_type"]),
-        gold=str(line["answer"]),
-        response=str(line["hypothesis"]),
-        abstention=bool(line.get("abstention")),
-    )
-    about = {name: line[name] for name in ("question_id", "question_type")}
-    return {**about, **judge(ask, response), "of": _digest(line)}
+def _judged(ask: Ask, answer: Fields) -> Fields:
+    about = {name: answer[name] for name in ("question_id", "question_type")}
+    return {**about, **judge(ask, answer), "of": _digest(answer)}
 
 
 def _is_judged(line: Fields, judgement: Fields | None) -> bool:
