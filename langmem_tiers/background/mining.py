@@ -12,8 +12,8 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.knowledge.episode_writer import EpisodeWriter
 from langmem_tiers.storage import episodes, progress
-from langmem_tiers.storage.episodes import Ended
-from langmem_tiers.storage.progress import Again, Waiting
+from langmem_tiers.storage.progress import Again
+from langmem_tiers.storage.rooms import Unfinished
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.writing import edits
 from langmem_tiers.writing.enriching import Enricher
@@ -75,17 +75,17 @@ class MineJob:
             if self._moment_again(once) <= now:
                 yield partial(self.miner.mine_again, once)
 
-    def _waiting(self, connection: Connection) -> tuple[list[Waiting], list[Again]]:
+    def _waiting(self, connection: Connection) -> tuple[list[Unfinished], list[Again]]:
         if not self.context.settings.mining.enabled:
             return [], []
         again = progress.to_mine_again(connection, self.store.key) if self.miner.asker else []
         return progress.unmined(connection, self.store.key), again
 
-    def _moment(self, room: Waiting) -> int:
+    def _moment(self, room: Unfinished) -> int:
         """When to mine a conversation: when it has ended or paused."""
         settings = self.context.settings
         pause = min(settings.mining.pause_minutes, settings.sessions.idle_minutes)
-        return room.touched_at + round(pause * _MINUTE) if room.ended_at is None else room.ended_at
+        return room.over(round(pause * _MINUTE))
 
     def _moment_again(self, once: Again) -> int:
         resting = 0.0 if self.miner.asker is None else self.miner.asker.resting()
@@ -121,13 +121,12 @@ class ArchiveJob:
                 break
         return bool(ended)
 
-    def _waiting(self, connection: Connection) -> list[Ended]:
+    def _waiting(self, connection: Connection) -> list[Unfinished]:
         enabled = self.context.settings.mining.enabled
         return episodes.unarchived(connection, self.store.key) if enabled else []
 
-    def _moment(self, room: Ended) -> int:
-        idle = round(self.context.settings.sessions.idle_minutes * _MINUTE)
-        return room.touched_at + idle if room.ended_at is None else room.ended_at
+    def _moment(self, room: Unfinished) -> int:
+        return room.over(round(self.context.settings.sessions.idle_minutes * _MINUTE))
 
 
 @dataclass(frozen=True)

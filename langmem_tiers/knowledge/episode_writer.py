@@ -17,8 +17,9 @@ from langmem_tiers.listeners import notify
 from langmem_tiers.models.chunking import split
 from langmem_tiers.records import Activity, Episode, Said
 from langmem_tiers.storage import activities, episodes, progress
-from langmem_tiers.storage.episodes import Ended, NewEpisode
+from langmem_tiers.storage.episodes import NewEpisode
 from langmem_tiers.storage.notes import NoteText
+from langmem_tiers.storage.rooms import Unfinished
 from langmem_tiers.store import SpaceStore
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class EpisodeWriter:
     context: SpaceContext
     store: SpaceStore
 
-    def archive(self, room: Ended) -> Episode | None:
+    def archive(self, room: Unfinished) -> Episode | None:
         """Summarise what was said in a room since it was last archived; None if there is nothing to summarise.
 
         Raises:
@@ -98,9 +99,9 @@ class EpisodeWriter:
         notify(self.context.listeners, activity)
         return episode
 
-    def _said(self, connection: Connection, room: Ended) -> list[Said]:
+    def _said(self, connection: Connection, room: Unfinished) -> list[Said]:
         """What users and assistants said in a room since it was last archived, without deleted content."""
-        standing = progress.standing(connection, self.store.key, room.room, after=room.archived, upto=room.drawers)
+        standing = progress.standing(connection, self.store.key, room.room, after=room.done, upto=room.drawers)
         turns = [turn for turn in standing if may_be_shown(turn)]
         left = tombstones.cleared(connection, self.store.key, [(turn.drawer, turn.content) for turn in turns])
         shown = (replace(turn, content=text) for turn, text in zip(turns, left, strict=True))

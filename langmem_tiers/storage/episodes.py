@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import (
     BindParameter,
@@ -27,23 +27,13 @@ from langmem_tiers.content import content_hash
 from langmem_tiers.records import Episode
 from langmem_tiers.storage import change_log, facts, notes, tombstones
 from langmem_tiers.storage.notes import NoteText
+from langmem_tiers.storage.rooms import Unfinished
 from langmem_tiers.storage.schema import cursors, drawers, episodes, rooms
 from langmem_tiers.storage.statements import delete_among, here, numbered
 
 # The last number assigned: numbers are never reused, even if the newest episode was deleted.
 _NEWEST = "newest_episode"
 _CURSOR = "archive:"
-
-
-class Ended(NamedTuple):
-    """A room with turns that are in no episode yet; `archived` is the last place that is."""
-
-    room: int
-    session: str
-    archived: int
-    drawers: int
-    touched_at: int
-    ended_at: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,14 +197,14 @@ _UNARCHIVED = (
 )
 
 
-def unarchived(connection: Connection, space: str, session: str | None = None) -> list[Ended]:
+def unarchived(connection: Connection, space: str, session: str | None = None) -> list[Unfinished]:
     """The rooms with turns that are in no episode, of one session or all, in the order they were opened."""
-    return [Ended(*row) for row in connection.execute(_UNARCHIVED, {"space": space, "session": session})]
+    return [Unfinished(*row) for row in connection.execute(_UNARCHIVED, {"space": space, "session": session})]
 
 
-def archived_to(connection: Connection, space: str, room: Ended, place: int) -> bool:
+def archived_to(connection: Connection, space: str, room: Unfinished, place: int) -> bool:
     """Record that a room is archived up to a place; False if someone else has done so in the meantime."""
-    return change_log.move_cursor(connection, space, f"{_CURSOR}{room.room}", old=room.archived, new=place)
+    return change_log.move_cursor(connection, space, f"{_CURSOR}{room.room}", old=room.done, new=place)
 
 
 def _key(session: str, compaction: int) -> bytes:

@@ -16,6 +16,7 @@ from langmem_tiers.clock import from_millis
 from langmem_tiers.records import Entry, Said
 from langmem_tiers.storage import change_log, facts
 from langmem_tiers.storage import entries as records
+from langmem_tiers.storage.rooms import Unfinished
 from langmem_tiers.storage.schema import drawers, entries, entry_evidence, mined_windows, proposals, rooms, usages
 from langmem_tiers.storage.statements import delete_among, here, insert_new, numbered
 
@@ -24,17 +25,6 @@ MinedPath = Literal["rule", "model", "again"]
 
 # The last number assigned: numbers are never reused, even if the newest proposal is gone.
 _NEWEST = "newest_proposal"
-
-
-class Waiting(NamedTuple):
-    """A room with turns to mine, or to mine again; `mined` is the last place already mined."""
-
-    room: int
-    session: str
-    mined: int
-    drawers: int
-    touched_at: int
-    ended_at: int | None
 
 
 class Again(NamedTuple):
@@ -95,9 +85,9 @@ _STANDING = (
 )
 
 
-def unmined(connection: Connection, space: str, session: str | None = None) -> list[Waiting]:
+def unmined(connection: Connection, space: str, session: str | None = None) -> list[Unfinished]:
     """The rooms with unmined turns, of one session or all, in the order they were opened."""
-    return [Waiting(*row) for row in connection.execute(_WAITING, {"space": space, "session": session})]
+    return [Unfinished(*row) for row in connection.execute(_WAITING, {"space": space, "session": session})]
 
 
 def to_mine_again(connection: Connection, space: str, session: str | None = None) -> list[Again]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Integer, Select, Text, and_, bindparam, func, insert, select, update
 
@@ -38,6 +38,21 @@ class Wing:
     kind: str
     slug: str = ""
     aliases: tuple[str, ...] = ()
+
+
+class Unfinished(NamedTuple):
+    """A room with turns that a step of the background has not reached; `done` is the last place that it has."""
+
+    room: int
+    session: str
+    done: int
+    drawers: int
+    touched_at: int
+    ended_at: int | None
+
+    def over(self, pause: int) -> int:
+        """When the conversation counts as over: when it was ended, or so many milliseconds after its last turn."""
+        return self.touched_at + pause if self.ended_at is None else self.ended_at
 
 
 _EVERY = select(*(column for column in rooms.c if column.name != "space"))

@@ -61,6 +61,13 @@ def _authorship() -> tuple[Column[Any], ...]:
     )
 
 
+def _evidence(of: str, quote: str, *more: Column[Any], comment: str) -> Table:
+    """A table of the drawers that something rests on."""
+    drawer, words = _key("drawer", Integer), _column("quote", Text, quote)
+    by_drawer = Index(f"{of}_evidence_by_drawer", "space", "drawer")
+    return _table(f"{of}_evidence", _key(of, Integer), drawer, words, *more, by_drawer, comment=comment)
+
+
 # The log of changes and what follows it.
 changes = _table(
     "changes",
@@ -253,13 +260,10 @@ entries = _table(
     comment="Knowledge: facts, preferences, conventions, each with what it rests on.",
 )
 
-entry_evidence = _table(
-    "entry_evidence",
-    _key("entry", Integer),
-    _key("drawer", Integer),
-    _column("quote", Text, "Words of the drawer that say it; empty for the whole drawer."),
+entry_evidence = _evidence(
+    "entry",
+    "Words of the drawer that say it; empty for the whole drawer.",
     _key("via", Integer, "The entry that brought it: another one after a merge."),
-    Index("entry_evidence_by_drawer", "space", "drawer"),
     comment="The drawers that an entry rests on.",
 )
 
@@ -359,12 +363,9 @@ entity_aliases = _table(
     comment="Other names of an entity, also such as 'my sister'.",
 )
 
-entity_evidence = _table(
-    "entity_evidence",
-    _key("entity", Integer),
-    _key("drawer", Integer),
-    _column("quote", Text, "Words of the drawer that name it; empty for the whole drawer."),
-    Index("entity_evidence_by_drawer", "space", "drawer"),
+entity_evidence = _evidence(
+    "entity",
+    "Words of the drawer that name it; empty for the whole drawer.",
     comment="The drawers that an entity is spoken of in.",
 )
 
@@ -429,13 +430,10 @@ relation_versions = _table(
     comment="When a relation holds, and what was believed of that when. Withdrawn: the last version has an until.",
 )
 
-relation_evidence = _table(
-    "relation_evidence",
-    _key("relation", Integer),
-    _key("drawer", Integer),
-    _column("quote", Text, "Words of the drawer that say it; empty for the whole drawer."),
+relation_evidence = _evidence(
+    "relation",
+    "Words of the drawer that say it; empty for the whole drawer.",
     _column("at", BigInteger),
-    Index("relation_evidence_by_drawer", "space", "drawer"),
     comment="The drawers that a relation rests on.",
 )
 

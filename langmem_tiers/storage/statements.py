@@ -32,7 +32,7 @@ def here(table: FromClause, space: str | BindParameter[str] = SPACE, **equal: An
 
 
 def numbered(table: FromClause, by: Column[Any], key: str = "number") -> ColumnElement[bool]:
-    """Joins a table: its row whose key is in a column of another table."""
+    """The condition that joins a table with the column of another that holds its number, or another key of it."""
     return and_(table.c.space == by.table.c.space, table.c[key] == by)
 
 

@@ -29,7 +29,8 @@ from langmem_tiers.models.calls import Answer
 from langmem_tiers.records import Authority, Entry, Evidence, MiningReport, Proposal, RefusedProposal
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import activities, progress
-from langmem_tiers.storage.progress import Again, MinedPath, NewProposal, Waiting
+from langmem_tiers.storage.progress import Again, MinedPath, NewProposal
+from langmem_tiers.storage.rooms import Unfinished
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.telemetry import otel
 from langmem_tiers.telemetry.logs import say
@@ -67,12 +68,12 @@ class Miner:
         """The miner of an open space, using the memory's model and embedder."""
         return cls(context=context, store=store, asker=context.asker(store), embed=embed_with(context.embedder))
 
-    def windows(self, room: Waiting) -> Iterator[Window]:
+    def windows(self, room: Unfinished) -> Iterator[Window]:
         """The unmined windows of a room; each is read when the previous one is done."""
-        done = room.mined
+        done = room.done
         while done < room.drawers:
             with self.store.reading() as connection:
-                rest, most = room._replace(mined=done), self.context.settings.mining.window_turns
+                rest, most = room._replace(done=done), self.context.settings.mining.window_turns
                 window = next_window(connection, self.store.key, rest, most=most)
             yield window
             done = window.last_place

@@ -10,7 +10,8 @@ from sqlalchemy import Connection
 from langmem_tiers.knowledge.transcript import may_be_shown
 from langmem_tiers.records import MiningPath, Proposal, RefusedProposal, Said
 from langmem_tiers.storage import progress
-from langmem_tiers.storage.progress import Again, NewProposal, Waiting
+from langmem_tiers.storage.progress import Again, NewProposal
+from langmem_tiers.storage.rooms import Unfinished
 
 # Preceding turns shown with a window: "Yes, that one" answers the turn before.
 _BEFORE = 2
@@ -57,17 +58,17 @@ class Found:
     output_tokens: int = 0
 
 
-def next_window(connection: Connection, space: str, room: Waiting, *, most: int) -> Window:
+def next_window(connection: Connection, space: str, room: Unfinished, *, most: int) -> Window:
     """The next unmined turns of a room, up to `most`."""
     turns: list[Said] = []
     stopped = room.drawers
-    for turn in progress.standing(connection, space, room.room, after=room.mined):
+    for turn in progress.standing(connection, space, room.room, after=room.done):
         if len(turns) == most:
             stopped = turns[-1].place
             break
         if may_be_shown(turn):
             turns.append(turn)
-    return _window(connection, space, room, room.mined + 1, stopped, turns)
+    return _window(connection, space, room, room.done + 1, stopped, turns)
 
 
 def same_window(connection: Connection, space: str, once: Again) -> Window:
@@ -78,7 +79,7 @@ def same_window(connection: Connection, space: str, once: Again) -> Window:
 
 
 def _window(
-    connection: Connection, space: str, of: Waiting | Again, first: int, last: int, turns: Iterable[Said]
+    connection: Connection, space: str, of: Unfinished | Again, first: int, last: int, turns: Iterable[Said]
 ) -> Window:
     in_front = progress.before(connection, space, of.room, place=first, most=_BEFORE)
     return Window(
