@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,8 +42,7 @@ _STRIDE = 20_000
 Address = tuple[str, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Voice:
+class Voice(NamedTuple):
     """Who said a drawer, and where it comes from."""
 
     role: str
@@ -109,8 +108,7 @@ class DrawerColumns:
         self._space = space
         self._position = 0
         self._rows: NDArray[Any] = np.zeros(_FIRST_ROWS, _TYPE)
-        self._voices: list[Voice] = []
-        self._voice_numbers: dict[tuple[str, str, str | None], int] = {}
+        self._voices: dict[Voice, int] = {}
         self._addresses: dict[int, Address] = {}
         self._places: dict[int, int] = {}
         self._newest: dict[int, int] = {}
@@ -128,13 +126,9 @@ class DrawerColumns:
             return Rows(
                 numbers=held,
                 previous=np.where(self._rows["stands"][before], before, 0),
-                room=rows["room"],
-                place=rows["place"],
-                voice=rows["voice"],
-                states=rows["states"],
-                said_at=rows["said_at"],
+                **{name: rows[name] for name in ("room", "place", "voice", "states", "said_at")},
                 content_hash=list(map(bytes, rows["content_hash"].tolist())),
-                voices=self._voices,
+                voices=list(self._voices),
                 addresses=self._addresses,
                 places=self._places,
             )
@@ -151,7 +145,10 @@ class DrawerColumns:
 
     def _load(self, connection: Connection, first: int, last: int) -> None:
         """Load the drawers of a range as they are now."""
-        self._grow(last + 1)
+        if last >= len(self._rows):
+            grown = np.zeros(max(last + 1, len(self._rows) * 3 // 2), _TYPE)
+            grown[: len(self._rows)] = self._rows
+            self._rows = grown
         rows = connection.execute(_BETWEEN, {"space": self._space, "first": first, "last": last}).all()
         if not rows:
             return
@@ -159,7 +156,8 @@ class DrawerColumns:
         held = list(number)
         self._rows["before"][held] = [self._before(*each) for each in zip(number, room, place, strict=True)]
         self._rows["stands"][held] = [each is None for each in superseded_by]
-        self._rows["voice"][held] = [self._voice(each) for each in zip(*voice, strict=True)]
+        voices = (Voice(*each) for each in zip(*voice, strict=True))
+        self._rows["voice"][held] = [self._voices.setdefault(each, len(self._voices)) for each in voices]
         self._rows["content_hash"][held] = np.frombuffer(b"".join(content_hash), "V16")
         for name, values in (("room", room), ("place", place), ("said_at", said_at), ("states", states)):
             self._rows[name][held] = values
@@ -182,15 +180,3 @@ class DrawerColumns:
         wanted = select(*columns).where(*here(rooms, self._space), rooms.c.number > newest)
         for number, *address in connection.execute(wanted):
             self._addresses[number] = (address[0], address[1], address[2])
-
-    def _voice(self, voice: tuple[str, str, str | None]) -> int:
-        if voice not in self._voice_numbers:
-            self._voice_numbers[voice] = len(self._voices)
-            self._voices.append(Voice(*voice))
-        return self._voice_numbers[voice]
-
-    def _grow(self, rows: int) -> None:
-        if rows > len(self._rows):
-            grown = np.zeros(max(rows, len(self._rows) * 3 // 2), _TYPE)
-            grown[: len(self._rows)] = self._rows
-            self._rows = grown

@@ -179,8 +179,7 @@ class Postings:
         self._position = 0
         self._filed = 0
         self._newest = 0
-        self._lists: OrderedDict[str, Held] = OrderedDict()
-        self._upto: dict[str, int] = {}
+        self._lists: OrderedDict[str, tuple[Held, int]] = OrderedDict()  # of each word, and up to which drawer
         self._size = 0
         self._lock = threading.Lock()
 
@@ -194,8 +193,10 @@ class Postings:
         A word that very many drawers contain is left out if others say more.
         """
         with self._lock:
-            held = self._held if self._refresh(moment) else self._read
-            found = [held(moment.connection, term) for term in terms[:MOST_TERMS]]
+            if self._refresh(moment):
+                found = [self._held(moment.connection, term) for term in terms[:MOST_TERMS]]
+            else:
+                found = [self._between(moment.connection, term, 0, self._newest) for term in terms[:MOST_TERMS]]
             total = self._newest
         telling = [held for held in found if _length(held) < self._common]
         return (telling if any(map(_length, telling)) else found), total
@@ -215,41 +216,25 @@ class Postings:
             self._newest = change.until
         else:  # an old drawer was reinstated, or got other words
             self._lists.clear()
-            self._upto.clear()
             self._size = 0
 
     def _held(self, connection: Connection, term: str) -> Held:
-        kept = self._settled(connection, term)
-        if _length(kept) >= self._common or self._newest <= self._filed:
-            return kept
-        tail = self._between(connection, term, self._filed, self._newest)
-        return _joined(kept, tail) if _length(tail) else kept
-
-    def _settled(self, connection: Connection, term: str) -> Held:
-        """The lists of the filed drawers, brought up to date."""
-        kept = self._lists.pop(term, None)
-        if kept is None:
-            kept = (_NONE, _NONE)
+        """The lists of a word: those of filed drawers are kept, and the few newer drawers are looked up each time."""
+        if term not in self._lists:
             self._size += _LIST
-        upto = self._upto.get(term, 0)
+        kept, upto = self._lists.pop(term, ((_NONE, _NONE), 0))
         if upto < self._filed and _length(kept) < self._common:
             new = self._between(connection, term, upto, self._filed)
             kept = _joined(kept, new)
             self._size += _length(new)
-        self._lists[term], self._upto[term] = kept, self._filed
-        self._forget()
-        return kept
-
-    def _forget(self) -> None:
-        """Evict the least recently used lists."""
-        while self._size > self._kept and len(self._lists) > 1:
-            oldest, held = self._lists.popitem(last=False)
-            del self._upto[oldest]
-            self._size -= _length(held) + _LIST
-
-    def _read(self, connection: Connection, term: str) -> Held:
-        """The lists as the index has them at the connection's moment."""
-        return self._between(connection, term, 0, self._newest)
+        self._lists[term] = kept, self._filed
+        while self._size > self._kept and len(self._lists) > 1:  # the least recently used go
+            _, (gone, _) = self._lists.popitem(last=False)
+            self._size -= _length(gone) + _LIST
+        if _length(kept) >= self._common or self._newest <= self._filed:
+            return kept
+        tail = self._between(connection, term, self._filed, self._newest)
+        return _joined(kept, tail) if _length(tail) else kept
 
     def _between(self, connection: Connection, term: str, after: int, upto: int) -> Held:
         return drawers.holding_between(connection, term, after=after, upto=upto, most=self._common)
