@@ -62,20 +62,22 @@ def upsert_entity(graph: GraphTransaction, named: Named) -> Entity:
 def upsert_entities(graph: GraphTransaction, several: Sequence[Named], *, unbury: bool = True) -> list[Entity]:
     """Like `upsert_entity`, for several names looked up at once; without `unbury`, tombstones are left alone."""
     slugs = [naming.slug(each.name) for each in several]
-    numbers = entities.numbers_of_slugs(*graph.at, set(slugs))
+    known = entities.of_slugs(*graph.at, set(slugs))
     made: list[Entity] = []
     for each, slug in zip(several, slugs, strict=True):
         of_type = naming.check_type(each.type)
-        found = _named(graph, each.name, of_type, slug, numbers[slug])
+        found = _named(graph, each.name, of_type, slug, known[slug])
         aliases = _aliases(graph, each, each.name if found is None else found.name)
         if found is None:
             one = insert_entity(graph, each, of_type)
-            numbers[slug].append(one.number)
+            known[slug].append(one)
         else:
             one = _updated(graph, found, each, of_type)
         if _add(graph, one.number, one.name, aliases, each.evidence):
             graph.log_entities(one.number)
-        made.append(entities.by_numbers(*graph.at, [one.number])[one.number] if aliases else one)
+        own = entities.by_numbers(*graph.at, [one.number])[one.number] if aliases else one
+        known = {slug: [own if each.number == own.number else each for each in same] for slug, same in known.items()}
+        made.append(own)
     spoken_of = [each for each in several if each.authority >= Authority.AGENT]
     if unbury and spoken_of:
         unbury_entities(graph, (name for each in spoken_of for name in (each.name, *each.aliases)))
@@ -133,9 +135,9 @@ def find_entity(graph: GraphTransaction, which: str, *, type: str | None = None,
         AmbiguousEntity: several have this name.
     """
     slug = naming.slug(which)
-    numbers = [] if naming.is_id(which) else entities.numbers_of_slug(*graph.at, slug)
+    called = [] if naming.is_id(which) else entities.of_slugs(*graph.at, [slug])[slug]
     try:
-        named = _named(graph, which, naming.check_type(type or "other"), slug, numbers)
+        named = _named(graph, which, naming.check_type(type or "other"), slug, called)
     except UnknownEntity:
         return None
     if named is None:
@@ -245,17 +247,19 @@ def _add(graph: GraphTransaction, number: int, own: str, aliases: Sequence[str],
     return added > 0
 
 
-def _named(graph: GraphTransaction, name: str, of_type: str, slug: str, numbers: Sequence[int]) -> Entity | None:
+def _named(graph: GraphTransaction, name: str, of_type: str, slug: str, called: Sequence[Entity]) -> Entity | None:
     """The entity with this id, or with this name among those with its slug; merged ones included."""
     if naming.is_id(name):
         found = entities.by_id(*graph.at, name)
         if found is None:
             raise UnknownEntity(f"There is no entity {name}.")
         return found
-    if not numbers:
+    if not called:
         return None
-    ends = {number: graph.canonical(number) for number in numbers}
-    known = entities.by_numbers(*graph.at, {*numbers, *ends.values()})
+    known = {each.number: each for each in called}
+    ends = {number: graph.canonical(number) for number in known}
+    missing = set(ends.values()) - known.keys()
+    known |= entities.by_numbers(*graph.at, missing) if missing else {}
     possible = [known[number] for number in sorted(set(ends.values())) if not _apart(known[number].type, of_type)]
     fitting = [each for each in possible if of_type == each.type != "other"] or possible
     if len(fitting) > 1:
@@ -265,7 +269,7 @@ def _named(graph: GraphTransaction, name: str, of_type: str, slug: str, numbers:
         )
     if not fitting:
         return None
-    these = [known[number] for number in numbers if ends[number] == fitting[0].number]
+    these = [each for each in called if ends[each.number] == fitting[0].number]
     # Its own name ranks before an alias, a canonical entity before a merged one.
     return min(these, key=lambda each: (each is not fitting[0], name_key(each.name) != slug, each.number))
 

@@ -147,7 +147,7 @@ def by_id(connection: Connection, space: str, entity_id: str) -> Entity | None:
 
 
 _SLUGS: BindParameter[list[str]] = bindparam("slugs", expanding=True)
-_OF_SLUGS = (
+_NAMED = (
     select(entities.c.slug, entities.c.number)
     .where(*here(entities), entities.c.slug.in_(_SLUGS))
     .union_all(
@@ -155,20 +155,24 @@ _OF_SLUGS = (
             *here(entity_aliases), entity_aliases.c.slug.in_(_SLUGS)
         )
     )
+    .subquery("named")
 )
+_OF_SLUGS = _EVERY.add_columns(_NAMED.c.slug.label("called")).where(entities.c.number == _NAMED.c.number)
 
 
-def numbers_of_slugs(connection: Connection, space: str, slugs: Collection[str]) -> dict[str, list[int]]:
-    """The numbers of the entities with these names or aliases, including merged ones, by slug."""
-    found: defaultdict[str, set[int]] = defaultdict(set)
-    for slug, number in connection.execute(_OF_SLUGS, {"space": space, "slugs": list(slugs)}):
-        found[slug].add(number)
-    return {slug: sorted(found[slug]) for slug in slugs}
+def of_slugs(connection: Connection, space: str, slugs: Collection[str]) -> dict[str, list[Entity]]:
+    """The entities with these names or aliases, including merged ones, by slug; without their evidence."""
+    rows = connection.execute(_OF_SLUGS, {"space": space, "slugs": list(slugs)}).all()
+    known = {each.number: each for each in _entities(connection, space, [_row(row[:-1]) for row in rows])}
+    called: defaultdict[str, set[int]] = defaultdict(set)
+    for row in rows:
+        called[row.called].add(row.number)
+    return {slug: [known[number] for number in sorted(called[slug])] for slug in slugs}
 
 
 def numbers_of_slug(connection: Connection, space: str, slug: str) -> list[int]:
-    """Like `numbers_of_slugs`, for one name."""
-    return numbers_of_slugs(connection, space, [slug])[slug]
+    """The numbers of the entities with this name or alias, including merged ones."""
+    return sorted(set(connection.execute(select(_NAMED.c.number), {"space": space, "slugs": [slug]}).scalars()))
 
 
 _MERGED = select(entities.c.number, entities.c.merged_into).where(*here(entities), entities.c.merged_into.is_not(None))
