@@ -59,13 +59,8 @@ def translated(path: Path) -> Iterator[None]:
     """Translate what goes wrong with `path` inside the block into this package's errors, keeping the cause."""
     try:
         yield
-    except DBAPIError as error:
-        known = _known(error.orig)
-        if known is None:
-            raise
-        raise _named(known, path, error) from error
-    except sqlite3.Error as error:
-        known = _known(error)
+    except (DBAPIError, sqlite3.Error) as error:
+        known = _known(getattr(error, "orig", error))
         if known is None:
             raise
         raise _named(known, path, error) from error

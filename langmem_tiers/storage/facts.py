@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from sqlalchemy import Connection, Integer, Text, cast, delete, select
 from sqlalchemy.dialects.sqlite import insert
@@ -27,9 +27,20 @@ def number(connection: Connection, space: str, name: str) -> int:
     return int(get(connection, space, name) or 0)
 
 
+def numbers(connection: Connection, space: str, name: str) -> tuple[int, ...]:
+    """The numbers under a name, none if there are none."""
+    held = get(connection, space, name)
+    return tuple(map(int, held.split(":"))) if held else ()
+
+
 def put(connection: Connection, space: str, name: str, value: str) -> None:
     """Set the value under a name."""
     put_row(connection, facts, space, {"name": name}, {"value": value})
+
+
+def put_numbers(connection: Connection, space: str, name: str, numbers: Iterable[int]) -> None:
+    """Set the numbers under a name."""
+    put(connection, space, name, ":".join(map(str, numbers)))
 
 
 def count_up(connection: Connection, space: str, name: str, by: int = 1) -> int:

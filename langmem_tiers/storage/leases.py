@@ -74,7 +74,7 @@ class Lease:
         Raises:
             StorageError: it could not be taken.
         """
-        space, at, longest = self.database.space, self._now(), self._longest()
+        space, at, longest = self.database.space, to_millis(self.clock()), round(self.seconds * 1000)
         with self.database.writing() as connection:
             before = read(connection, space, self.name)
             if before is not None and before.held(at, longest):
@@ -90,7 +90,7 @@ class Lease:
         Raises:
             LeaseLost: someone else has taken it over.
         """
-        if not self._end_at(fence, self._now() + self._longest()):
+        if not self._end_at(fence, to_millis(self.clock()) + round(self.seconds * 1000)):
             raise _lost(self.name)
 
     def release(self, fence: int) -> None:
@@ -102,12 +102,6 @@ class Lease:
         this = here(leases, self.database.space, name=self.name, fence=fence)
         with self.database.writing() as connection:
             return connection.execute(update(leases).where(*this).values(until=until)).rowcount == 1
-
-    def _now(self) -> int:
-        return to_millis(self.clock())
-
-    def _longest(self) -> int:
-        return round(self.seconds * 1000)
 
 
 def _lost(name: str) -> LeaseLost:

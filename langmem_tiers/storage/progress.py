@@ -246,7 +246,9 @@ def next_to_enrich(connection: Connection, space: str, *, paths: Collection[str]
     if number is None:
         return None
     entry = records.by_numbers(connection, space, [number])[number]
-    return Task(after=after, entry=entry, waits=_waits(connection, space, number))
+    noted = facts.numbers(connection, space, _WAITS)
+    waits = Waits(*noted) if noted[:1] == (number,) else Waits(number, 0, 0)
+    return Task(after=after, entry=entry, waits=waits)
 
 
 def untouched(entry: Entry) -> bool:
@@ -264,12 +266,7 @@ def note_enriched(connection: Connection, space: str, number: int, *, after: int
 
 def put_off(connection: Connection, space: str, waits: Waits) -> None:
     """Record that the model could not be asked about an entry now."""
-    facts.put(connection, space, _WAITS, ":".join(map(str, waits)))
-
-
-def _waits(connection: Connection, space: str, number: int) -> Waits:
-    noted = (facts.get(connection, space, _WAITS) or "").split(":")
-    return Waits(*map(int, noted)) if noted[0] == str(number) else Waits(number, 0, 0)
+    facts.put_numbers(connection, space, _WAITS, waits)
 
 
 _PREFIX = "flushed:"
@@ -284,13 +281,12 @@ class Flushed(NamedTuple):
 
 def flushed_upto(connection: Connection, space: str, room: int) -> Flushed:
     """How much of a room has been flushed."""
-    place, _, entry = (facts.get(connection, space, f"{_PREFIX}{room}") or "0:0").partition(":")
-    return Flushed(int(place), int(entry))
+    return Flushed(*facts.numbers(connection, space, f"{_PREFIX}{room}"))
 
 
 def note_flushed(connection: Connection, space: str, room: int, flushed: Flushed) -> None:
     """Record how much of a room has been flushed."""
-    facts.put(connection, space, f"{_PREFIX}{room}", f"{flushed.place}:{flushed.entry}")
+    facts.put_numbers(connection, space, f"{_PREFIX}{room}", flushed)
 
 
 def unnoted(connection: Connection, space: str, room: int, flushed: Flushed) -> dict[int, int]:
