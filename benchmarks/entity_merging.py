@@ -17,7 +17,7 @@ from typing import Literal
 from reporting import Row, parser, report, say
 
 from langmem_tiers.knowledge_graph import duplicates
-from langmem_tiers.knowledge_graph.changes import build_view
+from langmem_tiers.knowledge_graph.view_updates import build_view
 from langmem_tiers.language.slugs import name_key
 from langmem_tiers.settings import GraphSettings
 from langmem_tiers.storage.entities import EntityRow

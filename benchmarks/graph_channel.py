@@ -24,7 +24,7 @@ from reporting import Row, parser, report, say
 
 from langmem_tiers import Memory, Space, Turn
 from langmem_tiers.clock import to_millis
-from langmem_tiers.knowledge_graph import resolving
+from langmem_tiers.knowledge_graph import entity_lookup
 from langmem_tiers.language.words import meaningful_words, stem
 from langmem_tiers.records import Relation
 from langmem_tiers.storage.change_log import moment
@@ -146,7 +146,7 @@ def by_graph(space: Space, question: str) -> Iterator[int]:
     """The drawers of the relations of those named in a question, the likest to its words first."""
     with space.memory.use(space.name) as store, store.reading() as connection:
         view = store.graph.view(moment(connection, store.key))
-        matches = resolving.named_in(view, question, at=to_millis(space.memory.clock()))
+        matches = entity_lookup.named_in(view, question, at=to_millis(space.memory.clock()))
     wanted = {stem(word) for word in meaningful_words(question)}
     names = {stem(word) for match in matches for word in meaningful_words(match.entity.name)}
     relations = {

@@ -25,7 +25,7 @@ from sqlalchemy import Connection, insert
 from langmem_tiers import Memory
 from langmem_tiers.bench.scoring import spread
 from langmem_tiers.clock import to_millis
-from langmem_tiers.knowledge_graph import resolving
+from langmem_tiers.knowledge_graph import entity_lookup
 from langmem_tiers.knowledge_graph.answers import answering
 from langmem_tiers.knowledge_graph.projection import FILE
 from langmem_tiers.language.slugs import name_key
@@ -171,7 +171,7 @@ def _questions(space: Any, rng: random.Random, people: list[str]) -> dict[str, C
 
     def named() -> None:
         with answering(space.context) as answer:
-            resolving.named_in(answer.view, f"Where did {anybody()} live when I met {anybody()} in {HUB}?")
+            entity_lookup.named_in(answer.view, f"Where did {anybody()} live when I met {anybody()} in {HUB}?")
 
     def write() -> None:
         graph.add_relation(anybody(), "knows", anybody() + "s", valid_from=f"{rng.randrange(1990, 2020)}")

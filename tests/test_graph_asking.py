@@ -16,7 +16,7 @@ from langmem_tiers.errors import (
     NaiveDatetime,
     UnknownEntity,
 )
-from langmem_tiers.knowledge_graph import resolving
+from langmem_tiers.knowledge_graph import entity_lookup
 from langmem_tiers.knowledge_graph.answers import answering
 from langmem_tiers.knowledge_graph.wording import standing_words
 from langmem_tiers.settings import GraphSettings
@@ -557,7 +557,7 @@ def test_a_misspelled_name_is_found_among_very_many(alice, memory):
 
 def named(space, text) -> list[tuple[str, str]]:
     with answering(space.context) as answer:
-        return [(match.entity.name, match.found_by) for match in resolving.named_in(answer.view, text)]
+        return [(match.entity.name, match.found_by) for match in entity_lookup.named_in(answer.view, text)]
 
 
 @pytest.mark.parametrize(
@@ -599,7 +599,7 @@ def test_what_several_share_is_named_with_a_shared_score(graph, alice):
     graph.add_entity("Anna Silva", type="person", aliases=["Annie"])
     graph.add_entity("Anna Costa", type="person", aliases=["Annie"])
     with answering(alice.context) as answer:
-        found = resolving.named_in(answer.view, "Is Annie there?")
+        found = entity_lookup.named_in(answer.view, "Is Annie there?")
     assert [match.score for match in found] == [0.5, 0.5]
 
 

@@ -18,7 +18,7 @@ import orjson
 import pytest
 
 from langmem_tiers import Memory, Settings
-from langmem_tiers.knowledge_graph.changes import build_view
+from langmem_tiers.knowledge_graph.view_updates import build_view
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage import change_log, entities, relations
 from langmem_tiers.storage.change_log import moment

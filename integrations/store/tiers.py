@@ -10,7 +10,7 @@ from langmem_tiers.errors import InvalidInput, InvalidPath, InvalidPointer
 from langmem_tiers.integrations.store import checks, known
 from langmem_tiers.integrations.store.known import shown
 from langmem_tiers.integrations.store.naming import TIERS, Namespace, user_id
-from langmem_tiers.knowledge_graph import resolving
+from langmem_tiers.knowledge_graph import entity_lookup
 from langmem_tiers.knowledge_graph.answers import answering
 from langmem_tiers.knowledge_graph.wording import relation_words, standing_words
 from langmem_tiers.naming import user_space
@@ -113,7 +113,7 @@ def _search_relations(space: "Space", query: str, most: int) -> list[SearchItem]
     sure: dict[str, float | None] = {}
     if query.strip():
         with answering(space.context) as answer:
-            sure |= {match.entity.id: match.score for match in resolving.named_in(answer.view, query)[:_ENTITIES]}
+            sure |= {match.entity.id: match.score for match in entity_lookup.named_in(answer.view, query)[:_ENTITIES]}
     else:
         sure |= dict.fromkeys(entity.id for entity in space.graph.entities(limit=_ENTITIES))
     if not sure:

@@ -9,9 +9,9 @@ from langmem_tiers.errors import AuthorityTooLow, InvalidRelation, UnknownEntity
 from langmem_tiers.integrations.tools import base
 from langmem_tiers.integrations.tools.arguments import Depth, Id, Name, Named, Value, Words
 from langmem_tiers.integrations.tools.base import Answer, Call
-from langmem_tiers.knowledge_graph import resolving
+from langmem_tiers.knowledge_graph import entity_lookup
 from langmem_tiers.knowledge_graph.answers import answering
-from langmem_tiers.knowledge_graph.resolving import require_entity
+from langmem_tiers.knowledge_graph.entity_lookup import require_entity
 from langmem_tiers.knowledge_graph.types import Match, Subgraph
 from langmem_tiers.knowledge_graph.wording import entity_words, left_out, relation_words, standing, standing_words
 from langmem_tiers.language import predicates, values
@@ -172,7 +172,7 @@ def _named(call: Call, query: str | None, entity: str | None) -> list[Entity]:
     if query is None:
         return []
     with answering(call.space.context) as answer:
-        matches = resolving.named_in(answer.view, query)
+        matches = entity_lookup.named_in(answer.view, query)
     return _best(matches) or _like(call, query)
 
 

@@ -65,7 +65,7 @@ def add(
 @space_command()
 def show(space: Space, which: Which) -> Shown:
     """Print an entity with all that is known about it, and where it was spoken of."""
-    from langmem_tiers.knowledge_graph.resolving import require_entity
+    from langmem_tiers.knowledge_graph.entity_lookup import require_entity
 
     found = require_entity(space.graph.resolve, which)
     entity = space.graph.entity(found.id) or found

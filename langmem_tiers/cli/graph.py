@@ -47,8 +47,8 @@ def graph(
     ] = None,
 ) -> Shown:
     """Print or draw what is around ENTITY, or all that is known, the most connected first."""
+    from langmem_tiers.knowledge_graph.entity_lookup import require_entity
     from langmem_tiers.knowledge_graph.pictures import kind_of
-    from langmem_tiers.knowledge_graph.resolving import require_entity
 
     kind = "" if out is None else kind_of(out, _KINDS)
     at = _moment(as_of, space.memory.clock())
@@ -77,8 +77,8 @@ def timeline(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it there: .svg or .png.")] = None,
 ) -> Shown:
     """Print or draw everything that ever held of ENTITY, in the order it began."""
+    from langmem_tiers.knowledge_graph.entity_lookup import require_entity
     from langmem_tiers.knowledge_graph.pictures import draw_timeline, kind_of
-    from langmem_tiers.knowledge_graph.resolving import require_entity
 
     if out is not None:
         kind_of(out, _TIMELINES)

@@ -124,7 +124,7 @@ def between(
     all_times: Annotated[bool, typer.Option("--all-times", help="Also what holds no longer, or not yet.")] = False,
 ) -> Shown:
     """Print how ENTITY and OTHER are connected, the shortest way first."""
-    from langmem_tiers.knowledge_graph.resolving import require_entity
+    from langmem_tiers.knowledge_graph.entity_lookup import require_entity
 
     ends = require_entity(space.graph.resolve, start), require_entity(space.graph.resolve, end_)
     found = space.graph.paths(ends[0].id, ends[1].id, depth=depth, limit=limit, as_of=as_of, ended=all_times)
@@ -143,7 +143,7 @@ def changes(
     entity: Annotated[str | None, typer.Option(metavar="NAME", help="Only of this entity.")] = None,
 ) -> Shown:
     """Print what began and what ended between two dates."""
-    from langmem_tiers.knowledge_graph.resolving import require_entity
+    from langmem_tiers.knowledge_graph.entity_lookup import require_entity
 
     whose = None if entity is None else require_entity(space.graph.resolve, entity).id
     found = space.graph.changes(since, until, entity=whose)

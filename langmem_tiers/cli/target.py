@@ -279,13 +279,13 @@ def in_words_of_commands() -> Iterator[None]:
 
 def _ways_out() -> dict[str, str]:
     """For the advice of an error, the advice given instead."""
-    from langmem_tiers.knowledge_graph import importing, merging, resolving
+    from langmem_tiers.knowledge_graph import entity_lookup, importing, merging
     from langmem_tiers.language import predicates
 
     return {
         StorageError.way_out: "The cause is in brackets; what is stored already is safe.",
         UnknownEntity.way_out: _ENTITIES,
-        resolving.NONE_LIKE: f"No name is like it: {_ENTITIES}",
+        entity_lookup.NONE_LIKE: f"No name is like it: {_ENTITIES}",
         UnknownRelation.way_out: "`langmem-tiers timeline ENTITY` shows the ids of its relations.",
         MergeRefused.way_out: "`langmem-tiers entities show ID` says what each is.",
         NaiveDatetime.way_out: "Add one, such as 2024-05-17T10:00+02:00, or Z for UTC.",

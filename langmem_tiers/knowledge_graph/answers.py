@@ -13,9 +13,9 @@ from sqlalchemy import Connection
 from langmem_tiers import arguments
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.context import SpaceContext
-from langmem_tiers.knowledge_graph.changes import merged_then
 from langmem_tiers.knowledge_graph.conflicts import bounds, displaced, version_at
 from langmem_tiers.knowledge_graph.view import Asked, GraphView, Node
+from langmem_tiers.knowledge_graph.view_updates import merged_then
 from langmem_tiers.language import periods, values
 from langmem_tiers.language.periods import When
 from langmem_tiers.language.predicates import normalise, symmetric

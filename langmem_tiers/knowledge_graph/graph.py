@@ -16,10 +16,10 @@ from langmem_tiers.knowledge_graph import (
     checks,
     deletion,
     entities,
+    entity_lookup,
     merging,
     naming,
     relations,
-    resolving,
 )
 from langmem_tiers.knowledge_graph.answers import alike, answering
 from langmem_tiers.knowledge_graph.entities import Named
@@ -335,7 +335,7 @@ class KnowledgeGraph(GraphQueries):
         if what is None and not _OF_SOMEBODY.search(name):
             return name
         with answering(self._context) as answers:
-            number = resolving.known(answers.view, name, at=to_millis(self._context.clock()))
+            number = entity_lookup.known(answers.view, name, at=to_millis(self._context.clock()))
             if number is not None:
                 return answers.view.entities[number].id
         if what is None:

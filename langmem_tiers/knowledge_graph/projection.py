@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from langmem_tiers.errors import StorageError
-from langmem_tiers.knowledge_graph import changes, snapshot
+from langmem_tiers.knowledge_graph import snapshot, view_updates
 from langmem_tiers.knowledge_graph.snapshot import Snapshot, UnusableSnapshot
 from langmem_tiers.knowledge_graph.view import GraphView
 from langmem_tiers.language import predicates
@@ -157,7 +157,7 @@ class GraphProjection:
                 say(log, logging.WARNING, "graph_rebuilt", file=self.path, reason=error)
                 return self._built(moment)
             if kept is not None:
-                view = changes.build_view(kept.entities, kept.relations, self._single)
+                view = view_updates.build_view(kept.entities, kept.relations, self._single)
                 return _Held(view, kept.position, kept.position, 0)
             built = self._built(moment)
             if not built.view.entities:
@@ -181,7 +181,7 @@ class GraphProjection:
     def _built(self, moment: Moment) -> _Held:
         people = entities.every(moment.connection, self._space)
         links = relations.every(moment.connection, self._space)
-        return _Held(changes.build_view(people, links, self._single), moment.head, moment.head, _ALL)
+        return _Held(view_updates.build_view(people, links, self._single), moment.head, moment.head, _ALL)
 
     def _followed(self, moment: Moment, held: _Held) -> _Held:
         """The held view, brought up to date from the log."""
@@ -191,7 +191,7 @@ class GraphProjection:
         if not news:
             return held._replace(upto=moment.head)
         people, links = _ranges(news, "entities.changed"), _ranges(news, "relations.changed")
-        view = changes.apply_changes(
+        view = view_updates.apply_changes(
             held.view,
             people,
             (row for first, last in people for row in entities.rows(moment.connection, self._space, first, last)),

@@ -14,7 +14,7 @@ from langmem_tiers import arguments
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import InvalidInput, InvalidPeriod, UnknownRelation
-from langmem_tiers.knowledge_graph import naming, resolving
+from langmem_tiers.knowledge_graph import entity_lookup, naming
 from langmem_tiers.knowledge_graph.answers import answering, asked_for, distinct_rows, networkx_copy
 from langmem_tiers.knowledge_graph.conflicts import FOREVER, bounds, contradicted, version_at
 from langmem_tiers.knowledge_graph.entities import find_entity, with_merged
@@ -88,7 +88,7 @@ class GraphQueries:
 
         If several entities may be meant, all are returned and none is chosen.
         """
-        return resolving.resolve(self._context, mention, type=type)
+        return entity_lookup.resolve(self._context, mention, type=type)
 
     def neighbours(
         self,
@@ -160,7 +160,7 @@ class GraphQueries:
         )
         named = arguments.texts(entities, "entities")
         with answering(self._context, asked.known_at) as answers:
-            starts = dict.fromkeys(resolving.required(answers.view, name) for name in named)
+            starts = dict.fromkeys(entity_lookup.required(answers.view, name) for name in named)
             walked = walk_around(answers.view, list(starts), asked, limits)
             found = answers.entities(walked.distance)
             return Subgraph(
@@ -193,8 +193,8 @@ class GraphQueries:
             first=settings.fan_out,
         )
         with answering(self._context, asked.known_at) as answers:
-            first = resolving.required(answers.view, arguments.text(start, "start"))
-            last = resolving.required(answers.view, arguments.text(end, "end"))
+            first = entity_lookup.required(answers.view, arguments.text(start, "start"))
+            last = entity_lookup.required(answers.view, arguments.text(end, "end"))
             if first == last:
                 name = answers.view.entities[first].name
                 raise InvalidInput(f"Both are {name}: there is no way from an entity to itself.", way_out="Name two.")
@@ -211,7 +211,7 @@ class GraphQueries:
         asked = asked_for(self._context.clock(), known_at=known_at, ended=True)
         with answering(self._context, asked.known_at) as answers:
             view = answers.view
-            number = resolving.required(view, arguments.text(entity, "entity"))
+            number = entity_lookup.required(view, arguments.text(entity, "entity"))
             held = [view.relations[each] for each in view.edges(number, asked, FOREVER)[0]]
             rows = [*held, *(row for row in view.incident(number) if contradicted(row, asked.known_at))]
             versions = {row.number: version_at(row, asked.known_at) for row in rows}
@@ -241,7 +241,7 @@ class GraphQueries:
             if entity is None:
                 rows = [row for row in view.relations.values() if view.drawn(row)]
             else:
-                rows = [*view.incident(resolving.required(view, arguments.text(entity, "entity")))]
+                rows = [*view.incident(entity_lookup.required(view, arguments.text(entity, "entity")))]
             rows = [*distinct_rows(view, rows)]
             happened = sorted(event for row in rows for event in _events(row) if first <= event[0] < behind)
             found = {each.number: each for each in answers.relations({number for _, _, number in happened}, None)}

@@ -10,9 +10,9 @@ from sqlalchemy import Connection
 
 from langmem_tiers.background import embedding, filing
 from langmem_tiers.errors import DatabaseDamaged, ProjectionDamaged
-from langmem_tiers.knowledge_graph.changes import build_view
 from langmem_tiers.knowledge_graph.snapshot import UnusableSnapshot
 from langmem_tiers.knowledge_graph.view import GraphView
+from langmem_tiers.knowledge_graph.view_updates import build_view
 from langmem_tiers.storage import change_log, embedding_cache, entities, inspection, keyword, notes, relations
 from langmem_tiers.storage.chroma import CURSOR, ChromaIndex
 from langmem_tiers.store import SpaceStore

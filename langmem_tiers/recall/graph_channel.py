@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from langmem_tiers.clock import from_millis, to_millis
-from langmem_tiers.knowledge_graph import naming, resolving
+from langmem_tiers.knowledge_graph import entity_lookup, naming
 from langmem_tiers.knowledge_graph.answers import Fact, distinct
 from langmem_tiers.knowledge_graph.conflicts import FOREVER, bounds, version_at
 from langmem_tiers.knowledge_graph.view import Asked, GraphView
@@ -105,7 +105,7 @@ def _search(view: GraphView, query: Query, request: RecallRequest) -> _Search:
     return _Search(
         view,
         query,
-        resolving.named_in(view, query.text, at=now)[:_ENTITIES],
+        entity_lookup.named_in(view, query.text, at=now)[:_ENTITIES],
         periods=[each._replace(known_at=known_at) for each in periods],
         of_a_time=bool(said),
         known_at=known_at,
