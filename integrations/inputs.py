@@ -111,7 +111,9 @@ def pick(values: Mapping[str, Any], key: str | None, usual: Sequence[str], but: 
             raise InvalidInput(f"There is no {key!r} here.", way_out=f"There are {', '.join(values)}.")
         return text_of(_textual(values[key], key))
     candidates = {name: value for name, value in values.items() if name not in _MACHINERY and name not in but}
-    texts = {name: text for name, value in candidates.items() if (text := _text_under(name, value, usual)).strip()}
+    # Of several messages only where they are what is asked, not what was said before.
+    found = {name: text_of(value) if name in usual else _single_text(value) for name, value in candidates.items()}
+    texts = {name: text for name, text in found.items() if text.strip()}
     if not texts:
         return _nothing(candidates, usual)
     named = next((name for name in usual if name in texts), None)
@@ -120,11 +122,6 @@ def pick(values: Mapping[str, Any], key: str | None, usual: Sequence[str], but: 
         if len(texts) > 1:
             _guessed(named, tuple(sorted(texts)))
     return texts[named]
-
-
-def _text_under(name: str, value: Any, usual: Sequence[str]) -> str:
-    """The text of a value; of several messages only where they are what is asked, not what was said before."""
-    return text_of(value) if name in usual else _single_text(value)
 
 
 def _nothing(candidates: Mapping[str, Any], usual: Sequence[str]) -> str:

@@ -53,17 +53,20 @@ class Conversation:
         with self.space.memory.use(self.space.name) as store, store.reading() as connection:
             session, room = _current(connection, store.key, self.session)
             held = [] if room is None else _last(connection, store.key, room, most)
-        messages = [_message(each) for each in held]
-        return Look(
-            session=session,
-            held=0 if room is None else room.drawers,
-            messages=messages[window_start(messages, most) :],
-        )
+        messages: list[BaseMessage] = [
+            _KINDS[each.role](each.content, id=each.message_id, name=each.speaker) for each in held
+        ]
+        shown = messages[window_start(messages, most) :]
+        return Look(session=session, held=0 if room is None else room.drawers, messages=shown)
 
     def add(self, messages: Sequence[BaseMessage]) -> TrackReport:
         """Store what users and models said in these messages, without what the memory put into them."""
         look = self.look(1)
-        said = [_own(message) for message in messages if _is_speech(message)]
+        said: list[BaseMessage] = [
+            message.model_copy(update={"content": without_recalled(str(message.text))})
+            for message in messages
+            if isinstance(message, HumanMessage | AIMessage) and not is_synthetic(message)
+        ]
         turns = turns_of(_identified([each for each in said if each.text.strip()], look.held))
         return self.space.track(turns, session=look.session, agent=self.agent, project=self.project)
 
@@ -98,18 +101,6 @@ def _last(connection: Connection, space: str, room: "Room", most: int) -> list[D
             if len(found) == most:
                 break
     return found[::-1]
-
-
-def _message(drawer: Drawer) -> BaseMessage:
-    return _KINDS[drawer.role](drawer.content, id=drawer.message_id, name=drawer.speaker)
-
-
-def _is_speech(message: BaseMessage) -> bool:
-    return isinstance(message, HumanMessage | AIMessage) and not is_synthetic(message)
-
-
-def _own(message: BaseMessage) -> BaseMessage:
-    return message.model_copy(update={"content": without_recalled(str(message.text))})
 
 
 def _identified(messages: Sequence[BaseMessage], held: int) -> list[BaseMessage]:

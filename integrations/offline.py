@@ -89,19 +89,11 @@ def model_or_offline(name: str | None = None) -> BaseChatModel:
 
 
 def _answer(messages: Sequence[BaseMessage]) -> str:
-    quotes = [_quote(*item) for item in _ITEM.findall(_block(messages))]
-    if not quotes:
-        return f"{_NOTHING}\n\n{_WAY_OUT}"
-    return "\n".join([_FOUND, "", *quotes, "", _WAY_OUT])
-
-
-def _block(messages: Sequence[BaseMessage]) -> str:
     asked = next((message for message in reversed(messages) if isinstance(message, HumanMessage)), None)
     system = next((message for message in messages if isinstance(message, SystemMessage)), None)
     found = (asked and _IN_FRONT.search(asked.text)) or (system and _AT_END.search(system.text))
-    return found[1] if found else ""
-
-
-def _quote(pointer: str, day: str, said: str) -> str:
-    speaker, _, text = said.partition(": ")
-    return html.unescape(f"{pointer}, {day}, {speaker}: “{text}”")
+    quotes = []
+    for pointer, day, said in _ITEM.findall(found[1]) if found else ():
+        speaker, _, text = said.partition(": ")
+        quotes.append(html.unescape(f"{pointer}, {day}, {speaker}: “{text}”"))
+    return "\n".join([_FOUND, "", *quotes, "", _WAY_OUT]) if quotes else f"{_NOTHING}\n\n{_WAY_OUT}"

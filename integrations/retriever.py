@@ -18,7 +18,7 @@ from langmem_tiers.knowledge.types import EntryFound, EpisodeFound
 from langmem_tiers.memory import Memory
 from langmem_tiers.recall.message_search import search_messages
 from langmem_tiers.space import Space
-from langmem_tiers.types import Drawer, RecalledItem
+from langmem_tiers.types import Drawer
 
 Tier = Literal["drawers", "entries", "episodes", "all"]
 
@@ -102,22 +102,21 @@ class TieredRetriever(BaseRetriever):
             found = search_messages(
                 space.context, query, limit=most, threshold=self.threshold, keep_receipt=self.keep_receipt
             )
-            yield from (_of_drawer(space, item) for item in found)
+            for item in found:
+                drawer = item.drawer
+                made = _document(space, "drawers", drawer.pointer, drawer.content, item.score, drawer.said_at, drawer)
+                made.metadata["role"] = drawer.role
+                yield made
         if tier in ("entries", "all"):
             yield from (_of_entry(space, each) for each in space.knowledge.search(query, limit=most))
         if tier in ("episodes", "all"):
             yield from (_of_episode(space, each) for each in space.archive.search(query, limit=most))
 
 
-def _of_drawer(space: Space, item: RecalledItem) -> Document:
-    drawer = item.drawer
-    return _document(drawer.pointer, drawer.content, "drawers", space, item.score, drawer.said_at, drawer, drawer.role)
-
-
 def _of_entry(space: Space, found: EntryFound) -> Document:
     entry = found.entry
     source = space.drawer(entry.evidence[0].drawer) if entry.evidence else None
-    made = _document(entry.id, entry.content, "entries", space, found.score, entry.updated_at, source, None)
+    made = _document(space, "entries", entry.id, entry.content, found.score, entry.updated_at, source)
     made.metadata |= {"category": entry.category, "tags": list(entry.tags)}
     return made
 
@@ -126,13 +125,13 @@ def _of_episode(space: Space, found: EpisodeFound) -> Document:
     episode = found.episode
     first = None if episode.first_drawer is None else space.drawer(episode.first_drawer)
     text = episode.summary or episode.abstract
-    made = _document(episode.id, text, "episodes", space, found.score, episode.ended_at, first, None)
+    made = _document(space, "episodes", episode.id, text, found.score, episode.ended_at, first)
     made.metadata |= {"session": episode.session, "abstract": episode.abstract, "topics": list(episode.topics)}
     return made
 
 
 def _document(
-    name: str, text: str, tier: Tier, space: Space, score: float, at: datetime, drawer: Drawer | None, role: str | None
+    space: Space, tier: Tier, name: str, text: str, score: float, at: datetime, drawer: Drawer | None
 ) -> Document:
     metadata = {
         "tier": tier,
@@ -141,6 +140,6 @@ def _document(
         "date": at.isoformat(),
         "pointer": None if drawer is None else drawer.pointer,
         "session": None if drawer is None else drawer.session,
-        "role": role,
+        "role": None,
     }
     return Document(text, id=name, metadata=metadata)

@@ -191,11 +191,13 @@ def _reply(result: Any) -> Reply:
     wrapped = isinstance(result, Mapping) and "raw" in result
     message = result["raw"] if wrapped else result
     parsed = result.get("parsed") if wrapped else None
+    called = tuple(call["args"] for call in getattr(message, "tool_calls", None) or ())
     counted = getattr(message, "usage_metadata", None) or {}
-    ended = _how_it_ended(message)
+    about = getattr(message, "response_metadata", None) or {}
+    ended = str(about.get("finish_reason") or about.get("stop_reason") or about.get("done_reason") or "").lower()
     return Reply(
         text=_text(message),
-        objects=_called(message) or (() if parsed is None else (parsed,)),
+        objects=called or (() if parsed is None else (parsed,)),
         refusal=_refusal(message, result.get("parsing_error") if wrapped else None, ended),
         cut_off=ended in _CUT_OFF,
         input_tokens=_number(counted.get("input_tokens")),
@@ -209,15 +211,13 @@ def _unparsed(error: BaseException) -> Reply | None:
 
     if isinstance(error, ValidationError):
         given = error.errors(include_url=False, include_context=False)[0]["input"]
-        return Reply(text=given if isinstance(given, str) else _json(given))
+        return Reply(text=given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str))
     if isinstance(error, OutputParserException):
         return Reply(text=error.llm_output or str(error))
     # OpenAI's client puts the reply into the error if it was cut off or filtered.
-    completion = getattr(error, "completion", None)
-    return _completed(completion) if getattr(completion, "choices", None) else None
-
-
-def _completed(completion: Any) -> Reply:
+    completion: Any = getattr(error, "completion", None)
+    if not getattr(completion, "choices", None):
+        return None
     choice, counted = completion.choices[0], completion.usage
     return Reply(
         text=choice.message.content or "",
@@ -228,26 +228,12 @@ def _completed(completion: Any) -> Reply:
     )
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _called(message: Any) -> tuple[object, ...]:
-    return tuple(call["args"] for call in getattr(message, "tool_calls", None) or ())
-
-
 def _text(message: Any) -> str:
     """The text of a reply, including the arguments of a tool call that could not be parsed."""
     if isinstance(message, str):
         return message
     broken = [call.get("args") or "" for call in getattr(message, "invalid_tool_calls", None) or ()]
     return broken[0] if broken else str(getattr(message, "text", "") or "")
-
-
-def _how_it_ended(message: Any) -> str:
-    about = getattr(message, "response_metadata", None) or {}
-    ended = about.get("finish_reason") or about.get("stop_reason") or about.get("done_reason") or ""
-    return str(ended).lower()
 
 
 def _refusal(message: Any, parsing_error: BaseException | None, ended: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 
 from langmem_tiers.errors import InvalidSettings
 
@@ -34,15 +33,13 @@ def split(text: str, limit: int) -> tuple[tuple[int, int], ...]:
     """
     if limit < 1:
         raise InvalidSettings(f"A piece of {limit} characters is no piece.")
-    return () if not text or text.isspace() else tuple(_spans(text, limit))
-
-
-def _spans(text: str, limit: int) -> Iterator[tuple[int, int]]:
-    start = 0
+    spans: list[tuple[int, int]] = []
+    start = 0 if text.strip() else len(text)
     while start < len(text):
         stop = _unjoined(text, start, _cut(text, start, start + limit))
-        yield start, stop
+        spans.append((start, stop))
         start = stop
+    return tuple(spans)
 
 
 def _cut(text: str, start: int, stop: int) -> int:

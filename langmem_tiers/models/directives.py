@@ -96,16 +96,22 @@ class Directives:
         return None if self._folder is None else self._folder / f"{name}.md"
 
     def _example(self, name: str, schema: type[BaseModel], body: str) -> BaseModel:
+        known = {field.alias or each for each, field in schema.model_fields.items()}
         try:
-            return schema.model_validate(_known_fields(json.loads(body), schema))
+            example = json.loads(body)
+            if not isinstance(example, dict):
+                raise self._unfit(name, body, 1, "does not fit: it is no object")
+            unknown = next((each for each in example if each not in known), None)
+            if unknown is not None or not example:
+                wanted = ", ".join(sorted(known))
+                raise self._unfit(name, body, 1, f"does not fit: it has {unknown!r}, and what is asked for is {wanted}")
+            return schema.model_validate(example)
         except json.JSONDecodeError as error:
             raise self._unfit(name, body, error.lineno, f"is no JSON: {error.msg}") from error
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"])) or "it"
             raise self._unfit(name, body, 1, f"does not fit: {where}: {first['msg']}") from error
-        except _Unknown as error:
-            raise self._unfit(name, body, 1, f"does not fit: {error}") from error
 
     def _unfit(self, name: str, body: str, line: int, what: str) -> InvalidDirective:
         """The error about a line of the example."""
@@ -123,20 +129,6 @@ def names() -> tuple[str, ...]:
 def built_in(name: str) -> str:
     """The built-in prompt with a name."""
     return (files("langmem_tiers.models") / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
-
-
-class _Unknown(Exception):
-    """An example has a field that the schema lacks."""
-
-
-def _known_fields(example: object, schema: type[BaseModel]) -> object:
-    known = {field.alias or name for name, field in schema.model_fields.items()}
-    if not isinstance(example, dict):
-        raise _Unknown("it is no object")
-    unknown = next((name for name in example if name not in known), None)
-    if unknown is not None or not example:
-        raise _Unknown(f"it has {unknown!r}, and what is asked for is {', '.join(sorted(known))}")
-    return example
 
 
 def _there(file: Path) -> bool:

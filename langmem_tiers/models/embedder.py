@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from langmem_tiers.errors import InvalidSettings
 
@@ -65,34 +65,21 @@ def resolve(embedder: Embedder | Embeddings | str | None) -> Embedder | None:
         from langmem_tiers.models.minilm import MiniLM
 
         return MiniLM()
-    if isinstance(embedder, str):
-        return _wrap(_named(embedder))
-    if isinstance(embedder, type):  # a class has the methods too, and would fail at the first text
-        raise _unusable(embedder)
-    return _wrap(embedder)
+    given: Any = embedder
+    if isinstance(embedder, str) and ":" in embedder:
+        from langmem_tiers.models.providers import init_embedder
 
-
-def _named(name: str) -> Embeddings:
-    if ":" not in name:
-        raise _unusable(name)
-    from langmem_tiers.models.providers import init_embedder as named
-
-    return named(name)
-
-
-def _wrap(embedder: Embedder | Embeddings) -> Embedder:
-    if isinstance(embedder, Embedder):
-        return embedder
-    if not all(callable(getattr(embedder, method, None)) for method in ("embed_query", "embed_documents")):
-        raise _unusable(embedder)
+        given = init_embedder(embedder)
+    # A class has the methods too, and would fail at the first text.
+    if isinstance(given, Embedder) and not isinstance(given, type):
+        return given
+    methods = (getattr(given, name, None) for name in ("embed_query", "embed_documents"))
+    if isinstance(given, type) or not all(map(callable, methods)):
+        raise InvalidSettings(
+            f"{embedder!r} is no embedder.",
+            way_out="Give 'minilm', a name such as 'openai:text-embedding-3-small', a LangChain Embeddings object, or "
+            "None or 'none' for keyword search only.",
+        )
     from langmem_tiers.models.langchain_embedder import LangChainEmbedder
 
-    return LangChainEmbedder(embedder)
-
-
-def _unusable(given: object) -> InvalidSettings:
-    return InvalidSettings(
-        f"{given!r} is no embedder.",
-        way_out="Give 'minilm', a name such as 'openai:text-embedding-3-small', a LangChain Embeddings object, or None "
-        "or 'none' for keyword search only.",
-    )
+    return LangChainEmbedder(given)

@@ -48,7 +48,9 @@ def init_by_name(name: str, make: Callable[[str], Made], *, kind: str, usual: tu
     """
     provider, colon, model = name.partition(":")
     if not provider.strip() or (colon and not model.strip()):
-        raise _incomplete(name, kind, provider)
+        lacking = f"says no {kind} after its provider" if provider.strip() else "says no provider"
+        what = f"The name {name!r} of the {kind} {lacking}." if name.strip() else f"The name of the {kind} is empty."
+        raise InvalidSettings(what, way_out=f"Name it as provider:name, such as openai:{_SUCH_AS[kind]}.")
     try:
         return make(name)
     except MemoryTiersError:
@@ -57,12 +59,6 @@ def init_by_name(name: str, make: Callable[[str], Made], *, kind: str, usual: tu
         raise _missing(error, provider, kind) from error
     except Exception as error:  # whatever a provider's client is missing: a key, an address
         raise _refused(name, error, kind, usual) from error
-
-
-def _incomplete(name: str, kind: str, provider: str) -> InvalidSettings:
-    lacking = f"says no {kind} after its provider" if provider.strip() else "says no provider"
-    what = f"The name {name!r} of the {kind} {lacking}." if name.strip() else f"The name of the {kind} is empty."
-    return InvalidSettings(what, way_out=f"Name it as provider:name, such as openai:{_SUCH_AS[kind]}.")
 
 
 def _missing(error: ImportError, provider: str, kind: str) -> MemoryTiersError:
@@ -107,12 +103,11 @@ def init_embedder(name: str) -> Embeddings:
         MissingExtra: `langchain` or the provider's package is not installed.
         InvalidSettings: the provider is unknown, or its client rejects the name, for example without a key.
     """
-    return init_by_name(name, _init_embeddings, kind="embedder", usual=_USUAL)
 
+    def make(name: str) -> Embeddings:
+        from langchain.embeddings import init_embeddings
 
-def _init_embeddings(name: str) -> Embeddings:
-    from langchain.embeddings import init_embeddings
+        found: Any = init_embeddings(name, **_OPTIONS.get(name.partition(":")[0], {}))
+        return found  # type: ignore[no-any-return]
 
-    options = _OPTIONS.get(name.partition(":")[0], {})
-    found: Any = init_embeddings(name, **options)
-    return found  # type: ignore[no-any-return]
+    return init_by_name(name, make, kind="embedder", usual=_USUAL)

@@ -101,7 +101,9 @@ class _Search:
     def halve(self, texts: list[tuple[bytes, str]], error: EmbeddingUnavailable | InvalidVector) -> None:
         """Embed both halves of texts that failed together."""
         if len(texts) == 1:
-            self.reasons[texts[0][0]] = _reason(error)
+            # Without quoting the text: it may be deleted one day.
+            told = error.loggable if isinstance(error, EmbeddingUnavailable) else ""
+            self.reasons[texts[0][0]] = told or error.message
             return
         middle = len(texts) // 2
         for part in (texts[:middle], texts[middle:]):
@@ -110,21 +112,13 @@ class _Search:
                 self.failures = 0
             except (EmbeddingUnavailable, InvalidVector) as fault:
                 _raise_if_away(fault)
-                self._count_failure()
+                self.failures += 1
+                if self.failures == _IN_A_ROW:
+                    self.vectors._require_vector_of_something()
+                    self.failures = 0
                 self.halve(part, fault)
-
-    def _count_failure(self) -> None:
-        self.failures += 1
-        if self.failures == _IN_A_ROW:
-            self.vectors._require_vector_of_something()
-            self.failures = 0
 
 
 def _raise_if_away(error: EmbeddingUnavailable | InvalidVector) -> None:
     if isinstance(error, EmbeddingUnavailable) and error.away:
         raise error
-
-
-def _reason(error: EmbeddingUnavailable | InvalidVector) -> str:
-    """Why a text was rejected, without quoting it: it may be deleted one day."""
-    return (isinstance(error, EmbeddingUnavailable) and error.loggable) or error.message

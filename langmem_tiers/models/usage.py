@@ -72,7 +72,17 @@ class UsageBook:
         day = None if since is None else since.isoformat()
         with self._database.reading() as connection:
             found = usages.grouped(connection, self._database.space, by, day)
-        return tuple(_line(name, took) for name, took in found)
+        return tuple(
+            UsageLine(
+                name=name,
+                calls=took.calls,
+                failures=took.failures,
+                input_tokens=took.input_tokens,
+                output_tokens=took.output_tokens,
+                cost=took.cost_micros / MICROS,
+            )
+            for name, took in found
+        )
 
 
 def cost_micros(input_tokens: int, output_tokens: int, budget: BudgetSettings) -> int:
@@ -96,17 +106,6 @@ def _exceeded(day: Usage, session: Usage | None, budget: BudgetSettings) -> str 
 
 def _tokens(used: Usage) -> int:
     return used.input_tokens + used.output_tokens
-
-
-def _line(name: str, took: Usage) -> UsageLine:
-    return UsageLine(
-        name=name,
-        calls=took.calls,
-        failures=took.failures,
-        input_tokens=took.input_tokens,
-        output_tokens=took.output_tokens,
-        cost=took.cost_micros / MICROS,
-    )
 
 
 class UsageTally:

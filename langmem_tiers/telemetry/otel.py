@@ -12,12 +12,11 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import WeakSet
 
@@ -82,38 +81,37 @@ class Noting:
             self._span.set_status(Status(StatusCode.ERROR, kind))
 
 
-class _Silent:
-    """A step without a span; its failures are still counted, as metrics may be set up alone."""
-
-    __slots__ = ("_name",)
-    _unheard = Noting()
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __enter__(self) -> Noting:
-        return self._unheard
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(error, Exception):
-            _counted(self._name, error)
-
-
-def step(name: str, space: str | None = None) -> AbstractContextManager[Noting]:
+@contextmanager
+def step(name: str, space: str | None = None) -> Iterator[Noting]:
     """The span `langmem_tiers.<name>` around the block, a child of the caller's current span.
 
-    Whatever the block raises is passed on to the caller, recorded on the span, and counted as a failure.
+    Whatever the block raises is passed on to the caller, recorded on the span if there is one, and counted as a
+    failure: metrics may be set up alone.
     """
-    return _spanned(name, space) if wanted() and _set_up() else _Silent(name)
+    with _span(name) as span:
+        noting = Noting(span)
+        noting.note({f"{SCOPE}.space": None if space is None else space_mark(space)})
+        try:
+            yield noting
+        except Exception as error:
+            kind = type(error).__name__
+            noting.failed(kind, raised=True)
+            failed(name, kind)
+            raise
 
 
-def _set_up() -> bool:
-    """Whether there is a provider of spans: the API's placeholder records nothing."""
+def _span(name: str) -> AbstractContextManager[Span | None]:
+    """A span, None where nobody provides any: the API's placeholder records nothing."""
+    if not wanted():
+        return nullcontext()
     # Another thread may be importing it: an import waits for that one, `sys.modules` shows what is half made.
     api: Any = import_module("opentelemetry.trace")
-    return not isinstance(api.get_tracer_provider(), api.ProxyTracerProvider)
+    if isinstance(api.get_tracer_provider(), api.ProxyTracerProvider):
+        return nullcontext()
+    found: AbstractContextManager[Span | None] = _tracer().start_as_current_span(
+        f"{SCOPE}.{name}", record_exception=False, set_status_on_exception=False
+    )
+    return found
 
 
 @cache
@@ -121,24 +119,6 @@ def _tracer() -> Tracer:
     from opentelemetry.trace import get_tracer
 
     return get_tracer(SCOPE, __version__)
-
-
-@contextmanager
-def _spanned(name: str, space: str | None) -> Iterator[Noting]:
-    full = f"{SCOPE}.{name}"
-    with _tracer().start_as_current_span(full, record_exception=False, set_status_on_exception=False) as span:
-        noting = Noting(span)
-        noting.note({f"{SCOPE}.space": None if space is None else space_mark(space)})
-        try:
-            yield noting
-        except Exception as error:
-            noting.failed(type(error).__name__, raised=True)
-            _counted(name, error)
-            raise
-
-
-def _counted(name: str, error: Exception) -> None:
-    failed(name, type(error).__name__)
 
 
 def carried(call: Callable[[], Result]) -> Callable[[], Result]:
