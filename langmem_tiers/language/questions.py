@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 
 from langmem_tiers.language.dates import times
 from langmem_tiers.language.numbers import counted
+from langmem_tiers.language.periods import after, written
 from langmem_tiers.language.word_lists import named_pattern, named_patterns
 from langmem_tiers.language.words import LOOKED_AT
 
@@ -18,7 +19,7 @@ _ADVICE = named_pattern("questions", "advice")
 _ANSWERS = named_pattern("questions", "answers")
 _UNIX = date(1970, 1, 1)
 # How far off people are when they name a time: some days for a day, some more for a month.
-_DAYS_OFF = {"day": 4, "month": 10, "year": 20}
+_DAYS_OFF: dict[str, int] = {"day": 4, "month": 10, "year": 20}
 _UNIT_DAYS = {"day": 1, "night": 1, "week": 7, "weekend": 7, "month": 30.44, "year": 365.25}
 _STRETCH = named_pattern("questions", "stretch")
 _VAGUE = {"few": 4, "several": 6}
@@ -90,15 +91,8 @@ def _stretches(text: str, asked: date) -> Iterator[TimeSpan]:
 
 def _named(moment: str) -> TimeSpan:
     """The period of a date, month or year in the format of `times`."""
-    year, month, day = (int(part) for part in (*moment.split("-"), "0", "0")[:3])
-    if day:
-        start = date(year, month, day)
-        return TimeSpan(start=_day(start), stop=_day(start) + 1, margin=_DAYS_OFF["day"])
-    if month:
-        following = date(year, month, 28) + timedelta(days=4)
-        stop = following.replace(day=1)
-        return TimeSpan(start=_day(date(year, month, 1)), stop=_day(stop), margin=_DAYS_OFF["month"])
-    return TimeSpan(start=_day(date(year, 1, 1)), stop=_day(date(year, 12, 31)) + 1, margin=_DAYS_OFF["year"])
+    start, unit = written(moment)
+    return TimeSpan(start=_day(start.date()), stop=_day(after(start, unit).date()), margin=_DAYS_OFF[unit])
 
 
 def _day(moment: date) -> int:

@@ -108,18 +108,29 @@ def _with_subjects(clause: str, subject: Subject) -> str:
             raise _Unsafe
         clause = f"{both[1]} and \0{clause[both.end() :]}"
     turned = _I.sub(lambda match: _singular(match, subject, clause), clause)
-    turned = _WE.sub(lambda match: _plural(match, subject), turned)
+    turned = _WE.sub(lambda match: _joined(match, match["verb"], subject.together, _PLURAL_CLITICS), turned)
     return turned.replace("\0", subject.they)
 
 
 def _singular(match: re.Match[str], subject: Subject, clause: str) -> str:
-    verb, clitic = match["verb"], match["clitic"]
     if _INVERTED.search(clause[: match.start()]):
         raise _Unsafe
-    if clitic:
-        auxiliary, verb = _clitic(clitic, verb, _CLITICS)
-        return " ".join(filter(None, (subject.they, auxiliary, match["adverbs"].strip(), verb)))
-    return " ".join(filter(None, (subject.they, match["adverbs"].strip(), _conjugated(verb, clause[match.end() :]))))
+    verb = match["verb"] if match["clitic"] else _conjugated(match["verb"], clause[match.end() :])
+    return _joined(match, verb, subject.they, _CLITICS)
+
+
+def _joined(match: re.Match[str], verb: str | None, they: str, clitics: dict[str, str]) -> str:
+    """A subject with its verb, and what a clitic stands for."""
+    clitic, auxiliary = match["clitic"], None
+    if clitic in clitics:
+        auxiliary = clitics[clitic]
+    elif verb is None:
+        raise _Unsafe
+    elif clitic:
+        auxiliary = "would" if verb in _WOULD else "had"
+        if auxiliary == "had" and not verbs.is_participle(verb):
+            raise _Unsafe
+    return " ".join(filter(None, (they, auxiliary, match["adverbs"].strip(), verb)))
 
 
 def _conjugated(verb: str | None, rest: str) -> str:
@@ -138,26 +149,6 @@ def _goes_on(rest: str) -> bool:
         if match[1] in verbs.BARE and not follows_infinitive:
             return True
     return False
-
-
-def _clitic(clitic: str, verb: str | None, plain: dict[str, str]) -> tuple[str, str | None]:
-    if clitic in plain:
-        return plain[clitic], verb
-    if verb in _WOULD:
-        return "would", verb
-    if verb and verbs.is_participle(verb):
-        return "had", verb
-    raise _Unsafe
-
-
-def _plural(match: re.Match[str], subject: Subject) -> str:
-    verb, adverbs = match["verb"], match["adverbs"].strip()
-    if match["clitic"]:
-        auxiliary, verb = _clitic(match["clitic"], verb, _PLURAL_CLITICS)
-        return " ".join(filter(None, (subject.together, auxiliary, adverbs, verb)))
-    if verb is None:
-        raise _Unsafe
-    return " ".join(filter(None, (subject.together, adverbs, verb)))
 
 
 _FILLERS = r"(?:actually|even|also|finally|just|still|too|recently)"

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from langmem_tiers.language.calendar import MONTHS, month_number
 from langmem_tiers.language.dates import DAY, moments, spoken_on, times
 from langmem_tiers.language.numbers import counted
+from langmem_tiers.language.periods import after, written
 from langmem_tiers.language.word_lists import finds, named_pattern, named_patterns
 
 _DATE = re.compile(r"(?:1[89]|20)\d\d(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?")
@@ -143,12 +144,8 @@ def _is_wrong(match: re.Match[str], last: int) -> bool:
 
 def the_end_of(moment: str) -> str:
     """The first date after a year, month or day: the end of something that was so "in 2019"."""
-    year, *rest = (int(part) for part in moment.split("-"))
-    if not rest:
-        return f"{year + 1:04}"
-    if len(rest) == 1:
-        return f"{year + rest[0] // 12:04}-{rest[0] % 12 + 1:02}"
-    return date.fromordinal(date(year, *rest).toordinal() + 1).isoformat()
+    start, unit = written(moment)
+    return after(start, unit).date().isoformat()[: len(moment)]
 
 
 def _exists(moment: str) -> bool:

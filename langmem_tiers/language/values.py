@@ -84,20 +84,14 @@ def _number(value: float) -> str:
 def _cleaned(text: object, what: str, most: int) -> str:
     if not isinstance(text, str):
         raise InvalidRelation(f"A {type(text).__name__} is no {what}.", way_out="Give a text.")
-    if len(text) > 2 * most:
-        raise _too_long(what, len(text), most)
-    plain = " ".join(unicodedata.normalize("NFC", text).split())
+    # A far longer one is not even normalised.
+    plain = text if len(text) > 2 * most else " ".join(unicodedata.normalize("NFC", text).split())
     if not plain:
         raise InvalidRelation(f"The {what} is empty.")
     if len(plain) > most:
-        raise _too_long(what, len(plain), most)
+        too_long = f"The {what} has {len(plain):,} characters; the limit is {most:,}."
+        raise InvalidRelation(too_long, way_out="Say it in fewer words.")
     bad = next((sign for sign in plain if unicodedata.category(sign) in {"Cc", "Cs"}), None)
     if bad is not None:
         raise InvalidRelation(f"The {what} holds the character {bad!a}.", way_out="Give readable text.")
     return plain
-
-
-def _too_long(what: str, length: int, most: int) -> InvalidRelation:
-    return InvalidRelation(
-        f"The {what} has {length:,} characters; the limit is {most:,}.", way_out="Say it in fewer words."
-    )
