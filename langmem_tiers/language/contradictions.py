@@ -16,7 +16,7 @@ from langmem_tiers.language.calendar import MONTH_NAMES, WEEKDAY_NAMES
 from langmem_tiers.language.names import KIN
 from langmem_tiers.language.synonyms import NUMBERS
 from langmem_tiers.language.word_lists import named_pattern, table, word_set
-from langmem_tiers.language.words import STOPWORDS, meaningful_words, stem
+from langmem_tiers.language.words import STOPWORDS, meaningful_words, stem, stems
 
 Kind = Literal["day", "date", "number", "name", "other"]
 
@@ -101,7 +101,8 @@ def is_denied(denial: str, statement: str, other: str) -> bool:
     """
     if not _DENIED.search(denial) or _DENIED.search(other) or _is_over(other, statement):
         return False
-    wanted, held = _stems(statement), _stems(_DATES.sub("", other.strip().rstrip(".!")))
+    wanted = [stem(word) for word in meaningful_words(statement)]
+    held = [stem(word) for word in meaningful_words(_DATES.sub("", other.strip().rstrip(".!")))]
     if not wanted or held[: len(wanted)] != wanted:
         return False
     place = 0  # behind these words
@@ -122,8 +123,8 @@ def is_wrong(right: str, wrong: str, other: str) -> bool:
     """
     if is_denied(right, wrong, other):
         return True
-    here, there = _informative_stems(right), _informative_stems(other)
-    if not _holds_wrong_value(here, _informative_stems(wrong), there):
+    here, there = stems(right) - _OF_ALL, stems(other) - _OF_ALL
+    if not _holds_wrong_value(here, stems(wrong) - _OF_ALL, there):
         return False
     # One may be about the user's sister, say, and the other about the user or someone else.
     return here & _KIN == there & _KIN or bool({*_NAME.findall(right)} & {*_NAME.findall(other)})
@@ -219,11 +220,7 @@ def _is_over(other: str, statement: str) -> bool:
     """Whether another sentence puts in the past what a statement puts in the present: that is not denied."""
     now = set(statement.casefold().split())
     then = [word for word in other.casefold().rstrip(".").split() if word not in now]
-    return any(word in _PAST or (word.endswith("ed") and stem(word) in _stems(statement)) for word in then)
-
-
-def _stems(text: str) -> list[str]:
-    return [stem(word) for word in meaningful_words(text)]
+    return any(word in _PAST or (word.endswith("ed") and stem(word) in stems(statement)) for word in then)
 
 
 def _holds_wrong_value(right: set[str], wrong: set[str], held: set[str]) -> bool:
@@ -233,7 +230,3 @@ def _holds_wrong_value(right: set[str], wrong: set[str], held: set[str]) -> bool
     frame = held - value
     states_whole = len(wrong) > len(value) and len(wrong & held) >= _SAME_STATEMENT * len(wrong)
     return states_whole or len(frame & right) >= _SAME_ATTRIBUTE * len(frame)
-
-
-def _informative_stems(text: str) -> set[str]:
-    return {*_stems(text)} - _OF_ALL

@@ -17,7 +17,7 @@ from langmem_tiers.language.clauses import clauses
 from langmem_tiers.language.names import FIRST_NAMES, names
 from langmem_tiers.language.turns import Reading, Statement
 from langmem_tiers.language.word_lists import named_pattern, named_patterns, word_set
-from langmem_tiers.language.words import meaningful_words, stem
+from langmem_tiers.language.words import stems
 
 _BEFORE_A_VALUE = named_pattern("corrections", "before_a_value")
 _FIRST_PERSON = re.compile(r"\b(?:I|me|my|mine|we|us|our)\b")
@@ -38,15 +38,10 @@ def _as_whole_word(wrong: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w$€£]){re.escape(_bare_value(wrong))}(?!\w)", re.IGNORECASE)
 
 
-def _stems(text: str) -> set[str]:
-    """The stems of the words that carry meaning."""
-    return {stem(word) for word in meaningful_words(text)}
-
-
 def _say_again(statement: Statement, wrong: str, right: str, *, said: str) -> str | None:
     """An earlier sentence with the right value, in the speaker's words; None if unsafe, or if more was `said`."""
     text, new, value = statement.sentence.text, _bare_value(right), _as_whole_word(wrong)
-    if not speech_acts.is_stated(text) or _stems(said) - _stems(new) - _stems(text):
+    if not speech_acts.is_stated(text) or stems(said) - stems(new) - stems(text):
         return None
     if not statement.mine:
         if _FIRST_PERSON.search(text):
@@ -185,9 +180,9 @@ def _of_said(rest: str, earlier: Sequence[Statement], opening: str) -> Correctio
     for statement in (*own, *near):
         text = statement.sentence.text
         wrong, right = _other_values(rest, text) or ("", "")
-        frame = _stems(text) - _stems(wrong)
+        frame = stems(text) - stems(wrong)
         # Alone, it must be about what the statement is about, and leave nothing of that out.
-        if wrong and (strong or not alone or (frame and frame <= _stems(rest))):
+        if wrong and (strong or not alone or (frame and frame <= stems(rest))):
             again = None if alone else _say_again(statement, wrong, right, said=rest)
             return Correction(right=rest, wrong=wrong, alone=alone, of=statement, again=again)
     return None

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from langmem_tiers.language import speech_acts
 from langmem_tiers.language.sentences import sentences, straight
 from langmem_tiers.language.word_lists import listed, named_pattern, named_patterns, table, word_set, written_out
-from langmem_tiers.language.words import meaningful_words, stem
+from langmem_tiers.language.words import stems
 
 _LOOKED_AT = 2000
 _LONGEST = 80
@@ -141,7 +141,7 @@ def _first_match(patterns: Iterable[re.Pattern[str]], sentence: str) -> re.Match
 
 def _wish(kind: str, verb: str, what: str, sentence: str) -> Wish | None:
     named = _QUANTIFIERS.sub("", " ".join(what.split()))
-    told = sorted({stem(word) for word in meaningful_words(f"{verb} {named}")})
+    told = sorted(stems(f"{verb} {named}"))
     if verb in _NO_VERBS or len(told) < (2 if named else 1):
         return None
     if len(named.split()) > _MOST_WORDS or _FOR_NOW.search(named) or speech_acts.is_broken_off(named):
