@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from langmem_tiers.language import speech_acts
 from langmem_tiers.language.names import CALENDAR, FIRST_NAMES
-from langmem_tiers.language.word_lists import named_pattern
+from langmem_tiers.language.word_lists import named_pattern, one_line, table
 from langmem_tiers.language.words import PLEASANTRIES
 
 _OPENER = named_pattern("clauses", "opener")
 _CALL = re.compile(r"(?:(?P<word>[A-Za-z]+) )?(?P<name>[A-Z][a-z]+)(?:,|!)\s*(?=\S)")
-_TIME = named_pattern("clauses", "time").pattern
+_TIME = one_line(table("patterns")["clauses"]["time"])
 OPENING_TIME = rf"(?:{_TIME}(?: [\w']+){{0,4}}?,? )?"
 _ONLY_A_TIME = re.compile(rf"{_TIME}(?: (?!(?:I|we|my|our|was|were|is|has)\b)[\w']+){{0,4}}")
 _SPLIT = named_pattern("clauses", "split")

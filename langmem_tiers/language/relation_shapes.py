@@ -42,6 +42,7 @@ WHEN: dict[str, Callable[[Fit], dict[str, str]]] = {
     "past": lambda fit: fit.over,
     "over": lambda fit: {"ended": "said"},
     "over if known": lambda fit: {"ended": "known"},
+    "never": lambda fit: {"ended": "never"},
     "ended": lambda fit: {"until": fit.event(), "ended": "said"},
     "ended if known": lambda fit: {"until": fit.event(), "ended": "known"},
     "ended since": lambda fit: {"until": fit.state.since or fit.event(), "ended": "said"},
@@ -61,13 +62,14 @@ class Says(NamedTuple):
         """The claims about the subjects of a clause, none if what is named in it is of another kind."""
         named = fit[self.of]
         if self.of not in _NAMED:
-            if named or not self.of:
-                yield from fit.says(self.says, value=named.lower(), **WHEN[self.when](fit))
+            value = _VALUES.get(self.of, str.lower)(named)
+            if value or not self.of:
+                yield from fit.says(self.says, value=value, **WHEN[self.when](fit))
             return
         kind, fits = _NAMED[self.of]
         if not named or not fits(named) or (self.no_person and is_person(named)):
             return
-        name = relations_family.trimmed_name(named) if kind == "person" else named
+        name = relations_family.trimmed_name(named) if kind == "person" else _thing_name(named)
         told = fit.says(f"also {self.says}" if fit["also"] else self.says, name, kind, **WHEN[self.when](fit))
         yield from (claim for claim in told if claim.subject != name)
 
@@ -111,9 +113,17 @@ def _is_somewhere(place: str) -> bool:
 _NAMED: dict[str, tuple[str, Callable[[str], bool]]] = {
     "place": ("place", _is_somewhere),
     "organisation": ("organisation", is_organisation),
+    "some_place": ("place", bool),
+    "called": ("pet", is_name),
     "who": ("person", relations_family.is_person_named),
 }
 """The groups that name the object of a claim, with its type; the others give a value."""
+_VALUES: dict[str, Callable[[str], str]] = {
+    "call": lambda said: said if is_name(said) else "",
+    "nickname": lambda said: said if is_name(said) and said.casefold() not in _NO_NICKNAME else "",
+    "liked": lambda said: said if tells(said) else "",
+}
+"""What groups give as a value, empty if it is none; of the others, it is what they say, in lower case."""
 
 
 # Animals, and who has died.
@@ -131,13 +141,6 @@ def pets(fit: Fit) -> Iterator[Claim]:
         for name in called:
             yield from fit.says("has pet", name, "pet", since=fit.event() if fit["gets"] else "")
         yield from (_is_a_pet(name, fit["pet"]) for name in called)
-
-
-@maker
-def pet_gone(fit: Fit) -> Iterator[Claim]:
-    """'Our cat Luna ran away'."""
-    if is_name(fit["called"]):
-        yield _had_pet(fit["called"], fit.event())
 
 
 def _had_pet(name: str, until: str) -> Claim:
@@ -316,13 +319,6 @@ def lives(fit: Fit) -> Iterator[Claim]:
 
 
 @maker
-def lives_between(fit: Fit) -> Iterator[Claim]:
-    """'I split my time between Oslo and Lund'."""
-    if fit["second"]:
-        yield from lives(fit)
-
-
-@maker
 def moved(fit: Fit) -> Iterator[Claim]:
     """'I moved from Oslo to Lund in May', unless that is in the future."""
     at = fit.event()
@@ -359,19 +355,6 @@ def visited_named(fit: Fit) -> Iterator[Claim]:
     known = {each.split(",")[0] for each in places(names(f"We went to {place} then."))}
     if place.split(",")[0].casefold() in known:
         yield from _at(fit, "visited", place, since=fit.event())
-
-
-@maker
-def visited(fit: Fit) -> Iterator[Claim]:
-    """'We visited the science museum'."""
-    yield from fit.says("visited", _thing_name(fit["what"]), "place", since=fit.event())
-
-
-@maker
-def likes(fit: Fit) -> Iterator[Claim]:
-    """'I love hiking', 'I hate cheese'."""
-    if tells(fit["liked"]):
-        yield from fit.says("dislikes" if fit["hates"] else "likes", value=fit["liked"])
 
 
 @maker
@@ -422,20 +405,6 @@ def _day_of_year(said: str, said_at: datetime) -> str:
 def favourite(fit: Fit) -> Iterator[Claim]:
     """'My favourite colour is green'."""
     yield person_claim(ME, f"favourite {fit['kind'].lower()}", value=fit["what"].strip(" ."))
-
-
-@maker
-def called(fit: Fit) -> Iterator[Claim]:
-    """'My name is Claudia', or is not."""
-    if is_name(fit["call"]):
-        yield person_claim(ME, "is named", value=fit["call"], ended="never" if fit["never"] else "")
-
-
-@maker
-def called_by(fit: Fit) -> Iterator[Claim]:
-    """'Call me Cla': an alias, if it can be nothing else."""
-    if is_name(fit["call"]) and fit["call"].casefold() not in _NO_NICKNAME:
-        yield person_claim(ME, "has nickname", value=fit["call"])
 
 
 @maker

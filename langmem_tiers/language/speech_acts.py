@@ -12,9 +12,6 @@ from langmem_tiers.language.words import words
 # 'she said', 'Anna told me'; the speaker's own "I said" does not count.
 _REPORTED = named_pattern("speech_acts", "reported")
 _I_SAID = re.compile(r"\bI (?:just |also |already )?(?:said|say|told|think|asked|wrote|mentioned)\b", re.IGNORECASE)
-# From here on the message contains a text to work on, or a role to play.
-_TASK = named_pattern("speech_acts", "task")
-_ORDER_TO_AGENT = named_pattern("speech_acts", "order_to_agent")
 _DANGLING = named_pattern("speech_acts", "dangling")
 _TIME_AFTER = named_pattern("speech_acts", "time_after")
 # 'That' after these opens a clause: "I decided that …", "a group that helps …".
@@ -40,10 +37,8 @@ jokes_throughout = finds("speech_acts", "joke_about_all")
 """Whether the message says that all of it is a joke."""
 
 
-def is_task(sentence: str) -> bool:
-    """Whether the sentence orders a piece of work, so that what follows is material for it."""
-    return _TASK.search(sentence) is not None or _ORDER_TO_AGENT.search(sentence) is not None
-
+is_task = finds("speech_acts", "task_or_order")
+"""Whether the sentence orders a piece of work, so that what follows is material for it, or a role to play."""
 
 is_taken_back = finds("speech_acts", "taken_back")
 """Whether the statement is withdrawn in the same sentence, or contains a masked part."""
