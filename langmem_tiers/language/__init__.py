@@ -1,9 +1,10 @@
 """Language: everything that is read out of English text.
 
-Everything here is pure and works without a model. Word lists and tables are data files in `data/`, so a new word is a
-line there: `rules.toml` and `relations.toml` (what sentences are heard as entries and as relations), `predicates.toml`
-(phrases for relations, and what is known about each), `kinship.toml`, `synonyms.toml`, `names.toml` and
-`name_forms.toml`, `verbs.toml`, `vocabulary.toml`, `words.toml`.
+Everything here is pure and works without a model. Words, tables and patterns are data files in `data/`, so a new word
+is a line there: `rules.toml` and `relations.toml` (which clauses become entries and relations), `dates.toml`,
+`predicates.toml` (phrases for relations, and what is known about each), `attributes.toml` (what one has one of at a
+time), `kinship.toml`, `names.toml` and `name_forms.toml`, `synonyms.toml`, `verbs.toml`, `contractions.toml`,
+`vocabulary.toml`, `words.toml`, and `patterns.toml` for all other phrases, by the module that reads them.
 
 - Words: `words` (tokens, stop words, stems), `numbers`, `calendar`, `verbs`, `characters`, `slugs` (keys of names).
 - Names: `names` (people and places in a text), `name_matching` and `spelling` (whether two names mean one entity),

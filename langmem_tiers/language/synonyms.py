@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from langmem_tiers.language.numbers import CARDINALS, ORDINALS
-from langmem_tiers.language.word_lists import table, word_set
+from langmem_tiers.language.word_lists import listed, table, word_set
 
 _TABLE = table("synonyms")
 _PHRASES: dict[str, str] = _TABLE["phrases"]
@@ -15,15 +15,7 @@ CLASSES = {word: line.split()[0] for line in _TABLE["classes"].strip().splitline
 """Each word that others mean the same as, with the one that stands for all of them."""
 NUMBERS = {word: str(value) for word, value in CARDINALS.items()}
 NUMBERS |= {word: f"#{value}" for word, value in ORDINALS.items()}
-CONTRACTIONS: dict[str, tuple[str, ...]] = {
-    "can't": ("can", "not"),
-    "cannot": ("can", "not"),
-    "won't": ("will", "not"),
-    "shan't": ("shall", "not"),
-    "ain't": ("is", "not"),
-    "no": ("not",),
-    "each": ("every",),
-}
+CONTRACTIONS = {word: tuple(whole.split()) for word, whole in _TABLE["contractions"].items()}
 _VERBS = "do does did is are was were has have had could should would might must need"
 CONTRACTIONS |= {f"{verb}n't": (verb, "not") for verb in _VERBS.split()}
 # Capitalised at the start of a sentence without being names.
@@ -33,9 +25,7 @@ _PHRASE = re.compile(
     re.IGNORECASE,
 )
 _BRITISH = re.compile(r"([aeiouy][a-z]{0,30}[bcdfghklmnprt])is(e|es|ed|ing|er|ers|ation)$")
-_NOT_BRITISH = word_set(
-    "exercise promise practise advise advertise surprise otherwise enterprise precise rise wise raise"
-)
+_NOT_BRITISH = listed("synonyms", "not_british")
 
 
 def phrases(text: str) -> str:

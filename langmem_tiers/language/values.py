@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from langmem_tiers.errors import InvalidRelation
+from langmem_tiers.language.word_lists import listed
 from langmem_tiers.language.words import folded
 
 _LONGEST = 1000
@@ -16,12 +17,7 @@ _LONGEST_UNIT = 40
 # People measure with up to ten digits before and after the point; anything longer identifies something.
 _NUMBER = re.compile(r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?")
 # Units are case-sensitive: mW is not MW.
-_UNITS_WORDS = (
-    "Ah mAh Wh kWh MWh W kW MW mW V mV kV A mA km m cm mm mi ft in kg g mg t lb lbs oz l L ml h min s"
-    " ms km/h mph kn % °C °F K € $ £ EUR USD GBP CHF KB MB GB TB kB Hz kHz MHz GHz Nm N hp PS cc px"
-    " dpi fps kcal kJ J bar psi m² m³ m2 m3 ha years months weeks days hours minutes seconds"
-)
-_UNITS = frozenset(_UNITS_WORDS.split())
+_UNITS = listed("vocabulary", "units_of_values")
 _WITH_UNIT = re.compile(rf"({_NUMBER.pattern})\s*({'|'.join(sorted(map(re.escape, _UNITS), key=len, reverse=True))})")
 
 

@@ -1,4 +1,4 @@
-"""The word lists of `data/`: read once, as sets and tables. No business logic."""
+"""The words, tables and patterns of `data/`, read once. No business logic."""
 
 from __future__ import annotations
 
