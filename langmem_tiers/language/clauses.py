@@ -24,8 +24,6 @@ _AND_SPEAKER = named_pattern("clauses", "and_speaker")
 _SAYS = re.compile(r"(?:\b(?:is|are|was|were|has|had|isn't|wasn't)|'s) ")
 _LONGEST = 240
 _LONGEST_SENTENCE = 1000  # characters; a longer one is no sentence
-
-
 _ELIDED = named_pattern("clauses", "elided")
 
 

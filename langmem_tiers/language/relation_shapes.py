@@ -30,6 +30,7 @@ from langmem_tiers.language.rules import is_faint, tells
 from langmem_tiers.language.word_lists import alternatives, listed, phrases, table, written_out
 
 _TABLE = table("relations")
+_NO_NICKNAME = listed("relations", "no_nickname")
 
 WHEN: dict[str, Callable[[Fit], dict[str, str]]] = {
     "": lambda fit: {},
@@ -368,7 +369,6 @@ def made(fit: Fit) -> Iterator[Claim]:
 
 # Name, age, birthday, favourites, and places where people "start" without working there.
 
-_NO_NICKNAME = listed("relations", "no_nickname")
 _NO_EMPLOYER = re.compile(rf"\b(?:{alternatives('relations', 'no_employer')})\b")
 
 

@@ -99,8 +99,6 @@ _BEFORE_VERB = compiled(
 )
 # Words that mark a claim as merely wished, planned or possible.
 _OPEN = named_pattern("relations", "open")
-
-
 _ITS_NAME = re.compile(r"(?:[Hh]er|[Hh]is|[Ii]ts|[Tt]heir) names? (?:is|are) [A-Z]")
 _SOMEBODY_NEW = compiled(r"\b(?:an?|another|two|three) (?:[\w-]+ ){0,3}(?:@pet@s?|@kin@)[.!…]*$")
 
@@ -260,15 +258,15 @@ def _subjects(match: re.Match[str], heard: Tracker) -> tuple[str, ...]:
         name = groups.get("kin_name")
         # "My oldest brother" need not be the one already known.
         meant = "" if groups.get("which") and not name else _kin_of_mine(word, name)
-        return (meant,) if meant else ()
-    if pronoun := groups.get("pronoun"):
+    elif pronoun := groups.get("pronoun"):
         meant = heard.meant_by(pronoun)
-        return (meant,) if meant else ()
-    if their := groups.get("their"):
-        return (their,) if is_name(their) else ()
-    if name := groups.get("name"):
-        return (name,) if heard.may_be_person(name) else ()
-    return (ME,)
+    elif their := groups.get("their"):
+        meant = their if is_name(their) else ""
+    elif name := groups.get("name"):
+        meant = name if heard.may_be_person(name) else ""
+    else:
+        meant = ME
+    return (meant,) if meant else ()
 
 
 def _kin_of_mine(word: str, name: str | None) -> str:

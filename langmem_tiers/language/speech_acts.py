@@ -36,7 +36,6 @@ is_joking = finds("speech_acts", "joking")
 jokes_throughout = finds("speech_acts", "joke_about_all")
 """Whether the message says that all of it is a joke."""
 
-
 is_task = finds("speech_acts", "task_or_order")
 """Whether the sentence orders a piece of work, so that what follows is material for it, or a role to play."""
 
