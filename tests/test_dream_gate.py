@@ -210,7 +210,7 @@ def test_trying_a_dream_out_leaves_nothing_behind(dreamer):
     decision = Decision(accepted=(merge(dreamer, AT_WORK, ONE_JOB),))
     before = rows(dreamer)
     with dreamer.memory.use(dreamer.name) as store:
-        results = recall_gate.check(dreamer.context, store, material, decision)
+        results = recall_gate.passing(dreamer.context, store, material, decision).results
     assert any(each.before for each in results)
     assert rows(dreamer) == before
 

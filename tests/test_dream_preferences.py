@@ -11,6 +11,7 @@ from langmem_tiers.dream import decide, feedback, preferences
 from langmem_tiers.dream.grounding import touches_sensitive
 from langmem_tiers.dream.questions import DreamAsker, run
 from langmem_tiers.dream.types import InferredPreference, Material, RetireEntry
+from langmem_tiers.knowledge.preferences import fading
 from langmem_tiers.language.wishes import wishes
 from langmem_tiers.models.asker import ModelAsker
 from langmem_tiers.models.usage import UsageBook
@@ -226,9 +227,9 @@ def test_what_shows_again_is_surer_and_what_was_marked_stays_marked():
 
 
 def test_confidence_halves_while_nothing_bears_it_out_and_a_clock_that_jumps_back_changes_nothing():
-    held = preferences.metadata(preference())
-    ages = [preferences.confidence(held, AT, AT + timedelta(days=days), 90) for days in (0, 90, 180, -30)]
-    assert ages == [0.5, 0.25, 0.125, 0.5]
+    inferred = known("The user prefers short answers.")
+    left = [fading(inferred, AT + timedelta(days=days), 90) for days in (0, 90, 180, -30)]
+    assert left == [1.0, 0.5, 0.25, 1.0]
 
 
 def test_what_has_faded_is_put_aside_unless_it_is_pinned_or_somebody_stands_behind_it():

@@ -46,7 +46,8 @@ class DreamJob:
         """
         now = to_millis(self.context.clock())
         with self.store.reading() as connection:
-            due, trigger = self.due(connection), self._trigger(connection, now)
+            wanted, due = self._wanted(connection, now), self.due(connection)
+        trigger = next(iter(wanted), None)
         if trigger is None or due is None or due > now or stop():
             return False
         with self.store.writing(durable=False) as connection:
@@ -59,22 +60,23 @@ class DreamJob:
     def due(self, connection: Connection) -> int | None:
         """When a dream is due, in UTC milliseconds, possibly in the past; None if never as things stand."""
         now = to_millis(self.context.clock())
-        last = self._last(connection)
-        wanted = (self._by_episodes(connection, last, now), self._by_interval(connection, last, now))
-        moments = [moment for moment in wanted if moment is not None]
-        if not self._settings.enabled or not moments:
+        wanted = self._wanted(connection, now).values()
+        if not self._settings.enabled or not wanted:
             return None
-        return max(min(moments), self._rested(connection, last, now), self._free(connection, now))
+        return max(min(wanted), self._rested(connection, self._last(connection), now), self._free(connection, now))
+
+    def _wanted(self, connection: Connection, now: int) -> dict[Trigger, int]:
+        """What asks for a dream, and when for."""
+        last = self._last(connection)
+        moments: dict[Trigger, int | None] = {
+            "episodes": self._by_episodes(connection, last, now),
+            "interval": self._by_interval(connection, last, now),
+        }
+        return {trigger: moment for trigger, moment in moments.items() if moment is not None}
 
     @property
     def _settings(self) -> DreamSettings:
         return self.context.settings.dream
-
-    def _trigger(self, connection: Connection, now: int) -> Trigger | None:
-        last = self._last(connection)
-        if self._by_episodes(connection, last, now) is not None:
-            return "episodes"
-        return None if self._by_interval(connection, last, now) is None else "interval"
 
     def _last(self, connection: Connection) -> DreamRow | None:
         return next(iter(dreams.latest(connection, self.store.key, 1)), None)

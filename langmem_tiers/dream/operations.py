@@ -56,7 +56,6 @@ CONSOLIDATED = "consolidated"
 PREFERENCE_TAG = "inferred"
 ANTI_PATTERN_TAG = "anti-pattern"
 
-_FINAL = frozenset({"corrected", "updated", "removed"})
 _FOLDER = "_system/dreaming"
 _LONGEST_WHY = 200
 _T = TypeVar("_T")
@@ -118,9 +117,7 @@ class DreamTransaction:
 
     @cached_property
     def _put_aside(self) -> Mapping[bytes, str]:
-        """Why entries that a dream must not bring back were retired, by the key of their content."""
-        found = entries.put_aside(self.connection, self.space, _FINAL)
-        return {tombstones.key(content): reason for reason, content in found}
+        return tombstones.put_aside(self.writer)
 
 
 # Entries.
@@ -198,9 +195,9 @@ def _retire(dream: DreamTransaction, proposal: RetireEntry) -> None:
 
 def _holder(dream: DreamTransaction, successor: str, entry: Entry) -> Entry:
     """The active entry a successor has become: this dream may have merged it."""
-    holder = dream.writer.read(successor)
-    while holder is not None and holder.id in dream.own and not holder.active:
-        holder = dream.writer.read(holder.successor or "")
+    named = dream.writer.read(successor)
+    line = [] if named is None else dream.writer.succession(named)
+    holder = next((each for each in line if each.active or each.id not in dream.own), None)
     if holder is None or not holder.active or holder.id == entry.id:
         raise Refused(f"entry {successor[:40]} does not hold, and can take the place of nothing")
     return holder

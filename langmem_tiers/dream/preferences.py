@@ -8,7 +8,6 @@ agent asks before acting on it. Preferences that nothing confirms any more fade,
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from pydantic import Field
@@ -17,7 +16,7 @@ from langmem_tiers.dream import anti_patterns, retirement
 from langmem_tiers.dream.grounding import THRESHOLDS, Occurrences, firsts, touches_sensitive
 from langmem_tiers.dream.questions import BUILT_IN, Number, Objects, Question, Reply, Step, Words, Yes
 from langmem_tiers.dream.types import InferredPreference, Material, Proposal, RetireEntry, Sentiment
-from langmem_tiers.knowledge.preferences import INFERRED, PERMISSION, left
+from langmem_tiers.knowledge.preferences import INFERRED, PERMISSION
 from langmem_tiers.language.characters import one_line
 from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.language.wishes import Wish, wishes
@@ -120,19 +119,6 @@ def metadata(preference: InferredPreference, held: Mapping[str, Any] | None = No
         "confidence": round(1 - doubt * 0.5 ** (len(preference.evidence) / THRESHOLDS[preference.sentiment]), 4),
     }
     return {**kept, PERMISSION: True} if preference.sensitive else kept
-
-
-def confidence(held: Mapping[str, Any], borne_out: datetime, now: datetime, fade_days: float) -> float:
-    """The current confidence in an inferred preference: halved after each `fade_days` without confirmation.
-
-    Example:
-        >>> from datetime import UTC, timedelta
-        >>> begun = datetime(2026, 1, 1, tzinfo=UTC)
-        >>> confidence({"confidence": 0.5}, begun, begun + timedelta(days=90), fade_days=90)
-        0.25
-    """
-    first = held.get("confidence", 1.0)
-    return round((first if isinstance(first, float) else 1.0) * left(borne_out, now, fade_days), 4)
 
 
 # By count.

@@ -73,16 +73,6 @@ class _Answered(NamedTuple):
     rests_on: frozenset[Ref]
 
 
-def check(context: SpaceContext, store: SpaceStore, material: Material, decision: Decision) -> tuple[GoldenResult, ...]:
-    """Whether recall answers the golden questions now, and whether it would after a decision.
-
-    Raises:
-        StorageError: the trial failed.
-    """
-    _, results = _Gate(context, store, material, decision).tried(decision)
-    return results
-
-
 def passing(context: SpaceContext, store: SpaceStore, material: Material, decision: Decision) -> Gated:
     """The part of a decision that makes recall no worse; the rest is rejected, with the question as the reason.
 

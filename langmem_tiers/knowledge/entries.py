@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -60,14 +60,19 @@ class EntryWriter:
 
     def holder(self, entry: Entry) -> Entry | None:
         """The active entry that holds what this one says: itself, or what it was merged into; None without one."""
+        for here in self.succession(entry):
+            if here.active or here.reason not in GAVE_WAY:
+                return here if here.active else None
+        return None
+
+    def succession(self, entry: Entry) -> Iterator[Entry]:
+        """An entry, and those that took its place one after the other."""
         seen: set[str] = set()
         here: Entry | None = entry
-        while here is not None and not here.active:
-            if here.reason not in GAVE_WAY or here.id in seen:
-                return None
+        while here is not None and here.id not in seen:
+            yield here
             seen.add(here.id)
             here = self.read(here.successor)
-        return here
 
     def place(
         self,

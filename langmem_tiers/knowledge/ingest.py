@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 
 from sqlalchemy import Connection
 
@@ -30,8 +31,6 @@ DELETED = "it was deleted"
 
 # Active entries searched for another value of a contradicted statement.
 _MOST_RIVALS = 500
-# An entry retired for one of these reasons is not reactivated just because it is mined again.
-_FINAL = frozenset({"corrected", "updated", "removed"})
 # Nothing is learned from tools and prompts.
 _NO_WITNESS = frozenset({"tool", "system"})
 _SAID_BY_ALL = frozenset({"tool", "system", "dream"})
@@ -122,9 +121,14 @@ class _Ingestion:
     refused: list[Refused]
     stored: list[Saved] = field(default_factory=list)
     corrected: list[str] = field(default_factory=list)
-    aside: dict[bytes, str] | None = None
+
+    @cached_property
+    def _put_aside(self) -> dict[bytes, str]:
+        """Why entries that mining must not bring back were retired."""
+        return tombstones.put_aside(self.writer)
 
     def take(self, candidate: _Candidate) -> None:
+        """Write an entry for a candidate, or refuse it."""
         new = candidate.new
         known = self.writer.known(new.content, project=new.project, agent=new.agent, neighbours=self.neighbours)
         # What a proposal makes wrong is found by what it corrects, and by what it contradicts.
@@ -140,7 +144,7 @@ class _Ingestion:
         self.stored.append(stored)
         for each in wrong:
             self.writer.retire(each, "corrected", stored.entry.id)
-            self._put_aside().setdefault(tombstones.key(each.content), "corrected")
+            self._put_aside.setdefault(tombstones.key(each.content), "corrected")
             self.corrected.append(each.id)
 
     def result(self) -> Ingested:
@@ -207,15 +211,7 @@ class _Ingestion:
         key = tombstones.key(candidate.new.content)
         if any(tombstones.key(entry.content) == key for entry, _ in known.near):
             return None
-        return self._put_aside().get(key)
-
-    def _put_aside(self) -> dict[bytes, str]:
-        """Reasons why entries that mining must not bring back were retired, by content."""
-        if self.aside is None:
-            self.aside = {}
-            for reason, content in entries.put_aside(self.writer.connection, self.writer.space, _FINAL):
-                self.aside.setdefault(tombstones.key(content), reason)
-        return self.aside
+        return self._put_aside.get(key)
 
 
 def _subject(

@@ -33,8 +33,11 @@ def save(
         UnknownEntry: there is no entry to correct.
         AuthorityTooLow: that entry was stated, or this one was corrected, with higher authority.
     """
-    wrong = None if corrects is None else _holding_now(writer, writer.existing(corrects))
+    wrong = None if corrects is None else writer.existing(corrects)
     if wrong is not None:
+        # What was corrected or merged meanwhile is corrected in the entry that took its place.
+        line = list(writer.succession(wrong))
+        wrong = next((each for each in line if each.active), line[-1])
         decide.require(wrong, new.authority)
     tombstones.lift(writer, new.content)
     known = writer.known(new.content, project=new.project, agent=new.agent, neighbours=neighbours)
@@ -149,18 +152,6 @@ def keep_former(writer: EntryWriter, entry: Entry, reason: str) -> Entry:
 def enrichments(writer: EntryWriter) -> list[Activity]:
     """Enriched entries, newest first."""
     return activities.latest(writer.connection, writer.space, -1, kind="memory_enriched")
-
-
-def _holding_now(writer: EntryWriter, named: Entry) -> Entry:
-    """The entry to correct: its replacement, if the named one was corrected or merged meanwhile."""
-    seen, here = {named.id}, named
-    while not here.active and here.successor is not None and here.successor not in seen:
-        after = writer.read(here.successor)
-        if after is None:
-            break
-        seen.add(after.id)
-        here = after
-    return here
 
 
 def _require_may_return(writer: EntryWriter, entry: Entry, by: Authority) -> None:

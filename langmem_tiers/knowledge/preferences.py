@@ -28,19 +28,13 @@ def needs_permission(metadata: Mapping[str, Any]) -> bool:
 
 
 def fading(entry: Entry, now: datetime, fade_days: float) -> float:
-    """The share of its confidence that an entry has left; only inferred preferences fade."""
-    return left(entry.updated_at, now, fade_days) if within(entry.category, INFERRED) else 1.0
+    """The share of its confidence that an entry has left.
 
-
-def left(borne_out: datetime, now: datetime, fade_days: float) -> float:
-    """The confidence left without confirmation since a moment; it halves every `fade_days`.
-
-    Example:
-        >>> from datetime import UTC
-        >>> left(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 4, 1, tzinfo=UTC), fade_days=90)
-        0.5
+    Only inferred preferences fade: by half in every `fade_days` that nothing confirms them.
     """
-    return float(0.5 ** (max(timedelta(0), now - borne_out) / timedelta(days=fade_days)))
+    if not within(entry.category, INFERRED):
+        return 1.0
+    return float(0.5 ** (max(timedelta(0), now - entry.updated_at) / timedelta(days=fade_days)))
 
 
 def within(category: str, path: str) -> bool:

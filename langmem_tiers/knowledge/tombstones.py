@@ -14,10 +14,12 @@ from langmem_tiers.knowledge.entries import EntryWriter
 from langmem_tiers.language.sentences import passages, without
 from langmem_tiers.language.words import occurs, stems, words
 from langmem_tiers.records import Entry, Proposal
-from langmem_tiers.storage import drawers
+from langmem_tiers.storage import drawers, entries
 from langmem_tiers.storage import tombstones as stones
 from langmem_tiers.types import Drawer
 
+# An entry retired for one of these reasons is not brought back just because it was derived again.
+_FINAL = frozenset({"corrected", "updated", "removed"})
 # Pronouns and negations are part of the statement.
 _KEPT = frozenset({"no", "not", "never", "nobody", "nothing", "without", "cannot"})
 _CLAUSE = re.compile(r"[,;:–—]\s|\s(?:and|but|because|so|since)\s")
@@ -98,6 +100,14 @@ def bury(writer: EntryWriter, gone: Sequence[Entry], said: Unsaid) -> int:
     quotes |= {_quote_key(drawer, each) for drawer, found in said.passages.items() for each in found}
     connection, space, now = writer.connection, writer.space, writer.now
     return stones.put(connection, space, "entry", texts, now) + stones.put(connection, space, "quote", quotes, now)
+
+
+def put_aside(writer: EntryWriter) -> dict[bytes, str]:
+    """Why entries that nothing derived may bring back were retired, by the keys of what they say."""
+    found: dict[bytes, str] = {}
+    for reason, content in entries.put_aside(writer.connection, writer.space, _FINAL):
+        found.setdefault(key(content), reason)
+    return found
 
 
 def lift(writer: EntryWriter, content: str) -> None:
