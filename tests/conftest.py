@@ -9,6 +9,7 @@ import pytest
 
 from langmem_tiers import Memory, Space
 from langmem_tiers.testing import FrozenClock, HashEmbedder
+from tests.warm_python import WarmPython
 
 ROOT = Path(__file__).parent.parent
 OFFLINE = ROOT / "tests" / "offline"
@@ -23,8 +24,8 @@ def root() -> Path:
     return ROOT
 
 
-@pytest.fixture
-def offline_environment(tmp_path) -> dict[str, str]:
+@pytest.fixture(scope="session")
+def offline_environment() -> dict[str, str]:
     """The environment for processes that tests start: no network, no settings of this machine's user."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LANGMEM_TIERS_")}
     scripts = str(Path(sys.executable).parent)
@@ -35,6 +36,14 @@ def offline_environment(tmp_path) -> dict[str, str]:
         "PYTHONIOENCODING": "utf-8",
         "COLUMNS": "100",
     }
+
+
+@pytest.fixture(scope="session")
+def warm_python(offline_environment):
+    """Runs scripts, each in an interpreter of its own that has the heavy imports behind it."""
+    python = WarmPython(offline_environment)
+    yield python
+    python.close()
 
 
 @pytest.fixture

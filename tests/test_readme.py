@@ -4,8 +4,6 @@ import io
 import json
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -32,15 +30,12 @@ def _blocks(language):
 
 
 @pytest.fixture
-def output(tmp_path, offline_environment):
+def output(tmp_path, warm_python):
     """Runs a block in an empty folder, which stays for the next one; what it prints."""
 
     def run(code):
         (tmp_path / "block.py").write_text(code)
-        command = [sys.executable, "-W", "error", "block.py"]
-        done = subprocess.run(
-            command, cwd=tmp_path, env=offline_environment, capture_output=True, text=True, check=False
-        )
+        done = warm_python.run(tmp_path / "block.py")
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
         return done.stdout
 
