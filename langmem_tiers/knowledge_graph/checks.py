@@ -18,12 +18,11 @@ from langmem_tiers.records import BUILT_IN_TYPES, Authority, Evidence, GraphEvid
 from langmem_tiers.settings import Settings
 from langmem_tiers.types import Origin
 
-_PATHS: dict[Origin, GraphPath] = {"user": "user", "import": "user", "assistant": "tool", "tool": "tool"}
-_AUTHORITIES: dict[Origin, Authority] = {
-    "user": Authority.USER,
-    "import": Authority.USER,
-    "assistant": Authority.AGENT,
-    "tool": Authority.AGENT,
+_BY: dict[Origin, tuple[GraphPath, Authority]] = {
+    "user": ("user", Authority.USER),
+    "import": ("user", Authority.USER),
+    "assistant": ("tool", Authority.AGENT),
+    "tool": ("tool", Authority.AGENT),
 }
 _TYPES = frozenset({*BUILT_IN_TYPES, "pet", "animal"})
 # A custom type at least this similar (of 100) to a built-in one is taken for a typo.
@@ -47,7 +46,7 @@ def said_by(given: Origin) -> SaidBy:
         InvalidInput: it is not a known origin.
     """
     origin = validation.origin(given)
-    return SaidBy(origin, _PATHS.get(origin, "rule"), _AUTHORITIES.get(origin, Authority.SYSTEM))
+    return SaidBy(origin, *_BY.get(origin, ("rule", Authority.SYSTEM)))
 
 
 def aliases(given: Any) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise, takewhile
 
@@ -90,12 +90,20 @@ def cut_words(view: GraphView, node: int, shown: int, total: int) -> str:
 
 def walk_between(view: GraphView, start: int, end: int, asked: Asked, limits: Limits) -> Ways:
     """The shortest paths between two entities, searched from both ends; none visits an entity twice."""
+    import networkx as nx
+
     found = Ways()
     hops: defaultdict[int, dict[int, int]] = defaultdict(dict)
     _explore(view, start, asked, limits, (limits.depth + 1) // 2, hops, found)
     _explore(view, end, asked, limits, limits.depth // 2, hops, found)
-    for way in _shortest(hops, start, end, limits, found):
-        found.ways.append([hops[one][other] for one, other in pairwise(way)])
+    links = nx.Graph((one, other) for one, others in hops.items() for other in others)
+    links.add_nodes_from((start, end))
+    if nx.has_path(links, start, end):
+        near_enough = takewhile(lambda way: len(way) <= limits.depth + 1, nx.shortest_simple_paths(links, start, end))
+        shortest = list(islice(near_enough, limits.results + 1))
+        found.ways = [[hops[one][other] for one, other in pairwise(way)] for way in shortest[: limits.results]]
+        if len(shortest) > limits.results:
+            found.cut.append(f"more than {limits.results:,} ways")
     found.cut = list(dict.fromkeys(found.cut))
     return found
 
@@ -122,19 +130,3 @@ def _explore(
         frontier = reached[: max(0, _LOOKED_AT - len(seen) + len(reached))]
         if len(frontier) < len(reached):
             found.cut.append(f"{len(reached) - len(frontier):,} entities around {view.entities[start].name}")
-
-
-def _shortest(
-    hops: Mapping[int, Mapping[int, int]], start: int, end: int, limits: Limits, found: Ways
-) -> list[list[int]]:
-    """The shortest paths over the recorded links, as the entities passed."""
-    import networkx as nx
-
-    links = nx.Graph((one, other) for one, others in hops.items() for other in others)
-    if start not in links or end not in links or not nx.has_path(links, start, end):
-        return []
-    near_enough = takewhile(lambda way: len(way) <= limits.depth + 1, nx.shortest_simple_paths(links, start, end))
-    shortest = list(islice(near_enough, limits.results + 1))
-    if len(shortest) > limits.results:
-        found.cut.append(f"more than {limits.results:,} ways")
-    return shortest[: limits.results]
