@@ -19,7 +19,7 @@ from langmem_tiers.bench.mine.reading import Vocabulary, vocabulary
 from langmem_tiers.bench.workers import Progress, unwatched
 from langmem_tiers.content import content_hash
 from langmem_tiers.errors import InvalidInput
-from langmem_tiers.language.words import is_trivial, meaningful_words, stem, words
+from langmem_tiers.language.words import is_trivial, meaningful_words, stem, stems, words
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -52,7 +52,7 @@ def is_fair(draft: Draft, message: str, ground: Ground) -> bool:
         return False
     if _gives_the_answer_away(draft, message) or _is_a_copy(draft, message, ground):
         return False
-    shared = _stems(draft.text) & _stems(message)
+    shared = stems(draft.text) & stems(message)
     if draft.kind == "model":
         return len(shared) <= _MOST_COPIED
     return ground.vocabulary.holding_all(shared) <= _FEW
@@ -60,7 +60,7 @@ def is_fair(draft: Draft, message: str, ground: Ground) -> bool:
 
 def _gives_the_answer_away(draft: Draft, message: str) -> bool:
     """Whether it holds words of its answer, or the answer is not in the message at all."""
-    answer = _stems(draft.answer) or {stem(word) for word in words(draft.answer)}
+    answer = stems(draft.answer) or {stem(word) for word in words(draft.answer)}
     said, asked = ({stem(word) for word in words(text)} for text in (message, draft.text))
     return not answer or not answer <= said or bool(answer & asked)
 
@@ -69,10 +69,6 @@ def _is_a_copy(draft: Draft, message: str, ground: Ground) -> bool:
     if content_hash(draft.text) in ground.hashes:
         return True
     return f" {' '.join(words(draft.text))} " in f" {' '.join(words(message))} "
-
-
-def _stems(text: str) -> set[str]:
-    return {stem(word) for word in meaningful_words(text)}
 
 
 Rule = Callable[[str, Vocabulary, Random], Iterator[Draft]]

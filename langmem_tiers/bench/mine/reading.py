@@ -15,7 +15,7 @@ from langmem_tiers.language.names import FIRST_NAMES, Name, addressed, is_person
 from langmem_tiers.language.numbers import cardinals
 from langmem_tiers.language.verbs import forms
 from langmem_tiers.language.word_lists import listed, word_set
-from langmem_tiers.language.words import meaningful_words, stem
+from langmem_tiers.language.words import meaningful_words, stem, stems
 
 _LOOKED_AT = 4_000  # characters of a message; what is longer is mostly pasted
 _SHORTEST, _LONGEST = 12, 300
@@ -236,8 +236,8 @@ def vocabulary(texts: Iterable[str]) -> Vocabulary:
     holders: dict[str, set[int]] = defaultdict(set)
     number = 0
     for number, text in enumerate(texts, 1):
-        for word in meaningful_words(text):
-            holders[stem(word)].add(number)
+        for word in stems(text):
+            holders[word].add(number)
     return Vocabulary(holders={word: frozenset(found) for word, found in holders.items()}, messages=number)
 
 
@@ -248,5 +248,5 @@ def telling_words(text: str) -> list[str]:
 
 def without(words: Iterable[str], text: str) -> list[str]:
     """The words that are not in a text in any inflection."""
-    taken = {stem(word) for word in meaningful_words(text)}
+    taken = stems(text)
     return [word for word in words if stem(word) not in taken]
