@@ -17,7 +17,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from langmem_tiers import arguments
-from langmem_tiers.dream.run import STEPS, Dreaming, DreamState, report_end
+from langmem_tiers.dream.run import STEPS, DreamRunner, DreamState, report_end
 from langmem_tiers.dream.types import DreamReport
 from langmem_tiers.errors import InvalidInput, InvalidSpace, MemoryTiersError, MissingUser, UnknownSpace
 from langmem_tiers.graphs import node
@@ -274,17 +274,17 @@ class _Step(_Node):
                 raise
             return await asyncio.to_thread(self._failed, given, error)
 
-    def _dreaming(self, store: "SpaceStore", runtime: Runtime[Any] | None) -> Dreaming:
+    def _dreaming(self, store: "SpaceStore", runtime: Runtime[Any] | None) -> DreamRunner:
         def told(progress: Mapping[str, Any]) -> None:
             if runtime is not None:
                 runtime.stream_writer({"type": EVENT, **progress})
 
-        return Dreaming(self.memory.context(store.name), store, told)
+        return DreamRunner(self.memory.context(store.name), store, told)
 
     def _failed(self, given: DreamState, error: Exception) -> DreamState:
         """A dream that ends here; others may dream of the space."""
         with suppress(MemoryTiersError), self.memory.use(given.report.space) as store:
-            Dreaming(self.memory.context(given.report.space), store).release(given)
+            DreamRunner(self.memory.context(given.report.space), store).release(given)
         self._log(given.report.space, error)
         begun = DreamReport.begun(given.report.space, given.report.started_at, dream_id=given.report.id)
         notes = (*given.report.notes, f"{type(error).__name__}: {error}")

@@ -364,6 +364,21 @@ class RelationGrounds:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class GoldenQuestion:
+    """A question, and what the recalled block must contain: all of these phrases and drawers.
+
+    `number` identifies one that the user added; `about` names the source of a generated one: `entry a1b2c3d4e5f6`.
+    """
+
+    question: str
+    words: tuple[str, ...] = ()
+    drawers: tuple[int, ...] = ()
+    number: int | None = None
+    about: str = ""
+    kept_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Activity:
     """Something the memory did by itself, recorded for its user; `body` says what was kept or refused, and why."""
 

@@ -18,7 +18,7 @@ from openai import RateLimitError
 
 from langmem_tiers import Memory, Turn
 from langmem_tiers.dream.gather import gather
-from langmem_tiers.dream.run import STEPS, Dreaming, DreamState
+from langmem_tiers.dream.run import STEPS, DreamRunner, DreamState
 from langmem_tiers.errors import InvalidSpace, LeaseLost, MissingUser
 from langmem_tiers.graphs import dream_graph
 from langmem_tiers.settings import DreamSettings, ModelSettings, Settings
@@ -312,9 +312,9 @@ def test_a_dream_that_was_killed_while_it_gathered_has_its_lease_still(opened):
     memory = opened()
     new = DreamState.new(memory.context(ALICE), dream_id="a" * 12)
     with memory.use(ALICE) as store:
-        first = Dreaming(memory.context(ALICE), store).step("gather", new)
-        again = Dreaming(memory.context(ALICE), store).step("gather", new)
-        other = Dreaming(memory.context(ALICE), store).step("gather", DreamState.new(memory.context(ALICE)))
+        first = DreamRunner(memory.context(ALICE), store).step("gather", new)
+        again = DreamRunner(memory.context(ALICE), store).step("gather", new)
+        other = DreamRunner(memory.context(ALICE), store).step("gather", DreamState.new(memory.context(ALICE)))
     assert again.material == first.material
     assert other.report.status == "skipped"
 
@@ -473,7 +473,7 @@ def test_a_dream_that_has_had_its_seconds_asks_no_more_and_goes_on_by_rule(opene
 def test_the_seconds_of_a_dream_are_those_of_all_its_steps(opened):
     memory = opened(tidying(), settings=by_hand(seconds=1000))
     with memory.use(ALICE) as store:
-        dreaming = Dreaming(memory.context(ALICE), store)
+        dreaming = DreamRunner(memory.context(ALICE), store)
         gathered = dreaming.step("gather", DreamState.new(memory.context(ALICE)))
         asked = dreaming.step("consolidate", gathered)
         late = dreaming.step("consolidate", gathered.but(took=1000.0))

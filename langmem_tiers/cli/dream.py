@@ -12,8 +12,8 @@ from langmem_tiers.cli.terminal import hanging, shortened, working
 from langmem_tiers.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from langmem_tiers.dream.golden import GoldenQuestion
     from langmem_tiers.dream.types import DreamReport
+    from langmem_tiers.records import GoldenQuestion
     from langmem_tiers.space import Space
 
 

@@ -114,19 +114,19 @@ def propose(material: Material, settings: Settings, directives: Directives = BUI
         prompt = directives.prompt(DIRECTIVE, AntiPatternsReply, "\n".join(lines))
         answer = yield Question(schema=AntiPatternsReply, prompt=prompt)
         if answer.value is not None:
-            proposals += (_told(each, left) for each in answer.value.anti_patterns)
+            proposals += (_from_reply(each, left) for each in answer.value.anti_patterns)
     return proposals
 
 
 def by_rule(material: Material) -> list[AntiPattern]:
     """Recurring mistakes, and corrections that name both the mistake and what to do instead."""
-    back = [found for entry in known_in(material) if (found := _again(entry, _corrections(material))) is not None]
+    back = [found for entry in known_in(material) if (found := _recurrence(entry, _corrections(material))) is not None]
     heard = {cited.drawer for found in back for cited in found.evidence} | _cited(material)
-    new = (read(signal) for signal in _corrections(material) if signal.drawer not in heard)
+    new = (from_correction(signal) for signal in _corrections(material) if signal.drawer not in heard)
     return [*back, *(found for found in new if found is not None)]
 
 
-def read(signal: Signal) -> AntiPattern | None:
+def from_correction(signal: Signal) -> AntiPattern | None:
     """The anti-pattern that a correction states outright, with what not to do and what to do instead, or None.
 
     Example:
@@ -139,11 +139,11 @@ def read(signal: Signal) -> AntiPattern | None:
         ...     quote="Stop using tabs, use four spaces instead!",
         ...     at=datetime(2026, 3, 2, tzinfo=UTC),
         ... )
-        >>> read(signal).content
+        >>> from_correction(signal).content
         "Don't use tabs because the user corrected it; instead use four spaces."
     """
     said = straight(one_line(signal.quote))
-    parts = _not_this(said) or _rather(said, signal)
+    parts = _stop_doing(said) or _use_instead(said, signal)
     if parts is None or any(_POINTS.search(part) or len(part) > _LONGEST_PART for part in parts[::2]):
         return None
     do_not, instead = _of_the_user(parts[0]), _of_the_user(parts[2])
@@ -185,7 +185,7 @@ def _corrections(material: Material) -> list[Signal]:
     return [signal for signal in material.signals if signal.kind == "correction" and not puts_fact_right(signal.quote)]
 
 
-def _not_this(said: str) -> tuple[str, str, str] | None:
+def _stop_doing(said: str) -> tuple[str, str, str] | None:
     """'Stop using tabs, use spaces': what not to do, why, and what to do instead."""
     found = next((match for pattern in _NOT_X if (match := pattern.match(said))), None)
     if found is None:
@@ -196,7 +196,7 @@ def _not_this(said: str) -> tuple[str, str, str] | None:
     return f"{verb} {parts['object']}", parts["because"] or "", f"{instead[:1].lower()}{instead[1:]}"
 
 
-def _rather(said: str, signal: Signal) -> tuple[str, str, str] | None:
+def _use_instead(said: str, signal: Signal) -> tuple[str, str, str] | None:
     """'Use pnpm, not npm', where the assistant had used npm, or the user says it for the second time."""
     found = _RATHER.match(said)
     if found is None or not (signal.sentiment != "casual" or stems(found["object"]) <= stems(signal.before)):
@@ -205,7 +205,7 @@ def _rather(said: str, signal: Signal) -> tuple[str, str, str] | None:
     return f"{verb} {found['object']}", found["because"] or "", f"{verb} {found['wanted']}"
 
 
-def _again(entry: Entry, signals: Sequence[Signal]) -> AntiPattern | None:
+def _recurrence(entry: Entry, signals: Sequence[Signal]) -> AntiPattern | None:
     """The same anti-pattern with the corrections since, or None.
 
     A correction is about the same mistake if it names it, or if the reply shows it and it names the remedy.
@@ -231,7 +231,7 @@ def _unanswered(material: Material, proposals: Iterable[Proposal]) -> list[Signa
     return [signal for signal in _corrections(material) if signal.drawer not in taken][-_MOST_ASKED:]
 
 
-def _told(told: AntiPatternReply, heard: Sequence[Signal]) -> AntiPattern:
+def _from_reply(told: AntiPatternReply, heard: Sequence[Signal]) -> AntiPattern:
     """A model's reply as an anti-pattern; without evidence if it cites corrections it was not shown."""
     shown = all(1 <= number <= len(heard) for number in told.signals)
     cited = (heard[number - 1] for number in told.signals) if shown else ()

@@ -9,13 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING
 
 from langmem_tiers import arguments
-from langmem_tiers.clock import from_millis, to_millis
+from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge import validation
 from langmem_tiers.language.names import names
@@ -23,8 +21,8 @@ from langmem_tiers.language.sentences import sentences
 from langmem_tiers.language.speech_acts import is_question
 from langmem_tiers.language.words import is_trivial, meaningful_words, stem, words
 from langmem_tiers.palace.lookup import find_drawer
+from langmem_tiers.records import GoldenQuestion
 from langmem_tiers.storage import drawers, dreams, entries
-from langmem_tiers.storage.dreams import GoldenRow
 from langmem_tiers.storage.entries import Filters
 from langmem_tiers.twins import twin
 
@@ -40,21 +38,6 @@ MOST_KEPT = 100
 _MOST_WORDS = 6  # of a generated question
 _LOOKED_AT = 10  # drawers per question wanted
 _WITH_DIGIT = re.compile(r"(?<![\w.,:-])[\w.,:/-]*\d[\w.,:/-]*(?<![.,:/-])")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GoldenQuestion:
-    """A question, and what the recalled block must contain: all of these phrases and drawers.
-
-    `number` identifies one that the user added; `about` names the source of a generated one: `entry a1b2c3d4e5f6`.
-    """
-
-    question: str
-    words: tuple[str, ...] = ()
-    drawers: tuple[int, ...] = ()
-    number: int | None = None
-    about: str = ""
-    kept_at: datetime | None = None
 
 
 class Golden:
@@ -104,12 +87,12 @@ class Golden:
                     f"{MOST_KEPT} questions are kept already.", way_out="Remove one that matters less first."
                 )
             at = to_millis(context.clock())
-            return _kept(dreams.put_question(connection, store.key, asked, words=told, drawers=cited, at=at))
+            return dreams.put_question(connection, store.key, asked, words=told, drawers=cited, at=at)
 
     def list(self) -> tuple[GoldenQuestion, ...]:
         """All questions, in the order they were added."""
         with self._context.open() as store, store.reading() as connection:
-            return tuple(_kept(row) for row in dreams.questions(connection, store.key))
+            return tuple(dreams.questions(connection, store.key))
 
     def remove(self, number: int) -> bool:
         """Delete a question; False if there is none with this number."""
@@ -154,7 +137,7 @@ def questions(
     about the entries in `besides`. The same space gives the same questions.
     """
     with store.reading() as connection:
-        kept = [_kept(row) for row in dreams.questions(connection, store.key)]
+        kept = dreams.questions(connection, store.key)
         most = settings.dream.golden
         held = entries.find(connection, store.key, Filters(status="active"), settings.dream.entries) if most else []
         named = entries.by_ids(connection, store.key, touched)
@@ -166,16 +149,6 @@ def questions(
     in_turn = chain.from_iterable(zip_longest(_made(left, settings), _made(spoken, settings)))
     made = chain(of_touched, (each for each in in_turn if each is not None))
     return (*kept, *islice(made, most))
-
-
-def _kept(row: GoldenRow) -> GoldenQuestion:
-    return GoldenQuestion(
-        question=row.question,
-        words=row.words,
-        drawers=row.drawers,
-        number=row.number,
-        kept_at=from_millis(row.at),
-    )
 
 
 def _made(texts: Iterable[tuple[str, str]], settings: Settings) -> Iterator[GoldenQuestion]:

@@ -170,14 +170,14 @@ class Occurrences:
         self._felt = {signal.drawer: signal.sentiment for signal in material.signals}
         self._tasks = _tasks(material, timedelta(minutes=settings.sessions.idle_minutes))
 
-    def once(self, drawer: int) -> int | Task:
+    def unit(self, drawer: int) -> int | Task:
         """The unit in which a turn is counted: its task if it is calm, else the turn itself."""
         return self._tasks.get(drawer, drawer) if self._feeling(drawer) == "casual" else drawer
 
     def count(self, drawers: Collection[int], sentiment: Sentiment) -> int:
         """How often it shows up at least this strongly."""
         least = THRESHOLDS[sentiment]
-        return len({self.once(each) for each in drawers if THRESHOLDS[self._feeling(each)] <= least})
+        return len({self.unit(each) for each in drawers if THRESHOLDS[self._feeling(each)] <= least})
 
     def strongest(self, drawers: Collection[int]) -> Sentiment | None:
         """The strongest sentiment with which it shows up often enough, or None."""
@@ -203,11 +203,11 @@ def _tasks(material: Material, pause: timedelta) -> dict[int, Task]:
     return found
 
 
-def firsts(drawers: Iterable[int], occurrences: Occurrences) -> list[int]:
+def first_of_each(drawers: Iterable[int], occurrences: Occurrences) -> list[int]:
     """The first drawer of each counted occurrence, in order."""
     found: dict[int | Task, int] = {}
     for drawer in drawers:
-        found.setdefault(occurrences.once(drawer), drawer)
+        found.setdefault(occurrences.unit(drawer), drawer)
     return list(found.values())
 
 

@@ -220,23 +220,23 @@ def _refine(dream: DreamTransaction, proposal: RefineEntry) -> None:
 # Learned entries.
 
 
-def _avoid(dream: DreamTransaction, proposal: AntiPattern) -> None:
+def _add_anti_pattern(dream: DreamTransaction, proposal: AntiPattern) -> None:
     """Store an anti-pattern, or count that its mistake came back."""
     category = validation.category(f"anti-patterns/{proposal.domain}", dream.settings)
-    _learn(dream, proposal, category, (ANTI_PATTERN_TAG,))
+    _add_finding(dream, proposal, category, (ANTI_PATTERN_TAG,))
 
 
-def _prefer(dream: DreamTransaction, proposal: InferredPreference) -> None:
+def _add_preference(dream: DreamTransaction, proposal: InferredPreference) -> None:
     """Store a preference, or raise the confidence of a known one."""
     category = validation.category(proposal.category, dream.settings)
-    _learn(dream, proposal, category, (PREFERENCE_TAG, *proposal.tags))
+    _add_finding(dream, proposal, category, (PREFERENCE_TAG, *proposal.tags))
 
 
-def _learn(
+def _add_finding(
     dream: DreamTransaction, proposal: AntiPattern | InferredPreference, category: str, tags: Sequence[str]
 ) -> None:
     """Store a finding, or add its evidence to the entry that already says it."""
-    evidence = _cited(dream, proposal.evidence)
+    evidence = _standing_evidence(dream, proposal.evidence)
     content = validation.content(proposal.content, dream.settings)
     active = entries.find(dream.connection, dream.space, Filters(status="active", category=category), -1)
     known = next((each for each in active if same_fact(content, each.content, None).same), None)
@@ -280,7 +280,7 @@ def _metadata(
     return {} if held is None else anti_patterns.came_back(held, len(news))
 
 
-def _cited(dream: DreamTransaction, cited: Sequence[Evidence]) -> Sequence[Evidence]:
+def _standing_evidence(dream: DreamTransaction, cited: Sequence[Evidence]) -> Sequence[Evidence]:
     """The evidence of a finding, provided that its drawers stand and say so."""
     found = drawers.read(dream.connection, dream.space, {each.drawer for each in cited})
     if not cited:
@@ -364,8 +364,8 @@ OPERATIONS: Mapping[str, Callable[[DreamTransaction, Any], None]] = MappingProxy
         "merge": _merge,
         "retire": _retire,
         "refine": _refine,
-        "anti_pattern": _avoid,
-        "preference": _prefer,
+        "anti_pattern": _add_anti_pattern,
+        "preference": _add_preference,
         "synthesis": _synthesize,
         "merge_entities": _merge_entities,
         "withdraw_relation": _withdraw_relation,

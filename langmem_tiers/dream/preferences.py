@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import Field
 
 from langmem_tiers.dream import anti_patterns, retirement
-from langmem_tiers.dream.grounding import THRESHOLDS, Occurrences, firsts, touches_sensitive
+from langmem_tiers.dream.grounding import THRESHOLDS, Occurrences, first_of_each, touches_sensitive
 from langmem_tiers.dream.questions import BUILT_IN, Number, Objects, Question, Reply, Step, Words, Yes
 from langmem_tiers.dream.types import InferredPreference, Material, Proposal, RetireEntry, Sentiment
 from langmem_tiers.knowledge.preferences import INFERRED, PERMISSION
@@ -98,7 +98,7 @@ def by_count(material: Material, settings: Settings) -> list[Proposal]:
         for entry in faded
         if retirement.untouchable(entry) is None
     ]
-    return [*retired, *_repeated(material, settings)]
+    return [*retired, *_repeated_wishes(material, settings)]
 
 
 def metadata(preference: InferredPreference, held: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -124,10 +124,10 @@ def metadata(preference: InferredPreference, held: Mapping[str, Any] | None = No
 # By count.
 
 
-def _repeated(material: Material, settings: Settings) -> Iterator[InferredPreference]:
+def _repeated_wishes(material: Material, settings: Settings) -> Iterator[InferredPreference]:
     """Wishes that show up often enough, and that the user has neither taken back nor stated."""
     occurrences = Occurrences(material, settings)
-    heard = _heard(material, occurrences)
+    heard = _wishes_heard(material, occurrences)
     languages = sum(key.startswith("language:") for key in heard)
     new = {turn.drawer for turn in material.turns}
     stated = [each.content for each in material.entries if retirement.special(each.category) != INFERRED]
@@ -143,23 +143,23 @@ def _repeated(material: Material, settings: Settings) -> Iterator[InferredPrefer
             yield _inferred(wish.content, evidence, sentiment, why="the user keeps asking for it")
 
 
-def _heard(material: Material, occurrences: Occurrences) -> dict[str, list[tuple[int, Wish]]]:
+def _wishes_heard(material: Material, occurrences: Occurrences) -> dict[str, list[tuple[int, Wish]]]:
     """Each wish with the drawers it shows up in, one per occurrence; what was sent twice counts once."""
     heard: dict[str, list[tuple[int, Wish]]] = {}
     # What anti-patterns cite does not also count as a preference.
     cited = {each.drawer for found in anti_patterns.by_rule(material) for each in found.evidence}
     corrected = cited.union(*(entry.drawers for entry in anti_patterns.known_in(material)))
     seen: set[tuple[str, Hashable]] = set()
-    for drawer, session, content in _said(material):
+    for drawer, session, content in _spoken_by_user(material):
         for wish in () if drawer in corrected else wishes(content):
-            times = {(wish.key, occurrences.once(drawer)), (wish.key, (session, plain(content)))}
+            times = {(wish.key, occurrences.unit(drawer)), (wish.key, (session, plain(content)))}
             if seen.isdisjoint(times):
                 heard.setdefault(wish.key, []).append((drawer, wish))
             seen |= times
     return heard
 
 
-def _said(material: Material) -> Iterator[tuple[int, str, str]]:
+def _spoken_by_user(material: Material) -> Iterator[tuple[int, str, str]]:
     """What the user said in the turns since the last dream, and the annoyance before."""
     turns = {turn.drawer for turn in material.turns}
     for signal in material.signals:
@@ -225,9 +225,9 @@ def _by_model(
 ) -> Iterator[InferredPreference]:
     """A model's preferences, each once, with the lines that really show it."""
     by_rule = [each for each in counted if isinstance(each, InferredPreference)]
-    for content, (cited, marked) in _gathered(told).items():
+    for content, (cited, marked) in _without_repetition(told).items():
         first = {each.drawer: each for each in cited}
-        evidence = tuple(first[drawer] for drawer in firsts(first, occurrences))
+        evidence = tuple(first[drawer] for drawer in first_of_each(first, occurrences))
         sentiment = occurrences.strongest({each.drawer for each in evidence}) or "casual"
         if not any(_is_counted(content, evidence, each) for each in by_rule):
             why = "it shows in what the user said"
@@ -235,7 +235,7 @@ def _by_model(
             yield found.model_copy(update={"path": "model"})
 
 
-def _gathered(
+def _without_repetition(
     told: Iterable[tuple[PreferenceReply, Mapping[int, SpokenTurn]]],
 ) -> dict[str, tuple[list[Evidence], bool]]:
     """Each preference with all lines that show it, and whether it was marked as sensitive."""
@@ -245,12 +245,12 @@ def _gathered(
         if not content:
             continue
         cited, marked = found.get(content, ([], False))
-        lines = _borne_out(each, numbered) if len(content) <= _LONGEST_CONTENT else ()
+        lines = _supporting_lines(each, numbered) if len(content) <= _LONGEST_CONTENT else ()
         found[content] = ([*cited, *lines], marked or each.sensitive)
     return found
 
 
-def _borne_out(told: PreferenceReply, numbered: Mapping[int, SpokenTurn]) -> Iterator[Evidence]:
+def _supporting_lines(told: PreferenceReply, numbered: Mapping[int, SpokenTurn]) -> Iterator[Evidence]:
     """The cited lines of the user that show it; what was sent twice counts once.
 
     A line shows it if it is about the same subject, by a word that they share, or if it asks for the same.

@@ -47,27 +47,30 @@ class Stopped(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Patience:
-    """How much longer a dream may ask questions, and whether it must stop at once.
+class DreamAsker:
+    """Answers the questions of one step with the memory's model, or says why there is no answer.
 
-    `seconds` limits the whole dream (None: no limit); `spent` is the time taken by its earlier steps.
+    `answered` is called after each answer, in the thread of the step: with a slow model it signals that the dream
+    is alive. `seconds` limits the whole dream (None: no limit), `spent` is the time taken by its earlier steps, and
+    `stop` says whether it must end at once.
     """
 
+    asker: ModelAsker | None
+    session: str
+    answered: Callable[[], None]
     seconds: float | None = None
     spent: float = 0.0
     stop: Callable[[], bool] = lambda: False
     began: float = field(default_factory=monotonic)
+    heard: list[Answer[Any]] = field(default_factory=list)
+    """The answers so far."""
 
     @property
     def took(self) -> float:
         """Seconds that the dream has taken so far."""
         return self.spent + monotonic() - self.began
 
-    def longest(self, asker: ModelAsker) -> float | None:
-        """Seconds that one question may take, None for the setting; 0 or less if no time is left."""
-        return None if self.seconds is None else min(asker.longest(None), self.seconds - self.took)
-
-    def require(self) -> None:
+    def require_time(self) -> None:
         """Check that the dream may go on.
 
         Raises:
@@ -75,22 +78,6 @@ class Patience:
         """
         if self.stop():
             raise Stopped
-
-
-@dataclass(frozen=True, kw_only=True)
-class DreamAsker:
-    """Answers the questions of one step with the memory's model, or says why there is no answer.
-
-    `answered` is called after each answer, in the thread of the step: with a slow model it signals that the dream
-    is alive.
-    """
-
-    asker: ModelAsker | None
-    session: str
-    answered: Callable[[], None]
-    patience: Patience = field(default_factory=Patience)
-    heard: list[Answer[Any]] = field(default_factory=list)
-    """The answers so far."""
 
     def ask(self, question: Question) -> Answer[Any]:
         """The answer to a question; its `value` is None if there is none.
@@ -102,7 +89,7 @@ class DreamAsker:
         if self.asker is None or options is None:
             return self._unasked()
         answer = self.asker.ask(question.schema, question.prompt, **options)
-        self.patience.require()
+        self.require_time()
         return answer
 
     async def aask(self, question: Question) -> Answer[Any]:
@@ -111,7 +98,7 @@ class DreamAsker:
         if self.asker is None or options is None:
             return self._unasked()
         answer = await self.asker.aask(question.schema, question.prompt, **options)
-        self.patience.require()
+        self.require_time()
         return answer
 
     def hear(self, answer: Answer[Any]) -> None:
@@ -122,8 +109,10 @@ class DreamAsker:
 
     def _options(self, question: Question) -> dict[str, Any] | None:
         """The options for asking a question; None if there is no model or no time left."""
-        self.patience.require()
-        timeout = None if self.asker is None else self.patience.longest(self.asker)
+        self.require_time()
+        timeout = None
+        if self.asker is not None and self.seconds is not None:
+            timeout = min(self.asker.longest(None), self.seconds - self.took)
         if timeout is not None and timeout <= 0:
             return None
         return {
@@ -131,13 +120,13 @@ class DreamAsker:
             "session": self.session,
             "timeout": timeout,
             "output_tokens": question.output_tokens,
-            "stop": self.patience.stop,
+            "stop": self.stop,
         }
 
     def _unasked(self) -> Answer[Any]:
         if self.asker is None:
             return NO_MODEL
-        return Answer(failure="timeout", reason=f"the dream has had its {self.patience.seconds:g} s")
+        return Answer(failure="timeout", reason=f"the dream has had its {self.seconds:g} s")
 
 
 def run(step: Step[Given], asker: DreamAsker) -> Given:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.dream import apply, golden
-from langmem_tiers.dream.golden import GoldenQuestion
 from langmem_tiers.dream.types import (
     AntiPattern,
     CloseWindows,
@@ -34,6 +33,7 @@ from langmem_tiers.language.words import words
 from langmem_tiers.recall.pipeline import Recall
 from langmem_tiers.recall.request import RecallRequest
 from langmem_tiers.recall.sources import Source
+from langmem_tiers.records import GoldenQuestion
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import change_log, embedding_cache, notes
 from langmem_tiers.store import SpaceStore

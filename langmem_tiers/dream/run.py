@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.dream import apply, consolidate, decide, graph_pass, preferences, recall_gate, synthesis
 from langmem_tiers.dream.gather import gather
-from langmem_tiers.dream.questions import SOURCE, DreamAsker, Patience, Step, Stopped, arun, run
+from langmem_tiers.dream.questions import SOURCE, DreamAsker, Step, Stopped, arun, run
 from langmem_tiers.dream.types import DreamPath, DreamReport, DreamStatus, Material, Proposal, Trigger
 from langmem_tiers.errors import InvalidDirective
 from langmem_tiers.models.calls import Answer
@@ -105,18 +105,18 @@ def dream(context: SpaceContext, *, trigger: Trigger = "hand", dry_run: bool = F
         StorageError: nothing was written.
     """
     with otel.step("dream", context.name), context.open() as store:
-        dreaming = Dreaming(context, store)
+        runner = DreamRunner(context, store)
         state = DreamState.new(context, trigger=trigger, dry_run=dry_run)
         try:
             for name in STEPS:
-                state = dreaming.step(name, state)
+                state = runner.step(name, state)
         finally:
-            dreaming.release(state)
+            runner.release(state)
     return state.report
 
 
 @dataclass(frozen=True)
-class Dreaming:
+class DreamRunner:
     """Takes dreams of an open space from step to step."""
 
     context: SpaceContext
@@ -136,7 +136,7 @@ class Dreaming:
                 after = run(self._stepping(name, state, asker), asker)
             except Stopped:
                 after = self._stopped(state)
-            return _traced(span, state, after.but(took=asker.patience.took))
+            return _traced(span, state, after.but(took=asker.took))
 
     async def astep(self, name: str, state: DreamState) -> DreamState:
         """Like `step`, without blocking the event loop."""
@@ -146,7 +146,7 @@ class Dreaming:
                 after = await arun(self._stepping(name, state, asker), asker)
             except Stopped:
                 after = await asyncio.to_thread(self._stopped, state)
-            return _traced(span, state, after.but(took=asker.patience.took))
+            return _traced(span, state, after.but(took=asker.took))
 
     def release(self, state: DreamState) -> None:
         """Let other dreams of the space start, if this one did not end normally."""
@@ -158,7 +158,7 @@ class Dreaming:
         seconds = self.context.settings.dream.lease_seconds
         return Lease(self.store.database, DREAM, state.report.id, seconds, self.context.clock)
 
-    def stay(self, state: DreamState) -> None:
+    def renew_lease(self, state: DreamState) -> None:
         """Renew the lease.
 
         Raises:
@@ -167,7 +167,7 @@ class Dreaming:
         if not state.dry_run:
             self.lease(state).renew(state.seen.fence)
 
-    def over(self, state: DreamState, status: DreamStatus, *notes: str) -> DreamState:
+    def ended(self, state: DreamState, status: DreamStatus, *notes: str) -> DreamState:
         """The state of a dream that ends like this."""
         ended = {"status": status, "finished_at": self.context.clock(), "usage": self.usage(state)}
         return state.noting(*notes).known(**ended)
@@ -183,7 +183,7 @@ class Dreaming:
 
     def _asker(self, name: str, state: DreamState) -> DreamAsker:
         def answered() -> None:
-            self.stay(state)
+            self.renew_lease(state)
             self._tell(name, state, {"asked": len(asker.heard)})
 
         seconds = self.context.settings.dream.seconds
@@ -191,7 +191,9 @@ class Dreaming:
             asker=self.context.asker(self.store),
             session=state.session,
             answered=answered,
-            patience=Patience(seconds=seconds, spent=state.took, stop=self.context.closing),
+            seconds=seconds,
+            spent=state.took,
+            stop=self.context.closing,
         )
         return asker
 
@@ -199,7 +201,7 @@ class Dreaming:
         """A step, with the checks that all steps share."""
         if state.over:
             return state
-        asker.patience.require()
+        asker.require_time()
         try:
             state = _heard(name, (yield from STEPS[name](self, state)), asker.heard)
         except InvalidDirective as error:
@@ -212,7 +214,7 @@ class Dreaming:
 
     def _failed(self, state: DreamState, reason: str) -> DreamState:
         """End a dream without a change; what it has read is not read again."""
-        failed = self.over(state, "failed", reason)
+        failed = self.ended(state, "failed", reason)
         if not state.dry_run and state.material is not None:
             apply.keep_report(self.store, state.material, failed.report)
             self._give_back(state)
@@ -222,7 +224,7 @@ class Dreaming:
         """End a dream because the memory is being closed; a later one will see the same material."""
         if state.material is not None:
             self._give_back(state)
-        return self.over(state, "skipped", _CLOSED)
+        return self.ended(state, "skipped", _CLOSED)
 
     def _give_back(self, state: DreamState) -> None:
         if not state.dry_run:
@@ -276,71 +278,71 @@ def _counts(name: str, state: DreamState) -> dict[str, Any]:
 # The steps.
 
 
-def _gather(dreaming: Dreaming, state: DreamState) -> Step[DreamState]:
+def _gather(runner: DreamRunner, state: DreamState) -> Step[DreamState]:
     """Take the lease, and read the space."""
     yield from ()
-    fence = 0 if state.dry_run else _fence(dreaming, state)
+    fence = 0 if state.dry_run else _fence(runner, state)
     if fence is None:
-        return dreaming.over(state, "skipped", _UNDER_WAY)
-    context = dreaming.context
+        return runner.ended(state, "skipped", _UNDER_WAY)
+    context = runner.context
     try:
-        material = gather(dreaming.store, context.settings, context.clock(), fence)
+        material = gather(runner.store, context.settings, context.clock(), fence)
     except BaseException:
-        dreaming.lease(state).release(fence)
+        runner.lease(state).release(fence)
         raise
     state = state.but(material=material)
-    return state if context.asker(dreaming.store) else state.noting(_NO_MODEL)
+    return state if context.asker(runner.store) else state.noting(_NO_MODEL)
 
 
-def _fence(dreaming: Dreaming, state: DreamState) -> int | None:
+def _fence(runner: DreamRunner, state: DreamState) -> int | None:
     """The lease number, None if another dream has it; a dream killed in this step still has it."""
-    fence = dreaming.lease(state).acquire()
+    fence = runner.lease(state).acquire()
     if fence is not None:
         return fence
-    with dreaming.store.reading() as connection:
-        held = leases.read(connection, dreaming.store.key, DREAM)
+    with runner.store.reading() as connection:
+        held = leases.read(connection, runner.store.key, DREAM)
     return held.fence if held is not None and held.holder == state.report.id else None
 
 
-def _propose(propose: Propose, dreaming: Dreaming, state: DreamState) -> Step[DreamState]:
+def _propose(propose: Propose, runner: DreamRunner, state: DreamState) -> Step[DreamState]:
     """Collect the proposals of a pass."""
-    context = dreaming.context
-    dreaming.stay(state)
+    context = runner.context
+    runner.renew_lease(state)
     proposals = yield from propose(state.seen, context.settings, Directives(context.folder))
     return state.but(proposals=(*state.proposals, *proposals))
 
 
-def _gate(dreaming: Dreaming, state: DreamState) -> Step[DreamState]:
+def _gate(runner: DreamRunner, state: DreamState) -> Step[DreamState]:
     """Judge the proposals, and check that recall gets no worse."""
     yield from ()
-    dreaming.stay(state)
-    context, store = dreaming.context, dreaming.store
+    runner.renew_lease(state)
+    context, store = runner.context, runner.store
     decision = decide.decide(state.seen, state.proposals, context.settings)
     gated = recall_gate.passing(context, store, state.seen, decision)
     broke = (f"recall would not answer any more: {question}" for question in gated.broken)
     return state.noting(*broke).known(decision=gated.decision, golden=gated.results).but(passed=gated.passed)
 
 
-def _commit(dreaming: Dreaming, state: DreamState) -> Step[DreamState]:
+def _commit(runner: DreamRunner, state: DreamState) -> Step[DreamState]:
     """Apply the decision, once."""
     yield from ()
-    context, store = dreaming.context, dreaming.store
+    context, store = runner.context, runner.store
     if state.dry_run:
         previewed = apply.preview(store, state.seen, state.report, context.settings, context.clock())
         told = state.known(decision=previewed.report.decision, diff=previewed.report.diff)
-        return dreaming.over(told, "previewed" if state.passed else "gated")
+        return runner.ended(told, "previewed" if state.passed else "gated")
     with store.reading() as connection:
         row = dreams.one(connection, store.key, state.report.id)
     if row is not None:  # it was killed after its commit
         state = state.but(report=DreamReport.model_validate(row.report))
     elif state.passed:
-        draft = state.report.but(usage=dreaming.usage(state))
+        draft = state.report.but(usage=runner.usage(state))
         done = apply.apply(store, state.seen, draft, context.settings, context.clock())
         state = state.but(report=done.report)
     else:
-        state = dreaming.over(state, "gated")
+        state = runner.ended(state, "gated")
         apply.keep_report(store, state.seen, state.report)
-    dreaming.lease(state).release(state.seen.fence)
+    runner.lease(state).release(state.seen.fence)
     context.wake()
     return state
 
@@ -352,7 +354,7 @@ _PASSES: Mapping[str, Propose] = {
     "graph": graph_pass.propose,
 }
 
-STEPS: Mapping[str, Callable[[Dreaming, DreamState], Step[DreamState]]] = {
+STEPS: Mapping[str, Callable[[DreamRunner, DreamState], Step[DreamState]]] = {
     "gather": _gather,
     **{name: partial(_propose, propose) for name, propose in _PASSES.items()},
     "gate": _gate,

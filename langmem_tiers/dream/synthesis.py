@@ -106,8 +106,8 @@ def propose(material: Material, settings: Settings, directives: Directives = BUI
     user = "\n".join(f"[{number}] {line}" for number, line in enumerate(told, 1))
     prompt = directives.prompt(DIRECTIVE, SynthesisReply, user)
     answer = yield Question(schema=SynthesisReply, prompt=prompt, output_tokens=settings.dream.synthesis_tokens)
-    kept, refused = ([], []) if answer.value is None else _told(answer.value, episodes)
-    lines = _kept(kept)
+    kept, refused = ([], []) if answer.value is None else _from_reply(answer.value, episodes)
+    lines = _without_repetition(kept)
     if not lines:
         return [*by_rule(material, settings), *refused]
     # Sentences of the episodes that a reply leaves out or gets wrong.
@@ -121,7 +121,9 @@ def by_rule(material: Material, settings: Settings) -> list[Synthesis]:
     """A synthesis in the episodes' own sentences; none if no episode waits."""
     episodes = _taken_up(material, settings)
     lines = _ranked(episodes)
-    return [_document(lines, episodes, settings).model_copy(update={"path": "rule"})] if _kept(lines) else []
+    return (
+        [_document(lines, episodes, settings).model_copy(update={"path": "rule"})] if _without_repetition(lines) else []
+    )
 
 
 def _taken_up(material: Material, settings: Settings) -> tuple[Episode, ...]:
@@ -133,13 +135,13 @@ def _taken_up(material: Material, settings: Settings) -> tuple[Episode, ...]:
 # By a model.
 
 
-def _told(told: SynthesisReply, episodes: Sequence[Episode]) -> tuple[list[Line], list[Synthesis]]:
+def _from_reply(told: SynthesisReply, episodes: Sequence[Episode]) -> tuple[list[Line], list[Synthesis]]:
     """The lines of a reply that one of their episodes supports; the others as refused proposals."""
     kept, refused = [], []
     lines = [(section, each) for section in SECTIONS for each in getattr(told, section)[:_MOST_LOOKED_AT] if each.text]
     for section, each in lines:
         named = tuple(episodes[number - 1] for number in each.episodes if 1 <= number <= len(episodes))
-        bearing = tuple(episode for episode in named if _says(episode, each.text))
+        bearing = tuple(episode for episode in named if _supports(episode, each.text))
         if bearing and _is_fit(each.text):
             kept.append(Line(section, each.text, bearing))
             continue
@@ -189,7 +191,7 @@ def _chosen(episodes: Sequence[Episode], told: Collection[str]) -> list[str]:
 # The document.
 
 
-def _kept(lines: Iterable[Line]) -> list[Line]:
+def _without_repetition(lines: Iterable[Line]) -> list[Line]:
     """The lines to keep: each statement once, with all its episodes, and no section too long."""
     kept: list[Line] = []
     for line in lines:
@@ -209,7 +211,7 @@ def _is_fit(text: str) -> bool:
 
 def _document(lines: Sequence[Line], episodes: Sequence[Episode], settings: Settings) -> Synthesis:
     """The document up to its maximum length; episodes without a line in it are left to the next one."""
-    shown = _fitting(_kept(lines), _head(episodes), settings)
+    shown = _fitting(_without_repetition(lines), _head(episodes), settings)
     told = {each.id for line in shown for each in line.episodes}
     tellable = {each.id for line in lines if _is_fit(line.text) for each in line.episodes}
     left = {each.id for each in episodes if each.id in tellable - told} if shown else set()
@@ -268,12 +270,12 @@ def _sentences_of(summary: str) -> Iterator[Sentence]:
     """
     for who, said in _spoken(summary):
         if not who:
-            yield from (Sentence(each, each) for each in _standing(said))
+            yield from (Sentence(each, each) for each in _whole_sentences(said))
         elif who != _ASSISTANT and not _wants(said) and (statements(said) or _DECIDES.search(said)):
             yield Sentence(said, f"{who}: {said}", by_user=who == _USER)
 
 
-def _says(episode: Episode, line: str) -> bool:
+def _supports(episode: Episode, line: str) -> bool:
     """Whether an episode's summary contains a line, sentence by sentence and word for word.
 
     A line may not repeat what the assistant said, nor a question or a request.
@@ -282,11 +284,11 @@ def _says(episode: Episode, line: str) -> bool:
         Sentence(each, each, by_user=who == _USER)
         for who, said in _spoken(episode.summary)
         if who != _ASSISTANT
-        for each in [said] * bool(who) + _standing(said)
+        for each in [said] * bool(who) + _whole_sentences(said)
         if not (who and _wants(each))
     ]
-    wanted = _standing(line)
-    return bool(wanted) and all(any(_one(each, part) for each in there) for part in wanted)
+    wanted = _whole_sentences(line)
+    return bool(wanted) and all(any(_is_same_statement(each, part) for each in there) for part in wanted)
 
 
 def _spoken(summary: str) -> Iterator[tuple[str, str]]:
@@ -296,7 +298,7 @@ def _spoken(summary: str) -> Iterator[tuple[str, str]]:
         yield ("", line) if labelled is None else (labelled["who"], labelled["said"])
 
 
-def _one(sentence: Sentence, line: str) -> bool:
+def _is_same_statement(sentence: Sentence, line: str) -> bool:
     """Whether a line matches a sentence: the strict check of wordings, plus the function words that it ignores."""
     said = straight(sentence.said)
     for short, whole in _SHORTENED:
@@ -309,7 +311,7 @@ def _one(sentence: Sentence, line: str) -> bool:
     return in_same_way and difference(said, [line], by_user=False) is None
 
 
-def _standing(line: str) -> list[str]:
+def _whole_sentences(line: str) -> list[str]:
     """The sentences of a line of prose, each preceded by the one before if it depends on it."""
     found: list[str] = []
     for each in sentences(line):

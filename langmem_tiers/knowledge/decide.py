@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from langmem_tiers.errors import AuthorityTooLow
+from langmem_tiers.knowledge import validation
 from langmem_tiers.knowledge.types import Outcome
 from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.language.words import stems
@@ -96,10 +97,16 @@ def exact(found: Iterable[Entry], content: str, *, project: str | None, agent: s
     return max(here, key=lambda entry: (entry.active, entry.updated_at, entry.number), default=None)
 
 
-def authority_of_call(origin: Origin, content: str | None, evidence: Sequence[Drawer], *, corrects: bool) -> Authority:
-    """The authority of a call. An agent that cites words of the user which say the same has the user's authority."""
+def authority_of_call(
+    origin: Origin, *, corrects: bool, content: str | None = None, evidence: Sequence[Drawer] = ()
+) -> Authority:
+    """The authority of a call. An agent that cites words of the user which say the same has the user's authority.
+
+    Raises:
+        InvalidInput: it is not a known origin.
+    """
     said_by_user = [drawer.content for drawer in evidence if is_users(drawer)]
-    plain = _OF_ORIGIN.get(origin, Authority.SYSTEM)
+    plain = _OF_ORIGIN.get(validation.origin(origin), Authority.SYSTEM)
     if plain is Authority.AGENT and content is not None and said_by_user and _supports(said_by_user, content):
         plain = Authority.USER
     return Authority.CORRECTION if corrects and plain is Authority.USER else plain

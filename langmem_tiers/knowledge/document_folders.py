@@ -34,7 +34,7 @@ _NO_FILE = "it is no regular file"
 _ELSEWHERE = "a link would lead out of the folder"
 
 
-class FolderIntake:
+class FolderImporter:
     """One import of a folder into a space."""
 
     def __init__(self, store: SpaceStore, settings: Settings, clock: Clock, *, memory: Path) -> None:
@@ -46,7 +46,7 @@ class FolderIntake:
         self._skipped: list[SkippedFile] = []
         self._claimed: set[str] = set()
 
-    def take(self, source: Path) -> FolderImport:
+    def run(self, source: Path) -> FolderImport:
         """Store the files of a folder, some dozens per transaction, and report on each."""
         most = self._settings.text.max_characters * _BYTES_A_CHARACTER
         files = _files(source, most=most, but=self._memory)
@@ -83,7 +83,7 @@ class FolderIntake:
                 self._report["same" if same else "added" if held is None else "changed"].append(each.path)
 
 
-def give(store: SpaceStore, target: Path, *, memory: Path) -> FolderExport:
+def export_folder(store: SpaceStore, target: Path, *, memory: Path) -> FolderExport:
     """Write every document into a folder."""
     with translated(target):
         target.mkdir(parents=True, exist_ok=True)

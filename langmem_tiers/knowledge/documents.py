@@ -10,7 +10,7 @@ from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import TextChanged
 from langmem_tiers.knowledge import document_folders, document_text, validation
-from langmem_tiers.knowledge.document_folders import FolderIntake
+from langmem_tiers.knowledge.document_folders import FolderImporter
 from langmem_tiers.knowledge.prompt_blocks import notes_block
 from langmem_tiers.knowledge.types import DocumentHit, FolderExport, FolderImport
 from langmem_tiers.records import Document, DocumentSummary
@@ -149,7 +149,7 @@ class Documents:
         """
         context, source = self._context, arguments.path(folder, "folder")
         with context.open() as store:
-            report = FolderIntake(store, self._settings, context.clock, memory=context.folder).take(source)
+            report = FolderImporter(store, self._settings, context.clock, memory=context.folder).run(source)
         context.wake()
         return report
 
@@ -163,7 +163,7 @@ class Documents:
         """
         destination = arguments.path(folder, "folder")
         with self._context.open() as store:
-            return document_folders.give(store, destination, memory=self._context.folder)
+            return document_folders.export_folder(store, destination, memory=self._context.folder)
 
     awrite = twin(write)
     aappend = twin(append)

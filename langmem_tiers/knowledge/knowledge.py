@@ -99,9 +99,8 @@ class Knowledge:
         settings = self._context.settings
         content = validation.content(content, settings)
         cited = self._cited(evidence)
-        by = decide.authority_of_call(
-            validation.origin(origin), content, self._drawers(cited), corrects=corrects is not None
-        )
+        said = self._drawers(cited) if cited else ()
+        by = decide.authority_of_call(origin, corrects=corrects is not None, content=content, evidence=said)
         new = NewEntry(
             id=validation.new_id(),
             content=content,
@@ -231,9 +230,8 @@ class Knowledge:
             values["expires_at"] = validation.moment(expires_at, "expires_at")
         read = arguments.optional_whole(version, "version", least=0)
         cited = self._cited(evidence)
-        by = decide.authority_of_call(
-            validation.origin(origin), values.get("content"), self._drawers(cited), corrects=True
-        )
+        said = self._drawers(cited)
+        by = decide.authority_of_call(origin, corrects=True, content=values.get("content"), evidence=said)
         with self._writing() as writer:
             entry = writer.existing(arguments.text(entry_id, "entry_id"))
             return lifecycle.update(writer, entry, values, by=by, version=read, evidence=cited)
@@ -249,7 +247,7 @@ class Knowledge:
         """
         told = " ".join(arguments.text(reason, "reason").split())[:_LONGEST_REASON] or "removed"
         instead = arguments.optional_text(successor, "successor")
-        by = decide.authority_of_call(validation.origin(origin), None, (), corrects=True)
+        by = decide.authority_of_call(origin, corrects=True)
         with self._writing() as writer:
             entry = writer.existing(arguments.text(entry_id, "entry_id"))
             return lifecycle.deactivate(writer, entry, told, instead, by=by)
@@ -262,7 +260,7 @@ class Knowledge:
             AuthorityTooLow: it was corrected with higher authority.
             InvalidInput: another entry already says this.
         """
-        by = decide.authority_of_call(validation.origin(origin), None, (), corrects=True)
+        by = decide.authority_of_call(origin, corrects=True)
         with self._writing() as writer:
             entry = writer.existing(arguments.text(entry_id, "entry_id"))
             return lifecycle.reactivate(writer, entry, by=by)
@@ -277,7 +275,7 @@ class Knowledge:
         Raises:
             AuthorityTooLow: the memory (`system`, `dream`) may not delete what a user or agent stated.
         """
-        by = decide.authority_of_call(validation.origin(origin), None, (), corrects=False)
+        by = decide.authority_of_call(origin, corrects=False)
         with self._writing() as writer:
             return deletion.delete(writer, arguments.text(entry_id, "entry_id"), by=by, settings=self._context.settings)
 

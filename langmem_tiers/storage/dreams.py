@@ -12,7 +12,7 @@ import orjson
 from sqlalchemy import Connection, delete, func, insert, or_, select, update
 
 from langmem_tiers.clock import from_millis, to_millis
-from langmem_tiers.records import Entry, Episode, SpokenTurn
+from langmem_tiers.records import Entry, Episode, GoldenQuestion, SpokenTurn
 from langmem_tiers.storage import change_log, changesets, facts
 from langmem_tiers.storage import entries as entry_rows
 from langmem_tiers.storage import episodes as episode_rows
@@ -132,7 +132,7 @@ def unsay(connection: Connection, space: str, without: Without) -> None:
             _change_words(connection, space, row, left)
     for question in questions(connection, space):
         if any(without(text) != text for text in _asked(question)):
-            remove_question(connection, space, question.number)
+            remove_question(connection, space, question.number or 0)
 
 
 def prune(connection: Connection, space: str, before: int) -> int:
@@ -218,35 +218,27 @@ def _read(row: Any) -> DreamRow:
     return DreamRow(row.number, ended_at, json.loads(row.report))
 
 
-class GoldenRow(NamedTuple):
-    """A golden question, with the words and drawers that its block must contain."""
-
-    number: int
-    question: str
-    words: tuple[str, ...]
-    drawers: tuple[int, ...]
-    at: int
-
-
 def put_question(
     connection: Connection, space: str, question: str, *, words: Sequence[str], drawers: Sequence[int], at: int
-) -> GoldenRow:
+) -> GoldenQuestion:
     """Store a golden question."""
     number = facts.count_up(connection, space, _NEWEST_QUESTION)
     expects = orjson.dumps({"words": list(words), "drawers": list(drawers)}).decode()
     row = {"number": number, "question": question, "expects": expects, "at": at}
     connection.execute(insert(golden_questions).values(space=space, **row))
-    return GoldenRow(number, question, tuple(words), tuple(drawers), at)
+    kept: dict[str, Any] = {"question": question, "number": number, "kept_at": from_millis(at)}
+    return GoldenQuestion(**kept, words=tuple(words), drawers=tuple(drawers))
 
 
-def questions(connection: Connection, space: str) -> list[GoldenRow]:
+def questions(connection: Connection, space: str) -> list[GoldenQuestion]:
     """All golden questions, in the order they were added."""
     wanted = select(golden_questions).where(*here(golden_questions, space)).order_by(golden_questions.c.number)
-    found = [(row, orjson.loads(row.expects)) for row in connection.execute(wanted)]
-    return [
-        GoldenRow(row.number, row.question, tuple(expects["words"]), tuple(expects["drawers"]), row.at)
-        for row, expects in found
-    ]
+    found = []
+    for row in connection.execute(wanted):
+        kept = {"question": row.question, "number": row.number, "kept_at": from_millis(row.at)}
+        expects = orjson.loads(row.expects)
+        found.append(GoldenQuestion(**kept, words=tuple(expects["words"]), drawers=tuple(expects["drawers"])))
+    return found
 
 
 def remove_question(connection: Connection, space: str, number: int) -> bool:
@@ -255,7 +247,7 @@ def remove_question(connection: Connection, space: str, number: int) -> bool:
     return connection.execute(delete(golden_questions).where(*this)).rowcount == 1
 
 
-def _asked(row: GoldenRow) -> tuple[str, ...]:
+def _asked(row: GoldenQuestion) -> tuple[str, ...]:
     """The texts of a question: alone, and combined with the words that it expects."""
     bare = row.question.rstrip("?")
     return (row.question, *row.words, " ".join((bare, *row.words)), *(f"{bare} {each}" for each in row.words))
