@@ -72,7 +72,7 @@ def _evidence(of: str, quote: str, *more: Column[Any], comment: str) -> Table:
 changes = _table(
     "changes",
     _key("position", BigInteger),
-    _column("kind", Text, "What happened, such as drawer.added; see change_log.py."),
+    _column("kind", Text, "What happened, such as drawers.added; see change_log.py."),
     _column("subject", BigInteger, "Number of the record it happened to."),
     _optional("until", BigInteger, "Last number, where one change covers a run of records."),
     _optional("detail", Text, "One word more, such as the embedding model."),
@@ -96,11 +96,11 @@ facts = _table(
 
 leases = _table(
     "leases",
-    _key("name", Text, "What may be done by one at a time, such as dream."),
+    _key("name", Text, "The task that only one may do at a time, such as dream."),
     _column("holder", Text),
     _column("fence", Integer, "Counts who has held it; a write under an older one is refused."),
     _column("until", BigInteger),
-    comment="Who is doing what only one may do.",
+    comment="Who holds each exclusive task, and until when.",
 )
 
 migrations = _table(
@@ -147,7 +147,7 @@ rooms = _table(
     _column("last_at", BigInteger, "When its last message was said."),
     _column("touched_at", BigInteger, "When something was last stored: idleness counts from it."),
     _optional("ended_at", BigInteger, "Explicit end; a later message opens the session again."),
-    _column("drawers", Integer, "How many drawers were ever put in; the next gets this + 1."),
+    _column("drawers", Integer, "How many drawers it ever got; the next one is put at this + 1."),
     UniqueConstraint("space", "session"),
     UniqueConstraint("space", "address_wing", "address_room"),
     comment="Time slices: one session each.",
@@ -379,7 +379,7 @@ entity_merges = _table(
     _column("at", BigInteger),
     _optional("undone_at", BigInteger, "When it was undone; NULL while it stands."),
     Index("entity_merges_by_source", "space", "source"),
-    comment="Merges of entities, each of which can be undone with its relations: those keep naming the source.",
+    comment="Merges of entities. Relations keep naming the source, so each merge can be undone.",
 )
 
 entity_pairs = _table(
@@ -397,7 +397,7 @@ relations = _table(
     "relations",
     _key("number", Integer),
     _column("id", Text, "12 characters."),
-    _column("subject", Integer, "Entity, as it was when this was said: merges are followed."),
+    _column("subject", Integer, "Entity as it was named; merges are followed when it is read."),
     _column("predicate", Text, "Normalised, such as works_at."),
     _column("said", Text, "The predicate in the words that were used."),
     _optional("object", Integer, "Entity; NULL for a literal value."),
@@ -427,7 +427,7 @@ relation_versions = _table(
     _optional("until", BigInteger, "Until when this was believed; NULL while it is. The only value ever set later."),
     _column("reason", Text, "said, succeeded, …; see VersionReason."),
     _optional("cause", Integer, "The relation that made this version."),
-    comment="When a relation holds, and what was believed of that when. Withdrawn: the last version has an until.",
+    comment="When each relation holds, as it was believed over time; withdrawn if the last version has an until.",
 )
 
 relation_evidence = _evidence(
@@ -482,7 +482,7 @@ activities = _table(
     _column("kind", Text, "Such as memory_mined."),
     _optional("session", Text),
     _column("body", Text, "JSON: what was kept, merged or refused, and why."),
-    comment="What the memory did by itself, for its user to see.",
+    comment="What the memory did on its own, for its user to see.",
 )
 
 usages = _table(
