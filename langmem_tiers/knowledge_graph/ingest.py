@@ -120,8 +120,7 @@ def _message(episode: Episode, now: datetime) -> Message:
         said_at=min(episode.ended_at, now),
     )
     rows = [
-        ProposalRow(number=0, kind="relation", body=each.body(), drawer=0, quote="", path="rule")
-        for each in reader.read([said], now).claims
+        ProposalRow(kind="relation", body=each.body(), drawer=0, quote="") for each in reader.read([said], now).claims
     ]
     return Message(drawer=None, said_at=said.said_at, proposals=rows)
 

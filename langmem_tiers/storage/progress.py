@@ -37,25 +37,15 @@ class Again(NamedTuple):
     at: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NewProposal:
-    """An entity or a relation, with the words that express it."""
-
-    kind: Literal["entity", "relation"]
-    body: dict[str, str]
-    drawer: int
-    quote: str
-
-
 class ProposalRow(NamedTuple):
-    """An entity or a relation as mining found it, with its drawer and the words that express it."""
+    """An entity or a relation that mining found for the graph, with its drawer and the words that express it."""
 
-    number: int
     kind: Literal["entity", "relation"]
     body: dict[str, Any]
     drawer: int
     quote: str
-    path: Literal["rule", "model"]
+    path: Literal["rule", "model"] = "rule"
+    number: int = 0
 
 
 # Statements are built once: they run every time the background looks for work.
@@ -123,24 +113,16 @@ def note_mined_again(connection: Connection, space: str, window: Again, *, path:
 
 
 def propose(
-    connection: Connection, space: str, found: Sequence[NewProposal], *, path: Literal["rule", "model"], at: int
+    connection: Connection, space: str, found: Sequence[ProposalRow], *, path: Literal["rule", "model"], at: int
 ) -> None:
     """Store proposed entities and relations for the graph."""
     if not found:
         return
     last = facts.count_up(connection, space, _NEWEST, len(found))
     first = last - len(found) + 1
+    given = {"space": space, "path": path, "at": at}
     rows = [
-        {
-            "space": space,
-            "number": number,
-            "kind": each.kind,
-            "body": orjson.dumps(each.body).decode(),
-            "drawer": each.drawer,
-            "quote": each.quote,
-            "path": path,
-            "at": at,
-        }
+        {**each._asdict(), **given, "number": number, "body": orjson.dumps(each.body).decode()}
         for number, each in enumerate(found, first)
     ]
     connection.execute(insert(proposals), rows)

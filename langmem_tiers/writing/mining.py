@@ -29,7 +29,7 @@ from langmem_tiers.models.calls import Answer
 from langmem_tiers.records import Authority, Entry, Evidence, MiningReport, Proposal, RefusedProposal
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import activities, progress
-from langmem_tiers.storage.progress import Again, MinedPath, NewProposal
+from langmem_tiers.storage.progress import Again, MinedPath, ProposalRow
 from langmem_tiers.storage.rooms import Unfinished
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.telemetry import otel
@@ -253,10 +253,10 @@ def _by_model(window: Window, asker: ModelAsker, settings: Settings, now: dateti
     return _with_cost(found, answer)
 
 
-def _for_graph(claims: Iterable[Claim], settings: Settings) -> tuple[NewProposal, ...]:
+def _for_graph(claims: Iterable[Claim], settings: Settings) -> tuple[ProposalRow, ...]:
     """What the rules find for the graph, except quotes next to a secret."""
     return tuple(
-        NewProposal(kind="relation", body=each.body(), drawer=each.drawer, quote=each.quote)
+        ProposalRow(kind="relation", body=each.body(), drawer=each.drawer, quote=each.quote)
         for each in claims
         if settings.privacy.derived == "keep" or not secrets.find(each.quote)
     )

@@ -15,7 +15,7 @@ from langmem_tiers.language.characters import one_line
 from langmem_tiers.language.words import occurs
 from langmem_tiers.records import Evidence, Proposal, ProposalKind, RefusedProposal, Said
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage.progress import NewProposal
+from langmem_tiers.storage.progress import ProposalRow
 from langmem_tiers.trust import instructions, secrets
 from langmem_tiers.writing.mining_prompt import MOST_NAMED, Told, ToldEntity, ToldFact, ToldRelation
 from langmem_tiers.writing.windows import Window
@@ -45,7 +45,7 @@ class Checked:
     """A checked reply."""
 
     proposals: list[Proposal] = field(default_factory=list)
-    for_graph: list[NewProposal] = field(default_factory=list)
+    for_graph: list[ProposalRow] = field(default_factory=list)
     refused: list[RefusedProposal] = field(default_factory=list)
 
 
@@ -127,12 +127,12 @@ def _take_named(checked: Checked, told: Sequence[ToldEntity] | Sequence[ToldRela
         checked.for_graph.append(_for_graph(each, window))
 
 
-def _for_graph(each: ToldEntity | ToldRelation, window: Window) -> NewProposal:
+def _for_graph(each: ToldEntity | ToldRelation, window: Window) -> ProposalRow:
     fields = ("name", "type") if isinstance(each, ToldEntity) else ("subject", "predicate", "object")
     body = {name: one_line(getattr(each, name)) for name in fields}
     if isinstance(each, ToldRelation):
         body |= _when(each)
-    return NewProposal(
+    return ProposalRow(
         kind="entity" if isinstance(each, ToldEntity) else "relation",
         body=body,
         drawer=window.turns[each.turn - 1].drawer,

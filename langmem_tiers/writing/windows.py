@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from langmem_tiers.knowledge.transcript import may_be_shown
 from langmem_tiers.records import MiningPath, Proposal, RefusedProposal, Said
 from langmem_tiers.storage import progress
-from langmem_tiers.storage.progress import Again, NewProposal
+from langmem_tiers.storage.progress import Again, ProposalRow
 from langmem_tiers.storage.rooms import Unfinished
 
 # Preceding turns shown with a window: "Yes, that one" answers the turn before.
@@ -47,7 +47,7 @@ class Found:
 
     path: MiningPath
     proposals: tuple[Proposal, ...] = ()
-    for_graph: tuple[NewProposal, ...] = ()
+    for_graph: tuple[ProposalRow, ...] = ()
     refused: tuple[RefusedProposal, ...] = ()
     topics: tuple[str, ...] = ()
     subject: str = ""
