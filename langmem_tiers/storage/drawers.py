@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Text, and_, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, func, insert, select, update
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.pointers import drawer_pointer
@@ -64,15 +64,14 @@ class KnownTurns:
     versions: dict[str, dict[bytes, Version]]
 
 
-_SPACE = bindparam("space", type_=Text)
 # Returns at least one row, so that the newest change is always known; the joins let SQLite use its indexes.
-_HEAD = select(func.coalesce(func.max(changes.c.position), 0).label("head")).where(*here(changes, _SPACE)).subquery()
+_HEAD = select(func.coalesce(func.max(changes.c.position), 0).label("head")).where(*here(changes)).subquery()
 _NAMED = (turns.c.session == bindparam("session"), turns.c.message_id.in_(bindparam("messages", expanding=True)))
 _KNOWN_TURNS = select(
     _HEAD.c.head, turns.c.message_id, turns.c.content_hash, turns.c.drawer, drawers.c.superseded_by
 ).select_from(
-    _HEAD.outerjoin(turns, and_(*here(turns, _SPACE), *_NAMED)).outerjoin(
-        drawers, and_(*here(drawers, _SPACE), drawers.c.number == turns.c.drawer)
+    _HEAD.outerjoin(turns, and_(*here(turns), *_NAMED)).outerjoin(
+        drawers, and_(*here(drawers), drawers.c.number == turns.c.drawer)
     )
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Integer, Select, Text, and_, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Integer, Select, and_, bindparam, func, insert, select, update
 
 from langmem_tiers.storage.schema import changes, drawers, rooms, wing_aliases, wings
 from langmem_tiers.storage.statements import here, numbered
@@ -72,12 +72,11 @@ class Before:
     room: Room | None
 
 
-_SPACE = bindparam("space", type_=Text)
-_HEAD = select(func.coalesce(func.max(changes.c.position), 0)).where(*here(changes, _SPACE)).scalar_subquery()
-_LAST_DRAWER = select(func.coalesce(func.max(drawers.c.number), 0)).where(*here(drawers, _SPACE)).scalar_subquery()
+_HEAD = select(func.coalesce(func.max(changes.c.position), 0)).where(*here(changes)).scalar_subquery()
+_LAST_DRAWER = select(func.coalesce(func.max(drawers.c.number), 0)).where(*here(drawers)).scalar_subquery()
 _ALWAYS = select(_HEAD.label("head"), _LAST_DRAWER.label("last_drawer")).subquery()
 _BEFORE = select(_ALWAYS, *_EVERY.selected_columns).select_from(
-    _ALWAYS.outerjoin(rooms, and_(*here(rooms, _SPACE, session=bindparam("session"))))
+    _ALWAYS.outerjoin(rooms, and_(*here(rooms, session=bindparam("session"))))
 )
 
 
@@ -113,8 +112,8 @@ def _one(connection: Connection, wanted: Select[Any]) -> Room | None:
 
 
 _WING = bindparam("wing", type_=Integer)
-_NUMBER = select(func.coalesce(func.max(rooms.c.number), 0) + 1).where(*here(rooms, _SPACE)).scalar_subquery()
-_IN_WING = here(rooms, _SPACE, address_wing=_WING)
+_NUMBER = select(func.coalesce(func.max(rooms.c.number), 0) + 1).where(*here(rooms)).scalar_subquery()
+_IN_WING = here(rooms, address_wing=_WING)
 _ADDRESS = select(func.coalesce(func.max(rooms.c.address_room), 0) + 1).where(*_IN_WING).scalar_subquery()
 _GIVEN = ("space", "session", "wing", "project", "agent", "opened_at", "last_at", "touched_at", "drawers")
 _OPEN_ROOM = (

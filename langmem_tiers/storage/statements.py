@@ -13,6 +13,7 @@ from sqlalchemy import (
     FromClause,
     Select,
     Table,
+    Text,
     and_,
     bindparam,
     delete,
@@ -22,7 +23,7 @@ from sqlalchemy.dialects.sqlite import insert
 T = TypeVar("T")
 # Values in a statement: SQLite allows 32,766 by default.
 AT_ONCE = 10_000
-SPACE: BindParameter[str] = bindparam("space")
+SPACE: BindParameter[str] = bindparam("space", type_=Text)
 """The space of a statement that is built once and run for many spaces."""
 
 
