@@ -28,7 +28,7 @@ from langmem_tiers.knowledge_graph.entities import Named, upsert_entities
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.records import Authority, Evidence
 from langmem_tiers.storage import changesets, dreams, entries
-from langmem_tiers.storage.changesets import TABLES, Recorder
+from langmem_tiers.storage.changesets import TABLES, recording
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 
 sys.path.append(str(ROOT / "benchmarks"))
@@ -262,22 +262,22 @@ def test_the_words_of_what_was_deleted_are_forgotten_with_the_dream(alice, two, 
 
 def test_every_write_of_a_transaction_is_recorded_and_nothing_after_it(alice, two):
     with alice.memory.use(alice.name) as store:
-        with store.writing() as connection, Recorder(connection, store.key) as recorder:
+        with store.writing() as connection, recording(connection, store.key) as changed:
             for name in TABLES:
                 connection.exec_driver_sql(f"DELETE FROM {name}")
         with store.writing() as connection:
             left = connection.exec_driver_sql("SELECT count(*) FROM sqlite_temp_schema").scalar()
-    assert {record.table for record in recorder.records} == {"entries", "entry_evidence", "notes"}
-    assert all(record.after is None for record in recorder.records)
+    assert {record.table for record in changed} == {"entries", "entry_evidence", "notes"}
+    assert all(record.after is None for record in changed)
     assert left == 0
 
 
 def test_a_change_that_is_taken_back_at_once_is_none(alice, two):
     with alice.memory.use(alice.name) as store, store.writing() as connection:
-        with Recorder(connection, store.key) as recorder:
+        with recording(connection, store.key) as changed:
             connection.exec_driver_sql("UPDATE entries SET category = category || 'x'")
             connection.exec_driver_sql("UPDATE entries SET category = rtrim(category, 'x')")
-        assert recorder.records == ()
+        assert changed == []
 
 
 def test_a_proposal_with_half_a_character_is_kept_in_the_report(alice, two):

@@ -17,7 +17,7 @@ from langmem_tiers.dream.types import Decision, DreamReport, Material, Proposal,
 from langmem_tiers.errors import AuthorityTooLow, InvalidInput, UnknownEntity, UnknownRelation
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import change_log, changesets, dreams, leases
-from langmem_tiers.storage.changesets import ChangedRecord, Recorder
+from langmem_tiers.storage.changesets import ChangedRecord, recording
 from langmem_tiers.store import SpaceStore
 
 _ORDER = {kind: place for place, kind in enumerate(OPERATIONS)}
@@ -90,11 +90,11 @@ def carry_out(
 def _applied(
     connection: Connection, space: str, material: Material, draft: DreamReport, settings: Settings, now: datetime
 ) -> Applied:
-    with Recorder(connection, space) as recorder:
+    with recording(connection, space) as changed:
         decision = carry_out(connection, space, material, draft.decision, settings, now)
-    status = "applied" if recorder.records else "nothing"
-    told = diff(connection, space, recorder.records)
-    return Applied(draft.but(status=status, decision=decision, diff=told, finished_at=now), recorder.records)
+    status = "applied" if changed else "nothing"
+    told = diff(connection, space, changed)
+    return Applied(draft.but(status=status, decision=decision, diff=told, finished_at=now), tuple(changed))
 
 
 def _attempt(transaction: DreamTransaction, proposal: Proposal) -> str | None:

@@ -7,8 +7,8 @@ hexadecimal.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Literal
 
 import orjson
@@ -63,50 +63,32 @@ class ChangedRecord:
         return ChangedRecord(table=self.table, key=self.key, before=self.after, after=self.before)
 
 
-class Recorder:
+@contextmanager
+def recording(connection: Connection, space: str) -> Iterator[list[ChangedRecord]]:
     """Records what changes in a space during the block, which must be inside a writing transaction.
 
     Example:
-        >>> with store.writing() as connection, Recorder(connection, store.key) as recorder:
+        >>> with store.writing() as connection, recording(connection, store.key) as changed:
         ...     ...
-        >>> recorder.records
+        >>> changed  # filled at the end of the block
     """
+    changed: list[ChangedRecord] = []
+    _stop(connection)
+    for table in TABLES.values():
+        for statement in _begin(table):
+            connection.exec_driver_sql(statement)
+    yield changed
+    # Not after an error: the rollback removes the triggers.
+    for table in TABLES.values():
+        changed += _changed(connection, space, table)
+    _stop(connection)
 
-    def __init__(self, connection: Connection, space: str) -> None:
-        self._connection = connection
-        self._space = space
-        self.records: tuple[ChangedRecord, ...] = ()
 
-    def __enter__(self) -> Recorder:
-        self._drop()
-        for table in TABLES.values():
-            for statement in _begin(table):
-                self._connection.exec_driver_sql(statement)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:  # otherwise the rollback removes the triggers
-            self.records = tuple(self._read())
-            self._drop()
-
-    def _read(self) -> Iterator[ChangedRecord]:
-        for table in TABLES.values():
-            width = len(table.columns)
-            for was, *values in self._connection.exec_driver_sql(_changed(table), (self._space,)):
-                before = _row(table, values[:width]) if was else None
-                after = None if values[width] is None else _row(table, values[width:])
-                if before != after:
-                    held = before or after or {}
-                    key = {name: held[name] for name in _key_columns(table)}
-                    yield ChangedRecord(table=table.name, key=key, before=before, after=after)
-
-    def _drop(self) -> None:
-        for table in TABLES.values():
-            for event in _EVENTS:
-                self._connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS temp.{_trigger(table, event)}")
-            self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS temp.{_noted(table)}")
+def _stop(connection: Connection) -> None:
+    for table in TABLES.values():
+        for event in _EVENTS:
+            connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS temp.note_{table.name}_{event.lower()}")
+        connection.exec_driver_sql(f"DROP TABLE IF EXISTS temp.noted_{table.name}")
 
 
 def _key_columns(table: Table) -> tuple[str, ...]:
@@ -184,36 +166,36 @@ _EVENTS: Mapping[str, tuple[int, str]] = {"INSERT": (0, "NEW"), "UPDATE": (1, "O
 
 
 def _begin(table: Table) -> Iterator[str]:
-    names = [column.name for column in table.columns]
-    keys = ", ".join(("space", *_key_columns(table)))
+    noted, names = f"noted_{table.name}", [column.name for column in table.columns]
+    keys = ("space", *_key_columns(table))
     # Untyped, so values stay as they are.
-    yield f"CREATE TEMP TABLE {_noted(table)} (was, {', '.join(names)}, PRIMARY KEY ({keys}))"
+    yield f"CREATE TEMP TABLE {noted} (was, {', '.join(names)}, PRIMARY KEY ({', '.join(keys)}))"
     for event, (was, row) in _EVENTS.items():
-        same = " AND ".join(f"{name} IS {row}.{name}" for name in ("space", *_key_columns(table)))
+        same = " AND ".join(f"{name} IS {row}.{name}" for name in keys)
         values = ", ".join(f"{row}.{name}" for name in names)
         yield (
-            f"CREATE TEMP TRIGGER {_trigger(table, event)} AFTER {event} ON main.{table.name} BEGIN "
-            f"INSERT INTO {_noted(table)} SELECT {was}, {values} "
-            f"WHERE NOT EXISTS (SELECT 1 FROM {_noted(table)} WHERE {same}); END"
+            f"CREATE TEMP TRIGGER note_{table.name}_{event.lower()} AFTER {event} ON main.{table.name} BEGIN "
+            f"INSERT INTO {noted} SELECT {was}, {values} WHERE NOT EXISTS (SELECT 1 FROM {noted} WHERE {same}); END"
         )
 
 
-def _changed(table: Table) -> str:
-    here = ", ".join(f"noted.{column.name}" for column in table.columns)
+def _changed(connection: Connection, space: str, table: Table) -> Iterator[ChangedRecord]:
+    """What was noted of a table, without rows that are as they were before."""
+    then = ", ".join(f"noted.{column.name}" for column in table.columns)
     now = ", ".join(f"held.{column.name}" for column in table.columns)
     same = " AND ".join(f"held.{name} = noted.{name}" for name in ("space", *_key_columns(table)))
-    return (
-        f"SELECT noted.was, {here}, {now} FROM temp.{_noted(table)} AS noted "
+    noted = (
+        f"SELECT noted.was, {then}, {now} FROM temp.noted_{table.name} AS noted "
         f"LEFT JOIN main.{table.name} AS held ON {same} WHERE noted.space = ? ORDER BY noted.rowid"
     )
-
-
-def _noted(table: Table) -> str:
-    return f"noted_{table.name}"
-
-
-def _trigger(table: Table, event: str) -> str:
-    return f"note_{table.name}_{event.lower()}"
+    width = len(table.columns)
+    for was, *values in connection.exec_driver_sql(noted, (space,)):
+        before = _row(table, values[:width]) if was else None
+        after = None if values[width] is None else _row(table, values[width:])
+        if before != after:
+            held = before or after or {}
+            key = {name: held[name] for name in _key_columns(table)}
+            yield ChangedRecord(table=table.name, key=key, before=before, after=after)
 
 
 def _row(table: Table, values: Sequence[Any]) -> dict[str, Any]:
