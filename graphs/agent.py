@@ -49,7 +49,7 @@ def chat_model(model: str | BaseChatModel) -> BaseChatModel:
             return found
 
         return providers.init_by_name(model, make, kind="model", usual=_USUAL)
-    # By what it can do: a model with options bound to it is none by its class. A class has the method too.
+    # Checked by its methods: a model with options bound to it has another class. And a class has the methods, too.
     if isinstance(model, type) or not callable(getattr(model, "invoke", None)):
         raise InvalidInput(
             f"{model!r} is no chat model.",
@@ -121,7 +121,7 @@ def memory_agent(
 
     options: dict[str, Any] = {"space": space, "on_error": on_error}
     builder.add_node(recall_node(memory, fallbacks=fallbacks, window=window, placement=placement, **options))
-    # A client that leaves takes the rest of the run away: what it said is stored before the model is asked.
+    # If the client disconnects, the run ends: so what it said is stored before the model is asked.
     builder.add_node(track_node(memory, name="listen", **options))
     builder.add_node("agent", RunnableLambda(answer, afunc=aanswer, name="agent"))
     builder.add_node(track_node(memory, **options))

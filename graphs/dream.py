@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from langmem_tiers.store import SpaceStore
 
 EVENT = "dream"
-"""The type of what is told on the custom stream."""
+"""The type of the events on the custom stream."""
 
 _FIRST, *_, _LAST = STEPS
-# A space takes seven steps, and there may be thousands of spaces.
+# Each space takes seven steps, and there may be thousands of spaces.
 _MOST_STEPS = 1_000_000
 
 logger = logging.getLogger(__name__)
 
 
 class DreamInput(TypedDict, total=False):
-    """Whose memory dreams: a space, a user, or all; where nothing is said here, the user of the run.
+    """Whose memory dreams: a space, a user, or all of them; by default the user of the run.
 
     With `dry_run`, nothing is changed: the report says what would be.
     """
@@ -62,7 +62,7 @@ class DreamOutput(TypedDict, total=False):
 
 
 class _State(DreamInput, DreamOutput):
-    """What the steps hand on: the run, and the dream that is under way with what it saw."""
+    """What the steps pass on: the run, and the current dream with the material it works on."""
 
     dream_run: NotRequired[dict[str, Any]]
     dream_state: NotRequired[dict[str, Any] | None]
@@ -127,14 +127,14 @@ class _Node(TracedNode):
         self.on_error = on_error
 
     def _log(self, space: str, error: Exception) -> None:
-        """Log what went wrong; a fault that nobody foresaw with where it happened."""
+        """Log an error; an unexpected one with its traceback."""
         foreseen = isinstance(error, MemoryTiersError)
         told = {"reason": error} if foreseen else {"trace": error}
         say(logger, logging.ERROR, "dream_failed", space=space or None, step=self.name, error=error, **told)
 
 
 class _Spaces(_Node):
-    """Finds out who is to dream, and lets go of what an earlier run of the thread left."""
+    """Finds out which spaces dream, and clears what an earlier run of the thread left."""
 
     def __init__(self, memory: "Memory", space: SpaceChoice | None, on_error: OnError) -> None:
         super().__init__(memory, "spaces", on_error)
@@ -144,7 +144,7 @@ class _Spaces(_Node):
         return _Asked(self, state, config, runtime)
 
     def begun(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> dict[str, Any]:
-        """The update to the state that a run begins with."""
+        """The update to the state at the beginning of a run."""
         refused: dict[str, Any] = {}
         try:
             waiting = self._wanted(state, config, runtime)
@@ -160,14 +160,14 @@ class _Spaces(_Node):
         return {**asked, "dream_run": run, "dream_state": None, "dream_material": None, "dream_report": told}
 
     def _refused(self, error: MemoryTiersError) -> dict[str, Any]:
-        """The report of a run that names nobody who could dream."""
+        """The report of a run that names no space that could dream."""
         now = self.memory.clock()
         space = error.space if isinstance(error, UnknownSpace) else ""
         report = DreamReport.begun(space, now).but(status="failed", finished_at=now, notes=(str(error),))
         return report.model_dump(mode="json")
 
     def _wanted(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> list[str]:
-        """The spaces that are to dream.
+        """The spaces that dream in this run.
 
         Raises:
             MissingUser: nobody says whose memory it is.
@@ -204,7 +204,7 @@ class _Spaces(_Node):
 
 @dataclass
 class _Asked(TracedCall):
-    """One call of `_Spaces`: traces show how many spaces there are, and not their names."""
+    """One call of `_Spaces`: traces show the number of spaces, not their names."""
 
     node: _Spaces
     state: Any
@@ -229,10 +229,10 @@ class _Asked(TracedCall):
 
 
 class _Step(_Node):
-    """A step of a dream; the first takes up the next space, the last reports."""
+    """A step of a dream; the first one takes the next space, the last one reports."""
 
     def _called(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> TracedCall:
-        """The dream as the step before left it; a new one for the first step."""
+        """Continues the dream of the previous step; the first step begins a new one."""
         if self.step != _FIRST:
             dream = DreamState.model_validate({**state["dream_state"], "material": state["dream_material"]})
         else:
@@ -253,7 +253,7 @@ class _Step(_Node):
         except Exception as error:
             if self.on_error == "raise":
                 raise
-            # Whatever goes wrong here, a broken disk or a custom embedder: the report tells of it.
+            # Whatever goes wrong here, a broken disk or a custom embedder, ends up in the report.
             return self._failed(given, error)
 
     async def ataken(self, given: DreamState, runtime: Runtime[Any] | None) -> DreamState:
@@ -282,7 +282,7 @@ class _Step(_Node):
         return DreamRunner(self.memory.context(store.name), store, told)
 
     def _failed(self, given: DreamState, error: Exception) -> DreamState:
-        """A dream that ends here; others may dream of the space."""
+        """A dream that ends here; the space is free for another one."""
         with suppress(MemoryTiersError), self.memory.use(given.report.space) as store:
             DreamRunner(self.memory.context(given.report.space), store).release(given)
         self._log(given.report.space, error)
@@ -293,7 +293,7 @@ class _Step(_Node):
         return given.but(report=report)
 
     def left(self, before: Any, dream: DreamState) -> dict[str, Any]:
-        """What the step leaves to the next one in the state."""
+        """The update to the state for the next step."""
         if self.step == _LAST:
             return _reported(before["dream_run"], dream.report)
         update: dict[str, Any] = {"dream_state": dream.model_dump(mode="json", exclude={"material"})}
@@ -337,7 +337,7 @@ class _Call(TracedCall):
 
 
 def _reported(run: Mapping[str, Any], report: DreamReport) -> dict[str, Any]:
-    """The update to the state once a dream is over: what it saw goes, what became of it stays."""
+    """The update to the state once a dream is over: its material goes, its report stays."""
     reports = [*run["reports"], report.model_dump(mode="json")]
     left = {**run, "waiting": run["waiting"][1:], "reports": reports if run["several"] else []}
     told = reports if run["several"] else reports[0]
@@ -349,7 +349,7 @@ def _next(state: Any) -> str:
 
 
 def _named(state: Any) -> str | None:
-    """The space that the input names, None where it names none."""
+    """The space that the input names, None if it names none."""
     space, user = peek(state, "space"), peek(state, "user_id")
     if space is not None and space != "":
         return check_space(space)
@@ -357,7 +357,7 @@ def _named(state: Any) -> str | None:
 
 
 def _id(runtime: Runtime[Any] | None) -> str | None:
-    """The id of a dream that begins in this task: killed in it and taken up again, it is the same dream."""
+    """An id from the current task: if that is killed and resumed, it is still the same dream."""
     execution = getattr(runtime, "execution_info", None)
     task = getattr(execution, "task_id", None) if getattr(execution, "thread_id", None) else None
     return None if task is None else hashlib.sha256(task.encode()).hexdigest()[:12]

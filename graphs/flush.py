@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class FlushNode(MemoryNode):
-    """Saves what a long history holds before it is summarized. Writes nothing into the state."""
+    """Saves the facts of a long history before it is summarized. Does not change the state."""
 
     step = "flush"
 
@@ -134,14 +134,14 @@ def _due(memory: "Memory", messages: Sequence[BaseMessage], context_window: int 
 
 
 def _sent(message: BaseMessage) -> str:
-    """The words of a message that fill the window: those of its tool calls too."""
+    """The words of a message that fill the context window, including those of its tool calls."""
     calls = message.tool_calls if isinstance(message, AIMessage) else ()
     asked = (f"{call['name']} {json.dumps(call['args'], ensure_ascii=False, default=str)}" for call in calls)
     return "\n".join((str(message.text), *asked))
 
 
 def _event(report: FlushReport) -> dict[str, Any] | None:
-    """What the custom stream is told; nothing where nothing was new."""
+    """The event for the custom stream; None if nothing was new."""
     if not (report.turns or report.noted or report.skipped):
         return None
     return {

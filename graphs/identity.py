@@ -32,7 +32,7 @@ class Scope:
     project: str | None = None
 
     def as_state(self) -> dict[str, str]:
-        """What `remembered` takes on a later run: plain JSON, without what is not known."""
+        """What a later run gets as `remembered`: plain JSON, without what is unknown."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
@@ -77,7 +77,7 @@ def resolve_scope(
 
 
 def owner_of(config: RunnableConfig, runtime: Runtime[Any] | None) -> str | None:
-    """The space of the user whom the run names, whichever it works on; None where it names none."""
+    """The space of the user that the run names, whichever space it works on; None if it names none."""
     user = _Run(config, runtime).user()
     try:
         return user_space(user) if user else None
@@ -123,7 +123,7 @@ def space_template(template: str) -> SpaceChoice:
 
 
 def authenticated_user(config: RunnableConfig | None, runtime: Runtime[Any] | None) -> str | None:
-    """Who the server knows the run to be of; None where it runs without authentication."""
+    """The user as the server authenticated them; None if it runs without authentication."""
     return _Run(config, runtime).authenticated()
 
 
@@ -158,7 +158,7 @@ class _Run:
         return _text(getattr(execution, "thread_id", None)) or _text(self._configurable.get("thread_id"))
 
     def said(self, key: str) -> str | None:
-        """What the context says, else the configurable."""
+        """What the context says, or else the configurable."""
         return _text(peek(getattr(self.runtime, "context", None), key)) or _text(self._configurable.get(key))
 
 
@@ -170,21 +170,21 @@ def _space_of(run: _Run, space: SpaceChoice | None) -> str | None:
 
 
 def _user(value: Any) -> str | None:
-    """A user id as text; of another type it would name a space that nobody meant."""
+    """A user id as text; other types are refused, as they would name a space that nobody meant."""
     if value is not None and value != "":
         user_space(value)
     return _text(value)
 
 
 def _text(value: Any) -> str | None:
-    """Ids may come as numbers or UUIDs; a server without authentication sends an empty user."""
+    """An id as text, since it may be a number or a UUID; a server without authentication sends an empty one."""
     return None if value is None or value == "" else str(value)
 
 
 def marks(
     scope: Scope, owner: str | None, messages: Sequence[BaseMessage], remembered: Mapping[str, Any]
 ) -> dict[str, str]:
-    """What `memory_scope` keeps of this run besides the scope: whose it is, what was asked, and where it begins."""
+    """What `memory_scope` keeps of this run besides the scope: its user, the message asked, and where it begins."""
     asked = last_human(messages)
     kept = {
         OWNER: None if owner == scope.space else owner,
@@ -195,7 +195,7 @@ def marks(
 
 
 def own_messages(messages: Sequence[BaseMessage], others_until: str | None) -> Sequence[BaseMessage]:
-    """The messages that came after the others' last one."""
+    """The messages after the last one of another user."""
     place = next((place for place, message in enumerate(messages) if message.id == others_until), -1)
     return messages[place + 1 :]
 
@@ -209,7 +209,7 @@ def _others_until(
     known = remembered.get(OTHERS_UNTIL)
     if ours and (known is None or any(message.id == known for message in messages)):
         return known
-    # The first run of this user here, or the message at the border has gone: only what is asked now is theirs for sure.
+    # This user's first run here, or the message at the border is gone: only what is asked now is surely theirs.
     asked = last_human(messages)
     if asked is None or (not ours and asked.id == remembered.get(ASKED)):
         return messages[-1].id if messages else None
@@ -218,7 +218,7 @@ def _others_until(
 
 
 def _is_ours(scope: Scope, owner: str | None, remembered: Mapping[str, Any]) -> bool:
-    """Whether the run before was of the same user; where neither names one, of the same space."""
+    """Whether the previous run had the same user or, if none is named, the same space."""
     if owner is None:
         return bool(remembered.get("space") == scope.space)
     return bool((remembered.get(OWNER) or remembered.get("space")) == owner)

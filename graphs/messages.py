@@ -20,9 +20,9 @@ from langmem_tiers.knowledge.prompt_blocks import IDENTITY_FENCE, IDENTITY_HEADE
 from langmem_tiers.recall import rendering as recall
 from langmem_tiers.trust.secrets import mask
 
-# The keys of a state that are the memory's.
+# The memory's keys in the state of a graph.
 BLOCKS, SCOPE = "memory_blocks", "memory_scope"
-# What the call limits of `langchain.agents.middleware` say in the place of a reply.
+# What the call limits of `langchain.agents.middleware` say instead of a reply.
 _LIMIT = re.compile(
     r"(?:Model call limits exceeded: (?:thread|run) limit \(\d+/\d+\)"
     r"|(?:'[^']+' tool|Tool) call limit reached: (?:thread|run) limit exceeded \(\d+/\d+ calls\))"
@@ -37,7 +37,7 @@ def peek(source: Any, key: str) -> Any:
 
 
 def kept_in(state: Any, key: str) -> Mapping[str, Any]:
-    """What the memory nodes keep under one of their keys; nothing where the host keeps something else there."""
+    """What the memory nodes keep under one of their keys; empty if the host keeps something else there."""
     value = peek(state, key)
     return value if isinstance(value, Mapping) else {}
 
@@ -58,7 +58,7 @@ def read_messages(state: Any, key: str = "messages") -> list[BaseMessage]:
 
 
 def _with_derived_id(message: BaseMessage, seen: Counter[str]) -> BaseMessage:
-    # Of the text as it is stored: a short secret could be guessed from the hash of the whole.
+    # Hashed as it is stored, with secrets masked: a short secret could be guessed from its hash.
     said = f"{message.type}\x1f{mask(str(message.text))}"
     digest = hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:32]
     seen[digest] += 1
@@ -66,7 +66,7 @@ def _with_derived_id(message: BaseMessage, seen: Counter[str]) -> BaseMessage:
 
 
 def is_synthetic(message: BaseMessage) -> bool:
-    """Whether software wrote the message in somebody's name: LangChain marks summaries so, and its limits by words."""
+    """Whether software wrote the message: LangChain marks summaries, and its call limits have fixed wordings."""
     if message.additional_kwargs.get("lc_source"):
         return True
     return isinstance(message, AIMessage) and not message.tool_calls and bool(_LIMIT.match(str(message.text)))
@@ -79,14 +79,14 @@ def last_human(messages: Sequence[BaseMessage]) -> HumanMessage | None:
 
 _HEADERS = (recall.HEADER, recall.FALLBACK_HEADER, recall.KNOWN_HEADER, IDENTITY_HEADER, NOTES_HEADER)
 _OPENINGS = (OPENING, IDENTITY_FENCE[0], NOTES_FENCE[0])
-# So much of a header tells it from what a user would write behind the same tag.
+# This much of a header is enough to tell it from what a user would write after the same tag.
 _TELLING = 20
 _TAGS = "|".join(re.escape(opening.strip("<>")) for opening in _OPENINGS)
 _BEGINNINGS = "|".join(re.escape(header[:_TELLING]) for header in _HEADERS)
-# A block, or as much of one as stands together where it was not brought to its end.
+# A block, or as much of it as there is if its end is missing.
 _CUT = rf"(?:{_BEGINNINGS})[^\n]*(?:\n(?:- | {{2}}|#)[^\n]*)*"
 _BLOCK = re.compile(rf"<(?P<tag>{_TAGS})>\n(?:(?s:.*?)\n</(?P=tag)>|{_CUT})")
-# An item of one, on lines of its own: whoever holds one did not write it.
+# An item of a block on lines of its own: nobody writes that by hand.
 _ITEM = re.compile(r"^[ \t]*- \[§W-\d{3,18}/R-\d{2,18}/D-\d{3,18}\] \d{4}-\d\d-\d\d [^\n]*(?:\n {2}[^\n]*)*\n?", re.M)
 
 
@@ -122,7 +122,7 @@ def window_start(messages: Sequence[BaseMessage], turns: int) -> int:
     humans = [i for i in spoken if isinstance(messages[i], HumanMessage)]
     if humans:
         return next((i for i in humans if i >= earliest), humans[-1])
-    # Providers refuse a tool's answer whose question is missing.
+    # Providers reject a tool message without the call that it answers.
     later = range(earliest, len(messages))
     return next((i for i in later if not isinstance(messages[i], ToolMessage)), len(messages))
 

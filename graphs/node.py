@@ -113,7 +113,7 @@ class MemoryNode(TracedNode):
     """
 
     step = ""
-    """What traces call the work that it does."""
+    """The name of its work in traces."""
     _tells_news = False
 
     def __init__(
@@ -127,7 +127,7 @@ class MemoryNode(TracedNode):
         messages_key: str = "messages",
     ) -> None:
         self.memory = memory_of(memory)
-        # `add_node` asks for the one, `add_sequence` for the other
+        # `add_node` reads one, `add_sequence` the other.
         self.name = self.__name__ = arguments.text(name, "name")
         self.on_error: OnError = on_error_of(on_error)
         self._space: SpaceChoice | None = space_of(space)
@@ -135,15 +135,15 @@ class MemoryNode(TracedNode):
         self._messages_key = arguments.text(messages_key, "messages_key")
 
     def __call__(self, state: MemoryInput) -> dict[str, Any]:
-        """The node as a function: `add_node` reads from this signature which keys of the state it wants."""
+        """The node as a function; `add_node` reads from its signature which keys of the state it needs."""
         return self.invoke(state)
 
     @abstractmethod
     def _work(self, visit: Visit) -> Outcome:
-        """What this node is for."""
+        """The work of this node."""
 
     def _at_least(self, visit: Visit) -> Outcome:
-        """What the node does even where its work fails: by default nothing."""
+        """What the node does even if its work fails; by default nothing."""
         return Outcome()
 
     def _called(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> "_Call":
@@ -156,8 +156,8 @@ class MemoryNode(TracedNode):
         return _Call(self, state, config, runtime, visit)
 
     def visited(self, state: Any, visit: Visit | Exception, runtime: Runtime[Any] | None) -> Outcome:
-        """What the node's work on a state came to; faults are raised or logged, as the node was told to."""
-        # What can not be used may be the host's own: nothing of it is changed.
+        """The outcome of the node's work on a state; errors are raised or logged, as `on_error` says."""
+        # What cannot be used may belong to the host, and is left alone.
         ours = peek(state, "memory_blocks") is None and not isinstance(visit, InvalidInput)
         update = self._without_blocks() if ours else {}
         failed: list[str] = []
@@ -172,7 +172,7 @@ class MemoryNode(TracedNode):
         return Outcome(update=update, failed=failed[0])
 
     def _with_news(self, visit: Visit, outcome: Outcome) -> Outcome:
-        """The outcome with the activities that the thread has not heard of; where these can not be read, as it is."""
+        """The outcome with the activities that are new to the thread; unchanged if these cannot be read."""
         if not self._tells_news:
             return outcome
         try:
@@ -185,14 +185,14 @@ class MemoryNode(TracedNode):
         return replace(outcome, update=kept, news=news)
 
     def _nobody(self, state: Any, error: MemoryTiersError) -> Outcome:
-        """Nobody's memory is worked on: it is said once for a message, and what is an earlier user's goes away."""
+        """The outcome without a user: logged once per message, and what belongs to an earlier user is removed."""
         if self.on_error == "raise":
             raise error
         asked = last_human(read_messages(state, self._messages_key))
         if asked is None or feed_of(self.memory).first_without_user(str(asked.id)):
             say(logger, logging.ERROR, "memory_node_failed", node=self.name, error=error, reason=error)
         update = self._without_blocks()
-        # That the thread was somebody's stays: who comes next does not say again what was said until now.
+        # It stays known that the thread had a user: the next one did not say what was said until now.
         scope = {"space": "", **({} if asked is None else {ASKED: asked.id})} if peek(state, "memory_scope") else {}
         return Outcome(update={**update, "memory_scope": scope} if update else {}, failed=type(error).__name__)
 

@@ -76,7 +76,7 @@ def build_prompt(
         _say_once(_NO_BLOCKS)
     blocks = kept_in(state, "memory_blocks")
     lead, start = leading_systems(messages), window_start(messages, window)
-    # What a summarizer left at the head of the history stands for everything before: it is not dropped with it.
+    # A summary at the head of the history stands for everything before it, and is not dropped.
     shown = [*takewhile(is_synthetic, messages[lead:start]), *messages[start:]]
     profile = str(kept_in(state, "memory_scope").get(PROFILE) or "")
     parts = [system or "", identity or profile, *(message.content for message in messages[:lead])]
@@ -101,7 +101,7 @@ def _system_message(parts: Sequence[str | list[Any]]) -> list[SystemMessage]:
 
 
 def latest_block(shown: Sequence[BaseMessage], blocks: Mapping[str, str]) -> str:
-    """The block of the last of these messages that has one."""
+    """The block of the last message that has one."""
     return next((blocks[m.id] for m in reversed(shown) if m.id is not None and m.id in blocks), "")
 
 

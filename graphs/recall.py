@@ -37,13 +37,13 @@ class RecallNode(MemoryNode):
         window = [str(m.id) for m in shown]
         blocks = {key: visit.blocks[key] for key in window if key in visit.blocks and visit.blocks_are_ours}
         asked = last_human(visit.messages)
-        # In the system message only the latest block stands: what earlier ones showed is out of sight again.
+        # The system message holds the latest block only: what earlier ones showed is out of sight again.
         in_sight = window if self._placement == "message" else [key for key in window if key not in blocks]
         recalled = _recall(visit, asked, in_sight, _stored_as(visit, shown))
         if asked is not None:
-            # Looked up anew each time: after an edit, what the first wording recalled is not this message's block.
+            # Looked up each time: after an edit, the block of the first wording is no longer this message's.
             blocks[str(asked.id)] = recalled.block if recalled else ""
-        # What is always before the model is read when a session begins, so that its prompt keeps its beginning.
+        # The profile is read when a session begins and stays, so that prompts keep their beginning.
         profile = visit.space.profile() if visit.profile is None else visit.profile
         return Outcome(
             update={
@@ -56,7 +56,7 @@ class RecallNode(MemoryNode):
     def _at_least(self, visit: Visit) -> Outcome:
         if visit.blocks_are_ours:
             return Outcome()
-        # What was recalled for one user, and their profile, never goes before the model for another.
+        # One user's profile and recalled blocks never reach the model for another user.
         return Outcome(update={"memory_blocks": {}, "memory_scope": visit.as_state()})
 
 
@@ -119,7 +119,7 @@ def _recall(
 
 
 def _stored_as(visit: Visit, shown: Sequence[BaseMessage]) -> dict[str, str]:
-    """The messages that the host sends again under new ids, to those that they are stored under."""
+    """New ids of messages that the host sends again, mapped to the ids under which they are stored."""
     own = {message.id for message in visit.own}
     turns = turns_of(message for message in shown if message.id in own)
     memory, conversation = visit.space.memory, Conversation(session=visit.scope.session, history=True)

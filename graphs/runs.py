@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 TAGS = ("langmem-tiers", "memory")
-"""What every run of the memory has among its tags; the name of its step is another one."""
+"""Tags of every run of the memory, along with the name of its step."""
 
 
 def described(
     memory: "Memory", step: str, config: RunnableConfig | None = None, *, space: str | None = None
 ) -> RunnableConfig:
-    """The config of a run, with what says that it is a step of the memory.
+    """The config of a run, tagged as a step of the memory.
 
     The metadata have `memory_step`, and of a known space `memory_space`: its mark, or its name where
     `Settings.telemetry.space_names` allows for it.
@@ -45,7 +45,7 @@ def described(
 
 
 class TracedCall(Protocol):
-    """One call of a node as a run that traces show: with counts, and without what was said."""
+    """One call of a node as a run in traces, which show counts and nothing that was said."""
 
     @property
     def given(self) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class TracedNode(Runnable[Any, dict[str, Any]]):
         """The call for a state."""
 
 
-# Activities told at once, and threads and messages kept in mind.
+# How many activities are told at once, and how many threads and messages are remembered.
 _MOST = 20
 _THREADS = 10_000
 _MESSAGES = 1000
@@ -95,7 +95,7 @@ Thread = tuple[str, str]
 
 
 class ActivityFeed:
-    """What the nodes of a memory have said already, and to whom; may be used from any thread of the process.
+    """What the nodes of a memory have reported so far, and to whom; safe to use from any thread.
 
     Of each thread it knows how far it has heard of the activities of its space. One that is new here begins with what
     comes after; `heard`, the number that its state remembers, lets one go on that another process has begun.
@@ -126,14 +126,14 @@ class ActivityFeed:
         return tuple(events), upto
 
     def tell_by_itself(self, space: "Space", session: str | None, kind: str) -> None:
-        """A node has told the newest activity of a kind in an event of its own."""
+        """Note that a node has reported the newest activity of a kind in an event of its own."""
         with space.memory.use(space.name) as store, store.reading() as connection:
             rows = activities.latest(connection, store.key, 1, kind=kind, session=session)
         with self._lock:
             self._told_already |= {((space.name, session or ""), row.number) for row in rows}
 
     def first_without_user(self, message: str) -> bool:
-        """Whether it was not said yet that nobody is named as the user of this message; now it is."""
+        """Whether this is the first time that a missing user is reported for this message."""
         with self._lock:
             new = message not in self._without_user
             self._without_user[message] = None

@@ -12,22 +12,22 @@ from langmem_tiers.errors import InvalidInput
 from langmem_tiers.fencing import OPENING
 from langmem_tiers.graphs.messages import BLOCKS, SCOPE, peek, read_messages
 
-# In `memory_scope`, what is always before the model: it stays as it was when the session began.
+# Keys of `memory_scope`. The profile as it was when the session began: it stays in the prompt.
 PROFILE = "profile"
-# And the number of the last activity that the thread has heard of on its custom stream.
+# The number of the last activity that was reported on the custom stream of the thread.
 HEARD = "heard"
-# The human message that was the newest when the scope was written.
+# The newest human message when the scope was written.
 ASKED = "asked"
 # The message that the middleware recalled for last, as it was worded.
 RECALLED_FOR = "recalled_for"
-# Whose run it was, where the space is not theirs alone.
+# Whose run it was, if the space is shared.
 OWNER = "owner"
-# The last message that came before the first run of this user, where the thread had another one before.
+# The last message before the first run of this user, if the thread had another user before.
 OTHERS_UNTIL = "others_until"
 
 
 class MemoryInput(TypedDict, total=False):
-    """What a memory node takes from its host's state.
+    """What a memory node reads from the state of its graph.
 
     `messages` has no reducer here on purpose: the host's own one is in force, whichever it is.
     """
@@ -67,7 +67,7 @@ def memory_input(messages_key: str) -> type[Any]:
 
 
 _OTHER_NAME = "Give that key of your state another name."
-# Under which LangGraph hands a node the function that reads the channels.
+# Where LangGraph gives a node the function that reads its channels.
 _READ = "__pregel_read"
 _WRAPPERS = (Annotated, Required, NotRequired)
 
@@ -96,7 +96,7 @@ def require_fitting(state: Any, messages_key: str, config: RunnableConfig | None
 
 
 def _require_ours(state: Any, messages_key: str) -> None:
-    """Blocks are kept by the ids of messages, and a scope names its space: all else is the host's."""
+    """Blocks are keyed by message ids, and a scope names its space: anything else belongs to the host."""
     scope, blocks = peek(state, SCOPE), peek(state, BLOCKS)
     if scope and not isinstance(scope.get("space"), str):
         raise InvalidInput(f"What the graph's state holds under {SCOPE!r} is not the memory's.", way_out=_OTHER_NAME)
@@ -125,21 +125,21 @@ def _require_declared(config: RunnableConfig | None, key: str) -> None:
 
 
 def _declared(config: RunnableConfig | None, key: str) -> Any:
-    """The type that the graph's schema gives a key; Any where that can not be seen."""
+    """The type that the graph's schema gives a key; Any if that cannot be seen."""
     read = ((config or {}).get("configurable") or {}).get(_READ)
     found = (each[key] for each in getattr(read, "args", ()) if isinstance(each, Mapping) and key in each)
     return getattr(next(found, None), "typ", Any)
 
 
 def _bare(declared: Any) -> Any:
-    """The type without what is only said about it."""
+    """The type without `Annotated` and the like."""
     while get_origin(declared) in _WRAPPERS:
         declared = get_args(declared)[0]
     return declared
 
 
 def _takes(declared: Any, kind: type[Any]) -> bool:
-    """Whether a value of this kind fits; yes for whatever can not be told."""
+    """Whether a value of this kind fits; True if that cannot be told."""
     plain = _bare(declared)
     origin = get_origin(plain) or plain
     if origin in (Union, types.UnionType):

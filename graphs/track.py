@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class TrackNode(MemoryNode):
-    """Stores every human and AI message that is not stored yet. Writes nothing into the state."""
+    """Stores every human and AI message that is not stored yet. Does not change the state."""
 
     step = "track"
     _tells_news = True
@@ -111,7 +111,7 @@ def _said_at(message: BaseMessage) -> datetime | None:
 
 
 def log_rejected(report: TrackReport) -> None:
-    """Say which turns were not stored, and why."""
+    """Log which turns were not stored, and why."""
     for rejected in report.rejected:
         error, message = rejected.error, rejected.turn.message_id
         say(logger, logging.WARNING, "turn_rejected", error=error, message_id=message, reason=error)

@@ -54,7 +54,7 @@ class Run:
     messages_key: str
 
     def visit(self, memory: "Memory", *, space: SpaceChoice | None, fallbacks: Sequence[str]) -> Visit:
-        """What a node with this space finds.
+        """The visit of a node that works on `space`.
 
         Raises:
             MissingUser: nobody says whose memory it is, or only an earlier run does, of another message.
@@ -70,7 +70,7 @@ class Run:
             stands_in=lambda scope: self._is_known(memory, scope, messages, remembered),
         )
         owner = owner_of(self.config, self.runtime)
-        # A node with a space of its own stores whatever is said in its graph; the recall node may look into another.
+        # A node with a fixed space stores whatever is said in its graph; the recall node may look into another space.
         whole = owner is None and isinstance(space, str)
         kept = marks(scope, owner, messages, {} if whole else remembered)
         ours = remembered.get("space") == scope.space
@@ -92,7 +92,7 @@ class Run:
     def _is_known(
         self, memory: "Memory", scope: Scope, messages: Sequence[BaseMessage], remembered: Mapping[str, Any]
     ) -> bool:
-        """Whether the newest message is one that the memory had before, as where a run is resumed or replayed."""
+        """Whether the memory knows the newest message already, as when a run is resumed or replayed."""
         asked = last_human(messages)
         blocks = peek(self.state, "memory_blocks") or {}
         if asked is None or asked.id == remembered.get(ASKED) or asked.id in blocks:

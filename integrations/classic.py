@@ -47,7 +47,7 @@ _WAY_OUT = (
 
 
 class TieredMemory(BaseMemory):
-    """The last turns of a conversation and what is recalled of all others, for a classic chain or agent executor.
+    """The last turns of a conversation, and what is recalled from all others, for a classic chain or agent executor.
 
     Before the chain it gives one variable: the session's last turns, then what is known of the user and recalled for
     the message at hand. After the chain it stores the message and the reply, without what the memory put into them.
@@ -152,7 +152,7 @@ class TieredMemory(BaseMemory):
         recalled = conversation.space.recall(
             asked,
             session=look.session,
-            # Not the message's own: its block is gone with the next turn, so what it showed may be shown again.
+            # Not the message's own id: its block is gone by the next turn, so what it showed may be shown again.
             message_id=place_id("asked", look.held, asked),
             window=[str(message.id) for message in look.messages],
         )

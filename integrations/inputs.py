@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 @contextmanager
 def faults(step: str, on_error: OnError) -> Iterator[None]:
-    """With "log" a fault ends the block and is logged, with "raise" it goes on to the caller."""
+    """With "log", an error ends the block and is logged; with "raise", it is passed on to the caller."""
     try:
         yield
     except GraphBubbleUp:
@@ -53,7 +53,7 @@ def _no_flag(given: Any) -> Any:
     return given
 
 
-# The fields of those doors that are pydantic models.
+# Fields of the adapters that are pydantic models.
 UserField = Annotated[UserId | Callable[[], UserId | None] | None, BeforeValidator(_no_flag)]
 SpaceField = Annotated[str | Callable[..., str | None] | None, AfterValidator(space_of)]
 
@@ -65,12 +65,12 @@ def scope_of(
     space: SpaceChoice | None = None,
     user_id: "UserId | Callable[[], UserId | None] | None" = None,
 ) -> Scope:
-    """The space and the session of the run that is going on, or of `config`.
+    """The space and the session of the current run, or of `config`.
 
-    `space` goes before `user_id`, and both before what the run says.
+    `space` takes precedence over `user_id`, and both over what the run says.
 
     Raises:
-        MissingUser: nobody says whose memory it is; `way_out` is how to at this door.
+        MissingUser: nobody says whose memory it is; `way_out` tells how to say it here.
         InvalidSpace: what was said can not name a space.
     """
     user = user_id() if callable(user_id) else user_id
@@ -82,14 +82,14 @@ def scope_of(
 
 
 def with_profile(space: "Space", block: str, *, profile: bool) -> str:
-    """A recalled block behind what is always known of the user, where that is wanted."""
+    """A recalled block, after the profile of the user if that is wanted."""
     parts = (space.profile() if profile else "", block)
     return "\n\n".join(part for part in parts if part)
 
 
 ASKED = ("input", "question", "query")
 ANSWERED = ("output", "response", "answer", "text", "result")
-# What chains and agents add to their inputs by themselves.
+# What chains and agents add to their inputs on their own.
 _MACHINERY = frozenset({"stop", "agent_scratchpad", "intermediate_steps"})
 
 # How LangChain calls the kinds of messages, in pairs and dicts.
@@ -99,7 +99,7 @@ _NAME_IT = "name it with input_key or output_key"
 
 
 def pick(values: Mapping[str, Any], key: str | None, usual: Sequence[str], but: Collection[str] = ()) -> str:
-    """The text under `key`; without one that of the only text, else under a usual name, else the longest.
+    """The text under `key`; without a key the only text, else the one under a usual name, else the longest.
 
     Raises:
         InvalidInput: there is no `key`, no text at all, or something else than a text where the message should be.
@@ -111,7 +111,7 @@ def pick(values: Mapping[str, Any], key: str | None, usual: Sequence[str], but: 
             raise InvalidInput(f"There is no {key!r} here.", way_out=f"There are {', '.join(values)}.")
         return text_of(_textual(values[key], key))
     candidates = {name: value for name, value in values.items() if name not in _MACHINERY and name not in but}
-    # Of several messages only where they are what is asked, not what was said before.
+    # A list of messages counts only under a usual name: elsewhere it may be the history.
     found = {name: text_of(value) if name in usual else _single_text(value) for name, value in candidates.items()}
     texts = {name: text for name, text in found.items() if text.strip()}
     if not texts:
@@ -125,7 +125,7 @@ def pick(values: Mapping[str, Any], key: str | None, usual: Sequence[str], but: 
 
 
 def _nothing(candidates: Mapping[str, Any], usual: Sequence[str]) -> str:
-    """An empty message is one; whatever else has no text is a mistake."""
+    """An empty message is allowed; anything else without a text is a mistake."""
     for name in usual:
         if name in candidates:
             _textual(candidates[name], name)
@@ -135,13 +135,13 @@ def _nothing(candidates: Mapping[str, Any], usual: Sequence[str]) -> str:
 
 
 def text_of(value: Any) -> str:
-    """A text, a message, content blocks, or of several messages the last one, as text."""
+    """The text of a string, a message, content blocks, or the last of several messages."""
     found = [] if isinstance(value, Mapping) and not _is_message(value) else messages_in(value)
     return str(found[-1].text) if found else _single_text(value)
 
 
 def messages_in(value: Any) -> list[BaseMessage]:
-    """The messages that a chain is given, by themselves or under whichever keys, in any form that LangChain takes."""
+    """The messages in the input of a chain, directly or under any key, in every form that LangChain accepts."""
     if isinstance(value, PromptValue):
         return value.to_messages()
     if _is_message(value):
@@ -183,7 +183,7 @@ def _part(value: Any) -> bool:
 
 
 def _is_message(value: Any) -> bool:
-    """Whether it is a message, also as a pair or a dict."""
+    """Whether it is a message, possibly written as a pair or a dict."""
     if isinstance(value, Mapping):
         return "content" in value and ("role" in value or value.get("type") in _KINDS)
     if isinstance(value, tuple):

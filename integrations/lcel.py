@@ -24,7 +24,7 @@ _WAY_OUT = (
 
 
 class RecallRunnable(Runnable[Any, str]):
-    """From what a chain is given to the text that the memory puts before its model; see `recall_runnable`."""
+    """Turns the input of a chain into the text that memory adds to its prompt; see `recall_runnable`."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class RecallRunnable(Runnable[Any, str]):
         self._on_error: OnError = node.on_error_of(on_error)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> str:
-        """The recalled text, empty where nothing fits."""
+        """The recalled text; empty if nothing fits."""
         return self._call_with_config(self._recalled, input, described(self.memory, "recall", config))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> str:
@@ -64,7 +64,7 @@ class RecallRunnable(Runnable[Any, str]):
             recalled = space.recall(
                 without_recalled(asked),
                 session=scope.session,
-                # Not the message's own: its block is gone with the next run, so what it showed may be shown again.
+                # Not the message's own id: its block is gone by the next run, so what it showed may be shown again.
                 message_id=None if message_id is None else f"asked-{message_id}",
                 window=[str(message.id) for message in messages_in(given) if message.id],
             )
@@ -82,7 +82,7 @@ def recall_runnable(
     on_error: OnError = "log",
     name: str = "recall",
 ) -> RecallRunnable:
-    """A step that gives the text to put before the model for what the chain is asked.
+    """A step that gives what memory recalls for the question a chain is asked, as text for its prompt.
 
     It takes a text, messages, or a mapping that holds such. Whose memory it is, the run says, just as for
     `recall_node`: `chain.invoke(..., {"configurable": {"user_id": "alice", "thread_id": "monday"}})`. Messages of the

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class TurnRecall(RecallNode):
-    """Recalls once for a message, also where that failed: what is before the model stays the same for a whole turn.
+    """Recalls once per message, even if that fails: the prompt stays the same for a whole turn.
 
     An agent sends all that its state holds, so blocks stay as long as their messages do.
     """
@@ -52,7 +52,7 @@ class TurnRecall(RecallNode):
 
 
 class TurnTrack(TrackNode):
-    """Stores what is not stored yet, and says so only where there was something."""
+    """Stores what is not stored yet, and reports it only if there was anything."""
 
     def _work(self, visit: Visit) -> Outcome:
         outcome = super()._work(visit)
@@ -61,7 +61,7 @@ class TurnTrack(TrackNode):
 
 
 def _asked(visit: Visit) -> str:
-    """What tells the message, as it is worded now, from all others."""
+    """A key for the last human message as it is worded now."""
     asked = last_human(visit.messages)
     if asked is None:
         return ""
@@ -92,7 +92,7 @@ else:
 
 
 class MemoryAgentState(AgentState[Any]):
-    """What the memory keeps beside the messages of an agent: neither its input nor its output has it."""
+    """What the memory keeps beside an agent's messages; neither the agent's input nor its output shows it."""
 
     memory_blocks: NotRequired[Annotated[dict[str, str], PrivateStateAttr]]
     memory_scope: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
@@ -162,11 +162,11 @@ class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
 
     @property
     def name(self) -> str:
-        """What its steps are called in the graph: not as the class, since other packages have one of that name."""
+        """The name of its steps in the graph. Not that of the class, which other packages use as well."""
         return "TieredMemory"
 
     def before_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Recall for a message that is new, and store what is not stored yet."""
+        """Recall for a new message, and store what is not stored yet."""
         update: dict[str, Any] = {}
         for step in self._before_model:
             update |= step.invoke({**state, **update})
@@ -182,7 +182,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> "ModelCallResult[Any]":
-        """Ask the model with what was recalled and the profile before it."""
+        """Ask the model with the profile and what was recalled in its prompt."""
         return handler(_with_memory(request, self._placement))
 
     async def awrap_model_call(
@@ -201,7 +201,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
 
 
 def _with_memory(request: ModelRequest[Any], placement: Placement) -> ModelRequest[Any]:
-    """The request with the profile and the blocks; what is in the state stays as it is."""
+    """The request with the profile and the blocks; the state is not changed."""
     state: Mapping[str, Any] = dict(request.state)
     blocks = kept_in(state, "memory_blocks")
     system = _behind(request.system_message, kept_in(state, "memory_scope").get(PROFILE) or "")
@@ -211,7 +211,7 @@ def _with_memory(request: ModelRequest[Any], placement: Placement) -> ModelReque
 
 
 def _with_block(message: AnyMessage, blocks: Mapping[str, str]) -> Any:
-    """The message as `build_prompt` shows it, all by itself: an agent sends all messages, not the last turns."""
+    """One message as `build_prompt` shows it: an agent sends all its messages, not just the last turns."""
     if message.id not in blocks:
         return message
     [shown] = build_prompt({"messages": [message], "memory_blocks": blocks})
@@ -219,7 +219,7 @@ def _with_block(message: AnyMessage, blocks: Mapping[str, str]) -> Any:
 
 
 def _behind(system: SystemMessage | None, text: str) -> SystemMessage | None:
-    """The system message with a text block at its end, apart from what is the same for all users."""
+    """The system message with a text block at its end, after what is the same for all users."""
     if not text:
         return system
     said = [] if system is None else system.content

@@ -33,7 +33,7 @@ _INSTRUCTIONS = (
 )
 _PROMPT = "writing_guidance"
 _ABOUT_PROMPT = "What to save in long-term memory, how to word it, and how to correct it."
-# Clients ask their user before a tool that is not among the first, and warn before one of the second.
+# Clients ask their user before they call a tool that is not in the first set, and warn before one of the second.
 _ONLY_READ = frozenset(
     {
         *("search_memory", "list_memory_categories", "get_memory", "search_history", "explain_recall"),
@@ -51,7 +51,7 @@ _SHOWN = 120
 
 
 def require_mcp() -> None:
-    """Nothing, where the package `mcp` is installed.
+    """Check that the package `mcp` is installed.
 
     Raises:
         MissingExtra: it is not.
@@ -91,7 +91,7 @@ def mcp_server(space: Space) -> Server[Any]:
 
 
 class _Doors:
-    """What clients ask for, and the answers of one space."""
+    """The handlers of the requests of clients, for one space."""
 
     def __init__(self, space: Space) -> None:
         self._space = space
@@ -114,14 +114,14 @@ class _Doors:
         return types.ListToolsResult(tools=described)
 
     async def call(self, _context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """The answer of a tool; whatever goes wrong is an answer, too, marked as an error."""
+        """The answer of a tool; whatever goes wrong becomes an answer that is marked as an error."""
         from mcp import types
 
         text, refused = await self._ask(params.name, params.arguments or {})
         return types.CallToolResult(content=[types.TextContent(text=text)], is_error=refused)
 
     async def _ask(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-        """What a tool says to these arguments, and whether it refused to do what it was asked for."""
+        """What a tool answers, and whether that is a refusal."""
         tool = self._tools.get(name)
         if tool is None:
             return f"There is no tool {base.plain(repr(name))}. There are {', '.join(self._tools)}.", True
@@ -154,7 +154,7 @@ class _Doors:
         return types.ListResourceTemplatesResult(resource_templates=[timeline])
 
     async def read(self, _context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        """The text of a resource; MCPError where there is none, or the memory can not be read."""
+        """The text of a resource; MCPError if there is none, or if the memory cannot be read."""
         from mcp import types
 
         try:
@@ -202,7 +202,7 @@ def _error(code: int, message: str) -> Exception:
 
 
 def _palace(space: Space) -> str:
-    # Of a large palace only the beginning has room: the newest has to stand there.
+    # Only the beginning of a large palace fits, so the newest goes there.
     wings = [wing for wing in space.palace() if wing.rooms]
     wings.sort(key=lambda wing: max(room.last_at for room in wing.rooms), reverse=True)
     if not wings:

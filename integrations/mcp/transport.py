@@ -98,7 +98,7 @@ class _Lines:
 
 
 def _log_unreadable(line: str) -> None:
-    """Say so where a line is no message: the server leaves it unanswered, as it has no id to answer to."""
+    """Log a line that is no message: without an id, the server cannot answer it."""
     from mcp.types import jsonrpc_message_adapter
 
     try:
@@ -124,7 +124,7 @@ _REFUSALS = {
 
 
 class Guard:
-    """An ASGI application that hands on only what was sent to this address, from no foreign page, with the token."""
+    """An ASGI application that lets through only requests to this address, from no foreign page, with the token."""
 
     def __init__(self, application: Application, *, port: int, token: str) -> None:
         self._application = application
@@ -136,7 +136,7 @@ class Guard:
         self._origins = frozenset(f"http://{host}".encode() for host in hosts)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Refuse a request, or hand it on."""
+        """Refuse a request, or pass it on."""
         if scope["type"] == "lifespan":
             await self._application(scope, receive, send)
             return
@@ -145,12 +145,12 @@ class Guard:
         if refusal is not None:
             await _refuse(send, refusal)
             return
-        # Names of hosts have no case, and the application compares them.
+        # Host names are case-insensitive, but the application compares them as they are.
         plain = [(name, value.lower() if name.lower() == b"host" else value) for name, value in headers]
         await self._application({**scope, "headers": plain}, receive, send)
 
     def _refusal(self, headers: list[tuple[bytes, bytes]]) -> int | None:
-        """The status of the refusal; None for a request that is to be handed on."""
+        """The status code of a refusal; None if the request may pass."""
         given: defaultdict[bytes, list[bytes]] = defaultdict(list)
         for name, value in headers:
             given[name.lower()].append(value)
@@ -176,7 +176,7 @@ MCP_TOKEN_VARIABLE = "LANGMEM_TIERS_MCP_TOKEN"
 
 _LOOPBACK = "127.0.0.1"
 _TOKEN = re.compile(r"[!-~]{16,}")
-# Streams that clients hold open would keep the server from ending for ever.
+# Streams that clients hold open would keep the server from ever ending.
 _SECONDS_TO_LEAVE = 2
 
 
@@ -200,7 +200,7 @@ def run_http(server: Server[Any], *, port: int, token: str, listening: Callable[
 
 
 def require_token(token: str) -> None:
-    """Nothing, where a token is hard to guess and can stand in a header.
+    """Check that a token is hard to guess and fits into a header.
 
     Raises:
         InvalidInput: it is or can not.
@@ -229,7 +229,7 @@ def _serve_http(guard: Guard, bound: socket.socket, listening: Callable[[], None
         ws="none",
         timeout_graceful_shutdown=_SECONDS_TO_LEAVE,
     )
-    # uvicorn sees signals itself, closes its connections, and raises them again: then there is nothing left to do.
+    # uvicorn handles signals itself: it closes its connections and raises them again, and nothing is left to do.
     run(lambda: Server(config).serve(sockets=[bound]), when_terminated=lambda _: None)
 
 

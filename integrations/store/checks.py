@@ -21,7 +21,7 @@ _KNOWN = ("$eq", "$ne", *_ORDER)
 
 
 def check_filter(wanted: Any) -> None:
-    """Nothing, if this can be a filter.
+    """Check that this is a filter.
 
     Raises:
         InvalidInput: it is none, or has an unknown operator.
@@ -73,7 +73,7 @@ def _applies(found: Any, name: str, operand: Any) -> bool:
 
 
 def _at(value: Mapping[str, Any], path: str) -> Any:
-    """What is under a name, else under a dotted path; None where there is nothing."""
+    """The value under a name, or else under a dotted path; None if there is none."""
     if path in value or "." not in str(path):
         return value.get(path)
     found: Any = value
@@ -92,7 +92,7 @@ def _plain(value: Any) -> Any:
 
 
 def _as_number(value: Any) -> float | None:
-    """A number, also one that is written out."""
+    """A number, possibly written as text."""
     if not isinstance(value, str | int | float):
         return None
     try:
@@ -107,7 +107,7 @@ _FORBIDDEN = {".": "periods ('.')", "\0": "NUL bytes"}
 
 
 def check(op: Op) -> None:
-    """Nothing, if an op can be carried out.
+    """Check that an operation can be carried out.
 
     Raises:
         InvalidNamespaceError: a label is empty, no text, or holds "." or NUL.
@@ -134,7 +134,7 @@ def check(op: Op) -> None:
 
 
 def labels(namespace: Any) -> None:
-    """Nothing, if these can be labels of a namespace.
+    """Check that these can be the labels of a namespace.
 
     Raises:
         InvalidNamespaceError: one can not.
@@ -159,7 +159,7 @@ def milliseconds(ttl: float | None, name: str = "ttl") -> int | None:
 
 
 def ttl_config(given: Any) -> None:
-    """Nothing, if this can say how long items are kept.
+    """Check a configuration of how long items are kept.
 
     Raises:
         InvalidInput: it is no dict, has an unknown name, or a value that can not be used.

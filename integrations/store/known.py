@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 FIELD = "store_keys"
-# Where memories of earlier versions have the one key of an entry.
+# Where earlier versions kept the single key of an entry.
 _ONLY = "store_key"
 
 
 def of(entry: Entry) -> tuple[str, ...]:
-    """The keys that an entry was put under itself."""
+    """The keys under which an entry itself was put."""
     held = entry.metadata.get(FIELD, [entry.metadata.get(_ONLY)])
     return tuple(key for key in held if isinstance(key, str)) if isinstance(held, list) else ()
 
@@ -39,13 +39,13 @@ def leading_to(space: "Space", entry: Entry) -> tuple[str, ...]:
 
 
 def _take_away(space: "Space", keys: Collection[str], *, but: str | None = None) -> None:
-    """Let these keys lead nowhere, or to one entry alone."""
+    """Take these keys from all entries but one."""
     for entry in {each.id: each for key in keys for each in _carriers(space, key) if each.id != but}.values():
         change(space, entry.id, lambda held: {"metadata": told([each for each in of(held) if each not in keys], held)})
 
 
 def change(space: "Space", entry_id: str, make: Callable[[Entry], dict[str, Any]]) -> Entry:
-    """Set of an entry what `make` says of it as it is, also where others change it meanwhile."""
+    """Update an entry with what `make` returns for its current version; retried if it changes meanwhile."""
     while True:
         entry = space.knowledge.get(entry_id)
         if entry is None:
@@ -100,14 +100,14 @@ def _behind(space: "Space", entry: Entry) -> list[Entry]:
 
 _TEXTS = ("content", "text")
 _GIVEN = (*_TEXTS, "category", "tags")
-# With what a value that was read has beside, so that it can be put again.
+# And those that a value has when it is read, so that it can be put back.
 _FIELDS = frozenset((*_GIVEN, "kind", "id", "date"))
 
 
 def shown(
     key: str, text: str, created_at: datetime, updated_at: datetime, score: float | None, **more: Any
 ) -> SearchItem:
-    """Something of a tier as an item: its id, text and date, and what its tier knows beside; of no namespace yet."""
+    """Something of a tier as an item, still without a namespace: its id, text and date, and more of its tier."""
     value = {"id": key, "text": text, "date": updated_at.isoformat(), **more}
     return SearchItem((), key, value, created_at, updated_at, score)
 
@@ -119,7 +119,7 @@ def _entry(entry: Entry, score: float | None = None, key: str | None = None) -> 
 
 
 def get(space: "Space", key: str) -> SearchItem | None:
-    """The entry of an id or a key that holds."""
+    """The current entry for an id or a key."""
     entry = _named(space, key)
     if entry is not None:
         return _entry(entry)
@@ -134,7 +134,7 @@ def search(space: "Space", query: str, most: int) -> list[SearchItem]:
 
 
 def save(space: "Space", key: str, value: Mapping[str, Any], ttl: int | None = None) -> None:
-    """Let an id or a key say this from now on, for so many milliseconds, or for ever.
+    """Put a value under an id or a key, for a number of milliseconds or for ever.
 
     Other keys of the entry keep what it said. What another entry says already is not stored a second time: the key
     leads to that one, which then holds as long as the longest of both.
@@ -148,7 +148,7 @@ def save(space: "Space", key: str, value: Mapping[str, Any], ttl: int | None = N
     mine = leading if named is not None else (key,)
     alone = held is not None and set(leading) <= set(mine)
     if held is not None and alone and not _said_elsewhere(space, said, held):
-        # What the user said does not end because the assistant says it for a time.
+        # What the user said does not expire because the assistant repeats it with a TTL.
         end = held.expires_at if held.authority > Authority.AGENT else until
         space.knowledge.update(held.id, content=said, expires_at=end, origin="assistant", **where)
         return
@@ -160,7 +160,7 @@ def save(space: "Space", key: str, value: Mapping[str, Any], ttl: int | None = N
 
 
 def delete(space: "Space", key: str) -> None:
-    """Delete the entry of an id, or take a key from it; with its last key it is deleted. There need not be one.
+    """Delete the entry with an id, or take a key from an entry, which is deleted with its last key.
 
     What the user said in place of what was put stays.
     """
@@ -176,7 +176,7 @@ def delete(space: "Space", key: str) -> None:
 
 
 def require(op: PutOp, settings: Settings) -> None:
-    """Nothing, if a put can be carried out.
+    """Check that a put can be carried out.
 
     Raises:
         InvalidInput: the value says nothing, or something that an entry does not have.
@@ -218,7 +218,7 @@ def content(value: Mapping[str, Any]) -> str:
 
 
 def _join(space: "Space", mine: tuple[str, ...], said: str, until: datetime | None, where: Mapping[str, Any]) -> Entry:
-    """Save a sentence, and let keys lead to the entry that holds it."""
+    """Save a sentence, and point these keys to its entry."""
     metadata = {FIELD: list(mine)}
     saved = space.knowledge.save(said, metadata=metadata, origin="assistant", expires_at=until, **where)
     gave_way = None if saved.merged is None else space.knowledge.get(saved.merged)
@@ -231,7 +231,7 @@ def _join(space: "Space", mine: tuple[str, ...], said: str, until: datetime | No
 
 
 def _said_elsewhere(space: "Space", said: str, held: Entry) -> bool:
-    """Whether another entry that is active says this."""
+    """Whether another active entry says this."""
     text = validation.content(said, space.memory.settings)
     with space.memory.use(space.name) as store, store.reading() as connection:
         found = entries.of_content(connection, store.key, text)
@@ -239,6 +239,6 @@ def _said_elsewhere(space: "Space", said: str, held: Entry) -> bool:
 
 
 def _named(space: "Space", key: str) -> Entry | None:
-    """The entry of an id that holds."""
+    """The current entry with an id."""
     entry = space.knowledge.get(key) if key.strip() else None
     return entry if entry is not None and holds(entry, space.memory.clock()) else None

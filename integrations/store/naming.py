@@ -22,7 +22,7 @@ SpaceOf = Namespace | Sequence[Namespace] | Callable[[Namespace], str | None]
 TIERS = "tiers"
 """The first label of the namespaces that show the tiers."""
 USERS: tuple[Namespace, ...] = (("memories", "{user}"), ("users", "{user}"), ("{user}", "memories"))
-"""As langmem's tools and the guides of LangGraph name users."""
+"""How langmem's tools and LangGraph's guides name users."""
 ANY = "*"
 
 _ESCAPES = {"%": "%25", ".": "%2E", "\0": "%00"}
@@ -37,7 +37,7 @@ class Label(str):
 
 
 def user_label(user_id: str | int | UUID) -> Label:
-    """The id of a user as a label that LangGraph takes, also where something else than the store itself checks it.
+    """A user id as a namespace label that LangGraph accepts everywhere, not only in this store.
 
     Example:
         >>> user_label("alice@example.com")
@@ -47,13 +47,13 @@ def user_label(user_id: str | int | UUID) -> Label:
 
 
 def user_id(label: str) -> str:
-    """The id that `user_label` made this label of."""
+    """The id that `user_label` was given."""
     return _ESCAPED.sub(lambda escape: _RESTORED[escape[0]], label)
 
 
 @dataclass(frozen=True)
 class Template:
-    """The beginning of a namespace that names a user; `place` is where."""
+    """The beginning of a namespace that names a user, at index `place`."""
 
     labels: Namespace
     place: int
@@ -63,7 +63,7 @@ class Template:
         return len(namespace) >= len(self.labels) and self.may_fit(namespace)
 
     def may_fit(self, prefix: Namespace) -> bool:
-        """Whether a namespace that begins so may begin like this."""
+        """Whether a namespace with this prefix may begin like this."""
         pairs = enumerate(zip(self.labels, prefix, strict=False))
         return all(place == self.place or ANY in (mine, other) or mine == other for place, (mine, other) in pairs)
 
@@ -105,7 +105,7 @@ class Places:
         return self.shared if name is None else check_space(name)
 
     def spaces(self, prefix: Namespace) -> list[str] | None:
-        """The spaces that may hold namespaces that begin so; None where any may."""
+        """The spaces that may hold namespaces with this prefix; None if any space may."""
         if self._choose is not None:
             return None
         found: list[str] = []
@@ -137,12 +137,12 @@ def told(namespace: Namespace) -> Namespace:
 
 
 def part(labels: Iterable[Any]) -> Namespace:
-    """Labels of which it is not known whether one names a user: what no label may hold was meant as an id."""
+    """Labels that may include a user id: characters that no label can hold mean that it is one."""
     return tuple(_labelled(label) if isinstance(label, str) else label for label in several(labels))
 
 
 def several(labels: Iterable[Any]) -> Iterable[Any]:
-    """Labels, which one text is not: its letters would be taken for them.
+    """The labels; a single string is refused, since its letters would be taken for labels.
 
     Raises:
         InvalidNamespaceError: it is one text.
@@ -159,7 +159,7 @@ def _labelled(given: Any) -> Any:
 
 
 def _marked(given: Any) -> Any:
-    """Another label: what looks like an escape in it is none."""
+    """Any other label: what looks like an escape in it is not one."""
     return given.replace("%", "%25") if isinstance(given, str) and not isinstance(given, Label) else given
 
 

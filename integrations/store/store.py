@@ -45,7 +45,7 @@ Ttl = float | NotProvided | None
 
 
 class FrontDoor(BaseStore):
-    """A store whose callers write the ids of users as they are; each method is as in `BaseStore`."""
+    """A store that accepts user ids as they are; each method is as in `BaseStore`."""
 
     places: Places
 
@@ -78,7 +78,7 @@ class FrontDoor(BaseStore):
         await super().aput(self._whole(namespace), key, value, index, ttl=ttl)
 
     def delete(self, namespace: Namespace, key: str) -> None:
-        """Delete an item; there need not be one."""
+        """Delete an item if there is one."""
         super().delete(self._whole(namespace), key)
 
     async def adelete(self, namespace: Namespace, key: str) -> None:
@@ -115,7 +115,7 @@ def _named(item: _Item) -> _Item:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """Carries out the reads among some ops; `refreshed` says whose time begins anew by it, by space."""
+    """Carries out the reads among some operations; `refreshed` collects, by space, whose TTL starts over."""
 
     memory: "Memory"
     places: Places
@@ -124,14 +124,14 @@ class Reading:
     refreshed: defaultdict[str, list[Place]] = field(default_factory=lambda: defaultdict(list))
 
     def results(self, ops: Sequence[Op]) -> list[Result]:
-        """What each op gives, in their order; a write gives None."""
+        """The result of each operation, in order; None for a write."""
         asked = {op.query: self._asked(op) for op in ops if isinstance(op, SearchOp) and _is_query(op)}
         alive_at = to_millis(self.memory.clock()) if self.omit_expired else None
         with Looks(self.memory, alive_at) as looks:
             return [self._result(op, looks, asked) for op in ops]
 
     def _asked(self, op: SearchOp) -> Asked:
-        """The query, once what it may find has its vectors."""
+        """The query, after what it may find has been embedded."""
         query, memory = parse(op.query or "", 0), self.memory
         wanted = self.places.spaces(tuple(op.namespace_prefix))
         names = [name for name in (memory.spaces() if wanted is None else wanted) if has_space(memory.path, name)]
@@ -179,7 +179,7 @@ def _is_query(op: SearchOp) -> bool:
 
 
 def _begins(op: ListNamespacesOp) -> Namespace:
-    """What all namespaces of a listing begin with."""
+    """The prefix of all namespaces in a listing."""
     prefixes = (tuple(each.path) for each in op.match_conditions or () if each.match_type == "prefix")
     return max(prefixes, key=len, default=())
 
@@ -194,7 +194,7 @@ class _Changes:
 
 
 class Writing:
-    """Writes items into the spaces of their namespaces, and what is for the tiers through these.
+    """Writes items into the spaces of their namespaces, and through the tiers what belongs to them.
 
     Raises:
         InvalidInput: one can not be written; nothing was.
@@ -220,7 +220,7 @@ class Writing:
                 changes.puts.append(self._new(op, op.value))
 
     def refresh(self, read: Mapping[str, list[Place]]) -> None:
-        """Let the time of items begin anew, too."""
+        """Also restart the TTL of items."""
         for name, places in read.items():
             self._changes[name].refreshed += places
 
@@ -247,7 +247,7 @@ class Writing:
 
     def _run(self, name: str, changes: _Changes) -> None:
         at = to_millis(self._memory.clock())
-        # That something was read is no memory.
+        # A note that something was read may be lost.
         durable = bool(changes.puts or changes.drops)
         with self._memory.use(name) as store, store.writing(durable=durable) as connection:
             items.refresh(connection, store.key, changes.refreshed, at)
@@ -334,7 +334,7 @@ class TieredStore(FrontDoor):
         return await asyncio.to_thread(self.batch, list(ops))
 
     def sweep_ttl(self) -> int:
-        """Delete what has expired, in all spaces; how many items that were."""
+        """Delete what has expired in all spaces. Returns how many items that were."""
         expired = 0
         for name in self.memory.spaces():
             with self.memory.use(name) as store:

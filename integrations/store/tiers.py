@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from langmem_tiers.space import Space
 
 
-# Entities whose relations are looked at.
+# How many entities are looked at.
 _ENTITIES = 50
 
 
@@ -137,12 +137,12 @@ READERS: Mapping[str, Reader] = {
 
 
 WRITABLE = "knowledge"
-# Looked at where a filter may leave things out.
+# How many are looked at when a filter may leave some out.
 _LOOKED_AT = 1000
 
 
 class Tiers:
-    """Searches and reads the tiers, and writes what is known."""
+    """Searches and reads the tiers, and writes knowledge."""
 
     def __init__(self, memory: "Memory") -> None:
         self._memory = memory
@@ -181,7 +181,7 @@ class Tiers:
         return [each for _, each in ranked]
 
     def require_writable(self, op: PutOp) -> None:
-        """Nothing, if this can be written.
+        """Check that this can be written.
 
         Raises:
             InvalidInput: there is no such tier, it is read only, or an entry can not be this.

@@ -58,7 +58,7 @@ def dumped(value: Mapping[str, Any], key: str, settings: Settings) -> str:
 
 
 def loaded(text: str) -> dict[str, Any]:
-    """A value as it was given, as far as JSON keeps it; a copy of one's own each time."""
+    """A value as it was given, as far as JSON keeps it; a new copy each time."""
     value: dict[str, Any] = json.loads(text)
     return value
 
@@ -75,7 +75,7 @@ def is_memory(value: Mapping[str, Any]) -> bool:
 def pieces(
     value: Mapping[str, Any], index: Sequence[str] | None, fields: Sequence[str] | None, settings: Settings
 ) -> list[NoteText]:
-    """What of a value is searched: the paths given, else the fields, else all of it; secrets are masked."""
+    """The searchable texts of a value: at the given paths, else of the fields, else all of it; secrets are masked."""
     paths = (WHOLE,) if index is None and fields is None else (index or fields or ())
     limit = settings.documents.chunk_characters
     found: dict[str, None] = {}
@@ -83,7 +83,7 @@ def pieces(
     for path in paths:
         texts += [_readable(value)] if path == WHOLE else get_text_at_path(value, path)
     for text in texts:
-        # A lone surrogate is kept in the value; no index can hold one.
+        # The value may hold a lone surrogate; no index can.
         shown = text.encode("utf-8", "replace").decode()
         if settings.privacy.derived != "keep":
             shown = secrets.mask(shown)
@@ -92,7 +92,7 @@ def pieces(
 
 
 def _readable(value: Mapping[str, Any]) -> str:
-    """A value as a person would write it down: what langmem wrote as its sentence, others as names and values."""
+    """A value in words: the sentence if langmem wrote it, otherwise names and values."""
     told = value["content"] if is_memory(value) else value
     if isinstance(told, Mapping) and set(told) == {"content"}:
         told = told["content"]
@@ -121,13 +121,13 @@ def _as_json(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} is nothing that JSON can hold")
 
 
-# Every item is judged: whoever asks a store gets as many as asked for, fitting or not.
+# Every item is scored: a store returns as many as were asked for, whether they fit or not.
 _ALL = 10**9
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A query in words and, where there is an embedder, as a vector."""
+    """A query as words and, if there is an embedder, as a vector."""
 
     query: Query
     vector: "Vectors | None"
@@ -135,7 +135,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Look:
-    """A space at a moment; items that expired by `alive_at` are left out where it is given."""
+    """A snapshot of a space; with `alive_at`, without the items that expired by then."""
 
     name: str
     store: SpaceStore
@@ -157,8 +157,8 @@ class Look:
         return items.namespaces(self.moment.connection, self.store.key, alive_at=self.alive_at)
 
     def scores(self, asked: Asked) -> dict[Place, float]:
-        """How well items fit a query, each by its best piece; those that nothing is searched of are left out."""
-        # The best of an item comes first among its pieces: backwards, it stays.
+        """How well items fit a query, each by its best piece; items without searchable text are left out."""
+        # The best piece of an item comes first; in reverse order, it is the one that stays.
         return {items.place(hit.ref): hit.score for hit in reversed(self._hits(asked, asked.vector))}
 
     def _hits(self, asked: Asked, vector: "Vectors | None") -> Sequence[NoteHit]:
@@ -172,7 +172,7 @@ class Look:
 
 
 class Looks:
-    """The spaces that a batch reads from; one that is not there is not made."""
+    """The spaces that a batch reads from; missing ones are not created."""
 
     def __init__(self, memory: "Memory", alive_at: int | None) -> None:
         self._memory = memory
@@ -193,7 +193,7 @@ class Looks:
         return self._held.get(name)
 
     def each(self, names: Sequence[str] | None) -> Iterator[Look]:
-        """Those of these spaces that there are; of all, where these may be many, each is held open for a moment."""
+        """Those of these spaces that exist; without names all of them, each held open only while it is read."""
         for name in self._memory.spaces() if names is None else dict.fromkeys(names):
             if names is None and name not in self._held:
                 with Looks(self._memory, self._alive_at) as one:
@@ -219,16 +219,16 @@ class Found:
 
     @property
     def order(self) -> tuple[bool, float, int, int]:
-        """The best first, what no query can judge last, and of equals what changed last."""
+        """Sorts the best first, items without a score last, and equals by their last change."""
         return self.score is None, -(self.score or 0.0), -self.row.updated_at, -self.row.changed
 
     def told(self) -> SearchItem:
-        """It, as callers get it."""
+        """The item as callers get it."""
         return SearchItem(score=self.score, **_columns(self.row, self.value))
 
 
 def search(look: Look, op: SearchOp, asked: Asked | None) -> list[Found]:
-    """What a search finds in a space, as far as it can be on the page that is asked for."""
+    """What a search finds in a space, as far as it may be on the requested page."""
     rows = look.under(".".join(op.namespace_prefix))
     scores: Mapping[Place, float] = {} if asked is None else look.scores(asked)
     scored: Iterable[tuple[ItemRow, float | None]] = ((row, scores.get(row.place)) for row in rows)
@@ -243,7 +243,7 @@ def search(look: Look, op: SearchOp, asked: Asked | None) -> list[Found]:
 
 
 def page(found: Iterable[Found], op: SearchOp) -> list[Found]:
-    """Of what was found in all spaces, the page that is asked for."""
+    """The requested page of what was found in all spaces."""
     return sorted(found, key=lambda each: each.order)[op.offset : op.offset + op.limit]
 
 
@@ -256,7 +256,7 @@ def namespaces(looks: Iterable[Look], op: ListNamespacesOp) -> list[Namespace]:
 
 
 def told(row: ItemRow) -> Item:
-    """An item, as callers get it."""
+    """The item as callers get it."""
     return Item(**_columns(row, loaded(row.value)))
 
 

@@ -15,7 +15,7 @@ from langmem_tiers.records import Entry
 
 _SHOWN = 300
 _ID_SHOWN = 60
-# What else is known that comes close: enough to notice a contradiction.
+# How many similar memories are shown: enough to notice a contradiction.
 _CLOSE = 3
 _CLOSE_ENOUGH = 0.4
 _OUTCOMES = {
