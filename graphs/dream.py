@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, get_args
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -108,7 +108,7 @@ def dream_graph(
         'applied'
     """
     builder = StateGraph(_State, context_schema=MemoryContext, input_schema=DreamInput, output_schema=DreamOutput)
-    node.on_error_of(on_error)
+    arguments.one_of(on_error, "on_error", get_args(OnError))
     builder.add_node("spaces", _Spaces(node.memory_of(memory), node.space_of(space), on_error))
     for step in STEPS:
         builder.add_node(step, _Step(memory, step, on_error))

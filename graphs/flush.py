@@ -97,7 +97,7 @@ def flush_before_compaction(
     project: str | None = None,
     agent: str | None = None,
 ) -> FlushReport | None:
-    """What `flush_node` does, for a hook that runs before a summarizer; None where the history is not long enough.
+    """What `flush_node` does, for a hook that runs before a summarizer; None if the history is not long enough.
 
     Args:
         memory: the open memory.

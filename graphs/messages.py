@@ -30,7 +30,7 @@ _LIMIT = re.compile(
 
 
 def peek(source: Any, key: str) -> Any:
-    """`source[key]` of a mapping, `source.key` of anything else; None where there is neither."""
+    """`source[key]` of a mapping, `source.key` of anything else; None if there is neither."""
     if isinstance(source, Mapping):
         return source.get(key)
     return getattr(source, key, None)

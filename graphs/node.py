@@ -15,7 +15,6 @@ from langmem_tiers import arguments, naming
 from langmem_tiers.errors import InvalidInput, InvalidSpace, MemoryTiersError, MissingUser
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import last_human, peek, read_messages
-from langmem_tiers.graphs.prompt import Placement
 from langmem_tiers.graphs.runs import TracedCall, TracedNode, described, feed_of
 from langmem_tiers.graphs.state import ASKED, HEARD, MemoryInput, memory_input, require_fitting
 from langmem_tiers.graphs.visit import Run, Visit
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
 
 
-_ON_ERROR = ("log", "raise")
+OnError = Literal["log", "raise"]
 
 
 def memory_of(given: Any) -> "Memory":
@@ -37,24 +36,6 @@ def memory_of(given: Any) -> "Memory":
     from langmem_tiers.memory import Memory
 
     return arguments.instance(given, "memory", Memory, "what Memory.open gives")
-
-
-def on_error_of(given: Any) -> Any:
-    """Either "log" or "raise".
-
-    Raises:
-        InvalidInput: it is neither.
-    """
-    return arguments.one_of(given, "on_error", _ON_ERROR)
-
-
-def placement_of(given: Any) -> Any:
-    """One of the places there are for what was recalled.
-
-    Raises:
-        InvalidInput: it is none of them.
-    """
-    return arguments.one_of(given, "placement", get_args(Placement))
 
 
 def space_of(given: Any) -> Any:
@@ -86,8 +67,6 @@ def fallbacks_of(given: Any) -> tuple[str, ...]:
     except InvalidSpace as error:
         raise InvalidSpace(f"The argument `fallbacks`: {error.message}", way_out=error.way_out) from None
 
-
-OnError = Literal["log", "raise"]
 
 logger = logging.getLogger(__name__)
 
@@ -129,7 +108,7 @@ class MemoryNode(TracedNode):
         self.memory = memory_of(memory)
         # `add_node` reads one, `add_sequence` the other.
         self.name = self.__name__ = arguments.text(name, "name")
-        self.on_error: OnError = on_error_of(on_error)
+        self.on_error: OnError = arguments.one_of(on_error, "on_error", get_args(OnError))
         self._space: SpaceChoice | None = space_of(space)
         self._fallbacks = fallbacks_of(fallbacks)
         self._messages_key = arguments.text(messages_key, "messages_key")

@@ -1,14 +1,14 @@
 """The recall node: before the model, look up what earlier conversations say about this message."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from langmem_tiers import arguments
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import last_human, window_start, without_recalled
-from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, placement_of, reading
+from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, reading
 from langmem_tiers.graphs.prompt import Placement
 from langmem_tiers.graphs.state import PROFILE
 from langmem_tiers.graphs.track import turns_of
@@ -29,7 +29,7 @@ class RecallNode(MemoryNode):
     def __init__(self, memory: "Memory", *, window: int | None, placement: Placement, **options: Any) -> None:
         super().__init__(memory, **options)
         self._window = window
-        self._placement: Placement = placement_of(placement)
+        self._placement: Placement = arguments.one_of(placement, "placement", get_args(Placement))
 
     def _work(self, visit: Visit) -> Outcome:
         turns = self._window or self.memory.settings.window.turns

@@ -73,7 +73,7 @@ _WRAPPERS = (Annotated, Required, NotRequired)
 
 
 def require_fitting(state: Any, messages_key: str, config: RunnableConfig | None = None) -> None:
-    """Refuse a state that the memory nodes can not work with.
+    """Refuse a state that the memory nodes cannot work with.
 
     Raises:
         InvalidInput: it has no messages under `messages_key`, or something of the host's under a key of theirs; or, as

@@ -37,29 +37,23 @@ __all__ = [
     "user_label",
 ]
 
-_HOMES = {
-    "GRAPH_TOOLS": "tools",
-    "MEMORY_TOOLS": "tools",
-    "MemoryMiddleware": "middleware",
-    "OfflineResponder": "offline",
-    "RecallRunnable": "lcel",
-    "TieredChatMessageHistory": "message_history",
-    "TieredMemory": "classic",
-    "TieredRetriever": "retriever",
-    "TieredStore": "store",
-    "WRITING_GUIDANCE": "tools",
-    "memory_tools": "tools",
-    "model_or_offline": "offline",
-    "recall_runnable": "lcel",
-    "space_tools": "tools",
-    "user_label": "store",
+_MODULES = {
+    "classic": ("TieredMemory",),
+    "lcel": ("RecallRunnable", "recall_runnable"),
+    "message_history": ("TieredChatMessageHistory",),
+    "middleware": ("MemoryMiddleware",),
+    "offline": ("OfflineResponder", "model_or_offline"),
+    "retriever": ("TieredRetriever",),
+    "store": ("TieredStore", "user_label"),
+    "tools": ("GRAPH_TOOLS", "MEMORY_TOOLS", "WRITING_GUIDANCE", "memory_tools", "space_tools"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    module = next((module for module, names in _MODULES.items() if name in names), None)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{module}"), name)
 
 
 def __dir__() -> list[str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
@@ -43,7 +43,7 @@ class RecallRunnable(Runnable[Any, str]):
         self._space: SpaceChoice | None = node.space_of(space)
         self._fallbacks = node.fallbacks_of(fallbacks)
         self._profile = arguments.flag(profile, "profile")
-        self._on_error: OnError = node.on_error_of(on_error)
+        self._on_error: OnError = arguments.one_of(on_error, "on_error", get_args(OnError))
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> str:
         """The recalled text; empty if nothing fits."""

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, get_args
 
 from langchain_core.messages import AnyMessage, SystemMessage
 from langgraph.runtime import Runtime
@@ -13,7 +13,7 @@ from langmem_tiers.errors import MissingExtra
 from langmem_tiers.graphs.flush import FlushNode
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import kept_in, last_human
-from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, memory_of, placement_of
+from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, memory_of
 from langmem_tiers.graphs.prompt import Placement, build_prompt, latest_block
 from langmem_tiers.graphs.recall import RecallNode
 from langmem_tiers.graphs.state import HEARD, PROFILE, RECALLED_FOR
@@ -153,7 +153,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
         self.tools: list[BaseTool] = []
         if tools is not False:
             self.tools = memory_tools(memory, space=space, only=None if tools is True else tools)
-        self._placement: Placement = placement_of(placement)
+        self._placement: Placement = arguments.one_of(placement, "placement", get_args(Placement))
         whose: dict[str, Any] = {"space": space, "on_error": on_error}
         self._track = TurnTrack(memory, name="track", **whose)
         recall = TurnRecall(memory, name="recall", placement=placement, fallbacks=fallbacks, **whose)

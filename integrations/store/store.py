@@ -50,7 +50,7 @@ class FrontDoor(BaseStore):
     places: Places
 
     def get(self, namespace: Namespace, key: str, *, refresh_ttl: bool | None = None) -> Item | None:
-        """The item of a key, None where there is none."""
+        """The item of a key, None if there is none."""
         return _named(super().get(self._whole(namespace), key, refresh_ttl=refresh_ttl))
 
     async def aget(self, namespace: Namespace, key: str, *, refresh_ttl: bool | None = None) -> Item | None:

@@ -148,7 +148,7 @@ class Tiers:
         self._memory = memory
 
     def get(self, namespace: Namespace, key: str) -> Item | None:
-        """What a tier holds under an id, None where there is nothing.
+        """What a tier holds under an id, None if there is nothing.
 
         Raises:
             InvalidInput: there is no such tier.

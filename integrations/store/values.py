@@ -171,25 +171,22 @@ class Look:
             return self._hits(asked, None)
 
 
-class Looks:
+class Looks(ExitStack):
     """The spaces that a batch reads from; missing ones are not created."""
 
     def __init__(self, memory: "Memory", alive_at: int | None) -> None:
+        super().__init__()
         self._memory = memory
         self._alive_at = alive_at
         self._held: dict[str, Look] = {}
-        self._stack = ExitStack()
-
-    def __enter__(self) -> "Looks":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
 
     def at(self, name: str) -> Look | None:
-        """The space of a name, None where there is none."""
+        """The space of a name, None if there is none."""
         if name not in self._held and has_space(self._memory.path, name):
-            self._held[name] = self._opened(name)
+            store = self.enter_context(self._memory.use(name))
+            connection = self.enter_context(store.reading())
+            settings = self._memory.settings.recall
+            self._held[name] = Look(name, store, moment(connection, store.key), settings, self._alive_at)
         return self._held.get(name)
 
     def each(self, names: Sequence[str] | None) -> Iterator[Look]:
@@ -200,12 +197,6 @@ class Looks:
                     yield from one.each([name])
             elif (look := self.at(name)) is not None:
                 yield look
-
-    def _opened(self, name: str) -> Look:
-        store = self._stack.enter_context(self._memory.use(name))
-        connection = self._stack.enter_context(store.reading())
-        settings = self._memory.settings.recall
-        return Look(name, store, moment(connection, store.key), settings, self._alive_at)
 
 
 @dataclass(frozen=True)

@@ -204,7 +204,7 @@ def _state(injected: Any) -> Any:
 
 
 def of_call(call: Call) -> tuple[int, ...]:
-    """The drawer of the message that the model answers, nothing where there is no message or it can not be stored.
+    """The drawer of the message that the model answers, nothing where there is no message or it cannot be stored.
 
     Tools run before a track node does. So that nothing is known without its evidence, the message is stored here if
     it is not yet; tracking it again stores nothing twice.

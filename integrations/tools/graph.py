@@ -135,7 +135,7 @@ def end_relation(
 
 
 def _holding(call: Call, subject: str, predicate: str, object: str | None, value: Measured | None) -> Relation | None:
-    """What is known to hold now of an entity or a value; None where nothing is."""
+    """What is known to hold now of an entity or a value; None if nothing is."""
     graph = call.space.graph
     try:
         one = require_entity(graph.resolve, subject)

@@ -40,7 +40,7 @@ class MiniLM:
 
     name = "all-MiniLM-L6-v2"
     runs_here = True
-    """It can not hang, so it needs no deadline; its first load may take a while."""
+    """It cannot hang, so it needs no deadline; its first load may take a while."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or Path.home() / ".cache" / "chroma" / "onnx_models" / self.name

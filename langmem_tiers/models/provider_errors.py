@@ -9,41 +9,16 @@ from typing import Any
 _STATUS = re.compile(r"(?:status|code|http|error)\W{0,4}(?:code)?\W{0,4}([45]\d\d)\b", re.IGNORECASE)
 # Error codes and types as written by OpenAI, Anthropic and Google; other servers may put anything there.
 _KNOWN = frozenset(
-    (
-        "rate_limit",
-        "rate_limit_exceeded",
-        "rate_limit_error",
-        "resource_exhausted",
-        "insufficient_quota",
-        "tokens",
-        "requests",
-        "overloaded",
-        "overloaded_error",
-        "invalid_api_key",
-        "authentication_error",
-        "unauthenticated",
-        "permission_error",
-        "permission_denied",
-        "billing_error",
-        "invalid_request_error",
-        "invalid_argument",
-        "model_not_found",
-        "not_found",
-        "not_found_error",
-        "request_too_large",
-        "context_length_exceeded",
-        "string_above_max_length",
-        "content_filter",
-        "content_policy_violation",
-        "server_error",
-        "api_error",
-        "internal",
-        "internal_error",
-        "unavailable",
-        "deadline_exceeded",
-        "timeout",
-        "timeout_error",
-    )
+    {
+        *("rate_limit", "rate_limit_exceeded", "rate_limit_error", "resource_exhausted", "insufficient_quota"),
+        *("tokens", "requests", "overloaded", "overloaded_error", "billing_error"),
+        *("invalid_api_key", "authentication_error", "unauthenticated", "permission_error", "permission_denied"),
+        *("invalid_request_error", "invalid_argument", "model_not_found", "not_found", "not_found_error"),
+        *("request_too_large", "context_length_exceeded", "string_above_max_length"),
+        *("content_filter", "content_policy_violation"),
+        *("server_error", "api_error", "internal", "internal_error", "unavailable"),
+        *("deadline_exceeded", "timeout", "timeout_error"),
+    }
 )
 _MEANINGS = {401: "authentication", 403: "permission", 404: "not found", 413: "too large", 429: "rate limit"}
 # Providers' messages about a text that they reject: too long, empty, or forbidden.

@@ -101,7 +101,7 @@ def step(name: str, space: str | None = None) -> Iterator[Noting]:
 
 
 def _span(name: str) -> AbstractContextManager[Span | None]:
-    """A span, None where nobody provides any: the API's placeholder records nothing."""
+    """A span, None if nobody provides any: the API's placeholder records nothing."""
     if not wanted():
         return nullcontext()
     # Another thread may be importing it: an import waits for that one, `sys.modules` shows what is half made.

@@ -90,7 +90,7 @@ class ChromaRow:
 
 
 def collections(folder: Path, expected: str) -> tuple[str, ...]:
-    """The names of the collections, none where the folder is no Chroma folder.
+    """The names of the collections, none if the folder is no Chroma folder.
 
     Raises:
         UnreadableFile: its database is damaged.

@@ -22,7 +22,7 @@ _LARGEST_ELEMENT = 1 << 28
 
 
 class Malformed(ValueError):
-    """Why one entry of a file can not be used; readers turn it into a `LineProblem`."""
+    """Why one entry of a file cannot be used; readers turn it into a `LineProblem`."""
 
 
 def parse(text: str) -> object:
@@ -159,7 +159,7 @@ def head(path: Path, expected: str) -> str:
 
 
 def json_lines(stream: IO[bytes], limit: int) -> Iterator[tuple[int, object | LineProblem]]:
-    """The value of each line that is not blank, with its number from 1; a problem where it can not be read.
+    """The value of each line that is not blank, with its number from 1; a problem where it cannot be read.
 
     A line over `limit` bytes is one of these, and never held whole.
     """
@@ -202,7 +202,7 @@ _LINE_BYTES = 1 << 28
 
 
 def entries(path: Path, expected: str) -> Iterator[tuple[int, object | LineProblem]]:
-    """Each entry with its position (or line) from 1; a JSONL line that can not be parsed is a problem.
+    """Each entry with its position (or line) from 1; a JSONL line that cannot be parsed is a problem.
 
     Raises:
         UnreadableFile: the file can not be read, or is neither.

@@ -53,13 +53,7 @@ def read_jsonl(path: Path) -> Iterator[Entry]:
 def _messages(path: Path) -> Iterator[ImportedMessage | LineProblem]:
     with reading(path, JSONL_LINES) as stream:
         for number, held in json_lines(stream, _LINE_BYTES):
-            if isinstance(held, LineProblem):
-                yield held
-                continue
-            try:
-                yield _jsonl_message(held)
-            except Malformed as error:
-                yield LineProblem(line=number, reason=str(error), unit="line")
+            yield held if isinstance(held, LineProblem) else values.tried(number, _jsonl_message, held, unit="line")
 
 
 def _jsonl_message(line: object) -> ImportedMessage:
@@ -310,17 +304,7 @@ def _haystack_session(question: LongMemEvalQuestion, index: int, told: object) -
 
 ConversationFormat = Literal["locomo", "longmemeval", "jsonl"]
 Format = Literal[
-    "locomo",
-    "longmemeval",
-    "jsonl",
-    "langmem",
-    "langgraph",
-    "mem0",
-    "mempalace",
-    "rockbot",
-    "letta",
-    "claude",
-    "chatgpt",
+    ConversationFormat, "langmem", "langgraph", "mem0", "mempalace", "rockbot", "letta", "claude", "chatgpt"
 ]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
@@ -403,7 +387,7 @@ def require_format(path: Path, format: Format) -> None:
 
 
 def guess_format(path: Path) -> Format | None:
-    """The format that a file or folder looks like; None where it looks like none of them.
+    """The format that a file or folder looks like; None if it looks like none of them.
 
     Raises:
         UnreadableFile: it is missing, not permitted, damaged or binary.

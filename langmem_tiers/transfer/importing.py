@@ -268,7 +268,7 @@ class _Tally:
         self.rejected.extend(tracked.rejected)
 
     def note_times(self, record: Keepable) -> None:
-        """Count the dates that can not be read; what they date is kept."""
+        """Count the dates that cannot be read; what they date is kept."""
         dated = record.messages if isinstance(record, ImportedSession) else (record,)
         unreadable = sum(each.unreadable_times for each in dated if not isinstance(each, ImportedDocument))
         if unreadable:

@@ -1,4 +1,4 @@
-"""What importers give: messages, facts and documents, and lines that can not be read."""
+"""What importers give: messages, facts and documents, and lines that cannot be read."""
 
 from __future__ import annotations
 

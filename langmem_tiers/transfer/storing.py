@@ -131,7 +131,7 @@ class Storing:
 
         told = self._masked(fact.category or "")
         category = values.category(told)
-        # A category in a script that categories can not be in is still something to find the entry by.
+        # A category in a script that categories cannot be in is still something to find the entry by.
         tags = fact.tags if category or not told else (told, *fact.tags)
         about: dict[str, Any] = {"imported_from": fact.source, **fact.metadata}
         if self.settings.privacy.derived != "keep":

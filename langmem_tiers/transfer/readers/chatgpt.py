@@ -78,7 +78,7 @@ def _order(message: object) -> float:
 
 
 def _moment(told: object) -> datetime | None:
-    """A time, or None for one that can not be read: the messages around it tell it well enough."""
+    """A time, or None for one that cannot be read: the messages around it tell it well enough."""
     at: datetime | None = values.dates(at=told)["at"]
     return at
 

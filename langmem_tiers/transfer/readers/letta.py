@@ -91,13 +91,12 @@ def _block(agent: str, block: Mapping[str, object], paths: Paths) -> ImportedDoc
 
 def _passage(held: Mapping[str, object]) -> ImportedFact:
     text = values.text(held, "text")
-    own = held.get("metadata", held.get("metadata_"))
     return ImportedFact(
         source="letta",
         fact_id=values.some_text(held, "id") or digest(text),
         content=text,
         tags=values.texts(held.get("tags")),
-        metadata={**metadata(own if isinstance(own, dict) else {}), **metadata(held, *_OWN)},
+        metadata={**metadata(held.get("metadata", held.get("metadata_"))), **metadata(held, *_OWN)},
         **values.dates(created_at=held.get("created_at"), updated_at=held.get("updated_at")),
     )
 

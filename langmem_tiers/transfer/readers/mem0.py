@@ -116,8 +116,7 @@ def _payload(position: int, collection: str, memory_id: str, payload: Mapping[st
 
 def _fact(told: object, what: str) -> ImportedFact:
     held = values.mapping(told, what)
-    own = held.get("metadata")
-    about = {**metadata(own if isinstance(own, dict) else {}), **metadata(held, *_OWN)}
+    about = {**metadata(held.get("metadata")), **metadata(held, *_OWN)}
     categories = values.texts(held.get("categories"))
     return ImportedFact(
         source="mem0",

@@ -8,7 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from langmem_tiers.transfer.files import Malformed
 from langmem_tiers.transfer.records import ImportedRole, LineProblem
@@ -23,12 +23,14 @@ _LONE = re.compile("[\ud800-\udfff]")
 _ROLES: Mapping[str, ImportedRole] = {"user": "user", "assistant": "assistant"}
 
 
-def tried(line: int, read: Callable[..., Read], *given: Any, where: str = "") -> Read | LineProblem:
-    """What `read` makes of the values given; where they are malformed, a problem that says why."""
+def tried(
+    line: int, read: Callable[..., Read], *given: Any, where: str = "", unit: Literal["line", "record"] = "record"
+) -> Read | LineProblem:
+    """What `read` makes of these values; if they are malformed, a problem that says why."""
     try:
         return read(*given)
     except Malformed as error:
-        return LineProblem(line=line, reason=f"{where}: {error}" if where else str(error))
+        return LineProblem(line=line, reason=f"{where}: {error}" if where else str(error), unit=unit)
 
 
 def mapping(value: object, what: str) -> Mapping[str, object]:
@@ -58,12 +60,12 @@ def text(entry: Mapping[str, object], name: str) -> str:
 
 
 def optional_text(entry: Mapping[str, object], name: str) -> str | None:
-    """The text under `name`; None where it is missing or null."""
+    """The text under `name`; None if it is missing or null."""
     return None if entry.get(name) is None else text(entry, name)
 
 
 def user(value: object, name: str) -> str | None:
-    """Whose something is: a text or a whole number, as it is; None where nobody is named."""
+    """Whose something is: a text or a whole number, as it is; None if nobody is named."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value.strip():
@@ -129,7 +131,7 @@ def dates(**told: object) -> dict[str, Any]:
 
 
 def some_text(entry: Mapping[str, object], *names: str) -> str | None:
-    """The first text under one of these names that is not blank; None where there is none that can be stored."""
+    """The first text under one of these names that is not blank; None if there is none that can be stored."""
     for name in names:
         value = entry.get(name)
         if isinstance(value, str) and value.strip():
@@ -196,7 +198,7 @@ class Paths:
 
 
 def category(told: str | None) -> str | None:
-    """A category as entries have it, `work/habits`; None where nothing is left of it."""
+    """A category as entries have it, `work/habits`; None if nothing is left of it."""
     folded = unicodedata.normalize("NFKD", told or "").encode("ascii", "ignore").decode().lower()
     parts = [_CATEGORY.sub("-", part).strip("-")[:_LONGEST] for part in folded.split("/")]
     return "/".join([part for part in parts if part][:_DEEPEST]) or None
@@ -221,9 +223,10 @@ _LONGEST_TEXT = 1000
 _MOST_TEXTS = 50
 
 
-def metadata(held: Mapping[str, object], *left_out: str) -> dict[str, object]:
-    """The plain values of a foreign record that can stand in the metadata of an entry, without some of them."""
-    kept = ((str(name), _plain(value)) for name, value in held.items() if name not in left_out)
+def metadata(held: object, *left_out: str) -> dict[str, object]:
+    """The plain values of a foreign record that entries can hold as metadata, without some; none of anything else."""
+    items = held.items() if isinstance(held, dict) else ()
+    kept = ((str(name), _plain(value)) for name, value in items if name not in left_out)
     return {name: value for name, value in kept if value is not None and is_text(name)}
 
 
