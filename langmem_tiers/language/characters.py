@@ -14,6 +14,7 @@ _JOINER = "\u200d"
 _BLANKS = " \t\n\r\u00a0\u3000"
 _MASK = re.compile(r"\[secret: [a-z ]{1,40}\]")
 _LONGEST_MASK = 60
+_FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 _CLUSTER = regex.compile(r"\X")
 # Two of these make one flag. `\X` takes quadratic time on a run of them, so pairs are replaced by one plain character.
 _FLAG = regex.compile("[\U0001f1e6-\U0001f1ff]{2}")
@@ -74,15 +75,5 @@ def _belongs_together(text: str, place: int) -> bool:
         return True
     if 0x1F3FB <= ord(behind) <= 0x1F3FF or 0xE0020 <= ord(behind) <= 0xE007F or 0x1160 <= ord(behind) <= 0x11FF:
         return True
-    return _is_flag(behind) and _flags_before(text, place) % 2 == 1
-
-
-def _is_flag(char: str) -> bool:
-    return 0x1F1E6 <= ord(char) <= 0x1F1FF
-
-
-def _flags_before(text: str, place: int) -> int:
-    count = 0
-    while count < place and _is_flag(text[place - 1 - count]):
-        count += 1
-    return count
+    # Two of these make one flag.
+    return behind in _FLAGS and (place - len(text[:place].rstrip(_FLAGS))) % 2 == 1

@@ -19,7 +19,7 @@ _SINGLY = 2_000
 _CANDIDATES = 200
 # Slots for letter pairs: different pairs may share one, which only adds candidates.
 _PLACES = 1 << 16
-_EDGE = 0x1F
+_EDGE = "\x1f"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Spellings:
 
 def _nearest(pairs: _Pairs, name: str) -> list[str]:
     """The names that share the largest part of their pairs with a name."""
-    wanted = np.unique(_codes(name))
+    wanted = np.unique(_codes(f"{_EDGE}{name}{_EDGE}"))
     held = np.zeros(len(pairs.names), np.float32)
     for place in wanted.tolist():
         held[pairs.rows[pairs.starts[place] : pairs.starts[place + 1]]] += 1
@@ -78,9 +78,9 @@ def _nearest(pairs: _Pairs, name: str) -> list[str]:
 
 
 def _paired(names: Sequence[str]) -> _Pairs:
-    joined = f"{chr(_EDGE)}{chr(_EDGE).join(names)}{chr(_EDGE)}"
+    joined = f"{_EDGE}{_EDGE.join(names)}{_EDGE}"
     lengths = np.fromiter(map(len, names), np.int32, len(names)) + 1
-    places = _codes_of(joined)
+    places = _codes(joined)
     rows = np.repeat(np.arange(len(names), dtype=np.int32), lengths)
     distinct = np.unique(places.astype(np.int64) * (len(names) + 1) + rows)
     places, rows = np.divmod(distinct, len(names) + 1)
@@ -88,11 +88,7 @@ def _paired(names: Sequence[str]) -> _Pairs:
     return _Pairs(names, lengths, starts, rows.astype(np.int32))
 
 
-def _codes(name: str) -> NDArray[np.int64]:
-    return _codes_of(f"{chr(_EDGE)}{name}{chr(_EDGE)}")
-
-
-def _codes_of(text: str) -> NDArray[np.int64]:
+def _codes(text: str) -> NDArray[np.int64]:
     """The slot of each pair of adjacent letters."""
     letters = np.frombuffer(text.encode("utf-32-le"), "<u4").astype(np.int64)
     return (letters[:-1] * 251 + letters[1:]) % _PLACES
