@@ -83,12 +83,9 @@ def _goes_on(before: str, after: str) -> bool:
 
 
 def _without_calls(text: str) -> str:
-    while True:
-        opener = _OPENER.match(text)
-        call = None if opener else _call(text)
-        if not opener and not call:
-            return text
-        text = text[(opener or call).end() :]  # type: ignore[union-attr]  # one of them is there
+    while opening := _OPENER.match(text) or _call(text):
+        text = text[opening.end() :]
+    return text
 
 
 def _call(text: str) -> re.Match[str] | None:

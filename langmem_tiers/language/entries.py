@@ -47,11 +47,11 @@ def merged(said: Iterable[Proposal]) -> list[Proposal]:
     found: dict[str, Proposal] = {}
     for new in said:
         key = new.content.casefold()
-        known = found.get(key)
-        if known:
+        if known := found.get(key):
             against = known.contradicts or new.contradicts
-            new = replace(known, evidence=(*known.evidence, *new.evidence), contradicts=against)  # noqa: PLW2901
-        found[key] = new
+            found[key] = replace(known, evidence=(*known.evidence, *new.evidence), contradicts=against)
+        else:
+            found[key] = new
     return _without_near_repeats(found.values())
 
 
