@@ -17,7 +17,7 @@ from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import last_human, peek, read_messages
 from langmem_tiers.graphs.runs import TracedCall, TracedNode, described, feed_of
 from langmem_tiers.graphs.state import ASKED, HEARD, MemoryInput, memory_input, require_fitting
-from langmem_tiers.graphs.visit import Run, Visit
+from langmem_tiers.graphs.visit import Visit, visit_of
 from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
@@ -127,7 +127,16 @@ class MemoryNode(TracedNode):
 
     def _called(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> "_Call":
         try:
-            visit: Visit | Exception = self._visit(state, config, runtime)
+            require_fitting(state, self._messages_key, config)
+            visit: Visit | Exception = visit_of(
+                self.memory,
+                state,
+                config,
+                runtime,
+                messages_key=self._messages_key,
+                space=self._space,
+                fallbacks=self._fallbacks,
+            )
         except GraphBubbleUp:
             raise  # an interrupt is LangGraph's way to pause, no fault
         except Exception as error:  # noqa: BLE001 - raised or logged by `visited`, in the run that traces show
@@ -182,11 +191,6 @@ class MemoryNode(TracedNode):
         """
         answers = type(self)._at_least is not MemoryNode._at_least
         return {"memory_blocks": {}} if answers else {}
-
-    def _visit(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> Visit:
-        require_fitting(state, self._messages_key, config)
-        run = Run(state=state, config=config, runtime=runtime, messages_key=self._messages_key)
-        return run.visit(self.memory, space=self._space, fallbacks=self._fallbacks)
 
     @contextmanager
     def _faults(self, failed: list[str]) -> Iterator[None]:

@@ -44,58 +44,58 @@ class Visit:
         return {**self.scope.as_state(), **self.marks}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Run:
-    """A call of a node: the state that it got, and what its run says of itself."""
+def visit_of(
+    memory: "Memory",
+    state: Any,
+    config: RunnableConfig,
+    runtime: Runtime[Any] | None,
+    *,
+    messages_key: str,
+    space: SpaceChoice | None,
+    fallbacks: Sequence[str],
+) -> Visit:
+    """The visit of a node that works on `space`.
 
-    state: Any
-    config: RunnableConfig
-    runtime: Runtime[Any] | None
-    messages_key: str
+    Raises:
+        MissingUser: nobody says whose memory it is, or only an earlier run does, of another message.
+        InvalidSpace: what was said can not name a space.
+    """
+    remembered: Mapping[str, Any] = peek(state, "memory_scope") or {}
+    blocks: dict[str, str] = peek(state, "memory_blocks") or {}
+    messages = read_messages(state, messages_key)
+    asked = last_human(messages)
+    known = asked is None or asked.id in (remembered.get(ASKED), *blocks)
+    scope = resolve_scope(
+        config,
+        runtime,
+        remembered=remembered,
+        space=space,
+        stands_in=lambda scope: known or _is_stored(memory, scope, asked),
+    )
+    owner = owner_of(config, runtime)
+    # A node with a fixed space stores whatever is said in its graph; the recall node may look into another space.
+    whole = owner is None and isinstance(space, str)
+    kept = marks(scope, owner, messages, {} if whole else remembered)
+    ours = remembered.get("space") == scope.space
+    same_session = all(remembered.get(key) == value for key, value in scope.as_state().items())
+    heard = remembered.get(HEARD)
+    return Visit(
+        scope=scope,
+        space=memory.space(scope.space, fallbacks=tuple(fallbacks)),
+        messages=messages,
+        own=() if in_a_tool(config) else own_messages(messages, kept.get(OTHERS_UNTIL)),
+        marks=kept,
+        blocks=blocks,
+        blocks_are_ours=ours,
+        profile=remembered.get(PROFILE) if same_session else None,
+        heard=heard if same_session and isinstance(heard, int) else None,
+        recalled_for=remembered.get(RECALLED_FOR) if ours else None,
+    )
 
-    def visit(self, memory: "Memory", *, space: SpaceChoice | None, fallbacks: Sequence[str]) -> Visit:
-        """The visit of a node that works on `space`.
 
-        Raises:
-            MissingUser: nobody says whose memory it is, or only an earlier run does, of another message.
-            InvalidSpace: what was said can not name a space.
-        """
-        remembered: Mapping[str, Any] = peek(self.state, "memory_scope") or {}
-        messages = read_messages(self.state, self.messages_key)
-        scope = resolve_scope(
-            self.config,
-            self.runtime,
-            remembered=remembered,
-            space=space,
-            stands_in=lambda scope: self._is_known(memory, scope, messages, remembered),
-        )
-        owner = owner_of(self.config, self.runtime)
-        # A node with a fixed space stores whatever is said in its graph; the recall node may look into another space.
-        whole = owner is None and isinstance(space, str)
-        kept = marks(scope, owner, messages, {} if whole else remembered)
-        ours = remembered.get("space") == scope.space
-        same_session = all(remembered.get(key) == value for key, value in scope.as_state().items())
-        heard = remembered.get(HEARD)
-        return Visit(
-            scope=scope,
-            space=memory.space(scope.space, fallbacks=tuple(fallbacks)),
-            messages=messages,
-            own=() if in_a_tool(self.config) else own_messages(messages, kept.get(OTHERS_UNTIL)),
-            marks=kept,
-            blocks=peek(self.state, "memory_blocks") or {},
-            blocks_are_ours=ours,
-            profile=remembered.get(PROFILE) if same_session else None,
-            heard=heard if same_session and isinstance(heard, int) else None,
-            recalled_for=remembered.get(RECALLED_FOR) if ours else None,
-        )
-
-    def _is_known(
-        self, memory: "Memory", scope: Scope, messages: Sequence[BaseMessage], remembered: Mapping[str, Any]
-    ) -> bool:
-        """Whether the memory knows the newest message already, as when a run is resumed or replayed."""
-        asked = last_human(messages)
-        blocks = peek(self.state, "memory_blocks") or {}
-        if asked is None or asked.id == remembered.get(ASKED) or asked.id in blocks:
-            return True
-        with memory.use(scope.space) as store, store.reading() as connection:
-            return bool(drawers.of_messages(connection, store.key, scope.session, [str(asked.id)]))
+def _is_stored(memory: "Memory", scope: Scope, message: BaseMessage | None) -> bool:
+    """Whether the memory has the message already, as when a run is resumed or replayed."""
+    if message is None:
+        return False
+    with memory.use(scope.space) as store, store.reading() as connection:
+        return bool(drawers.of_messages(connection, store.key, scope.session, [str(message.id)]))

@@ -220,7 +220,11 @@ def survey(source: Iterable[Record], *, space: SpaceOf, looking: Looking) -> Imp
 
 
 def _take(record: Keepable, tally: _Tally, space: SpaceOf, storing: Storing) -> None:
-    tally.note_times(record)
+    # What cannot be dated is kept all the same.
+    dated = record.messages if isinstance(record, ImportedSession) else (record,)
+    undated = sum(each.unreadable_times for each in dated if not isinstance(each, ImportedDocument))
+    if undated:
+        tally.left_behind["dates that can not be read"] += undated
     try:
         where = space(record)
     except InvalidSpace as error:
@@ -266,13 +270,6 @@ class _Tally:
         self.counts["stored"] += len(tracked.stored)
         self.counts["known"] += tracked.known
         self.rejected.extend(tracked.rejected)
-
-    def note_times(self, record: Keepable) -> None:
-        """Count the dates that cannot be read; what they date is kept."""
-        dated = record.messages if isinstance(record, ImportedSession) else (record,)
-        unreadable = sum(each.unreadable_times for each in dated if not isinstance(each, ImportedDocument))
-        if unreadable:
-            self.left_behind["dates that can not be read"] += unreadable
 
     def keep(self, name: str, kept: Kept) -> None:
         kind = "documents" if kept.as_document else "entries"
