@@ -500,7 +500,7 @@ def test_after_the_time_is_over_nothing_more_is_asked(opened):
     over.set()
     for thread in threading.enumerate():
         if thread.name == "langmem-tiers-model":
-            thread.join(5)
+            thread.join(60)
     assert len(model.requests) == 1
 
 
