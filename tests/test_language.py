@@ -1,8 +1,10 @@
 """Language: one table of each fact about a word, and the one reader of dates."""
 
 import ast
+import inspect
 import re
 from datetime import UTC, datetime
+from importlib import import_module
 
 import pytest
 from source_tree import imports_anywhere, is_within, library
@@ -11,6 +13,7 @@ from langmem_tiers.language import numbers, verbs
 from langmem_tiers.language.calendar import MONTHS, WEEKDAYS, month_number, weekday_number
 from langmem_tiers.language.dates import moments, times
 from langmem_tiers.language.predicates import known, normalise, symmetric
+from langmem_tiers.language.protocol import HOMES, Language
 from langmem_tiers.language.validity import of_event, of_state
 
 PACKAGE = "langmem_tiers.language"
@@ -138,3 +141,13 @@ def test_verbs_have_their_forms():
     assert verbs.forms("write") == ("writes", "wrote", "written", "writing")
     assert verbs.forms("study") == ("studies", "studied", "studying")
     assert verbs.third_person("carry") == "carries"
+
+
+def test_the_functions_of_english_are_those_that_a_language_consists_of():
+    promised = {name for name in vars(Language) if not name.startswith("_")}
+    english = {
+        name: getattr(import_module(f"{PACKAGE}.{home}"), name) for home, names in HOMES.items() for name in names
+    }
+    given = {name: [*inspect.signature(function).parameters.values()] for name, function in english.items()}
+    asked = {name: [*inspect.signature(getattr(Language, name)).parameters.values()][1:] for name in promised}
+    assert given == asked

@@ -15,4 +15,6 @@ time), `kinship.toml`, `names.toml` and `name_forms.toml`, `synonyms.toml`, `ver
 - Meaning: `predicates`, `values`, `wordings` and `paraphrase` (whether sentences say the same), `contradictions`.
 - Statements: `reader` reads each turn once (`turns`), into sentences about the user (`entries`, `rules`, `rewriting`,
   `corrections`) and `claims` for the graph (`relations`, `relation_shapes`, `relations_family`, `mentions`).
+
+`protocol` lists what the rest of the memory needs from a language.
 """
