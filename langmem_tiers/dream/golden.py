@@ -105,7 +105,6 @@ class Golden:
     aremove = twin(remove)
 
     def _expected(self, expects: str | int | Sequence[str | int]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """The expected words and drawers."""
         given = (
             [expects] if isinstance(expects, str | int) else arguments.several(expects, "expects", "words or drawers")
         )

@@ -188,7 +188,6 @@ class Occurrences:
 
 
 def _tasks(material: Material, pause: timedelta) -> dict[int, Task]:
-    """The task of each drawer."""
     signals = ((signal.session, signal.at, signal.drawer) for signal in material.signals)
     turns = ((turn.session, turn.said_at, turn.drawer) for turn in material.turns)
     found: dict[int, Task] = {}

@@ -204,7 +204,6 @@ def _holder(dream: DreamTransaction, successor: str, entry: Entry) -> Entry:
 
 
 def _refine(dream: DreamTransaction, proposal: RefineEntry) -> None:
-    """Refile an entry."""
     entry = dream.untouched(proposal.id)
     values: dict[str, Any] = {}
     if proposal.category is not None:
@@ -334,7 +333,6 @@ def _merge_entities(dream: DreamTransaction, proposal: MergeEntities) -> None:
 
 
 def _withdraw_relation(dream: DreamTransaction, proposal: WithdrawRelation) -> None:
-    """Withdraw a relation without evidence."""
     graph = dream.graph
     row = graph.row(proposal.id)
     if not row.believed:

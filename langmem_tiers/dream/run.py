@@ -263,7 +263,6 @@ def report_end(report: DreamReport, span: otel.Noting | None = None) -> None:
 
 
 def _counts(name: str, state: DreamState) -> dict[str, Any]:
-    """The counts reported after a step."""
     if state.over:
         return {"status": state.report.status}
     if name == "gather":

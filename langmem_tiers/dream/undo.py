@@ -156,7 +156,6 @@ class _Restoring:
         notes.forget_vectors(self._connection, self._space, hashes)
 
     def _log(self, records: Sequence[ChangedRecord], roots: set[int]) -> None:
-        """Record the changes in the log."""
         append = partial(change_log.append, self._connection, self._space, at=self._at)
         for number in _numbers(records, {"entries": "number", "entry_evidence": "entry"}):
             append("entry.changed", number)

@@ -217,7 +217,6 @@ class _Ingestion:
 def _subject(
     connection: Connection, space: str, session: str | None, cited: Mapping[int, Drawer]
 ) -> tuple[str | None, str | None]:
-    """The project and the agent of the conversation."""
     first = next(iter(cited.values()), None)
     named = session or (None if first is None else first.session)
     room = None if named is None else rooms.of_session(connection, space, named)

@@ -70,7 +70,9 @@ def update(
     """
     if version is not None and version != entry.version:
         raise EntryChanged(f"Entry {entry.id} is at version {entry.version}, not {version}.")
-    changed = {name: value for name, value in values.items() if value != _as_written(entry, name)}
+    held = {name: getattr(entry, name) for name in values}
+    held = {name: to_millis(value) if isinstance(value, datetime) else value for name, value in held.items()}
+    changed = {name: value for name, value in values.items() if value != held[name]}
     if "content" in changed:
         decide.require(entry, by)
         _require_alone(writer, entry, changed["content"])
@@ -175,9 +177,3 @@ def _take_apart(writer: EntryWriter, entry: Entry) -> None:
         for part in filter(None, map(writer.read, activity.body.get("kept", ()))):
             if part.active and not part.pinned and part.updated_at == activity.at:
                 writer.retire(part, "removed", entry.id)
-
-
-def _as_written(entry: Entry, name: str) -> Any:
-    """The fields of an entry in the form in which they are written."""
-    value = getattr(entry, name)
-    return to_millis(value) if isinstance(value, datetime) else value

@@ -146,7 +146,6 @@ def cleared(connection: Connection, space: str, texts: Sequence[tuple[int | None
 
 
 def _quote_key(drawer: int, quote: str) -> bytes:
-    """The key of a quote in a drawer."""
     return content_hash(f"{drawer} {' '.join(quote.casefold().split())}")
 
 
