@@ -50,7 +50,7 @@ class Source:
             the old.
         added: The kind of change that tells of new texts.
         embedded: The kind of change that tells that they have their vectors.
-        refused: The event that is logged where the embedder refuses a text.
+        refused: Logs that the embedder refuses a text, and why.
         missing: The texts of these ranges that have no vector of a model.
         held: Those of some texts, by hash, that are still there.
     """
@@ -58,7 +58,7 @@ class Source:
     cursor: str
     added: Kind
     embedded: Kind
-    refused: str
+    refused: Callable[[Text, str], None]
     missing: Callable[[Connection, str, str, Ranges], list[Text]]
     held: Callable[[Connection, str, Collection[bytes]], Collection[bytes]]
 
@@ -89,7 +89,7 @@ DRAWERS = Source(
     cursor="embed:",
     added="drawers.added",
     embedded="drawers.embedded",
-    refused="drawer_not_embedded",
+    refused=lambda text, why: say(log, logging.WARNING, "drawer_not_embedded", **text.owner, reason=why),
     missing=_missing_chunks,
     held=lambda _connection, _space, hashes: hashes,  # drawers are never deleted while they wait
 )
@@ -97,7 +97,7 @@ NOTES = Source(
     cursor="notes:",
     added="notes.changed",
     embedded="notes.embedded",
-    refused="note_not_embedded",
+    refused=lambda text, why: say(log, logging.WARNING, "note_not_embedded", **text.owner, reason=why),
     missing=_missing_notes,
     held=notes.held,
 )
@@ -149,8 +149,7 @@ class Embedding:
         faults = vectors.embed({text.text_hash: text.text for text in batch})
         for text in batch:
             if text.text_hash in faults:
-                reason = faults[text.text_hash]
-                say(log, logging.WARNING, self.source.refused, **text.owner, reason=reason)
+                source.refused(text, faults[text.text_hash])
 
     def _finish(self, old: int, news: Sequence[Change]) -> None:
         space, model = self.database.space, self.embedder.name
