@@ -6,7 +6,7 @@ versions and no order of writing beyond who spoke last. What was known before is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -100,15 +100,19 @@ class Model:
         begun = (other for other in self.beside(fact) if fact.start < other.start <= at and not self.void(other))
         return not any(self._ends(other, fact) for other in begun)
 
-    def holds(self, fact: Fact, at: float) -> bool:
-        """Whether it is so at a moment: in its time, and in that of none that lies within it."""
+    def holds(self, fact: Fact, at: float, there: Collection[int] | None = None) -> bool:
+        """Whether it is so at a moment: in its time, and in that of none that lies within it.
+
+        Only those `there` may lie within it: what was deleted since hides nothing, not even in what was known before.
+        """
         if not self.lasts(fact, at):
             return False
-        return not any(_inner(other, fact) and self.lasts(other, at) for other in self.beside(fact))
+        within = (other for other in self.beside(fact) if there is None or other.number in there)
+        return not any(_inner(other, fact) and self.lasts(other, at) for other in within)
 
-    def answer(self, at: float) -> set[int]:
-        """The facts that hold at a moment."""
-        return {number for number, fact in self.facts.items() if self.holds(fact, at)}
+    def answer(self, at: float, there: Collection[int]) -> set[int]:
+        """The facts that hold at a moment, of those that are still there."""
+        return {number for number, fact in self.facts.items() if number in there and self.holds(fact, at, there)}
 
     def lasting(self, at: float) -> set[int]:
         """The facts in whose time a moment lies."""
@@ -450,7 +454,7 @@ class Trial:
         name = self.subject(chance.randrange(SUBJECTS))
         if self.space.graph.entity(name) is None:
             return
-        facts = {number: then.facts[number] for number in then.answer(_millis(at)) & self.ids.keys()}
+        facts = {number: then.facts[number] for number in then.answer(_millis(at), self.ids.keys())}
         of_it = {number: fact for number, fact in facts.items() if then.now(fact.subject) == then.now(name)}
         around = self.space.graph.neighbours(name, as_of=at, known_at=known).relations
         found = {(each.predicate, each.target) for each in around}
