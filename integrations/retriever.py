@@ -14,7 +14,7 @@ from pydantic import Field
 from langmem_tiers import arguments
 from langmem_tiers.graphs.runs import described
 from langmem_tiers.integrations.inputs import SpaceField, UserField, scope_of
-from langmem_tiers.knowledge.types import EntryFound, EpisodeFound
+from langmem_tiers.knowledge.results import EntryFound, EpisodeFound
 from langmem_tiers.memory import Memory
 from langmem_tiers.recall.message_search import search_messages
 from langmem_tiers.space import Space

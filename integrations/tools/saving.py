@@ -10,7 +10,7 @@ from langmem_tiers.integrations.tools import base
 from langmem_tiers.integrations.tools.arguments import LOWER, UPPER, Id, Tags, Words, bare
 from langmem_tiers.integrations.tools.base import Answer, Call
 from langmem_tiers.knowledge.identity import DEFAULT_SECTION, Identity
-from langmem_tiers.knowledge.types import IdentityText
+from langmem_tiers.knowledge.results import IdentityText
 from langmem_tiers.records import Entry
 
 _SHOWN = 300

@@ -12,7 +12,7 @@ from langmem_tiers.integrations.tools import base
 from langmem_tiers.integrations.tools.arguments import LAYER, Id, Tags, Words
 from langmem_tiers.integrations.tools.base import Answer, Call
 from langmem_tiers.integrations.tools.saving import unknown, versions
-from langmem_tiers.knowledge.types import CategoryCount
+from langmem_tiers.knowledge.results import CategoryCount
 from langmem_tiers.language.periods import first_moment, last_moment
 from langmem_tiers.layers import LayerFound
 from langmem_tiers.pointers import find_pointers

@@ -26,7 +26,7 @@ from langmem_tiers.clock import utc_now
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-    from langmem_tiers.knowledge.types import CategoryCount
+    from langmem_tiers.knowledge.results import CategoryCount
     from langmem_tiers.records import Entry, EntryEvidence
     from langmem_tiers.space import Space
     from langmem_tiers.types import Drawer

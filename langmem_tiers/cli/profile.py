@@ -18,7 +18,7 @@ from langmem_tiers.cli.terminal import as_data, leave, print_error, print_proble
 from langmem_tiers.errors import MemoryTiersError, UnreadableFile
 
 if TYPE_CHECKING:
-    from langmem_tiers.knowledge.types import IdentityText, SkippedFile
+    from langmem_tiers.knowledge.results import IdentityText, SkippedFile
     from langmem_tiers.space import Space
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from langmem_tiers.errors import AuthorityTooLow
 from langmem_tiers.knowledge import validation
-from langmem_tiers.knowledge.types import Outcome
+from langmem_tiers.knowledge.results import Outcome
 from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.language.words import stems
 from langmem_tiers.records import Authority, Entry, NewEntry

@@ -15,8 +15,8 @@ from langmem_tiers.clock import from_millis
 from langmem_tiers.knowledge import decide, document_text, lifecycle, tombstones
 from langmem_tiers.knowledge.entries import EntryWriter
 from langmem_tiers.knowledge.episode_writer import searched_texts
+from langmem_tiers.knowledge.results import Deleted
 from langmem_tiers.knowledge.tombstones import Unsaid, meaning
-from langmem_tiers.knowledge.types import Deleted
 from langmem_tiers.knowledge_graph.deletion import retract_evidence
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.language.sentences import passages, without

@@ -13,7 +13,7 @@ from uuid import uuid4
 from langmem_tiers.clock import Clock, to_millis
 from langmem_tiers.errors import InvalidInput, UnreadableFile
 from langmem_tiers.knowledge import document_text
-from langmem_tiers.knowledge.types import FolderExport, FolderImport, SkippedFile
+from langmem_tiers.knowledge.results import FolderExport, FolderImport, SkippedFile
 from langmem_tiers.records import Document
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import documents

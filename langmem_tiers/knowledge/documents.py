@@ -12,7 +12,7 @@ from langmem_tiers.errors import TextChanged
 from langmem_tiers.knowledge import document_folders, document_text, validation
 from langmem_tiers.knowledge.document_folders import FolderImporter
 from langmem_tiers.knowledge.prompt_blocks import notes_block
-from langmem_tiers.knowledge.types import DocumentHit, FolderExport, FolderImport
+from langmem_tiers.knowledge.results import DocumentHit, FolderExport, FolderImport
 from langmem_tiers.records import Document, DocumentSummary
 from langmem_tiers.storage import change_log, dreams
 from langmem_tiers.storage import documents as rows

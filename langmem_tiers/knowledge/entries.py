@@ -12,7 +12,7 @@ from langmem_tiers.content import content_hash
 from langmem_tiers.errors import UnknownEntry
 from langmem_tiers.knowledge.decide import Known, decide, exact
 from langmem_tiers.knowledge.neighbours import Neighbours
-from langmem_tiers.knowledge.types import Saved
+from langmem_tiers.knowledge.results import Saved
 from langmem_tiers.records import Entry, EntryEvidence, Evidence, NewEntry
 from langmem_tiers.storage import change_log, entries, notes
 from langmem_tiers.storage.notes import NoteText

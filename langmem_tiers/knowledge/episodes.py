@@ -12,8 +12,8 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge import validation
 from langmem_tiers.knowledge.episode_writer import EpisodeWriter
+from langmem_tiers.knowledge.results import EpisodeFound
 from langmem_tiers.knowledge.search import DECIMALS, MOST, channels, terms
-from langmem_tiers.knowledge.types import EpisodeFound
 from langmem_tiers.records import Episode
 from langmem_tiers.storage import dreams, episodes
 from langmem_tiers.storage.change_log import moment

@@ -11,7 +11,7 @@ from langmem_tiers.errors import IdentityFull, InvalidInput, TextChanged
 from langmem_tiers.knowledge import markdown_sections as sections
 from langmem_tiers.knowledge import validation
 from langmem_tiers.knowledge.prompt_blocks import identity_block
-from langmem_tiers.knowledge.types import IdentityText
+from langmem_tiers.knowledge.results import IdentityText
 from langmem_tiers.language import characters
 from langmem_tiers.records import IdentityVersion
 from langmem_tiers.storage import identities

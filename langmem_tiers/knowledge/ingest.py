@@ -15,7 +15,7 @@ from langmem_tiers.knowledge import decide, tombstones, validation
 from langmem_tiers.knowledge.decide import Known
 from langmem_tiers.knowledge.entries import EntryWriter
 from langmem_tiers.knowledge.neighbours import Embed, Neighbours, find_neighbours
-from langmem_tiers.knowledge.types import Ingested, Refused, Saved
+from langmem_tiers.knowledge.results import Ingested, Refused, Saved
 from langmem_tiers.language import contradictions
 from langmem_tiers.language.words import occurs
 from langmem_tiers.records import Authority, Entry, Evidence, NewEntry, Proposal

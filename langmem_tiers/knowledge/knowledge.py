@@ -14,7 +14,7 @@ from langmem_tiers.errors import InvalidInput, InvalidPointer
 from langmem_tiers.knowledge import decide, deletion, lifecycle, search, validation
 from langmem_tiers.knowledge.entries import EntryWriter
 from langmem_tiers.knowledge.neighbours import find_neighbours
-from langmem_tiers.knowledge.types import CategoryCount, Deleted, EntryFound, Saved
+from langmem_tiers.knowledge.results import CategoryCount, Deleted, EntryFound, Saved
 from langmem_tiers.language.words import occurs
 from langmem_tiers.palace.lookup import find_drawer
 from langmem_tiers.pointers import find_pointers

@@ -12,7 +12,7 @@ from langmem_tiers.errors import EntryChanged, InvalidInput
 from langmem_tiers.knowledge import decide, tombstones
 from langmem_tiers.knowledge.entries import GAVE_WAY, Cited, EntryWriter
 from langmem_tiers.knowledge.neighbours import Neighbours
-from langmem_tiers.knowledge.types import Saved
+from langmem_tiers.knowledge.results import Saved
 from langmem_tiers.knowledge.validation import new_id
 from langmem_tiers.records import Activity, Authority, Entry, NewEntry
 from langmem_tiers.storage import activities, entries

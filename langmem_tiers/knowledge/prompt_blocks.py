@@ -6,7 +6,7 @@ Their text is escaped so that it cannot close or imitate the fence.
 from __future__ import annotations
 
 from langmem_tiers.fencing import escape
-from langmem_tiers.knowledge.types import IdentityText
+from langmem_tiers.knowledge.results import IdentityText
 
 IDENTITY_FENCE = ("<user_identity>", "</user_identity>")
 IDENTITY_HEADER = (

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
-from langmem_tiers.knowledge.types import CategoryCount, EntryFound
+from langmem_tiers.knowledge.results import CategoryCount, EntryFound
 from langmem_tiers.language.words import STOPWORDS, searchable, stem, words
 from langmem_tiers.storage import entries
 from langmem_tiers.storage.change_log import moment

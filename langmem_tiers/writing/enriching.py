@@ -17,7 +17,7 @@ from langmem_tiers.knowledge import lifecycle, tombstones
 from langmem_tiers.knowledge.decide import Known
 from langmem_tiers.knowledge.entries import EntryWriter
 from langmem_tiers.knowledge.neighbours import Neighbours, embed_with, find_neighbours
-from langmem_tiers.knowledge.types import Saved
+from langmem_tiers.knowledge.results import Saved
 from langmem_tiers.knowledge.validation import new_id
 from langmem_tiers.listeners import notify
 from langmem_tiers.models.asker import ModelAsker

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge.ingest import DELETED, ingest
 from langmem_tiers.knowledge.neighbours import Embed, by_words, embed_with
-from langmem_tiers.knowledge.types import Ingested
+from langmem_tiers.knowledge.results import Ingested
 from langmem_tiers.knowledge.validation import refusal
 from langmem_tiers.language import reader, summaries, turns
 from langmem_tiers.language.claims import Claim
