@@ -55,7 +55,7 @@ class Drawer:
     """One verbatim message in the palace.
 
     `pointer` is its AAAK address (`§W-001/R-02/D-003`), written once and valid for ever. `tags` are such as
-    `@p caroline`. A drawer whose message was edited later is `superseded`.
+    `@p judith`. A drawer whose message was edited later is `superseded`.
     """
 
     number: int

@@ -56,7 +56,7 @@ LOCOMO = [
         "conversation": {
             "speaker_a": "Ann",
             "speaker_b": "Bo",
-            "session_1_date_time": "1:56 pm on 8 May, 2023",
+            "session_1_date_time": "4:07 pm on 8 May, 2023",
             "session_1": [turn("Ann", "D1:1", "My cat has the name Mug."), turn("Bo", "D1:2", "A lovely name!")],
             "session_3_date_time": "9:00 am on 1 June, 2023",
             "session_3": [turn("Bo", "D3:1", "I will travel to Lisbon next week."), turn("Ann", "D3:2", "Enjoy it!")],

@@ -35,7 +35,7 @@ LOCOMO = [
         "conversation": {
             "speaker_a": "Ann",
             "speaker_b": "Bo",
-            "session_1_date_time": "1:56 pm on 8 May, 2023",
+            "session_1_date_time": "4:07 pm on 8 May, 2023",
             "session_1": [turn("Ann", "D1:1", "My cat has the name Mug."), turn("Bo", "D1:2", "What a lovely name!")],
             "session_3_date_time": "9:00 am on 1 June, 2023",
             "session_3": [turn("Bo", "D3:1", "I will travel to Lisbon next week."), turn("Ann", "D3:2", "Enjoy it!")],
@@ -47,7 +47,7 @@ LOCOMO = [
         "conversation": {
             "speaker_a": "Cy",
             "speaker_b": "Di",
-            "session_1_date_time": "1:56 pm on 8 May, 2023",
+            "session_1_date_time": "4:07 pm on 8 May, 2023",
             "session_1": [turn("Cy", "D1:1", "I keep the violin in the attic.")],
             "session_2_date_time": "2:56 pm on 9 May, 2023",
             "session_2": [turn("Cy", "D2:1", "The violin is in the cellar now."), turn("Di", "D2:2", "Not again.")],
@@ -136,7 +136,7 @@ def test_abstention_is_marked(plan):
 
 
 def test_the_day_ends_just_before_midnight():
-    assert end_of_day(locomo_time("1:56 pm on 8 May, 2023")).isoformat() == "2023-05-08T23:59:59.999000+00:00"
+    assert end_of_day(locomo_time("4:07 pm on 8 May, 2023")).isoformat() == "2023-05-08T23:59:59.999000+00:00"
 
 
 def test_a_limit_counts_questions_from_the_start(plan):

@@ -19,9 +19,9 @@ LOCOMO = [
         "conversation": {
             "speaker_a": "Ann",
             "speaker_b": "Bo",
-            "session_1_date_time": "1:56 pm on 8 May, 2023",
+            "session_1_date_time": "4:07 pm on 8 May, 2023",
             "session_1": [{"speaker": "Ann", "dia_id": "D1:1", "text": "My cat has the name Mug."}],
-            "session_2_date_time": "1:56 pm on 9 May, 2023",
+            "session_2_date_time": "4:07 pm on 9 May, 2023",
             "session_2": [{"speaker": "Bo", "dia_id": "D2:1", "text": "The weather was terrible."}],
         },
     }

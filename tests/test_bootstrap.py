@@ -48,7 +48,7 @@ def test_every_mean_of_a_table_has_its_interval_if_asked_for():
 
 def test_the_command_prints_them_below_the_means(tmp_path, capsys):
     data, log = tmp_path / "data.json", tmp_path / "log.jsonl"
-    talk = {"session_1_date_time": "1:56 pm on 8 May, 2023", "session_1": []}
+    talk = {"session_1_date_time": "4:07 pm on 8 May, 2023", "session_1": []}
     asked = {"question": "Where?", "evidence": ["D1:1"], "category": 4}
     data.write_text(json.dumps([{"sample_id": "c", "qa": [asked], "conversation": talk}]))
     log.write_text(json.dumps({"question_id": "c:0", "sessions": [1]}) + "\n")

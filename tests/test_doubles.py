@@ -32,8 +32,8 @@ def test_the_clock_refuses_a_time_without_a_zone():
 
 
 def test_texts_that_share_words_are_similar_and_others_are_not():
-    text = "Caroline adopted a dog in May"
-    assert similarity("When did Caroline adopt the dogs?", text) > 0.7
+    text = "Judith adopted a dog in May"
+    assert similarity("When did Judith adopt the dogs?", text) > 0.7
     assert abs(similarity("quarterly invoices, Berlin office", text)) < 0.3
 
 

@@ -51,7 +51,7 @@ def minilm():
 def test_vectors_equal_those_of_chroma(minilm):
     from chromadb.utils.embedding_functions.onnx_mini_lm_l6_v2 import ONNXMiniLM_L6_V2
 
-    words = "Caroline went to the adoption agency 東京 in Málaga — naïve 👩‍👧 №5 "
+    words = "Judith went to the adoption agency 東京 in Málaga — naïve 👩‍👧 №5 "
     texts = [
         "",
         " ",

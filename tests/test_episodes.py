@@ -637,7 +637,7 @@ def test_a_question_about_history_is_known(query):
     [
         "How do I fix the login?",
         "When is Anna's birthday?",
-        "What did Caroline paint last week?",
+        "What did Judith paint last week?",
         "Remember that I prefer tea.",
         "I was sick last week.",
         "can we talk about the budget?",

@@ -61,7 +61,7 @@ def between(*speakers_and_texts: tuple[str, str]) -> list[Said]:
 IDENTITY = [
     ("My name is Priya.", "people/user", "The user's name is Priya."),
     ("my name is priya", "people/user", "The user's name is priya."),
-    ("I'm Caroline, nice to meet you.", "people/user", "The user's name is Caroline."),
+    ("I'm Judith, nice to meet you.", "people/user", "The user's name is Judith."),
     ("I go by Max.", "people/user", "The user's name is Max."),
     ("I live in Oslo with my sister Lena.", "people/user", "The user lives in Oslo with the user's sister Lena."),
     ("I moved to Lisbon last month.", "people/user", "The user moved to Lisbon last month (2026-02)."),
@@ -94,7 +94,7 @@ BELONGINGS = [
     ("My girlfriend's name is Zoe.", "people/girlfriend", "The user's girlfriend's name is Zoe."),
     ("My dog Bella is 4 years old.", "people/user", "The user's dog Bella is 4 years old."),
     ("My cat's name is Miso.", "people/user", "The user's cat's name is Miso."),
-    ("We've got a pup and a kitty.", "people/user", "The user and others have a pup and a kitty."),
+    ("We've got a parrot and a tortoise.", "people/user", "The user and others have a parrot and a tortoise."),
     ("I drive a Toyota Corolla.", "people/user", "The user drives a Toyota Corolla."),
     ("I bought a new camera yesterday.", "people/user", "The user bought a new camera yesterday (2026-03-03)."),
     ("My car is a 2014 Honda Civic.", "people/user", "The user's car is a 2014 Honda Civic."),
@@ -113,7 +113,7 @@ EVENTS = [
         "people/user",
         "The user got back from Lisbon yesterday (2026-03-03).",
     ),
-    ("Last Friday, I went to a workshop.", "people/user", "Last Friday, the user went to a workshop (2026-02-27)."),
+    ("Last Friday, I attended a lecture.", "people/user", "Last Friday, the user attended a lecture (2026-02-27)."),
     ("I've lived in Berlin for three years.", "people/user", "The user has lived in Berlin for three years."),
     (
         "I spent 300 dollars on food on Monday.",
@@ -358,13 +358,13 @@ def test_a_state_that_passes_is_not_denied(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
-        ("We had a picnic last week.", []),
-        ("I took my kids to the playground yesterday.", []),
+        ("We had a barbecue last week.", []),
+        ("I brought my kids to the zoo yesterday.", []),
         ("My mom and I cooked some dinner last night.", []),
-        ("We grilled marshmallows, told stories and went on a hike last week.", []),
+        ("We grilled marshmallows, told stories and played games last week.", []),
         (
-            "We had a picnic with Eva last week.",
-            ["The user and others had a picnic with Eva last week (about 2026-02-25)."],
+            "We had a barbecue with Eva last week.",
+            ["The user and others had a barbecue with Eva last week (about 2026-02-25)."],
         ),
         (
             "I visited a lighthouse yesterday and met some lovely people.",
@@ -379,7 +379,7 @@ def test_a_state_that_passes_is_not_denied(text: str) -> None:
             "I'm researching old maps of Norway for a novel about whalers.",
             ["The user is researching old maps of Norway for a novel about whalers."],
         ),
-        ("I attended a community event to raise money for a good cause.", []),
+        ("I attended a big event to raise funds for a good cause.", []),
         ("I'm enjoying my new job.", []),
         ("We had a quiet evening after we hiked up Etna yesterday.", []),
         ("I visited the Uffizi and loved it.", ["The user visited the Uffizi and loved it."]),
@@ -521,15 +521,15 @@ def test_a_turn_of_the_future_is_not_read() -> None:
 
 
 def test_in_a_talk_of_several_the_speaker_is_named() -> None:
-    found = proposed(*between(("Caroline", "I live in Oslo with my cat."), ("Mel", "My son is 7. I love it there.")))
+    found = proposed(*between(("Judith", "I live in Oslo with my cat."), ("Kurt", "My son is 7. I love it there.")))
     assert [(each.category, each.content) for each in found] == [
-        ("people/caroline", "Caroline lives in Oslo with Caroline's cat."),
-        ("people/son", "Mel's son is 7."),
+        ("people/judith", "Judith lives in Oslo with Judith's cat."),
+        ("people/son", "Kurt's son is 7."),
     ]
 
 
 def test_a_single_named_speaker_is_the_user() -> None:
-    assert [each.content for each in proposed(*between(("Caroline", "I live in Oslo.")))] == ["The user lives in Oslo."]
+    assert [each.content for each in proposed(*between(("Judith", "I live in Oslo.")))] == ["The user lives in Oslo."]
 
 
 def test_orders_in_a_talk_of_several_are_for_the_others() -> None:
@@ -538,8 +538,8 @@ def test_orders_in_a_talk_of_several_are_for_the_others() -> None:
 
 
 def test_a_calling_of_a_name_is_not_the_subject() -> None:
-    talk = between(("Mel", "Hi!"), ("Caroline", "Thanks, Mel! Hey Mel, I moved to Oslo, Anna."))
-    assert [each.content for each in proposed(*talk)] == ["Caroline moved to Oslo."]
+    talk = between(("Kurt", "Hi!"), ("Judith", "Thanks, Kurt! Hey Kurt, I moved to Oslo, Anna."))
+    assert [each.content for each in proposed(*talk)] == ["Judith moved to Oslo."]
 
 
 def test_what_cannot_be_turned_safely_is_quoted() -> None:
@@ -604,7 +604,7 @@ def contents(*texts: str) -> list[str]:
         ("I usually work regular hours, but I play chess on Mondays.", ["The user plays chess on Mondays."]),
         ("I usually work regular hours, but sometimes it gets late.", []),
         (
-            "Last week was wild, I saw a grey heron.",
+            "Last week was crazy, I saw a grey heron.",
             ["The user saw a grey heron last week (about 2026-02-25)."],
         ),
         ("My aunt died and it's been hard.", ["The user's aunt died."]),
@@ -624,9 +624,9 @@ def test_of_a_vague_clause_and_what_follows_it_the_telling_part_is_kept(text: st
         ("It was a regional chess tournament. I won the tournament.", "The user won the regional chess tournament."),
         ("I won the tournament of Bergen.", "The user won the tournament of Bergen."),
         ("I visited the event last week.", ""),
-        ("I found a place with lovely light.", ""),
-        ("I found a place to open my bakery.", "The user found a place to open the user's bakery."),
-        ("I got the tattoo a few years ago.", ""),
+        ("I found a spot with lovely light.", ""),
+        ("I found a place to build my boat.", "The user found a place to build the user's boat."),
+        ("I took the photos some years ago.", ""),
         ("I visited that castle last year.", ""),
     ],
 )
@@ -678,7 +678,7 @@ def test_words_that_lead_on_are_dropped_and_what_rests_on_them_is_held_back(text
 @pytest.mark.parametrize(
     ("asked", "kept"),
     [
-        ("What dance were you doing back then?", []),
+        ("Which role were you playing back then?", []),
         ("Do you remember your first show?", []),
         ("What are you up to?", ["Bo performed a tango called Nightfall."]),
         ("We were in Rome back then.", ["Bo performed a tango called Nightfall."]),
@@ -710,8 +710,8 @@ def test_doing_something_together_is_kept_where_it_says_with_whom(text: str, kep
             ["The user wants to start a bakery on Main Street."],
         ),
         (
-            ("I'm planning a trip to the Alps.", "I'm planning a hiking trip to the Alps."),
-            ["The user is planning a trip to the Alps.", "The user is planning a hiking trip to the Alps."],
+            ("I'm planning a tour of the Alps.", "I'm planning a hiking tour of the Alps."),
+            ["The user is planning a tour of the Alps.", "The user is planning a hiking tour of the Alps."],
         ),
         (
             ("I love hiking in the high Alps.", "I love hiking in the high Alps with my brother Tom."),
@@ -729,8 +729,8 @@ def test_doing_something_together_is_kept_where_it_says_with_whom(text: str, kep
             ["The user likes long horror movies.", "The user doesn't like long horror movies."],
         ),
         (
-            ("I have three cats and a dog named Rex.", "I have two cats and a dog named Rex."),
-            ["The user has three cats and a dog named Rex.", "The user has two cats and a dog named Rex."],
+            ("I have three goats and a dog named Rex.", "I have two goats and a dog named Rex."),
+            ["The user has three goats and a dog named Rex.", "The user has two goats and a dog named Rex."],
         ),
     ],
 )
@@ -746,14 +746,14 @@ def test_near_repetitions_are_evidence_for_what_is_kept() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Yesterday I had an unexpected incident on my way home.",
-        "We had a brilliant night out with the gang last week.",
-        "I started caring more about my feelings.",
-        "We've been working on building up confidence.",
+        "I had an unexpected problem on my journey yesterday.",
+        "We had a brilliant evening with the crew last week.",
+        "I started thinking more about my feelings.",
+        "We've been focusing on our confidence.",
         "I chose a chair that looks comfy.",
-        "I met some amazing folks yesterday.",
+        "I met some wonderful folks yesterday.",
         "I have been taking notes about local history.",
-        "We went to the beach recently.",
+        "We were at the beach recently.",
         "I acquired some unique new pieces for my shop.",
     ],
 )
@@ -839,7 +839,7 @@ def test_the_benchmark_counts_what_is_kept_and_what_was_judged(root, tmp_path, o
         {"speaker": "Ann", "dia_id": "D1:1", "text": "I moved to Oslo last month."},
         {"speaker": "Bo", "dia_id": "D1:2", "text": "Wow! My sister Eva lives in Oslo."},
     ]
-    talk = {"speaker_a": "Ann", "speaker_b": "Bo", "session_1_date_time": "1:56 pm on 8 May, 2023", "session_1": turns}
+    talk = {"speaker_a": "Ann", "speaker_b": "Bo", "session_1_date_time": "4:07 pm on 8 May, 2023", "session_1": turns}
     data, sheet, out = tmp_path / "locomo.json", tmp_path / "sheet.tsv", tmp_path / "out.json"
     data.write_text(json.dumps([{"sample_id": "conv-1", "conversation": talk, "qa": []}]))
 

@@ -73,7 +73,7 @@ SAID = {
     "My birthday is on March 17.": {"user has_birthday 03-17"},
     "My kids Leo and Mia love swimming.": {"user has_child Leo", "user has_child Mia"},
     "Anna's husband Tom works at Siemens.": {"Anna has_husband Tom", "Tom works_at Siemens"},
-    "I went to an LGBTQ support group yesterday.": {"user attends LGBTQ support group"},
+    "I went to a BBC writing group yesterday.": {"user attends BBC writing group"},
 }
 
 
@@ -241,16 +241,16 @@ def test_two_who_are_named_in_one_sentence_are_marked_as_only_mentioned(alice):
 
 
 def test_the_only_speaker_is_the_user_under_another_name(alice):
-    say(alice, "I live in Lisbon.", speaker="Caroline")
-    assert alice.graph.entity("Caroline").name == "user"
+    say(alice, "I live in Lisbon.", speaker="Judith")
+    assert alice.graph.entity("Judith").name == "user"
 
 
 def test_of_several_speakers_each_speaks_for_themselves(alice):
-    alice.track([user("I live in Lisbon.", speaker="Caroline"), user("I live in Oslo.", speaker="Mel")], session="s")
+    alice.track([user("I live in Lisbon.", speaker="Judith"), user("I live in Oslo.", speaker="Kurt")], session="s")
     alice.mine()
     alice.flush()
-    assert told(alice, "Mel") == {"Mel lives_in Oslo"}
-    assert told(alice, "Caroline") == {"Caroline lives_in Lisbon"}
+    assert told(alice, "Kurt") == {"Kurt lives_in Oslo"}
+    assert told(alice, "Judith") == {"Judith lives_in Lisbon"}
 
 
 def test_relations_rest_on_the_message_that_says_so(alice):

@@ -25,7 +25,7 @@ LOCOMO = [
         "conversation": {
             "speaker_a": "Ann",
             "speaker_b": "Bo",
-            "session_1_date_time": "1:56 pm on 8 May, 2023",
+            "session_1_date_time": "4:07 pm on 8 May, 2023",
             "session_1": [{"speaker": "Ann", "dia_id": "D1:1", "text": f"My cat number {number} is called Mug."}],
         },
     }

@@ -19,7 +19,7 @@ LOCOMO = [
             "speaker_b": "Bo",
             "session_10_date_time": "12:05 am on 1 January, 2024",
             "session_10": [{"speaker": "Bo", "dia_id": "D10:1", "text": "Happy new year!"}],
-            "session_2_date_time": "1:56 pm on 8 May, 2023",
+            "session_2_date_time": "4:07 pm on 8 May, 2023",
             "session_2": [
                 {"speaker": "Ann", "dia_id": "D2:1", "text": "My cat is called Mug."},
                 {"speaker": "Bo", "dia_id": "D2:2", "text": "Look!", "blip_caption": "a photo of a cat on a stove"},
@@ -88,7 +88,7 @@ def test_the_first_locomo_speaker_is_the_user(save):
 
 def test_locomo_messages_follow_each_other_by_a_second(save):
     sessions, _ = read(save(LOCOMO), "locomo")
-    opened = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+    opened = datetime(2023, 5, 8, 16, 7, tzinfo=UTC)
     assert [message.at for message in sessions[0].messages] == [opened, opened + timedelta(seconds=1)]
     assert sessions[1].messages[0].at == datetime(2024, 1, 1, 0, 5, tzinfo=UTC)
 
@@ -115,7 +115,7 @@ def test_a_broken_locomo_turn_is_a_problem_and_the_others_are_read(save):
     assert "Zed" in problems[0].reason
 
 
-@pytest.mark.parametrize("date", ["8 May 2023", "1:56 pm on 8 Mai, 2023", "1:56 pm on 31 June, 2023", 7])
+@pytest.mark.parametrize("date", ["8 May 2023", "4:07 pm on 8 Mai, 2023", "4:07 pm on 31 June, 2023", 7])
 def test_a_locomo_session_with_a_broken_date_is_a_problem(save, date):
     samples = json.loads(json.dumps(LOCOMO))
     samples[0]["conversation"]["session_2_date_time"] = date

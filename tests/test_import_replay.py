@@ -18,7 +18,7 @@ def session(name, *contents, conversation=None):
             session=name,
             role="user" if place % 2 == 0 else "assistant",
             content=content,
-            at=datetime(2023, 5, 8, 13, 56, place, tzinfo=UTC),
+            at=datetime(2023, 5, 8, 16, 7, place, tzinfo=UTC),
             speaker=None if place % 2 else "Ann",
             message_id=f"m{place}",
         )
@@ -51,7 +51,7 @@ def test_everything_is_stored_with_its_date_and_speaker(bring, alice):
         "user",
         "monday",
     )
-    assert first.said_at == datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+    assert first.said_at == datetime(2023, 5, 8, 16, 7, tzinfo=UTC)
     assert first.message_id == "m0"
 
 
@@ -119,7 +119,7 @@ def test_messages_carry_a_time_with_a_zone():
     first, second = as_messages(MONDAY)
     assert (first.type, first.name, first.id) == ("human", "Ann", "m0")
     assert (second.type, second.name) == ("ai", None)
-    assert json.dumps(first.additional_kwargs) == '{"timestamp": "2023-05-08T13:56:00+00:00"}'
+    assert json.dumps(first.additional_kwargs) == '{"timestamp": "2023-05-08T16:07:00+00:00"}'
 
 
 def test_a_message_without_a_time_carries_none():

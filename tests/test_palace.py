@@ -205,9 +205,9 @@ def test_an_edit_taken_back_after_its_room_has_moved_is_found_by_the_new_wing(me
 
 
 def test_people_places_and_times_are_tagged_and_found_by(alice):
-    alice.track([user("I flew to Lisbon with my sister Anna", speaker="Caroline")], session="monday")
-    assert {"@p caroline", "@p anna", "@l lisbon"} <= set(alice.drawer(1).tags)
-    assert [item.drawer.number for item in alice.recall("What did Caroline do?", session="t").items] == [1]
+    alice.track([user("I flew to Lisbon with my sister Anna", speaker="Judith")], session="monday")
+    assert {"@p judith", "@p anna", "@l lisbon"} <= set(alice.drawer(1).tags)
+    assert [item.drawer.number for item in alice.recall("What did Judith do?", session="t").items] == [1]
 
 
 # Sessions

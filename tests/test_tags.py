@@ -21,7 +21,7 @@ def tagged(text: str, speaker: str | None = None) -> tuple[str, ...]:
     ("text", "expected"),
     [
         ("It was my sister's idea: my sister Anna paid.", {"@p sister", "@p anna"}),
-        ("Hey Caroline, how was it?", {"@p caroline"}),
+        ("Hey Judith, how was it?", {"@p judith"}),
         ("Then Oluwaseun said no.", {"@p oluwaseun"}),
         ("Dr. Okafor will see me.", {"@p okafor"}),
         ("I told Mbali about it.", {"@p mbali"}),

@@ -167,7 +167,7 @@ def _name(text: str, start: int, end: int) -> Name:
 
 
 def _is_addressed(name: Name) -> bool:
-    """'Hey Caroline', 'Dr. Okafor', 'my friend Oluwaseun', 'told Mbali'."""
+    """'Hey Judith', 'Dr. Okafor', 'my friend Oluwaseun', 'told Mbali'."""
     last = "".join(name.before[-1:])
     if name.opens:  # then the preceding words belong to another sentence, unless the full stop is a title's
         return last in _TITLES

@@ -129,8 +129,8 @@ def without_vague_end(clause: str) -> str:
     """The clause without a last part that leaves open what was done, or what for.
 
     Example:
-        >>> without_vague_end("I visited a hospital and met some amazing people")
-        'I visited a hospital'
+        >>> without_vague_end("I visited a museum and met some lovely people")
+        'I visited a museum'
     """
     told = _VAGUE_PURPOSE.sub("", clause)
     joints = [joint for joint in _AND.finditer(told) if is_past(joint["verb"]) and joint["verb"] not in _LIKED]

@@ -64,7 +64,7 @@ def abstract(text: str, most: int = 200) -> str:
 
 
 def summary(said: Sequence[Said], most_characters: int) -> str:
-    """Lines such as "[2023-05-08] Caroline: I moved to Oslo.", in order, in at most so many characters.
+    """Lines such as "[2023-05-08] Judith: I moved to Oslo.", in order, in at most so many characters.
 
     They are sentences of users and assistants, verbatim; "" if there is no prose.
     """

@@ -41,8 +41,8 @@ def tags(text: str, *, speaker: str | None, said_at: datetime) -> tuple[str, ...
 
     Example:
         >>> from datetime import UTC
-        >>> tags("I flew to Lisbon with my sister Anna", speaker="Caroline", said_at=datetime(2023, 5, 8, tzinfo=UTC))
-        ('@p caroline', '@p anna', '@p sister', '@l lisbon')
+        >>> tags("I flew to Lisbon with my sister Anna", speaker="Judith", said_at=datetime(2023, 5, 8, tzinfo=UTC))
+        ('@p judith', '@p anna', '@p sister', '@l lisbon')
     """
     found = names(text)
     by_kind: dict[str, Iterable[str]] = {

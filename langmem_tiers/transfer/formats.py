@@ -187,14 +187,14 @@ def _content(turn: Mapping[str, object]) -> str:
 
 
 def locomo_time(told: str) -> datetime:
-    """The moment of a date such as '1:56 pm on 8 May, 2023', taken as UTC.
+    """The moment of a date such as '4:07 pm on 8 May, 2023', taken as UTC.
 
     Raises:
         Malformed: it is no such date.
     """
     found = _LOCOMO_DATE.fullmatch(told.strip())
     if found is None or found[5].lower() not in MONTHS:
-        raise Malformed(f"the date {told[:40]!r} is not like '1:56 pm on 8 May, 2023'")
+        raise Malformed(f"the date {told[:40]!r} is not like '4:07 pm on 8 May, 2023'")
     hour = int(found[1]) % 12 + (12 if found[3].lower() == "pm" else 0)
     return _utc(told, int(found[6]), MONTHS.index(found[5].lower()) + 1, int(found[4]), hour, int(found[2]))
 
