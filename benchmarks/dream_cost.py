@@ -23,7 +23,7 @@ from langmem_tiers.dream import consolidate
 from langmem_tiers.dream.decide import decide
 from langmem_tiers.dream.gather import gather
 from langmem_tiers.dream.types import DreamReport
-from langmem_tiers.knowledge.entries import EntryWriter
+from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.records import Authority, Evidence
 from langmem_tiers.settings import BudgetSettings, ModelSettings
 from langmem_tiers.storage.entries import NewEntry

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.knowledge import lifecycle
-from langmem_tiers.knowledge.entries import EntryWriter
+from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.storage import dreams, entries, episodes, items
 from langmem_tiers.store import SpaceStore
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.dream.diff import diff
-from langmem_tiers.dream.transaction import OPERATIONS, DreamTransaction
+from langmem_tiers.dream.operations import OPERATIONS, DreamTransaction
 from langmem_tiers.dream.types import Decision, DreamReport, Material, Proposal, Refused, Rejected
 from langmem_tiers.errors import AuthorityTooLow, InvalidInput, UnknownEntity, UnknownRelation
 from langmem_tiers.settings import Settings

@@ -13,7 +13,7 @@ from functools import cache
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.knowledge import decide, document_text, lifecycle, tombstones
-from langmem_tiers.knowledge.entries import EntryWriter
+from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.episode_writer import searched_texts
 from langmem_tiers.knowledge.results import Deleted
 from langmem_tiers.knowledge.tombstones import Unsaid, meaning

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge import tombstones, validation
-from langmem_tiers.knowledge.entries import EntryWriter
+from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.neighbours import find_neighbours
 from langmem_tiers.records import Authority, Entry, NewEntry
 from langmem_tiers.storage import entries

@@ -13,7 +13,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge import decide, tombstones, validation
 from langmem_tiers.knowledge.decide import Known
-from langmem_tiers.knowledge.entries import EntryWriter
+from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.neighbours import Embed, Neighbours, find_neighbours
 from langmem_tiers.knowledge.results import Ingested, Refused, Saved
 from langmem_tiers.language import contradictions

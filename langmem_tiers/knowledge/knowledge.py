@@ -12,7 +12,7 @@ from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidInput, InvalidPointer
 from langmem_tiers.knowledge import decide, deletion, lifecycle, search, validation
-from langmem_tiers.knowledge.entries import EntryWriter
+from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.neighbours import find_neighbours
 from langmem_tiers.knowledge.results import CategoryCount, Deleted, EntryFound, Saved
 from langmem_tiers.language.words import occurs

@@ -10,7 +10,7 @@ from typing import Any
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import EntryChanged, InvalidInput
 from langmem_tiers.knowledge import decide, tombstones
-from langmem_tiers.knowledge.entries import GAVE_WAY, Cited, EntryWriter
+from langmem_tiers.knowledge.entry_writer import GAVE_WAY, Cited, EntryWriter
 from langmem_tiers.knowledge.neighbours import Neighbours
 from langmem_tiers.knowledge.results import Saved
 from langmem_tiers.knowledge.validation import new_id

@@ -10,7 +10,7 @@ from itertools import islice
 from sqlalchemy import Connection
 
 from langmem_tiers.content import content_hash
-from langmem_tiers.knowledge.entries import EntryWriter
+from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.language.sentences import passages, without
 from langmem_tiers.language.words import occurs, stems, words
 from langmem_tiers.records import Entry, Proposal

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 
 from sqlalchemy import Connection
 
-from langmem_tiers.knowledge.entries import EntryWriter
+from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.records import Entry
 from langmem_tiers.storage import change_log, drawers, entries
 from langmem_tiers.storage.change_log import Change

@@ -15,7 +15,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidDirective
 from langmem_tiers.knowledge import lifecycle, tombstones
 from langmem_tiers.knowledge.decide import Known
-from langmem_tiers.knowledge.entries import EntryWriter
+from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.neighbours import Neighbours, embed_with, find_neighbours
 from langmem_tiers.knowledge.results import Saved
 from langmem_tiers.knowledge.validation import new_id

@@ -34,7 +34,7 @@ from langmem_tiers.dream.types import (
 )
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge import document_text, tombstones, validation
-from langmem_tiers.knowledge.entries import EntryWriter
+from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge_graph import merging
 from langmem_tiers.knowledge_graph import relations as graph_relations
 from langmem_tiers.knowledge_graph.duplicates import against
