@@ -155,7 +155,7 @@ PREFERENCES = [
 DECISIONS = [
     ("We decided to use Postgres.", "decisions", "The user and others decided to use Postgres."),
     ("Let's go with the blue logo.", "decisions", "The user decided to go with the blue logo."),
-    ("I'll use the second draft.", "decisions", "The user will use the second draft."),
+    ("I'll use Blender.", "decisions", "The user will use Blender."),
     ("We'll stick with Docker for now.", "decisions", "The user and others will stick with Docker for now."),
     ("We agreed on a budget of 12,000 euros.", "decisions", "The user and others agreed on a budget of 12,000 euros."),
 ]
@@ -751,6 +751,11 @@ def test_near_repetitions_are_evidence_for_what_is_kept() -> None:
         "I started thinking more about my feelings.",
         "We've been focusing on our confidence.",
         "I chose a chair that looks comfy.",
+        "I'll use the second draft.",
+        "I'd prefer something light.",
+        "I had to call a plumber.",
+        "My budget is around $500.",
+        "Our team has checked the links.",
         "I met some wonderful folks yesterday.",
         "I have been taking notes about local history.",
         "We were at the beach recently.",

@@ -82,6 +82,7 @@ class Shape:
     `needs` is a time without which it claims nothing; `ends` says that it includes a negation.
     """
 
+    family: str
     source: str
     makes: Sequence[Callable[[Fit], Iterator[Claim]]]
     needs: str = ""
@@ -415,4 +416,4 @@ def began_at(fit: Fit) -> Iterator[Claim]:
         yield from Says("works as", "role", "since").of_clause(fit)
 
 
-SHAPES = tuple(_shape(**each) for each in _TABLE["shape"])
+SHAPES = tuple(_shape(**each, family=family) for family, shapes in _TABLE["shape"].items() for each in shapes)

@@ -53,6 +53,8 @@ _ERRAND = named_pattern("rules", "errand")
 _UNLIKED = named_pattern("rules", "unliked")
 _NO_FAVOURITE = word_set("part thing things moment way bit memory one ones time")
 _VAGUE_PURPOSE = named_pattern("rules", "vague_purpose")
+_PRICES = word_set("budget price cost fee deposit delivery total")
+_OF_SOMETHING = re.compile(r"\b(?:of|for|per|an?) \w")
 _AND = re.compile(r"(?P<and>,? and) (?P<verb>[a-z]+)\b")
 _ADVICE = re.compile(r"\b(?:advice|help|tips|insights?)\b")
 _AFTER_THAT = re.compile(r" (?:after|before|when|while|because) (?=I\b|we\b|my\b)")
@@ -62,6 +64,7 @@ _AFTER_THAT = re.compile(r" (?:after|before|when|while|because) (?=I\b|we\b|my\b
 class Rule:
     """A shape of clause that is worth keeping; `data/rules.toml` says what its fields mean."""
 
+    family: str
     kind: ProposalKind
     category: str
     pattern: re.Pattern[str]
@@ -257,6 +260,14 @@ def names_a_tool(match: re.Match[str]) -> bool:
     return re.search(tools, _rest(match)) is not None
 
 
+def says_of_what(match: re.Match[str]) -> bool:
+    """Whether it is more than a price one would pay: "the budget", "my wedding budget", not "my budget is $500"."""
+    said = match.string[match.start() :]
+    if match["what"] not in _PRICES or not said.startswith(("My", "my")):
+        return True
+    return len(said[: match.start("what") - match.start()].split()) > 1 or _OF_SOMETHING.search(said) is not None
+
+
 def is_plain(match: re.Match[str]) -> bool:
     """A fact about kin or a thing, not praise."""
     return says_something(_rest(match)) and _GUSHING.match(_rest(match)) is None
@@ -271,7 +282,17 @@ _CHECKS: dict[str, Accept] = {
     check.__name__: check
     for check in (
         *(says_when, rest_says_something, is_asked_or_timed, is_turning_point, is_recent, is_liking, is_favourite),
-        *(is_habit, is_told_of, is_detailed, is_under_way, is_deed, has_object, names_a_person, is_first_name),
+        *(
+            is_habit,
+            is_told_of,
+            is_detailed,
+            is_under_way,
+            is_deed,
+            has_object,
+            names_a_person,
+            is_first_name,
+            says_of_what,
+        ),
         *(names_a_place, names_a_tool, is_plain, is_said_of_kin),
     )
 }
@@ -285,4 +306,4 @@ def _rule(said: str, accept: str = "", other_than: str = "", *, timed: bool = Tr
     return Rule(pattern=pattern, accept=tuple(checks), **more)
 
 
-RULES = tuple(_rule(**each) for each in table("rules")["rule"])
+RULES = tuple(_rule(**each, family=family) for family, rules in table("rules")["rule"].items() for each in rules)
