@@ -73,7 +73,7 @@ class Model:
         return self.now(self.into[name]) if name in self.into else name
 
     def beside(self, fact: Fact) -> Iterator[Fact]:
-        """Believed facts that can not hold at once with this one, also those that say the same."""
+        """Believed facts that cannot hold at once with this one, also those that say the same."""
         for other in self.facts.values():
             if other.believed and self._bear_on(fact, other):
                 yield other

@@ -1,7 +1,7 @@
 """Two names, one entity? Precision and recall of merging by the names alone, and what is left to somebody to say.
 
 The pairs of `entity_pairs.jsonl` are written by hand for this, with the type of each, other entities that are known
-(`others`), and a label: "same", "different", or "unsure" where the names alone can not tell. A pair that is merged and
+(`others`), and a label: "same", "different", or "unsure" where the names alone cannot tell. A pair that is merged and
 not labelled "same" is merged wrongly. Which half a pair is in (`dev`, looked at while the rules were made, or
 `held_out`, which was not) is drawn by a hash of its names.
 """

@@ -153,7 +153,7 @@ def _row(one: dict[str, object], unit: str, figures: Mapping[str, object]) -> Ro
 
 
 def absent() -> list[dict[str, object]]:
-    """The memories that can not be compared here, and why."""
+    """The memories that cannot be compared here, and why."""
     return [
         {"peer": name, "status": "needs an LLM" + ("" if find_spec(package) else ", not installed")}
         for name, package in NEEDS_A_MODEL.items()

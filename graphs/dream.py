@@ -172,7 +172,7 @@ class _Spaces(_Node):
         Raises:
             MissingUser: nobody says whose memory it is.
             InvalidInput: what was said is of the wrong kind, or names two.
-            InvalidSpace: what was said can not name a space, names one that there is not, or that of somebody else.
+            InvalidSpace: what was said cannot name a space, names one that there is not, or that of somebody else.
         """
         for flag in ("all", "dry_run"):
             given = peek(state, flag)

@@ -55,7 +55,7 @@ def resolve_scope(
 
     Raises:
         MissingUser: nobody says whose memory it is.
-        InvalidSpace: what was said can not name a space.
+        InvalidSpace: what was said cannot name a space.
     """
     run = _Run(config, runtime)
     earlier = remembered or {}

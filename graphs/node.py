@@ -42,7 +42,7 @@ def space_of(given: Any) -> Any:
     """The name of a space, a function that names one, or None.
 
     Raises:
-        InvalidSpace: the name can not be one.
+        InvalidSpace: the name cannot be one.
         InvalidInput: it is something else.
     """
     if given is None or callable(given):

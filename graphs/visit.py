@@ -58,7 +58,7 @@ def visit_of(
 
     Raises:
         MissingUser: nobody says whose memory it is, or only an earlier run does, of another message.
-        InvalidSpace: what was said can not name a space.
+        InvalidSpace: what was said cannot name a space.
     """
     remembered: Mapping[str, Any] = peek(state, "memory_scope") or {}
     blocks: dict[str, str] = peek(state, "memory_blocks") or {}

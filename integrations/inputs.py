@@ -71,7 +71,7 @@ def scope_of(
 
     Raises:
         MissingUser: nobody says whose memory it is; `way_out` tells how to say it here.
-        InvalidSpace: what was said can not name a space.
+        InvalidSpace: what was said cannot name a space.
     """
     user = user_id() if callable(user_id) else user_id
     try:

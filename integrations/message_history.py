@@ -160,7 +160,7 @@ class TieredChatMessageHistory(BaseChatMessageHistory):
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Store messages: on disk when this returns. One with the id and text of a stored one changes nothing.
 
-        Messages without an id are known by the id of the next one that has one, else by their place. What can not be
+        Messages without an id are known by the id of the next one that has one, else by their place. What cannot be
         stored, such as a text that is too long, is logged.
 
         Raises:

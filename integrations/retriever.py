@@ -62,7 +62,7 @@ class TieredRetriever(BaseRetriever):
 
         Raises:
             MissingUser: nobody says whose memory it is.
-            InvalidInput: `k` or `tier` can not be used.
+            InvalidInput: `k` or `tier` cannot be used.
         """
         of = self._space_of(config)
         return super().invoke(input, described(self.memory, "retrieve", config, space=of.name), of=of, **kwargs)

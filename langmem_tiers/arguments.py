@@ -221,7 +221,7 @@ def instance(given: Any, name: str, kind: type[_Kind], expected: str) -> _Kind:
 
 def refused(given: Any, name: str, expected: str) -> InvalidInput:
     """The error for a value that an argument does not accept."""
-    return InvalidInput(f"The argument `{name}` can not be {_shown(given)}.", way_out=f"Give {expected}.")
+    return InvalidInput(f"The argument `{name}` cannot be {_shown(given)}.", way_out=f"Give {expected}.")
 
 
 def _number(given: Any, name: str, expected: str) -> float:

@@ -2,22 +2,22 @@
 
     MemoryTiersError
     ├── InvalidInput (ValueError)
-    │   ├── InvalidSpace          a space name that can not be one
+    │   ├── InvalidSpace          a space name that cannot be one
     │   │   └── UnknownSpace      one that is not there, and is not made for what was asked
-    │   ├── InvalidCategory       a category path that can not be one
+    │   ├── InvalidCategory       a category path that cannot be one
     │   ├── InvalidPointer        a text that is no AAAK pointer
-    │   ├── InvalidText           a text that can not be stored as it is
+    │   ├── InvalidText           a text that cannot be stored as it is
     │   │   ├── TextTooLong
     │   │   └── SecretRefused     a key, token, password or card number
     │   ├── InvalidPath           a path that no document can have
     │   ├── IdentityFull          more than the identity has room for
     │   ├── InvalidSettings
-    │   ├── InvalidDirective      a file in place of a built-in prompt that can not be used
+    │   ├── InvalidDirective      a file in place of a built-in prompt that cannot be used
     │   ├── NaiveDatetime         a time without a zone
-    │   ├── InvalidRelation       a relation that can not be, such as of something to itself
+    │   ├── InvalidRelation       a relation that cannot be, such as of something to itself
     │   ├── InvalidPeriod         a time that ends before it begins, or is none
     │   ├── AmbiguousEntity       a name that several entities have
-    │   ├── MergeRefused          two entities that can not be one
+    │   ├── MergeRefused          two entities that cannot be one
     │   └── InvalidVector         NaN, infinite or wrong-sized vectors from an embedder
     ├── MissingUser (ValueError)  nobody said whose memory it is
     ├── UnknownEntity (LookupError)   no entity of the graph has this id or name
@@ -36,7 +36,7 @@
     │   ├── DiskFull
     │   ├── DatabaseLocked (TimeoutError)
     │   ├── DatabaseDamaged
-    │   ├── ProjectionDamaged     Chroma can not go on with its files
+    │   ├── ProjectionDamaged     Chroma cannot go on with its files
     │   ├── NewerSchema           written by a newer version of this package
     │   └── MigrationFailed
     ├── EmbeddingUnavailable (RuntimeError)
@@ -69,7 +69,7 @@ class MemoryTiersError(Exception):
 
 
 class InvalidInput(MemoryTiersError, ValueError):
-    """A value that can not be used."""
+    """A value that cannot be used."""
 
 
 class InvalidSpace(InvalidInput):
@@ -98,7 +98,7 @@ class InvalidPointer(InvalidInput):
 
 
 class InvalidText(InvalidInput):
-    """A text that can not be stored verbatim."""
+    """A text that cannot be stored verbatim."""
 
     way_out = "Repair it first, for example text.encode('utf-8', 'replace').decode('utf-8')."
 
@@ -170,7 +170,7 @@ class MissingUser(MemoryTiersError, ValueError):
 
 
 class InvalidRelation(InvalidInput):
-    """A relation that can not be: of something to itself, without an object or a value, or with both."""
+    """A relation that cannot be: of something to itself, without an object or a value, or with both."""
 
     way_out = "Give a subject, a predicate, and either an object or a value."
 
@@ -192,7 +192,7 @@ class AmbiguousEntity(InvalidInput):
 
 
 class MergeRefused(InvalidInput):
-    """Two entities that can not be one: the same already, kept apart by the user, or of conflicting facts."""
+    """Two entities that cannot be one: the same already, kept apart by the user, or of conflicting facts."""
 
     way_out = "See `space.graph.entity` for what each is, and name two others."
 
@@ -204,7 +204,7 @@ class UnknownDream(MemoryTiersError, LookupError):
 
 
 class DreamConflict(MemoryTiersError, RuntimeError):
-    """A dream can not be undone, or done again: later changes touched the same records; `records` names them."""
+    """A dream cannot be undone, or done again: later changes touched the same records; `records` names them."""
 
     way_out = "Undo what came later first, or mend the records named by hand."
 
@@ -305,7 +305,7 @@ class DatabaseDamaged(StorageError):
 
 
 class ProjectionDamaged(StorageError):
-    """Chroma can not go on with its files, and a fresh folder could not be built either."""
+    """Chroma cannot go on with its files, and a fresh folder could not be built either."""
 
     way_out = (
         "Nothing is lost and recall goes on by exact search; see whether the disk is full or the folder read-only."
@@ -325,7 +325,7 @@ class MigrationFailed(StorageError):
 
 
 class EmbeddingUnavailable(MemoryTiersError, RuntimeError):
-    """The embedding model can not be loaded or reached now."""
+    """The embedding model cannot be loaded or reached now."""
 
     way_out = "Recall goes on by keywords; vectors are filled in once the model can be reached."
 

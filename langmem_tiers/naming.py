@@ -28,7 +28,7 @@ def check_space(name: str) -> str:
         raise InvalidSpace(f"A {type(name).__name__} is no name of a space.")
     reason = _space_fault(name)
     if reason:
-        raise InvalidSpace(f"{_shown(name)} can not name a space: {reason}.")
+        raise InvalidSpace(f"{_shown(name)} cannot name a space: {reason}.")
     return name
 
 

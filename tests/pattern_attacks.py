@@ -54,7 +54,7 @@ def import_all() -> list[str]:
 
 
 def collected() -> dict[re.Pattern[str], set[str]]:
-    """Each pattern with the methods that are called on it; "search" where that can not be told."""
+    """Each pattern with the methods that are called on it; "search" where that cannot be told."""
     compiled: list[re.Pattern[str]] = []
     plain = re._compile
 

@@ -310,17 +310,17 @@ def test_a_base_without_all_its_vectors_is_no_base(write, tmp_path):
         base_for(Growth(data=write(), others=2), work=tmp_path, settings=Settings(), embedder=resolve(embedder))
 
 
-# What can not be grown
+# What cannot be grown
 
 
 def test_locomo_can_not_be_grown(plan, write):
-    with pytest.raises(InvalidInput, match="locomo can not be grown"):
+    with pytest.raises(InvalidInput, match="locomo cannot be grown"):
         read_grown_cases("locomo", write())
 
 
 @pytest.mark.parametrize("grow", [0, -1])
 def test_less_than_one_session_is_refused(plan, grow):
-    with pytest.raises(InvalidInput, match="can not be grown by"):
+    with pytest.raises(InvalidInput, match="cannot be grown by"):
         run_retrieval(plan(grow))
 
 

@@ -131,7 +131,7 @@ def test_a_model_writes_the_questions(alice):
 @pytest.mark.parametrize(
     "bad",
     [
-        "I can not do that.",
+        "I cannot do that.",
         AIMessage("", tool_calls=[{"name": "AskedQuestion", "args": {"question": 7}, "id": "1"}]),
         AIMessage("", tool_calls=[{"name": "Other", "args": {}, "id": "1"}]),
         reply("", ""),
@@ -302,7 +302,7 @@ def test_another_file_is_no_question_set(tmp_path, content):
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path):
     for path in (tmp_path / "nothing.jsonl", tmp_path):
-        with pytest.raises(UnreadableFile, match="can not be read"):
+        with pytest.raises(UnreadableFile, match="cannot be read"):
             read_questions(path)
 
 
@@ -409,7 +409,7 @@ def test_questions_are_kept_and_asked_again(run, tmp_path):
     ("arguments", "code", "told"),
     [
         (["--space", "users/carol"], 1, "It has: users/alice, users/bob."),
-        (["--space", "../etc"], 1, "can not name a space"),
+        (["--space", "../etc"], 1, "cannot name a space"),
         ([], 1, "--user ID"),
         (["--space", "users/bob"], 1, "Only 4 questions could be made of the 1 telling messages"),
         (["--space", "users/alice", "--from", "nothing.jsonl"], 1, "nothing.jsonl"),

@@ -136,7 +136,7 @@ def test_full_without_a_reader_ends_with_retrieval(run):
 
 def test_a_model_that_can_not_be_used_is_said_before_the_work(run, tmp_path):
     code, _, err = run("full --data {data} --keyword-only --reader nobody:knows-this")
-    assert (code, "can not be used" in err) == (1, True)
+    assert (code, "cannot be used" in err) == (1, True)
     assert not list(tmp_path.glob("runs/*/work"))
 
 

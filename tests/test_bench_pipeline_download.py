@@ -132,7 +132,7 @@ def test_a_file_that_is_nowhere_names_the_ways_out(server, tmp_path):
 
 
 def test_no_network_names_the_way_out(source, tmp_path):
-    with pytest.raises(DownloadFailed, match="can not be reached") as refused:
+    with pytest.raises(DownloadFailed, match="cannot be reached") as refused:
         download(source, tmp_path, url="http://127.0.0.1:9/nobody")
     assert "--data" in refused.value.way_out
 

@@ -54,7 +54,7 @@ def test_a_rubric_is_called_one():
 def test_a_question_without_an_answer_is_judged_by_whether_that_was_seen(kind):
     asked = prompt(to_judge(kind, abstention=True))
     assert "<explanation>" in asked
-    assert "recognise that the question can not be answered" in asked
+    assert "recognise that the question cannot be answered" in asked
     assert "changed over time" not in asked
 
 

@@ -304,7 +304,7 @@ def test_chat_answers_from_memory_and_remembers(run, monkeypatch):
 def test_chat_says_in_one_line_what_is_wrong_with_a_model_and_makes_no_folder(run, tmp_path, model):
     code, out, err = run("--user", "alice", "chat", "--model", model, path=tmp_path / "new")
     assert (code, out, err.count("\n")) == (1, "", 1)
-    assert err.startswith(f"langmem-tiers: The model '{model}' can not be used: ")
+    assert err.startswith(f"langmem-tiers: The model '{model}' cannot be used: ")
     assert "pip install 'langmem-tiers[openai]'" in err
     assert not (tmp_path / "new").exists()
 

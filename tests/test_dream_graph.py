@@ -674,7 +674,7 @@ for entry in sys.argv[1:]:
     assert set(STEPS) <= set(dream.split())
 
 
-# What can not dream.
+# What cannot dream.
 
 
 @pytest.mark.parametrize(

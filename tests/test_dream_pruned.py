@@ -1,4 +1,4 @@
-"""What dreams changed is kept for so long; then they can not be undone any more, and say so."""
+"""What dreams changed is kept for so long; then they cannot be undone any more, and say so."""
 
 import pytest
 from dreaming import dreamt, known

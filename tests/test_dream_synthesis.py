@@ -237,7 +237,7 @@ def test_a_thing_is_said_once_and_a_section_is_bounded(asked):
     "response",
     [
         "",
-        "I can not do that.",
+        "I cannot do that.",
         "{}",
         '{"preferences": [], "facts": [], "patterns": [], "decisions": []}',
         '{"preferences": 1, "facts": null, "patterns": "x", "decisions": {}}',

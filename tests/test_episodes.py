@@ -30,7 +30,7 @@ HOUR, DAY = 3600, 86_400
 
 
 class InWords(ScriptedChatModel):
-    """A model that can not be given a schema, so that every reply is one call."""
+    """A model that cannot be given a schema, so that every reply is one call."""
 
     def with_structured_output(self, schema, **_):
         raise NotImplementedError

@@ -38,7 +38,7 @@ SHORT = FlushSettings(messages=2)
 
 
 class InWords(ScriptedChatModel):
-    """A model that can not be given a schema, so that every reply is one call."""
+    """A model that cannot be given a schema, so that every reply is one call."""
 
     def with_structured_output(self, schema, **_):
         raise NotImplementedError
@@ -368,7 +368,7 @@ def test_no_more_calls_than_steps_the_rest_is_read_by_rule_and_later_by_the_mode
 
 
 def test_repairs_count_as_calls(opened):
-    model = InWords(responses=["I can not do that as JSON."])
+    model = InWords(responses=["I cannot do that as JSON."])
     memory = opened(model=model, flush=FlushSettings(messages=2, steps=3))
     report = flushed(memory, talk(40, human(LISBON)))
     assert (len(model.requests), report.calls, report.path) == (3, 3, "rule")

@@ -202,7 +202,7 @@ def test_a_value_out_of_range_is_refused_by_the_arguments_name(stored, case):
 def test_a_refusal_says_what_came_and_what_is_expected(alice):
     with pytest.raises(InvalidInput) as caught:
         alice.recall("Anna", limit="3")
-    assert str(caught.value) == "The argument `limit` can not be '3' (str). Give a whole number of 1 or more."
+    assert str(caught.value) == "The argument `limit` cannot be '3' (str). Give a whole number of 1 or more."
 
 
 def test_what_came_is_shown_in_short(alice):

@@ -59,7 +59,7 @@ class _KeptOpen:
         self._clock, self._open, self._held = clock, Memory.open, {}
 
     def open(self, path=None, *, settings=None, **_options):
-        """The memory, which its command can not close."""
+        """The memory, which its command cannot close."""
         if self._held.get("asked") != (path, settings):
             self.close()
             embedder = HashEmbedder()

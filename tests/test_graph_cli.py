@@ -230,7 +230,7 @@ def test_a_file_that_can_not_be_is_one_line(run, tmp_path):
         assert "End it in .svg" in err
     for suffix in ("svg", "json"):
         code, out, err = run("graph", "--out", tmp_path / "nowhere" / f"graph.{suffix}")
-        assert (code, out, err.count("\n"), "can not be written" in err) == (1, "", 1, True)
+        assert (code, out, err.count("\n"), "cannot be written" in err) == (1, "", 1, True)
 
 
 # Saying and correcting.

@@ -14,7 +14,7 @@ from langmem_tiers.testing import ScriptedChatModel
 
 
 class InWords(ScriptedChatModel):
-    """A model that can not be given a schema, so that every reply is one call."""
+    """A model that cannot be given a schema, so that every reply is one call."""
 
     def with_structured_output(self, schema, **_):
         raise NotImplementedError

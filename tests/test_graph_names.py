@@ -1,4 +1,4 @@
-"""What can be a name, an alias and metadata of an entity, and what is said of what can not."""
+"""What can be a name, an alias and metadata of an entity, and what is said of what cannot."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from uuid import uuid4
@@ -37,7 +37,7 @@ def test_metadata_that_would_come_back_as_something_else_is_refused(alice, metad
         lambda: alice.graph.add_entity("Anna", metadata=metadata),
         lambda: alice.knowledge.save("The user likes tea.", metadata=metadata),
     ):
-        with pytest.raises(InvalidInput, match="The metadata can not be kept"):
+        with pytest.raises(InvalidInput, match="The metadata cannot be kept"):
             add()
     assert (alice.graph.entities(), alice.knowledge.search("tea")) == ((), ())
 

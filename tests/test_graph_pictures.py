@@ -156,7 +156,7 @@ def test_another_suffix_is_refused_and_nothing_is_written(tmp_path):
 
 
 def test_a_place_that_can_not_be_written_is_named_and_what_was_there_stays(tmp_path):
-    with pytest.raises(StorageError, match=r"no-folder/family\.svg can not be written"):
+    with pytest.raises(StorageError, match=r"no-folder/family\.svg cannot be written"):
         draw(family().part(), tmp_path / "no-folder" / "family.svg")
     (tmp_path / "folder.svg").mkdir()
     with pytest.raises(StorageError):

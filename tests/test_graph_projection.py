@@ -369,7 +369,7 @@ FAULTS = {
     of_other_records: "other records",
     no_json: "no snapshot",
     another_shape: "something else",
-    unreadable: "can not be read",
+    unreadable: "cannot be read",
 }
 
 

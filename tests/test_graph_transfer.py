@@ -296,7 +296,7 @@ SPOILED = {
 @pytest.mark.parametrize("fault", SPOILED)
 def test_a_file_with_one_fault_gets_nothing_in(refused, content, fault):
     SPOILED[fault](content)
-    assert "can not be imported" in refused(content)
+    assert "cannot be imported" in refused(content)
 
 
 def test_evidence_that_is_not_in_its_drawer_is_left_out(memory, content, tmp_path):

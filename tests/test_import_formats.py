@@ -516,7 +516,7 @@ def test_a_fact_with_a_lone_surrogate_and_dates_that_are_none_is_kept(tmp_path, 
     fact = {"id": "1", "memory": "Likes \ud800 tea", "user_id": "ann", "created_at": "soon", "updated_at": True}
     report = memory.import_file(samples.save(tmp_path / "m.json", [fact]))
     assert contents(memory.user("ann")) == ["Likes \N{REPLACEMENT CHARACTER} tea"]
-    assert report.left_behind == {"dates that can not be read": 2}
+    assert report.left_behind == {"dates that cannot be read": 2}
     assert report.problems == ()
 
 
@@ -541,5 +541,5 @@ def test_a_message_of_claude_whose_date_is_none_has_that_of_its_conversation(tmp
         message["created_at"] = "soon"
     report = memory.import_file(samples.save(tmp_path / "conversations.json", [conversation]), user="ann")
     assert {drawer.said_at for drawer in memory.user("ann").drawers()} == {datetime(2024, 5, 8, 10, tzinfo=UTC)}
-    assert report.left_behind["dates that can not be read"] >= report.messages
+    assert report.left_behind["dates that cannot be read"] >= report.messages
     assert report.problems == ()

@@ -205,14 +205,14 @@ NOTHING_OF_IT = {"mem0": {"count": 3, "user_id": "ann", "memory": "x"}, "letta":
 @pytest.mark.parametrize("format", NOTHING_OF_IT)
 def test_a_file_without_anything_of_the_format_is_refused(tmp_path, format):
     path = samples.save(tmp_path / "f.json", NOTHING_OF_IT[format])
-    with pytest.raises(UnreadableFile, match="can not be read as"):
+    with pytest.raises(UnreadableFile, match="cannot be read as"):
         [*read_records(path, format)]
 
 
 @pytest.mark.parametrize("format", ["mem0", "mempalace", "claude", "chatgpt"])
 def test_a_folder_without_anything_of_the_format_is_refused(tmp_path, format):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UnreadableFile, match="can not be read as"):
+    with pytest.raises(UnreadableFile, match="cannot be read as"):
         [*read_records(tmp_path / "empty", format)]
 
 
@@ -254,7 +254,7 @@ def test_a_zip_file_that_would_fill_the_disk_is_refused(tmp_path):
 def test_a_damaged_zip_file_is_refused(tmp_path, cut):
     path = samples.chatgpt_zip(tmp_path)
     path.write_bytes(path.read_bytes()[:cut])
-    with pytest.raises(UnreadableFile, match="can not be read"):
+    with pytest.raises(UnreadableFile, match="cannot be read"):
         guess_format(path)
 
 
@@ -295,7 +295,7 @@ def test_an_empty_folder_looks_like_nothing(tmp_path):
 def test_a_damaged_database_is_refused(tmp_path):
     path = samples.mem0_history(tmp_path)
     path.write_bytes(path.read_bytes()[:5000])
-    with pytest.raises(UnreadableFile, match="can not be read"):
+    with pytest.raises(UnreadableFile, match="cannot be read"):
         [*read_records(path, "mem0")]
 
 

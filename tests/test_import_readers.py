@@ -298,14 +298,14 @@ def test_a_binary_file_is_refused(save, content):
 
 def test_a_damaged_gzip_file_is_refused(save):
     whole = gzip.compress(jsonl(*LONGMEMEVAL).encode())
-    with pytest.raises(UnreadableFile, match="can not be read as"):
+    with pytest.raises(UnreadableFile, match="cannot be read as"):
         read(save(whole[:-12]), "longmemeval")
 
 
 @pytest.mark.parametrize("text", ["", "hello", "[1, 2", '[{"a": NaN}]', "[" * 100_000, '[{"a": 1}}', '["\ud800"]'])
 @pytest.mark.parametrize("format", ["locomo", "longmemeval"])
 def test_other_text_is_no_conversation_set(save, text, format):
-    with pytest.raises(UnreadableFile, match="can not be read as"):
+    with pytest.raises(UnreadableFile, match="cannot be read as"):
         read(save(text.encode("utf-8", "surrogatepass")), format)
 
 

@@ -50,7 +50,7 @@ JSON = PORTO.model_dump_json()
 
 
 class InWords(ScriptedChatModel):
-    """A model that can not be given a schema."""
+    """A model that cannot be given a schema."""
 
     def with_structured_output(self, schema, **_):
         raise NotImplementedError
@@ -744,7 +744,7 @@ def test_so_is_one_that_is_no_file_or_leads_nowhere(overrides):
         Directives(overrides.parent.parent).text("memory-rules")
     overrides.rmdir()
     overrides.symlink_to("nowhere.md")
-    with pytest.raises(InvalidDirective, match="can not be read"):
+    with pytest.raises(InvalidDirective, match="cannot be read"):
         Directives(overrides.parent.parent).text("memory-rules")
 
 

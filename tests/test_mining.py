@@ -21,7 +21,7 @@ PATIENT, IMPATIENT = ModelSettings(timeout_seconds=30), ModelSettings(timeout_se
 
 
 class InWords(ScriptedChatModel):
-    """A model that can not be given a schema, so that every reply is one call."""
+    """A model that cannot be given a schema, so that every reply is one call."""
 
     def with_structured_output(self, schema, **_):
         raise NotImplementedError

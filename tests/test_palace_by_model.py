@@ -14,7 +14,7 @@ BOAT = ["The hull is dry now.", "It took me three days, and the varnish is fine.
 
 
 class InWords(ScriptedChatModel):
-    """A model that can not be given a schema, so that every reply is one call."""
+    """A model that cannot be given a schema, so that every reply is one call."""
 
     def with_structured_output(self, schema, **_):
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Storage: schema and migrations, folders that can not be used, and databases that are locked, full or damaged."""
+"""Storage: schema and migrations, folders that cannot be used, and databases that are locked, full or damaged."""
 
 import logging
 import random

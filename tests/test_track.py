@@ -183,7 +183,7 @@ def test_old_turns_brought_in_later_keep_their_dates_and_the_session_its_span(al
     assert (session.opened_at, session.last_at, session.turns) == (days[1], days[0], 3)
 
 
-# What can not be stored
+# What cannot be stored
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ async def _serve_stdio(server: Server[Any]) -> None:
 class _Lines:
     """The lines of a file, as they come.
 
-    A read that waits for a client can not be called off, and who waits for its thread hangs on Ctrl-C until the next
+    A read that waits for a client cannot be called off, and who waits for its thread hangs on Ctrl-C until the next
     line. So the thread is one that nobody waits for, and it reads past Python's own stream, whose lock would stop the
     interpreter from ending.
     """
@@ -85,7 +85,7 @@ class _Lines:
     def _read(self, number: int) -> None:
         rest = b""
         with suppress(RuntimeError):  # the loop is closed: nobody listens any more
-            with suppress(OSError):  # a file that can not be read ends it just as well
+            with suppress(OSError):  # a file that cannot be read ends it just as well
                 while chunk := os.read(number, _CHUNK):
                     *whole, rest = (rest + chunk).split(b"\n")
                     for line in whole:
@@ -190,7 +190,7 @@ def run_http(server: Server[Any], *, port: int, token: str, listening: Callable[
         listening: is called with the address once clients can connect.
 
     Raises:
-        InvalidInput: the token is too short, or the port can not be had.
+        InvalidInput: the token is too short, or the port cannot be had.
     """
     require_token(token)
     with _bound(port) as bound:
@@ -203,7 +203,7 @@ def require_token(token: str) -> None:
     """Check that a token is hard to guess and fits into a header.
 
     Raises:
-        InvalidInput: it is or can not.
+        InvalidInput: it is or cannot.
     """
     if not _TOKEN.fullmatch(token):
         raise InvalidInput(
@@ -238,6 +238,6 @@ def _bound(port: int) -> socket.socket:
         return socket.create_server((_LOOPBACK, port))
     except OSError as error:
         raise InvalidInput(
-            f"Port {port} of {_LOOPBACK} can not be had: {error.strerror or error}.",
+            f"Port {port} of {_LOOPBACK} cannot be had: {error.strerror or error}.",
             way_out="Name another one, or 0 for any that is free.",
         ) from error

@@ -111,7 +111,7 @@ def check(op: Op) -> None:
 
     Raises:
         InvalidNamespaceError: a label is empty, no text, or holds "." or NUL.
-        InvalidInput: it is no op, or an argument can not be used.
+        InvalidInput: it is no op, or an argument cannot be used.
     """
     if isinstance(op, GetOp | PutOp):
         _item(op)
@@ -137,7 +137,7 @@ def labels(namespace: Any) -> None:
     """Check that these can be the labels of a namespace.
 
     Raises:
-        InvalidNamespaceError: one can not.
+        InvalidNamespaceError: one cannot.
     """
     for label in several(namespace):
         fault = _fault(label)
@@ -162,7 +162,7 @@ def ttl_config(given: Any) -> None:
     """Check a configuration of how long items are kept.
 
     Raises:
-        InvalidInput: it is no dict, has an unknown name, or a value that can not be used.
+        InvalidInput: it is no dict, has an unknown name, or a value that cannot be used.
     """
     if given is None:
         return
@@ -197,10 +197,10 @@ def _fault(label: Any) -> str:
     if not isinstance(label, str):
         return f"labels are texts, not of type {type(label).__name__}"
     if not label:
-        return "labels can not be empty"
+        return "labels cannot be empty"
     for sign, name in _FORBIDDEN.items():
         if sign in label:
-            return f"labels can not hold {name}"
+            return f"labels cannot hold {name}"
     try:
         label.encode()
     except UnicodeEncodeError:

@@ -87,7 +87,7 @@ class Places:
         """The space of a namespace, its labels as they are stored.
 
         Raises:
-            MissingUser, InvalidSpace: what it names can not be a user, or the function named no space.
+            MissingUser, InvalidSpace: what it names cannot be a user, or the function named no space.
         """
         if self._choose is not None:
             return self._chosen(self._choose, namespace)

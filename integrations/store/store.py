@@ -197,7 +197,7 @@ class Writing:
     """Writes items into the spaces of their namespaces, and through the tiers what belongs to them.
 
     Raises:
-        InvalidInput: one can not be written; nothing was.
+        InvalidInput: one cannot be written; nothing was.
     """
 
     def __init__(
@@ -280,7 +280,7 @@ class TieredStore(FrontDoor):
             expired is deleted in the background, or by `sweep_ttl`.
 
     Raises:
-        InvalidSettings, InvalidSpace, InvalidInput: an argument can not be used.
+        InvalidSettings, InvalidSpace, InvalidInput: an argument cannot be used.
 
     Example:
         >>> store = TieredStore(memory)
@@ -314,7 +314,7 @@ class TieredStore(FrontDoor):
         """The results of several ops, in their order. Reads see what was there before any of them wrote.
 
         Raises:
-            InvalidNamespaceError, InvalidInput: one can not be carried out, and none was.
+            InvalidNamespaceError, InvalidInput: one cannot be carried out, and none was.
             StorageError: what goes into one space is written together; spaces before this one are done.
         """
         asked = list(ops)

@@ -184,7 +184,7 @@ class Tiers:
         """Check that this can be written.
 
         Raises:
-            InvalidInput: there is no such tier, it is read only, or an entry can not be this.
+            InvalidInput: there is no such tier, it is read only, or an entry cannot be this.
         """
         _, tier = _parts(op.namespace)
         if tier != WRITABLE:

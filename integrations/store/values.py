@@ -41,7 +41,7 @@ def dumped(value: Mapping[str, Any], key: str, settings: Settings) -> str:
     """A value as it is stored.
 
     Raises:
-        InvalidInput: JSON can not hold it.
+        InvalidInput: JSON cannot hold it.
         TextTooLong: it is longer than `settings.text.max_characters`.
     """
     if not isinstance(value, Mapping):
@@ -51,7 +51,7 @@ def dumped(value: Mapping[str, Any], key: str, settings: Settings) -> str:
     except (TypeError, ValueError, RecursionError) as error:
         reason = str(error) or type(error).__name__
         raise InvalidInput(
-            f"The value of {key!r} can not be stored: {reason}.", way_out="Give what JSON can hold."
+            f"The value of {key!r} cannot be stored: {reason}.", way_out="Give what JSON can hold."
         ) from error
     require_length(text, f"value of {key!r}", settings)
     return text

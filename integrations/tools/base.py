@@ -109,7 +109,7 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]} {_OMITTED} {len(text) - most:,} more characters"
 
 
-_WITHOUT = "Go on without the memory, and tell the user that it can not be reached."
+_WITHOUT = "Go on without the memory, and tell the user that it cannot be reached."
 _ONCE_MORE = f"Try once more; if that fails, too: {_WITHOUT}"
 
 

@@ -150,7 +150,7 @@ def read_grown_cases(dataset: DatasetName, data: Path) -> Iterator[Case | LinePr
     """
     if dataset == "locomo":
         raise InvalidInput(
-            "The conversations of locomo can not be grown: the set has too few that others could be added from.",
+            "The conversations of locomo cannot be grown: the set has too few that others could be added from.",
             way_out="Use --grow with --dataset longmemeval.",
         )
     require_format(data, dataset)

@@ -200,7 +200,7 @@ def base_for(
         StorageError: a session could not be stored whole.
     """
     if growth.others < 1:
-        raise InvalidInput(f"A haystack can not be grown by {growth.others} sessions.", way_out="Say 1 or more.")
+        raise InvalidInput(f"A haystack cannot be grown by {growth.others} sessions.", way_out="Say 1 or more.")
     require_format(growth.data, "longmemeval")
     made_from = _made_from(growth, settings, None if embedder is None else embedder.name)
     folder = work / "grown" / hashlib.sha256(made_from.encode()).hexdigest()[:16]

@@ -83,7 +83,7 @@ def read_lines(path: Path) -> Iterator[Fields]:
                     raise no_answer(path, number)
                 yield parsed
     except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableFile(f"{path} can not be read as a log of answers: {error}.") from error
+        raise UnreadableFile(f"{path} cannot be read as a log of answers: {error}.") from error
 
 
 def no_answer(path: Path, number: int) -> UnreadableFile:

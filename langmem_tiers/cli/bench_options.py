@@ -110,7 +110,7 @@ def settings_of(path: Path | None) -> Settings:
     try:
         return Settings.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise UnreadableFile(f"{path} can not be read: {error.strerror}.", way_out="Check --settings.") from error
+        raise UnreadableFile(f"{path} cannot be read: {error.strerror}.", way_out="Check --settings.") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])

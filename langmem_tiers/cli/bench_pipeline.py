@@ -205,7 +205,7 @@ class _Steps:
         """All steps; those with models only if there is a reader."""
         for model in (None if reader == _OFFLINE else reader, judge):
             if model is not None:
-                _asking(model, None)  # a model that can not be used is said before hours of work
+                _asking(model, None)  # a model that cannot be used is said before hours of work
         self.ingest(processes)
         self.retrieve(processes)
         self.score_retrieval()

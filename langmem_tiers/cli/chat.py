@@ -52,7 +52,7 @@ def chat_model(name: str | None) -> BaseChatModel:
     try:
         model = model_or_offline(name)
     except (MemoryTiersError, ImportError) as error:
-        print_error(f"The model {name!r} can not be used: {shortened(str(error), 600)}")
+        print_error(f"The model {name!r} cannot be used: {shortened(str(error), 600)}")
         raise typer.Exit(1) from error
     if isinstance(model, OfflineResponder):
         print_text("No --model given: what answers is no model, it quotes what was recalled.")

@@ -23,7 +23,7 @@ directives = typer.Typer(
 @directives.command("list")
 @command
 def list_directives(target: Target) -> Shown:
-    """Print the prompts, and whether the memory has one of its own; exit code 1 if one of these can not be used."""
+    """Print the prompts, and whether the memory has one of its own; exit code 1 if one of these cannot be used."""
     from rich.table import Table
 
     from langmem_tiers.models.directives import Directives

@@ -56,7 +56,7 @@ def import_file(
     From LangGraph stores (langmem), mem0, MemPalace, RockBot and Letta; from the exports of Claude and ChatGPT; from
     JSONL of {session, role, content, at, speaker?, id?}; from LoCoMo and LongMemEval. It goes into the space of --user,
     or of the users that the file names. LongMemEval goes into a space for each question, longmemeval/ID, and so does
-    LoCoMo when no user is named. Dates without a zone are taken as UTC. What can not be read is skipped, counted and
+    LoCoMo when no user is named. Dates without a zone are taken as UTC. What cannot be read is skipped, counted and
     named. Importing it again stores nothing twice.
     """
     from langmem_tiers.transfer import read_records

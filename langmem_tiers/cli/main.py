@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(1)
     except OSError as error:
         if error.filename is not None:
-            raise  # about a file; what can not be printed, be it typer's help, has no name
+            raise  # about a file; what cannot be printed, be it typer's help, has no name
         drop_output()
         print_error(f"The output could not be written: {error.strerror or error}.")
         sys.exit(1)

@@ -47,7 +47,7 @@ def stats(target: Target) -> Shown:
 
 def _print_not_counted(target: Target, memory: Memory) -> None:
     for folder in target.unreadable(memory):
-        print_error(f"Not counted: {folder}, whose space can not be told. `langmem-tiers doctor` says the way out.")
+        print_error(f"Not counted: {folder}, whose space cannot be told. `langmem-tiers doctor` says the way out.")
 
 
 def _counts(stats: SpaceStats) -> Iterator[RenderableType]:
@@ -204,7 +204,7 @@ def _without_name(folder: Path) -> Finding:
     return Finding(
         check="space",
         level="problem",
-        message=f"{folder / 'space.json'} can not be read, or names a space of another folder.",
+        message=f"{folder / 'space.json'} cannot be read, or names a space of another folder.",
         way_out="Open it once under its name, for example with --user ID: the mark is written anew.",
     )
 

@@ -119,7 +119,7 @@ def _text_of(file: Path) -> str:
         data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
         return data.decode()
     except OSError as error:
-        raise UnreadableFile(f"{file} can not be read: {error.strerror}.", way_out="Check the path.") from error
+        raise UnreadableFile(f"{file} cannot be read: {error.strerror}.", way_out="Check the path.") from error
     except UnicodeDecodeError as error:
         raise UnreadableFile(
             f"{file} is not text in UTF-8 (byte {error.start:,}).", way_out="Save it as UTF-8."

@@ -124,7 +124,7 @@ def require(entry: Entry, authority: Authority) -> None:
         AuthorityTooLow: it may not.
     """
     if reason := forbidden(entry, authority):
-        raise AuthorityTooLow(f"Entry {entry.id} can not be changed: {reason}.")
+        raise AuthorityTooLow(f"Entry {entry.id} cannot be changed: {reason}.")
 
 
 def forbidden(entry: Entry, authority: Authority) -> str | None:

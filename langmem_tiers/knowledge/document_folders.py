@@ -152,7 +152,7 @@ def _write(folder: Path, path: str, data: bytes, *, but: Path) -> bool | Skipped
         except OSError as error:
             if error.errno in _HOPELESS:
                 raise
-            return SkippedFile(path=path, reason=f"it can not be written: {error.strerror or error}")
+            return SkippedFile(path=path, reason=f"it cannot be written: {error.strerror or error}")
 
 
 def _written(target: Path, data: bytes) -> bool:
@@ -197,4 +197,4 @@ def _relative(folder: Path, path: str | Path) -> str:
 
 
 def _reason(error: OSError) -> str:
-    return f"it can not be read: {error.strerror or error}"
+    return f"it cannot be read: {error.strerror or error}"

@@ -140,7 +140,7 @@ def metadata(given: Mapping[str, Any] | None, settings: Settings) -> dict[str, A
     try:
         stored = orjson.dumps(held, option=_AS_GIVEN)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"The metadata can not be kept: {error}.", way_out="Give a dict of JSON values.") from error
+        raise InvalidInput(f"The metadata cannot be kept: {error}.", way_out="Give a dict of JSON values.") from error
     _require_json(held)
     if len(stored) > _LONGEST_METADATA:
         raise InvalidInput("The metadata is too long.", way_out="Keep it under 10,000 characters.")
@@ -247,7 +247,7 @@ def _require_json(held: Any) -> None:
             waiting += [(f"{where}[{place}]", each) for place, each in enumerate(value)]
         elif not isinstance(value, str | int | float | None) or (isinstance(value, float) and not isfinite(value)):
             raise InvalidInput(
-                f"The metadata can not be kept: {where[:80]!a} is {str(value)[:40]!a}, which JSON has no way to write.",
+                f"The metadata cannot be kept: {where[:80]!a} is {str(value)[:40]!a}, which JSON has no way to write.",
                 way_out="Give texts, finite numbers, true, false, null, and lists and dicts of these.",
             )
 

@@ -50,7 +50,7 @@ def delete_entity(graph: GraphTransaction, gone: Entity, *, by: Authority = Auth
     each = entities.by_numbers(*graph.at, members)
     rows = relations.of_numbers(*graph.at, relations.numbers_of_entities(*graph.at, members))
     if by is Authority.SYSTEM and max([one.authority for one in each.values()] + [row.authority for row in rows]) > by:
-        raise AuthorityTooLow(f"Entity {each[standing].id} can not be deleted: somebody else stands behind it.")
+        raise AuthorityTooLow(f"Entity {each[standing].id} cannot be deleted: somebody else stands behind it.")
     around = relations.groups_of(*graph.at, members)
     bury_relations(graph, *rows)
     bury_entities(graph, each.values())

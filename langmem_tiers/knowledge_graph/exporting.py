@@ -80,7 +80,7 @@ def write_file(target: Path, data: bytes) -> Path:
         held.replace(target)
     except OSError as error:
         raise StorageError(
-            f"{target} can not be written: {error.strerror or error}.", way_out="Name a file in a folder of yours."
+            f"{target} cannot be written: {error.strerror or error}.", way_out="Name a file in a folder of yours."
         ) from error
     finally:
         with suppress(OSError):

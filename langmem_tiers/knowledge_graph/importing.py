@@ -326,4 +326,4 @@ def _fits(found: dict[str, Any], told: object) -> bool:
 
 
 def _unreadable(source: Path, reason: str, way_out: str = WAY_OUT) -> UnreadableFile:
-    return UnreadableFile(f"{source} can not be imported: {ascii(reason)[1:-1].rstrip('.')}.", way_out=way_out)
+    return UnreadableFile(f"{source} cannot be imported: {ascii(reason)[1:-1].rstrip('.')}.", way_out=way_out)

@@ -168,7 +168,7 @@ def _ends(graph: GraphTransaction, new: NewRelation) -> tuple[Entity, Entity | V
         return subject, new.value
     target = standing(graph, new.object)
     if target.number == subject.number:
-        raise InvalidRelation(f"{subject.name!r} can not be related to itself.", way_out="Name two entities.")
+        raise InvalidRelation(f"{subject.name!r} cannot be related to itself.", way_out="Name two entities.")
     return subject, target
 
 

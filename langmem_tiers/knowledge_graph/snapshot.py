@@ -81,7 +81,7 @@ def read(path: Path) -> Snapshot | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise UnusableSnapshot(f"it can not be read ({error})") from error
+        raise UnusableSnapshot(f"it cannot be read ({error})") from error
     head, body = _checked(written)
     try:
         graph = orjson.loads(body)
@@ -107,7 +107,7 @@ def _checked(written: bytes) -> tuple[dict[str, Any], memoryview]:
     try:
         known = orjson.loads(head)
     except ValueError as error:
-        raise UnusableSnapshot("its head can not be read") from error
+        raise UnusableSnapshot("its head cannot be read") from error
     if not isinstance(known, dict) or known.get("format") != FORMAT:
         raise UnusableSnapshot("it is of another version")
     if digest != _digest(head, body).encode() + b'"':

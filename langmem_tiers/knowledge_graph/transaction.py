@@ -117,7 +117,7 @@ class GraphTransaction:
             AuthorityTooLow: it was stated with higher authority.
         """
         if by < row.authority:
-            raise AuthorityTooLow(f"Relation {row.id} can not be changed: somebody of higher authority said so.")
+            raise AuthorityTooLow(f"Relation {row.id} cannot be changed: somebody of higher authority said so.")
 
     # The change log.
 

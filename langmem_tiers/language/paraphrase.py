@@ -93,7 +93,7 @@ def difference(statement: str, parts: Sequence[str], *, by_user: bool) -> str | 
         return None
     clauses = list(_clauses(_FIRST_PERSON.sub(_USER, statement) if by_user else statement, " ".join(parts)))
     if not clauses or len(clauses) > _MOST_CLAUSES:
-        return "what it says can not be compared"
+        return "what it says cannot be compared"
     covered: set[int] = set()
     there, of_a_thing = wording(statement), bool(_OF_A_THING.match(statement))
     for number, part in enumerate(parts, 1):

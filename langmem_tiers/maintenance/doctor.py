@@ -126,7 +126,7 @@ def _compared(expected: set[str], allowed: set[str], chroma: ChromaIndex, behind
             return _note("Chroma", "Another process owns it; not looked at from here.")
         held = chroma.ids()
     except ProjectionDamaged as error:
-        return _problem("Chroma", f"It can not read its own files: {error.message}")
+        return _problem("Chroma", f"It cannot read its own files: {error.message}")
     if behind:
         return _note("Chroma", "It follows the records and is on its way.")
     missing, extra = len(expected - held), len(held - allowed)
@@ -191,7 +191,7 @@ def _graph(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
         try:
             store.graph.require_usable(now)
         except UnusableSnapshot as error:
-            yield _problem("graph", f"Its file can not be used: {error}")
+            yield _problem("graph", f"Its file cannot be used: {error}")
         held = store.graph.view(now)
         wanted = build_view(entities.every(connection, store.key), relations.every(connection, store.key))
     lost = sum(not wanted.drawn(row) for row in wanted.relations.values())

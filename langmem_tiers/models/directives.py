@@ -136,7 +136,7 @@ def _there(file: Path) -> bool:
     try:
         return file.is_symlink() or file.exists()
     except OSError as error:
-        raise _invalid(file, f"can not be read ({error.strerror or error})") from error
+        raise _invalid(file, f"cannot be read ({error.strerror or error})") from error
 
 
 def _read(file: Path) -> str:
@@ -153,7 +153,7 @@ def _read(file: Path) -> str:
         if len(text) <= LONGEST:
             raise _invalid(file, "is no UTF-8 text", data.count(b"\n", 0, error.start) + 1) from error
     except OSError as error:
-        raise _invalid(file, f"can not be read ({error.strerror or error})") from error
+        raise _invalid(file, f"cannot be read ({error.strerror or error})") from error
     if len(text) > LONGEST:
         raise _invalid(file, f"has more than {LONGEST:,} characters", _line(text, LONGEST))
     if not text.strip():

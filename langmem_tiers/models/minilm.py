@@ -132,7 +132,7 @@ class _Model:
             )
         except Exception as error:  # both libraries raise bare Exception subclasses of their own for a bad file
             raise EmbeddingUnavailable(
-                f"The model files in {folder} can not be read: they are damaged or not readable.",
+                f"The model files in {folder} cannot be read: they are damaged or not readable.",
                 way_out="Delete that folder and open the memory again: it is then downloaded anew.",
             ) from error
         tokenizer.no_padding()

@@ -67,7 +67,7 @@ def _missing(error: ImportError, provider: str, kind: str) -> MemoryTiersError:
     found = _PACKAGE.search(str(error))
     package = (found[1] or found[2]) if found else (error.name or "").partition(".")[0].replace("_", "-")
     if not package:
-        return InvalidSettings(f"The {kind} of {provider!r} can not be used: {_in_a_line(error)}")
+        return InvalidSettings(f"The {kind} of {provider!r} cannot be used: {_in_a_line(error)}")
     return MissingExtra(package, _BY_PACKAGE.get(package))
 
 
@@ -79,7 +79,7 @@ def _refused(name: str, error: Exception, kind: str, usual: tuple[str, ...]) -> 
     said = str(error)
     unknown = isinstance(error, ValueError) and ("provider" in said or "empty" in said)
     if not unknown:
-        return InvalidSettings(f"The {kind} {name!r} can not be used: {_in_a_line(error)}")
+        return InvalidSettings(f"The {kind} {name!r} cannot be used: {_in_a_line(error)}")
     known = ", ".join(f"{each} (pip install 'langmem-tiers[{EXTRAS[each]}]')" for each in usual)
     return InvalidSettings(
         f"Nobody is known to provide the {kind} {name!r}.",

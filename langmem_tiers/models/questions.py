@@ -81,7 +81,7 @@ _THOUGHT_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _OBJECT = re.compile(r'\{(?=\s*["}])')
 _STRING_OR_LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
 _REFUSAL = re.compile(
-    r"(?:i['’]?m (?:very )?sorry|i am sorry|sorry|i (?:can['’]?t|cannot|can not|won['’]?t|will not)"
+    r"(?:i['’]?m (?:very )?sorry|i am sorry|sorry|i (?:can['’]?t|cannot|cannot|won['’]?t|will not)"
     r"|i(?:['’]m| am) (?:unable|not able)|as an ai\b)",
     re.IGNORECASE,
 )
@@ -132,7 +132,7 @@ def _fitted(schema: type[T], value: object) -> T | Unclear:
     except ValidationError as error:
         return Unclear(_in_words(error))
     except ValueError:  # what pydantic raises for a lone surrogate, in both places
-        return Unclear("it holds half a character, which can not be stored")
+        return Unclear("it holds half a character, which cannot be stored")
     return made
 
 

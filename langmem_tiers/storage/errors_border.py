@@ -26,7 +26,7 @@ _BY_CODE: dict[int, tuple[type[StorageError], str]] = {
     sqlite3.SQLITE_FULL: (DiskFull, "The disk is full"),
     sqlite3.SQLITE_READONLY: (FolderNotWritable, "The memory is read-only"),
     sqlite3.SQLITE_PERM: (FolderNotWritable, "The memory may not be opened"),
-    sqlite3.SQLITE_CANTOPEN: (FolderNotWritable, "The memory can not be opened"),
+    sqlite3.SQLITE_CANTOPEN: (FolderNotWritable, "The memory cannot be opened"),
     sqlite3.SQLITE_CORRUPT: (DatabaseDamaged, "The database is damaged"),
     sqlite3.SQLITE_NOTADB: (DatabaseDamaged, "The file is not a database"),
     sqlite3.SQLITE_CONSTRAINT: (DatabaseDamaged, "The records contradict each other"),

@@ -137,6 +137,6 @@ def _check(mark: Path) -> None:
     try:
         layout = json.loads(mark.read_text(encoding="utf-8"))["format"]
     except (ValueError, KeyError, TypeError) as error:
-        raise NotAMemoryFolder(f"{mark} can not be read as the mark of a memory.") from error
+        raise NotAMemoryFolder(f"{mark} cannot be read as the mark of a memory.") from error
     if not isinstance(layout, int) or layout > _FORMAT:
         raise NewerSchema(f"{mark.parent} has layout {layout}; this version knows up to {_FORMAT}.")

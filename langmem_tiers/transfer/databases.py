@@ -55,7 +55,7 @@ def reading_database(path: Path, expected: str) -> Iterator[sqlite3.Connection]:
     """A database for reading.
 
     Raises:
-        UnreadableFile: it can not be read.
+        UnreadableFile: it cannot be read.
     """
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)) as database:

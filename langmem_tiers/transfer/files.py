@@ -142,7 +142,7 @@ def reading(path: Path, expected: str) -> Iterator[IO[bytes]]:
 
 def unreadable(path: Path, expected: str, reason: str, *, way_out: str | None = None) -> UnreadableFile:
     """The error that names the file, what was expected of it, and what is wrong."""
-    return UnreadableFile(f"{path} can not be read as {expected}: {reason.rstrip('.')}.", way_out=way_out)
+    return UnreadableFile(f"{path} cannot be read as {expected}: {reason.rstrip('.')}.", way_out=way_out)
 
 
 def head(path: Path, expected: str) -> str:
@@ -205,7 +205,7 @@ def entries(path: Path, expected: str) -> Iterator[tuple[int, object | LineProbl
     """Each entry with its position (or line) from 1; a JSONL line that cannot be parsed is a problem.
 
     Raises:
-        UnreadableFile: the file can not be read, or is neither.
+        UnreadableFile: the file cannot be read, or is neither.
     """
     start = head(path, expected).lstrip()[:1]
     if start not in ("[", "{"):

@@ -45,7 +45,7 @@ def read_jsonl(path: Path) -> Iterator[Entry]:
     """The sessions and the problems of the file, in its order.
 
     Raises:
-        UnreadableFile: the file can not be opened or read.
+        UnreadableFile: the file cannot be opened or read.
     """
     return pieces(_messages(path))
 
@@ -88,7 +88,7 @@ def read_locomo(path: Path) -> Iterator[Entry]:
     """The sessions and the problems of all conversations, in order.
 
     Raises:
-        UnreadableFile: the file can not be read, or is no LoCoMo JSON.
+        UnreadableFile: the file cannot be read, or is no LoCoMo JSON.
     """
     for sample in read_samples(path):
         if isinstance(sample, LineProblem):
@@ -101,7 +101,7 @@ def read_samples(path: Path) -> Iterator[LocomoSample | LineProblem]:
     """The samples of a LoCoMo file, read one at a time.
 
     Raises:
-        UnreadableFile: the file can not be read, or is no JSON list.
+        UnreadableFile: the file cannot be read, or is no JSON list.
     """
     for position, element in entries(path, LOCOMO_LINES):
         yield element if isinstance(element, LineProblem) else values.tried(position, _sample, position, element)
@@ -228,7 +228,7 @@ def read_longmemeval(path: Path) -> Iterator[Entry]:
     """The sessions and the problems of all questions, in order.
 
     Raises:
-        UnreadableFile: the file can not be read, or is no LongMemEval file.
+        UnreadableFile: the file cannot be read, or is no LongMemEval file.
     """
     for question in read_questions(path):
         if isinstance(question, LineProblem):
@@ -241,7 +241,7 @@ def read_questions(path: Path) -> Iterator[LongMemEvalQuestion | LineProblem]:
     """The questions of a LongMemEval file, read one at a time.
 
     Raises:
-        UnreadableFile: the file can not be read, or is neither a JSON list nor JSONL.
+        UnreadableFile: the file cannot be read, or is neither a JSON list nor JSONL.
     """
     for position, element in entries(path, LONGMEMEVAL_LINES):
         yield element if isinstance(element, LineProblem) else values.tried(position, _question, position, element)
@@ -354,7 +354,7 @@ def read_conversations(path: Path, format: ConversationFormat) -> Iterator[Entry
     """The sessions of a file, lazily, with a problem in place of whatever had to be skipped.
 
     Raises:
-        UnreadableFile: the file can not be read, or is plainly in another format; at once, before anything is read.
+        UnreadableFile: the file cannot be read, or is plainly in another format; at once, before anything is read.
     """
     return cast("Iterator[Entry]", read_records(path, format))
 

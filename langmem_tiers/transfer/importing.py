@@ -71,7 +71,7 @@ class Spaces:
         """The name of the space.
 
         Raises:
-            InvalidSpace: the record names nobody, or somebody who can not be named so.
+            InvalidSpace: the record names nobody, or somebody who cannot be named so.
         """
         name = self._only or self._named(record)
         self.used[name] = None
@@ -224,7 +224,7 @@ def _take(record: Keepable, tally: _Tally, space: SpaceOf, storing: Storing) -> 
     dated = record.messages if isinstance(record, ImportedSession) else (record,)
     undated = sum(each.unreadable_times for each in dated if not isinstance(each, ImportedDocument))
     if undated:
-        tally.left_behind["dates that can not be read"] += undated
+        tally.left_behind["dates that cannot be read"] += undated
     try:
         where = space(record)
     except InvalidSpace as error:

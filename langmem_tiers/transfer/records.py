@@ -18,7 +18,7 @@ class ImportedMessage:
 
     `at` is aware and in UTC (a date without a zone is taken as UTC), None where the file gives no date.
     `message_id` is the same each time the file is read, which makes importing it twice harmless; `pieces` names the
-    messages that have none. `unreadable_times` counts the dates that can not be read.
+    messages that have none. `unreadable_times` counts the dates that cannot be read.
     """
 
     session: str
@@ -51,8 +51,8 @@ class ImportedFact:
     """Something that another memory remembered, as it says it.
 
     `source` names that memory, and `fact_id` the fact in it: the same each time it is read. Category, tags and
-    `metadata` are as they came; what can not be kept of them is left out when they are stored. `unreadable_times`
-    counts the dates the file gives of it that can not be read.
+    `metadata` are as they came; what cannot be kept of them is left out when they are stored. `unreadable_times`
+    counts the dates the file gives of it that cannot be read.
     """
 
     source: str

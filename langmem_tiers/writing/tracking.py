@@ -56,7 +56,7 @@ class Conversation:
 def track(context: SpaceContext, turns: Sequence[Turn], conversation: Conversation) -> TrackReport:
     """Store the turns that are not stored yet, and have the background look at them.
 
-    Turns that can not be stored are reported in `rejected`; the others are stored all together or not at all. A call
+    Turns that cannot be stored are reported in `rejected`; the others are stored all together or not at all. A call
     that brings nothing new writes nothing, and waits for nobody.
 
     Raises:

@@ -102,7 +102,7 @@ def read_questions(path: Path) -> QuestionSet:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableFile(f"{path} can not be read as a set of questions: {error}.", way_out=_WAY_OUT) from error
+        raise UnreadableFile(f"{path} cannot be read as a set of questions: {error}.", way_out=_WAY_OUT) from error
     read = [_parsed(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not read:
         raise UnreadableFile(f"{path} holds no questions.", way_out=_WAY_OUT)

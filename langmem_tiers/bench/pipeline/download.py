@@ -222,7 +222,7 @@ def _answer(url: str, start: int) -> http.client.HTTPResponse | None:
         ) from error
     except (OSError, http.client.HTTPException) as error:
         raise DownloadFailed(
-            f"{url} can not be reached: {_reason(error)}.",
+            f"{url} cannot be reached: {_reason(error)}.",
             way_out="Check the network and run the command again; or fetch the file elsewhere and name it with --data.",
         ) from error
     return answer

@@ -102,7 +102,7 @@ def _entries(path: Path) -> list[object]:
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise _unreadable(path, f"it can not be read as JSON ({error})") from error
+        raise _unreadable(path, f"it cannot be read as JSON ({error})") from error
     if isinstance(told, dict):  # a report with the list inside
         told = next((value for value in told.values() if isinstance(value, list)), told)
     if not isinstance(told, list):

@@ -153,7 +153,7 @@ def require_id(told: str) -> str:
     """
     if not _ID.fullmatch(told) or told == DATA_FOLDER:
         raise InvalidInput(
-            f"{told[:100]!r} can not be a run's name.",
+            f"{told[:100]!r} cannot be a run's name.",
             way_out="Use up to 100 letters, digits, '-', '_' and '.', not beginning with a dot.",
         )
     return told
@@ -168,7 +168,7 @@ def data_hash(data: Path) -> str:
     try:
         return file_hash(data)
     except OSError as error:
-        raise UnreadableFile(f"{data} can not be read: it is missing or not permitted.", way_out="Check --data.") from (
+        raise UnreadableFile(f"{data} cannot be read: it is missing or not permitted.", way_out="Check --data.") from (
             error
         )
 

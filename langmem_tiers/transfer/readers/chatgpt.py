@@ -23,7 +23,7 @@ def read_chatgpt(path: Path) -> Iterator[Record]:
     """A session for each conversation, and the problems.
 
     Raises:
-        UnreadableFile: it can not be read, or is no such export.
+        UnreadableFile: it cannot be read, or is no such export.
     """
     with Export(path, EXPECTED) as export:
         members = export.conversations()

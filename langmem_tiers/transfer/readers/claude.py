@@ -33,7 +33,7 @@ def read_claude(path: Path) -> Iterator[Record]:
     """Sessions and documents, and the problems.
 
     Raises:
-        UnreadableFile: it can not be read, or is no such export.
+        UnreadableFile: it cannot be read, or is no such export.
     """
     paths = Paths("claude")
     with Export(path, EXPECTED) as export:

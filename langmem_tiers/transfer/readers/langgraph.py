@@ -35,7 +35,7 @@ def read_store(path: Path) -> Iterator[Record]:
     """A fact for each item, and the problems, in the order of the file.
 
     Raises:
-        UnreadableFile: it can not be read, or is no such store.
+        UnreadableFile: it cannot be read, or is no such store.
     """
     if is_sqlite(path):
         yield from (values.tried(position, _row_fact, *row) for position, row in enumerate(_rows(path), 1))

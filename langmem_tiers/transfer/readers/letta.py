@@ -35,7 +35,7 @@ def read_letta(path: Path) -> Iterator[Record]:
     """Documents, facts and sessions of all agents of the file, and the problems.
 
     Raises:
-        UnreadableFile: it can not be read, or is no agent file.
+        UnreadableFile: it cannot be read, or is no agent file.
     """
     known, paths = False, Paths("letta")
     with Export(path, EXPECTED) as export:

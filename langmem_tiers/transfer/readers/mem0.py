@@ -41,7 +41,7 @@ def read_mem0(path: Path) -> Iterator[Record]:
     """A fact for each memory, sessions of the last messages, and the problems.
 
     Raises:
-        UnreadableFile: it can not be read, or is nothing of mem0.
+        UnreadableFile: it cannot be read, or is nothing of mem0.
     """
     if path.is_dir():
         return _folder(path)

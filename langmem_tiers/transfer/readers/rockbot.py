@@ -52,7 +52,7 @@ def _entry(file: Path) -> Mapping[str, object]:
             raise Malformed(f"the file is longer than {_LARGEST:,} bytes")
         parsed = values.mapping(parse(held.decode("utf-8-sig")), "the file")
     except (OSError, UnicodeDecodeError) as error:
-        raise Malformed(f"the file can not be read: {error}") from error
+        raise Malformed(f"the file cannot be read: {error}") from error
     return {str(name).lower(): value for name, value in parsed.items()}
 
 
