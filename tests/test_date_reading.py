@@ -1,4 +1,4 @@
-"""Dates in sentences: each of the table that other date readers are compared on is read, and none where there is none."""
+"""Dates in sentences: each one of the table that date readers are compared on is read, and none where there is none."""
 
 import sys
 from pathlib import Path
