@@ -48,7 +48,9 @@ def space_of(given: Any) -> Any:
     if given is None or callable(given):
         return given
     if not isinstance(given, str):
-        raise arguments.refused(given, "space", "the name of a space, or a function of config and runtime")
+        raise arguments.refused(
+            given, "space", "the name of a space, such as 'users/alice', or a function that names one"
+        )
     try:
         return naming.check_space(given)
     except InvalidSpace as error:

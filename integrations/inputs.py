@@ -12,7 +12,7 @@ from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langgraph.errors import GraphBubbleUp
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import BeforeValidator
 
 from langmem_tiers import arguments
 from langmem_tiers.errors import InvalidInput, MissingUser
@@ -44,18 +44,31 @@ def faults(step: str, on_error: OnError) -> Iterator[None]:
         say(logger, logging.ERROR, "memory_step_failed", step=step, error=error, reason=error, trace=trace)
 
 
+def one_space(given: Any) -> "Space":
+    """A space.
+
+    Raises:
+        InvalidInput: it is something else, such as the memory that holds it.
+    """
+    # An adapter may be made anew for every run, and the type is known to whoever has a space.
+    from langmem_tiers.space import Space
+
+    return arguments.instance(given, "space", Space, "a space, such as memory.user('alice')")
+
+
 UserId = str | int | UUID
 
 
-def _no_flag(given: Any) -> Any:
-    if isinstance(given, bool):
-        raise arguments.refused(given, "user_id", "a text, a number, a UUID, or a function that gives one")
+def _user_of(given: Any) -> Any:
+    known = given is None or callable(given) or isinstance(given, UserId)
+    if not known or isinstance(given, bool):
+        raise arguments.refused(given, "user_id", "a text, a whole number, a UUID, or a function that gives one")
     return given
 
 
-# Fields of the adapters that are pydantic models.
-UserField = Annotated[UserId | Callable[[], UserId | None] | None, BeforeValidator(_no_flag)]
-SpaceField = Annotated[str | Callable[..., str | None] | None, AfterValidator(space_of)]
+# Fields of the adapters that are pydantic models. Checked before pydantic does, which converts and says less.
+UserField = Annotated[UserId | Callable[[], UserId | None] | None, BeforeValidator(_user_of)]
+SpaceField = Annotated[str | Callable[..., str | None] | None, BeforeValidator(space_of)]
 
 
 def scope_of(

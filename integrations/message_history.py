@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from langmem_tiers import arguments
 from langmem_tiers.graphs.messages import is_synthetic, window_start, without_recalled
 from langmem_tiers.graphs.track import log_rejected, turns_of
+from langmem_tiers.integrations.inputs import one_space
 from langmem_tiers.storage import drawers, rooms
 from langmem_tiers.trust.secrets import mask
 from langmem_tiers.types import Drawer, TrackReport
@@ -122,6 +123,17 @@ def _identified(messages: Sequence[BaseMessage], held: int) -> list[BaseMessage]
     return identified[::-1]
 
 
+def _messages(given: Any) -> list[BaseMessage]:
+    """A list of messages. What is none would be left out in silence like a system message, and its text be lost."""
+    if isinstance(given, BaseMessage):  # pydantic lets it be iterated, field by field
+        raise arguments.refused(given, "messages", "a list of messages, also for a single one")
+    wanted = "a message, such as HumanMessage('Hello')"
+    return [
+        arguments.instance(each, f"messages[{place}]", BaseMessage, wanted)
+        for place, each in enumerate(arguments.several(given, "messages", "messages"))
+    ]
+
+
 class TieredChatMessageHistory(BaseChatMessageHistory):
     """The messages of one session of a space, to be made anew for every run.
 
@@ -145,10 +157,7 @@ class TieredChatMessageHistory(BaseChatMessageHistory):
     """
 
     def __init__(self, space: "Space", session: str, *, turns: int | None = None) -> None:
-        # Made anew for every run, and the type is known to whoever has one.
-        from langmem_tiers.space import Space
-
-        self.space = arguments.instance(space, "space", Space, "a space, such as memory.user('alice')")
+        self.space = one_space(space)
         self.session = arguments.text(session, "session")
         self.turns = arguments.optional_whole(turns, "turns", least=1)
 
@@ -164,9 +173,10 @@ class TieredChatMessageHistory(BaseChatMessageHistory):
         stored, such as a text that is too long, is logged.
 
         Raises:
+            InvalidInput: it is no list of messages; nothing was stored.
             StorageError: nothing was stored.
         """
-        log_rejected(self._conversation().add(messages))
+        log_rejected(self._conversation().add(_messages(messages)))
 
     def clear(self) -> None:
         """End the session: `messages` begins empty. Nothing is deleted, and all of it can be recalled."""

@@ -30,9 +30,12 @@ from langmem_tiers.integrations import (
     TieredChatMessageHistory,
     TieredMemory,
     TieredRetriever,
+    TieredStore,
     memory_tools,
     recall_runnable,
+    space_tools,
 )
+from langmem_tiers.integrations.mcp import mcp_server
 from langmem_tiers.testing import ScriptedChatModel
 from tests.graphing import FACT, QUESTION, ask, remember, run, said, texts
 
@@ -217,6 +220,54 @@ def test_a_wrong_option_is_refused_where_it_is_given(door, match, memory):
     with pytest.raises(ValueError, match=match):
         door(memory)
     assert memory.spaces() == ()
+
+
+@pytest.mark.parametrize(
+    "door",
+    [
+        recall_node,
+        track_node,
+        flush_node,
+        dream_graph,
+        memory_tools,
+        recall_runnable,
+        MemoryMiddleware,
+        TieredStore,
+        lambda given: memory_agent(ScriptedChatModel(responses=[""]), given),
+        lambda given: TieredMemory(memory=given),
+        lambda given: TieredRetriever(memory=given),
+    ],
+)
+def test_a_space_in_place_of_the_memory_is_refused_when_the_door_is_made(door, alice):
+    with pytest.raises(ValueError, match=r"(?is)memory.*Space"):
+        door(alice)
+
+
+@pytest.mark.parametrize("door", [space_tools, mcp_server, lambda given: TieredChatMessageHistory(given, "friday")])
+@pytest.mark.parametrize("given", [lambda memory: memory, lambda _: "users/alice", lambda _: None])
+def test_what_is_no_space_is_refused_when_the_door_is_made(door, given, memory):
+    with pytest.raises(InvalidInput, match=r"`space`.*such as memory\.user\('alice'\)"):
+        door(given(memory))
+
+
+@pytest.mark.parametrize(
+    "door",
+    [
+        recall_node,
+        track_node,
+        flush_node,
+        dream_graph,
+        memory_tools,
+        recall_runnable,
+        MemoryMiddleware,
+        lambda memory, space: TieredMemory(memory=memory, space=space),
+        lambda memory, space: TieredRetriever(memory=memory, space=space),
+    ],
+)
+def test_where_the_name_of_a_space_is_wanted_a_space_or_a_memory_is_refused(door, memory, alice):
+    for given in (alice, memory):
+        with pytest.raises(ValueError, match=r"`space`.*such as 'users/alice'"):
+            door(memory, space=given)
 
 
 @pytest.mark.parametrize(

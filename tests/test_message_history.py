@@ -56,6 +56,31 @@ def test_words_said_twice_are_kept_twice(alice, history):
     assert said(alice) == ["Go on.", "I do.", "Go on.", "I do.", "Go on.", "Go on."]
 
 
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        (["My cat is called Miso."], r"`messages\[0\]`.*HumanMessage"),
+        ([HumanMessage("Hello."), {"role": "user", "content": "My cat is called Miso."}], r"`messages\[1\]`"),
+        ("My cat is called Miso.", "`messages`.*a list of messages"),
+        (HumanMessage("My cat is called Miso."), "`messages`.*a list of messages"),
+        (None, "`messages`.*a list of messages"),
+        (5, "`messages`.*a list of messages"),
+    ],
+)
+async def test_what_is_no_list_of_messages_is_refused_rather_than_lost(alice, history, given, match):
+    with pytest.raises(InvalidInput, match=match):
+        history.add_messages(given)
+    with pytest.raises(InvalidInput, match=match):
+        await history.aadd_messages(given)
+    assert said(alice) == []
+
+
+def test_a_text_that_is_added_as_one_message_is_refused(alice, history):
+    with pytest.raises(InvalidInput, match="`messages"):
+        history.add_message("My cat is called Miso.")
+    assert said(alice) == []
+
+
 def test_only_what_was_said_is_kept(alice, history):
     call = {"name": "weather", "args": {}, "id": "1"}
     summary = HumanMessage("So far: tea.", additional_kwargs={"lc_source": "summarization"})

@@ -279,6 +279,20 @@ def test_filters_can_all_that_others_can(store, wanted, found):
 # Time to live.
 
 
+@pytest.mark.parametrize("key", [None, 5, b"k", ["k"], UUID(int=1)])
+async def test_a_key_that_is_no_text_is_refused_and_never_made_one(store, key):
+    for door in (store.get, store.delete, lambda names, odd: store.put(names, odd, {"content": PORTO})):
+        with pytest.raises(InvalidInput, match="`key`"):
+            door(ALICE, key)
+    for adoor in (store.aget, store.adelete, lambda names, odd: store.aput(names, odd, {"content": PORTO})):
+        with pytest.raises(InvalidInput, match="`key`"):
+            await adoor(ALICE, key)
+    for op in (GetOp(ALICE, key), PutOp(ALICE, key, {"content": PORTO})):
+        with pytest.raises(InvalidInput, match="`key`"):
+            store.batch([PutOp(ALICE, "1", {"content": PORTO}), op])
+    assert store.search(ALICE) == []
+
+
 def test_what_has_expired_is_swept(store, clock):
     store.put(DOCS, "1", {"text": "tea"}, ttl=1)
     store.put(DOCS, "2", {"text": "tea"}, ttl=10)

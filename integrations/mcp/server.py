@@ -67,6 +67,7 @@ def mcp_server(space: Space) -> Server[Any]:
     `memory://timeline/{entity}`, and the prompt `writing_guidance`. No client can name another space.
 
     Raises:
+        InvalidInput: `space` is none.
         MissingExtra: `mcp` is not installed.
 
     Example:

@@ -51,11 +51,11 @@ class FrontDoor(BaseStore):
 
     def get(self, namespace: Namespace, key: str, *, refresh_ttl: bool | None = None) -> Item | None:
         """The item of a key, None if there is none."""
-        return _named(super().get(self._whole(namespace), key, refresh_ttl=refresh_ttl))
+        return _named(super().get(self._whole(namespace), _key(key), refresh_ttl=refresh_ttl))
 
     async def aget(self, namespace: Namespace, key: str, *, refresh_ttl: bool | None = None) -> Item | None:
         """`get` in a thread."""
-        return _named(await super().aget(self._whole(namespace), key, refresh_ttl=refresh_ttl))
+        return _named(await super().aget(self._whole(namespace), _key(key), refresh_ttl=refresh_ttl))
 
     def search(self, namespace_prefix: Namespace, /, **asked: Any) -> list[SearchItem]:
         """The items in a namespace and below it that fit, best first; without a query, those changed last."""
@@ -69,21 +69,21 @@ class FrontDoor(BaseStore):
         self, namespace: Namespace, key: str, value: Mapping[str, Any], index: Index = None, *, ttl: Ttl = NOT_PROVIDED
     ) -> None:
         """Store an item, in place of what the key held."""
-        super().put(self._whole(namespace), key, value, index, ttl=ttl)
+        super().put(self._whole(namespace), _key(key), value, index, ttl=ttl)
 
     async def aput(
         self, namespace: Namespace, key: str, value: Mapping[str, Any], index: Index = None, *, ttl: Ttl = NOT_PROVIDED
     ) -> None:
         """`put` in a thread."""
-        await super().aput(self._whole(namespace), key, value, index, ttl=ttl)
+        await super().aput(self._whole(namespace), _key(key), value, index, ttl=ttl)
 
     def delete(self, namespace: Namespace, key: str) -> None:
         """Delete an item if there is one."""
-        super().delete(self._whole(namespace), key)
+        super().delete(self._whole(namespace), _key(key))
 
     async def adelete(self, namespace: Namespace, key: str) -> None:
         """`delete` in a thread."""
-        await super().adelete(self._whole(namespace), key)
+        await super().adelete(self._whole(namespace), _key(key))
 
     def list_namespaces(
         self, *, prefix: Namespace | None = None, suffix: Namespace | None = None, **asked: Any
@@ -104,6 +104,11 @@ class FrontDoor(BaseStore):
 
     def _prefix(self, prefix: Iterable[Any]) -> Namespace:
         return self.places.labelled(prefix, whole=False)
+
+
+def _key(given: Any) -> str:
+    """A key as it is given: `BaseStore` would make a text of anything, and file it under "None"."""
+    return arguments.text(given, "key")
 
 
 def _named(item: _Item) -> _Item:

@@ -9,6 +9,7 @@ from langmem_tiers import arguments
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.node import memory_of, space_of
+from langmem_tiers.integrations.inputs import one_space
 from langmem_tiers.integrations.tools import graph, saving, searching
 from langmem_tiers.integrations.tools.base import Answer, Reach, of_run, of_space, tool_of
 
@@ -86,14 +87,14 @@ def space_tools(space: "Space", *, only: Sequence[str] | None = None) -> list[Ba
     """The tools of `memory_tools` for one space, whoever runs them: for use alone, in chains, or where one user is all.
 
     Raises:
-        InvalidInput: `only` names a tool that there is not, or is no list of names.
+        InvalidInput: `space` is none, or `only` names a tool that there is not, or is no list of names.
 
     Example:
         >>> save, search = space_tools(alice, only=("save_memory", "search_memory"))
         >>> save.invoke({"content": "The user prefers tea.", "category": "preferences"}).partition(" [")[0]
         'Saved as'
     """
-    return _made(of_space(space), only)
+    return _made(of_space(one_space(space)), only)
 
 
 def _made(reach: Reach, only: Collection[str] | None) -> list[BaseTool]:
