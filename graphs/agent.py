@@ -20,9 +20,9 @@ from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import peek
 from langmem_tiers.graphs.node import OnError, memory_of
 from langmem_tiers.graphs.prompt import DEFAULT_SYSTEM_PROMPT, Placement, build_prompt
-from langmem_tiers.graphs.recall import recall_node
+from langmem_tiers.graphs.recall import RecallNode
 from langmem_tiers.graphs.state import MemoryContext, MemoryState
-from langmem_tiers.graphs.track import track_node
+from langmem_tiers.graphs.track import TrackNode
 from langmem_tiers.models import providers
 
 if TYPE_CHECKING:
@@ -56,6 +56,17 @@ def chat_model(model: str | BaseChatModel) -> BaseChatModel:
             way_out="Give a name such as 'openai:gpt-5-mini', or a LangChain chat model.",
         )
     return model
+
+
+_DOOR = "memory_agent(model, memory, space='users/alice')"
+
+
+class _Recall(RecallNode):
+    _door = _DOOR
+
+
+class _Track(TrackNode):
+    _door = _DOOR
 
 
 AgentGraph = CompiledStateGraph[MemoryState, MemoryContext, MessagesState, MessagesState]
@@ -120,11 +131,12 @@ def memory_agent(
         return {"messages": [await bound.ainvoke(prompt(state), config)]}
 
     options: dict[str, Any] = {"space": space, "on_error": on_error}
-    builder.add_node(recall_node(memory, fallbacks=fallbacks, window=window, placement=placement, **options))
+    recall = _Recall(memory, name="recall", fallbacks=fallbacks, window=window, placement=placement, **options)
+    builder.add_node(recall)
     # If the client disconnects, the run ends: so what it said is stored before the model is asked.
-    builder.add_node(track_node(memory, name="listen", **options))
+    builder.add_node(_Track(memory, name="listen", **options))
     builder.add_node("agent", RunnableLambda(answer, afunc=aanswer, name="agent"))
-    builder.add_node(track_node(memory, **options))
+    builder.add_node(_Track(memory, name="track", **options))
     builder.add_edge(START, "recall")
     builder.add_edge("recall", "listen")
     builder.add_edge("listen", "agent")

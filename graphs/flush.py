@@ -25,6 +25,7 @@ class FlushNode(MemoryNode):
     """Saves the facts of a long history before it is summarized. Does not change the state."""
 
     step = "flush"
+    _door = "flush_node(memory, space='users/alice')"
 
     def __init__(self, memory: "Memory", *, context_window: int | None, **options: Any) -> None:
         super().__init__(memory, **options)

@@ -72,6 +72,10 @@ def fallbacks_of(given: Any) -> tuple[str, ...]:
 
 logger = logging.getLogger(__name__)
 
+_WAY_OUT = (
+    "Pass context={{'user_id': ...}} or config={{'configurable': {{'user_id': ...}}}}, or name a fixed space: {door}."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
@@ -95,6 +99,8 @@ class MemoryNode(TracedNode):
 
     step = ""
     """The name of its work in traces."""
+    _door = ""
+    """How callers make it with a fixed space, for the way out of a run that names nobody."""
     _tells_news = False
 
     def __init__(
@@ -141,6 +147,8 @@ class MemoryNode(TracedNode):
             )
         except GraphBubbleUp:
             raise  # an interrupt is LangGraph's way to pause, no fault
+        except MissingUser as error:
+            visit = MissingUser(error.message, way_out=_WAY_OUT.format(door=self._door))
         except Exception as error:  # noqa: BLE001 - raised or logged by `visited`, in the run that traces show
             visit = error
         return _Call(self, state, config, runtime, visit)

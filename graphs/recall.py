@@ -24,6 +24,7 @@ class RecallNode(MemoryNode):
     """Writes `memory_blocks` (one block of text for each human message in the window) and `memory_scope`."""
 
     step = "recall"
+    _door = "recall_node(memory, space='users/alice')"
     _tells_news = True
 
     def __init__(self, memory: "Memory", *, window: int | None, placement: Placement, **options: Any) -> None:

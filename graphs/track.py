@@ -25,6 +25,7 @@ class TrackNode(MemoryNode):
     """Stores every human and AI message that is not stored yet. Does not change the state."""
 
     step = "track"
+    _door = "track_node(memory, space='users/alice')"
     _tells_news = True
 
     def _work(self, visit: Visit) -> Outcome:

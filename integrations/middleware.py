@@ -27,11 +27,16 @@ if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
 
 
+_DOOR = "MemoryMiddleware(memory, space='users/alice')"
+
+
 class TurnRecall(RecallNode):
     """Recalls once per message, even if that fails: the prompt stays the same for a whole turn.
 
     An agent sends all that its state holds, so blocks stay as long as their messages do.
     """
+
+    _door = _DOOR
 
     def __init__(self, memory: "Memory", *, placement: Placement, **options: Any) -> None:
         super().__init__(memory, window=arguments.MOST, placement=placement, **options)
@@ -54,10 +59,18 @@ class TurnRecall(RecallNode):
 class TurnTrack(TrackNode):
     """Stores what is not stored yet, and reports it only if there was anything."""
 
+    _door = _DOOR
+
     def _work(self, visit: Visit) -> Outcome:
         outcome = super()._work(visit)
         event = outcome.event or {}
         return outcome if event.get("stored") or event.get("revised") else replace(outcome, event=None)
+
+
+class TurnFlush(FlushNode):
+    """Saves the facts of a long history."""
+
+    _door = _DOOR
 
 
 def _asked(visit: Visit) -> str:
@@ -152,12 +165,13 @@ class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
         self.memory = memory_of(memory)
         self.tools: list[BaseTool] = []
         if tools is not False:
-            self.tools = memory_tools(memory, space=space, only=None if tools is True else tools)
+            wanted = None if tools is True else arguments.texts(tools, "tools")
+            self.tools = memory_tools(memory, space=space, only=wanted)
         self._placement: Placement = arguments.one_of(placement, "placement", get_args(Placement))
         whose: dict[str, Any] = {"space": space, "on_error": on_error}
         self._track = TurnTrack(memory, name="track", **whose)
         recall = TurnRecall(memory, name="recall", placement=placement, fallbacks=fallbacks, **whose)
-        flushing = FlushNode(memory, name="flush", context_window=context_window, **whose)
+        flushing = TurnFlush(memory, name="flush", context_window=context_window, **whose)
         self._before_model: tuple[MemoryNode, ...] = (recall, self._track, *([flushing] if flush else ()))
 
     @property

@@ -41,7 +41,7 @@
     │   └── MigrationFailed
     ├── EmbeddingUnavailable (RuntimeError)
     ├── DownloadFailed (OSError)  a file could not be fetched, or is not the one expected
-    ├── UnreadableFile (ValueError)   an import file that is not in the format named
+    ├── UnreadableFile (ValueError)   a file that is not in the format named
     └── MissingExtra (ImportError)
 
 Each also inherits the builtin a caller would expect, says what happened, and says the way out.
@@ -163,10 +163,7 @@ class InvalidVector(InvalidInput):
 class MissingUser(MemoryTiersError, ValueError):
     """No user id reached the memory: there is no default pool that strangers share."""
 
-    way_out = (
-        "Pass context={'user_id': ...} or config={'configurable': {'user_id': ...}}, "
-        "or give the node a fixed space: recall_node(memory, space='users/alice')."
-    )
+    way_out = "Pass context={'user_id': ...} or config={'configurable': {'user_id': ...}}, or name a fixed space."
 
 
 class InvalidRelation(InvalidInput):
@@ -346,9 +343,9 @@ class DownloadFailed(MemoryTiersError, OSError):
 
 
 class UnreadableFile(MemoryTiersError, ValueError):
-    """A file to import is missing or not in the format named."""
+    """A file to import or to measure with is missing or not in the format named."""
 
-    way_out = "Check the path and --format: `langmem-tiers import --help` names the formats."
+    way_out = "Check the path, and what is in the file."
 
 
 class MissingExtra(MemoryTiersError, ImportError):

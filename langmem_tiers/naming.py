@@ -37,13 +37,15 @@ def user_space(user_id: str | int | UUID | None) -> str:
 
     Raises:
         MissingUser: the id is empty or None.
-        InvalidSpace: it is too long, contains lone surrogates, or is neither a text nor a number.
+        InvalidSpace: it is too long, contains lone surrogates, or is neither a text, a whole number nor a UUID.
     """
     if isinstance(user_id, bool) or not isinstance(user_id, str | int | UUID | None):
-        raise InvalidSpace(f"A {type(user_id).__name__} is no user id.", way_out="Give a text, a number or a UUID.")
+        raise InvalidSpace(
+            f"A {type(user_id).__name__} is no user id.", way_out="Give a text, a whole number or a UUID."
+        )
     text = "" if user_id is None else str(user_id)
     if not text.strip():
-        raise MissingUser("The user id is empty.")
+        raise MissingUser("The user id is empty.", way_out="Give the id of a user, such as 'alice'.")
     try:
         # Not all at once: `quote` would escape every non-ASCII letter, making a name in another script too long.
         escaped = "".join(character if _plain(character) else quote(character, safe="") for character in text)
@@ -84,14 +86,14 @@ def folder_name(space: str) -> str:
     return f"{slug}-{digest}" if slug else digest
 
 
-def check_category(path: str) -> str:
-    """`path` itself, if it is a valid category.
+def check_category(path: str, given: str | None = None) -> str:
+    """`path` itself, if it is a valid category; the message names `given`, which is how the caller wrote it.
 
     Raises:
         InvalidCategory: it is absolute, has "..", is too long, or has characters other than letters, digits, - _ and /.
     """
     if len(path) > _LONGEST_NAME or not _CATEGORY.fullmatch(path):
-        raise InvalidCategory(f"{_shown(path)} is not a category.")
+        raise InvalidCategory(f"{_shown(path if given is None else given)} is not a category.")
     return path
 
 

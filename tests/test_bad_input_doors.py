@@ -205,6 +205,8 @@ def test_a_number_or_a_uuid_is_a_user_id(memory):
         (lambda memory: MemoryMiddleware(None), "`memory`"),
         (lambda memory: MemoryMiddleware(memory, placement="sytem"), "`placement`"),
         (lambda memory: MemoryMiddleware(memory, fallbacks="users/a"), "`fallbacks`"),
+        (lambda memory: MemoryMiddleware(memory, tools="save_memory"), "`tools`.*a list"),
+        (lambda memory: MemoryMiddleware(memory, tools=None), "`tools`"),
         (lambda memory: memory_agent(ScriptedChatModel(responses=[""]), "folder"), "`memory`.*Memory.open"),
         (lambda memory: memory_tools(memory, space=5), "`space`"),
         (lambda memory: recall_runnable(memory, on_error="Raise"), "`on_error`"),
@@ -214,6 +216,7 @@ def test_a_number_or_a_uuid_is_a_user_id(memory):
         (lambda memory: TieredMemory(memory=memory, space=""), "`space`"),
         (lambda memory: TieredMemory(memory=memory, user_id=True), "`user_id`"),
         (lambda memory: TieredRetriever(memory=memory, space=""), "`space`"),
+        (lambda memory: TieredRetriever(memory=memory, user_id=2.0), "`user_id`.*a whole number"),
     ],
 )
 def test_a_wrong_option_is_refused_where_it_is_given(door, match, memory):
@@ -282,6 +285,34 @@ def test_where_nobody_is_named_each_door_says_how_it_takes_a_user(ask_it, hint, 
     with pytest.raises(MissingUser, match=rf"{hint}\(memory") as refused:
         ask_it(memory)
     assert "recall_node" not in str(refused.value)
+
+
+def _agent_of(memory, model):
+    return memory_agent(model, memory, on_error="raise")
+
+
+def _agent_with_middleware(memory, model):
+    return create_agent(model, middleware=[MemoryMiddleware(memory, flush=True, on_error="raise")])
+
+
+def _tracking(memory, _):
+    builder = StateGraph(MessagesState).add_node(track_node(memory, on_error="raise"))
+    return builder.add_edge(START, "track").compile()
+
+
+@pytest.mark.parametrize(
+    ("make", "way_out"),
+    [
+        (_agent_of, "memory_agent(model, memory, space='users/alice')."),
+        (_agent_with_middleware, "MemoryMiddleware(memory, space='users/alice')."),
+        (_tracking, "track_node(memory, space='users/alice')."),
+        (lambda memory, _: _host(memory, MessagesState, on_error="raise"), "recall_node(memory, space='users/alice')."),
+    ],
+)
+def test_a_run_of_nobody_is_told_the_door_that_takes_a_space(make, way_out, memory):
+    with pytest.raises(MissingUser) as refused:
+        make(memory, ScriptedChatModel(responses=["Fine."])).invoke(ask(), run(user=None))
+    assert str(refused.value).endswith(f"or name a fixed space: {way_out}")
 
 
 def _nodes(memory):

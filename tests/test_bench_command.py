@@ -88,3 +88,39 @@ def test_a_wrong_dataset_is_said(run, data, tmp_path):
     code, _, err = run("retrieval", "--dataset", "longmemeval", "--data", data, "--out", tmp_path / "log.jsonl")
     assert code == 1
     assert "looks like locomo" in err
+
+
+FETCH = "Name the set's own file with --data; `langmem-tiers bench locomo download` fetches it."
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        (None, "No such file"),
+        ('{"role": "user", "content": "Hello."}\n', "looks like jsonl"),
+        ("hello", "neither a JSON list"),
+        ('[{"sample_id": "conv-1", "qa": [{"evidence"', "at character"),
+    ],
+)
+def test_a_file_of_something_else_is_told_the_options_of_a_benchmark(run, tmp_path, text, wrong):
+    data = tmp_path / "set.json"
+    if text is not None:
+        data.write_text(text)
+    for code, _, err in (
+        ask(run, data, tmp_path / "log.jsonl"),
+        run("score", "--dataset", "locomo", "--data", data, _log(tmp_path)),
+    ):
+        assert (code, wrong in err, FETCH in err) == (1, True, True)
+        assert "import" not in err
+
+
+def _log(tmp_path):
+    log = tmp_path / "answers.jsonl"
+    log.write_text("")
+    return log
+
+
+def test_a_missing_log_is_told_who_writes_one(run, data, tmp_path):
+    code, _, err = run("score", "--dataset", "locomo", "--data", data, tmp_path / "nothing.jsonl")
+    assert code == 1
+    assert "Name a file that `langmem-tiers bench` wrote." in err

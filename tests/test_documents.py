@@ -61,6 +61,14 @@ def _pieces(documents, path):
         return notes.of_ref(connection, store.key, "document", path)
 
 
+@pytest.mark.parametrize("data", [b"\0", bytearray(b"text"), memoryview(b"text")])
+def test_bytes_are_told_the_way_they_come_in(documents, data):
+    for door in (documents.write, documents.append):
+        with pytest.raises(InvalidText, match=rf"{type(data).__name__}\. .*import_folder"):
+            door("x.bin", data)
+    assert documents.list() == ()
+
+
 def test_what_is_written_is_read(documents, clock):
     written = documents.write(DAY, "The launch moved to Friday.", origin="assistant")
     assert documents.read(DAY) == written

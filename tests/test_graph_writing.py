@@ -478,6 +478,25 @@ def test_times_that_are_none_are_refused(graph, counted, start, end, error):
     assert counted() == {}
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "told"),
+    [
+        ("2025", "2024", "It would end (2024) before it begins (2025)."),
+        ("2025-03", "2025-01-17", "It would end (2025-01-17) before it begins (2025-03)."),
+        ("2025", "2025-01", "It would end (2025-01) when it begins (2025). Name an end after the beginning; a year"),
+        (
+            "2025-03-01T10:00+00:00",
+            "2025-03-01T09:00+00:00",
+            "It would end (2025-03-01T09:00:00+00:00) before it begins (2025-03-01T10:00:00+00:00).",
+        ),
+    ],
+)
+def test_an_end_before_the_beginning_is_told_in_the_dates_that_were_given(graph, start, end, told):
+    with pytest.raises(InvalidPeriod) as refused:
+        graph.add_relation("Anna", "lives in", "Porto", valid_from=start, valid_to=end)
+    assert str(refused.value).startswith(told)
+
+
 def test_dates_are_as_exact_as_they_were_said(graph):
     given = ["2024", "2024-05", "2024-05-17", date(2024, 5, 18), "2024-05-17T10:00:00+02:00", "yesterday"]
     made = [graph.add_relation("Anna", "visited", f"Place {n}", valid_from=each) for n, each in enumerate(given)]

@@ -126,6 +126,11 @@ def test_what_can_not_be_stored_is_refused_and_nothing_is_stored(knowledge, give
     assert knowledge.search(status="all") == ()
 
 
+def test_a_refused_category_is_named_as_it_was_given(knowledge):
+    with pytest.raises(InvalidCategory, match="'A B!' is not a category"):
+        knowledge.save(TEA, category="A B!")
+
+
 def test_a_secret_is_refused_or_masked_as_the_settings_say(knowledge, tmp_path):
     told = "The user's OpenAI key is sk-proj-Zx8Kd93mQpL0vRt7YbN2wEfGh5Jk6LmNoPqRsTuVwXyZ1234567890AB."
     with pytest.raises(SecretRefused):

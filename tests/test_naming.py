@@ -53,6 +53,18 @@ def test_no_user_id_is_an_error_and_never_a_default_pool(memory, user_id):
         memory.user(user_id)
 
 
+@pytest.mark.parametrize("user_id", ["", " ", None])
+def test_without_an_id_the_memory_asks_for_one_and_speaks_of_no_graph(memory, user_id):
+    with pytest.raises(MissingUser, match=r"^The user id is empty\. Give the id of a user, such as 'alice'\.$"):
+        memory.user(user_id)
+
+
+def test_a_float_is_no_user_id_and_a_whole_number_is_one(memory):
+    with pytest.raises(InvalidSpace, match=r"A float is no user id\. Give a text, a whole number or a UUID\."):
+        memory.user(1.5)
+    assert memory.user(5).name == "users/5"
+
+
 @pytest.mark.parametrize("user_id", ["x\ud800", "x" * 129])
 def test_a_user_id_that_can_not_be_kept_is_refused(memory, user_id):
     with pytest.raises(InvalidSpace):

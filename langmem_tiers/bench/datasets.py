@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from langmem_tiers.errors import InvalidInput
+from langmem_tiers.errors import InvalidInput, UnreadableFile
 from langmem_tiers.transfer.files import Malformed
 from langmem_tiers.transfer.formats import (
     LocomoSample,
@@ -128,15 +129,50 @@ def unanswered(cases: Iterable[Case], answered: Collection[str]) -> Iterator[Cas
             yield replace(case, questions=left)
 
 
+def require_set(data: Path, dataset: DatasetName) -> None:
+    """Refuse a file that is plainly not the set's own.
+
+    Raises:
+        UnreadableFile: it is missing, or looks like something else.
+    """
+    with _own_file(dataset):
+        require_format(data, dataset)
+
+
+@contextmanager
+def _own_file(dataset: DatasetName) -> Iterator[None]:
+    """Errors of the readers, whose way out is one of imports, with that of the benchmark instead."""
+    try:
+        yield
+    except UnreadableFile as error:
+        way_out = f"Name the set's own file with --data; `langmem-tiers bench {dataset} download` fetches it."
+        raise UnreadableFile(error.message, way_out=way_out) from error
+
+
+def set_questions(data: Path) -> Iterator[LongMemEvalQuestion | LineProblem]:
+    """The questions of a file of LongMemEval, lazily.
+
+    Raises:
+        UnreadableFile: the file is damaged.
+    """
+    with _own_file("longmemeval"):
+        yield from read_questions(data)
+
+
+def _samples(data: Path) -> Iterator[LocomoSample | LineProblem]:
+    with _own_file("locomo"):
+        yield from read_samples(data)
+
+
 def read_cases(dataset: DatasetName, data: Path, *, adversarial: bool = False) -> Iterator[Case | LineProblem]:
     """The conversations of a file with their questions, lazily; problems in place of entries that cannot be read.
 
     Raises:
         UnreadableFile: the file is not the set's own.
     """
-    require_format(data, dataset)
+    require_set(data, dataset)
     if dataset == "locomo":
-        samples = read_samples(data)
+        samples = _samples(data)
         return (one if isinstance(one, LineProblem) else _locomo_case(one, adversarial=adversarial) for one in samples)
     return _from_questions(data, _longmemeval_case)
 
@@ -153,7 +189,7 @@ def read_grown_cases(dataset: DatasetName, data: Path) -> Iterator[Case | LinePr
             "The conversations of locomo cannot be grown: the set has too few that others could be added from.",
             way_out="Use --grow with --dataset longmemeval.",
         )
-    require_format(data, dataset)
+    require_set(data, dataset)
     return _from_questions(data, _grown_case)
 
 
@@ -163,9 +199,9 @@ def read_gold(dataset: DatasetName, data: Path) -> Iterator[Gold]:
     Raises:
         UnreadableFile: the file is not the set's own.
     """
-    require_format(data, dataset)
+    require_set(data, dataset)
     if dataset == "locomo":
-        samples = (sample for sample in read_samples(data) if not isinstance(sample, LineProblem))
+        samples = (sample for sample in _samples(data) if not isinstance(sample, LineProblem))
         return (_locomo_gold(*each) for sample in samples for each in _entries(sample, CATEGORIES))
     return (gold for gold in _from_questions(data, _longmemeval_gold) if isinstance(gold, Gold))
 
@@ -174,11 +210,11 @@ def gold_answers(dataset: DatasetName, data: Path) -> dict[str, str]:
     """The answers by question id; questions without one are left out, as are entries that cannot be read."""
     answers: dict[str, str] = {}
     if dataset == "longmemeval":
-        for entry in read_questions(data):
+        for entry in set_questions(data):
             if not isinstance(entry, LineProblem):
                 answers[entry.question_id] = _told(entry.raw.get("answer"))
     else:
-        for sample in read_samples(data):
+        for sample in _samples(data):
             if not isinstance(sample, LineProblem):
                 for index, asked in enumerate(sample.questions):
                     adversarial = asked.get("category") in _ADVERSARIAL
@@ -281,7 +317,7 @@ def answering(entry: LongMemEvalQuestion) -> Iterator[tuple[int, int]]:
 
 
 def _from_questions(path: Path, made: Callable[[LongMemEvalQuestion], _Made]) -> Iterator[_Made | LineProblem]:
-    for entry in read_questions(path):
+    for entry in set_questions(path):
         if isinstance(entry, LineProblem):
             yield entry
             continue

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 from filelock import FileLock
 
 from langmem_tiers.bench.asking import Plan, ask, finish, through_track_node, verbatim
-from langmem_tiers.bench.datasets import Case, answering, session_names
+from langmem_tiers.bench.datasets import Case, answering, require_set, session_names, set_questions
 from langmem_tiers.bench.scoring import Answer, Session
 from langmem_tiers.bench.workers import Progress, unwatched
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.settings import Settings
 from langmem_tiers.transfer import import_conversations
 from langmem_tiers.transfer.files import Malformed
-from langmem_tiers.transfer.formats import LongMemEvalQuestion, haystack, read_questions, require_format
+from langmem_tiers.transfer.formats import LongMemEvalQuestion, haystack
 from langmem_tiers.transfer.readers import values
 from langmem_tiers.transfer.records import ImportedMessage, ImportedSession, LineProblem
 from langmem_tiers.version import __version__
@@ -82,7 +82,7 @@ def _drawn(name: str, seed: int) -> bytes:
 
 def _named(data: Path) -> Iterator[tuple[LongMemEvalQuestion, tuple[str, ...], set[str]]]:
     """The questions that say which session is which, with names and evidence; the run reports the others."""
-    for entry in read_questions(data):
+    for entry in set_questions(data):
         if isinstance(entry, LineProblem):
             continue
         try:
@@ -201,7 +201,7 @@ def base_for(
     """
     if growth.others < 1:
         raise InvalidInput(f"A haystack cannot be grown by {growth.others} sessions.", way_out="Say 1 or more.")
-    require_format(growth.data, "longmemeval")
+    require_set(growth.data, "longmemeval")
     made_from = _made_from(growth, settings, None if embedder is None else embedder.name)
     folder = work / "grown" / hashlib.sha256(made_from.encode()).hexdigest()[:16]
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -83,7 +83,10 @@ def read_lines(path: Path) -> Iterator[Fields]:
                     raise no_answer(path, number)
                 yield parsed
     except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableFile(f"{path} cannot be read as a log of answers: {error}.") from error
+        raise UnreadableFile(
+            f"{path} cannot be read as a log of answers: {getattr(error, 'strerror', None) or error}.",
+            way_out="Name a file that `langmem-tiers bench` wrote.",
+        ) from error
 
 
 def no_answer(path: Path, number: int) -> UnreadableFile:

@@ -64,6 +64,22 @@ def path(given: Any, settings: Settings) -> str:
     return clean_path(validation.name_without_secrets(clean_path(given), "path", settings))
 
 
+def given(text: Any, settings: Settings) -> str:
+    """The text of a document as a caller gives it; secrets are masked if the settings say so.
+
+    Raises:
+        InvalidText: it is not a string, or contains a lone surrogate.
+        TextTooLong: it is longer than `settings.text.max_characters`.
+        SecretRefused: it contains a secret, and secrets are refused.
+    """
+    if isinstance(text, bytes | bytearray | memoryview):
+        raise InvalidText(
+            f"A document is written as text, and this is of type {type(text).__name__}.",
+            way_out="Give a str; files of bytes come in through `documents.import_folder`.",
+        )
+    return validation.text(text, _WHAT, settings)
+
+
 def of_text(path: str, text: str, origin: Origin, settings: Settings) -> NewDocument:
     """A document from a validated text, with its pieces for search."""
     content = documents.text_encoded(text)

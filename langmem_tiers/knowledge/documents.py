@@ -50,14 +50,13 @@ class Documents:
 
         Raises:
             InvalidPath: it is not a valid path.
+            InvalidText: the text is not a string, or contains a lone surrogate.
             TextTooLong: the text is longer than `Settings.text.max_characters`.
             SecretRefused: it or the path holds a secret, and `Settings.privacy.derived` refuses these.
             TextChanged: `version` is not the current version.
         """
-        where = document_text.path(path, self._settings)
-        new = document_text.of_text(
-            where, validation.text(text, "document", self._settings), validation.origin(origin), self._settings
-        )
+        where, said = document_text.path(path, self._settings), document_text.given(text, self._settings)
+        new = document_text.of_text(where, said, validation.origin(origin), self._settings)
         return self._change(where, lambda _: new, version)
 
     def append(self, path: str, text: str, *, origin: Origin = "user") -> Document:
@@ -66,10 +65,10 @@ class Documents:
         Reads and writes in one transaction, so concurrent appends are not lost.
 
         Raises:
-            InvalidText: the existing document is not text.
+            InvalidText: the existing document is not text, or what is added is not.
             InvalidPath, TextTooLong, SecretRefused: as for `write`.
         """
-        where, added = document_text.path(path, self._settings), validation.text(text, "document", self._settings)
+        where, added = document_text.path(path, self._settings), document_text.given(text, self._settings)
         by = validation.origin(origin)
         return self._change(where, lambda held: document_text.with_more(where, held, added, by, self._settings), None)
 

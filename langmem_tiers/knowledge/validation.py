@@ -105,7 +105,7 @@ def category(path: str | None, settings: Settings | None = None) -> str:
     if settings is not None:
         shown = name_without_secrets(shown, "category", settings)
     cleaned = "/".join("-".join(part.split()) for part in shown.strip().lower().split("/"))
-    return check_category(cleaned) if cleaned else DEFAULT_CATEGORY
+    return check_category(cleaned, shown) if cleaned else DEFAULT_CATEGORY
 
 
 def tags(given: Iterable[str], settings: Settings | None = None) -> tuple[str, ...]:

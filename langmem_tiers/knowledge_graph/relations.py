@@ -23,6 +23,7 @@ from langmem_tiers.knowledge_graph.entities import new_id, standing
 from langmem_tiers.knowledge_graph.tombstones import bury_relations, unbury_statement
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.knowledge_graph.types import RelationLanded
+from langmem_tiers.knowledge_graph.wording import date_words
 from langmem_tiers.language import predicates, values
 from langmem_tiers.language.periods import Exactness
 from langmem_tiers.language.values import Value
@@ -151,13 +152,25 @@ def _checked(new: NewRelation) -> NewRelation:
     if not 0 <= new.confidence <= 1:
         raise InvalidRelation(f"The confidence {new.confidence} is not from 0 to 1.", way_out="Give a share.")
     if new.valid_from is not None and new.valid_to is not None and new.valid_to <= new.valid_from:
-        raise InvalidPeriod(f"{new.valid_to.isoformat()} is not behind {new.valid_from.isoformat()}.")
+        raise _ends_too_early(new.valid_from, new.valid_to, new)
     read = predicates.reading(new.predicate)
     if not read.turned:
         return replace(new, predicate=read.predicate)
     if new.object is None:
         raise InvalidRelation(f"{new.predicate!r} leads to an entity.", way_out="Give an object instead of a value.")
     return replace(new, predicate=read.predicate, subject=new.object, object=new.subject)
+
+
+def _ends_too_early(start: datetime, end: datetime, new: NewRelation) -> InvalidPeriod:
+    starts, ends = _as_said(start, new.from_unit), _as_said(end, new.to_unit)
+    return InvalidPeriod(
+        f"It would end ({ends}) {'before' if end < start else 'when'} it begins ({starts}).",
+        way_out="Name an end after the beginning; a year or a month stands for its first moment.",
+    )
+
+
+def _as_said(moment: datetime, unit: Exactness) -> str:
+    return moment.isoformat() if unit == "moment" else date_words(moment, unit)
 
 
 def _ends(graph: GraphTransaction, new: NewRelation) -> tuple[Entity, Entity | Value]:

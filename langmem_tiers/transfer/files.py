@@ -140,9 +140,12 @@ def reading(path: Path, expected: str) -> Iterator[IO[bytes]]:
         raise unreadable(path, expected, reason) from error
 
 
+_WAY_OUT = "Check the path and --format: `langmem-tiers import --help` names the formats."
+
+
 def unreadable(path: Path, expected: str, reason: str, *, way_out: str | None = None) -> UnreadableFile:
     """The error that names the file, what was expected of it, and what is wrong."""
-    return UnreadableFile(f"{path} cannot be read as {expected}: {reason.rstrip('.')}.", way_out=way_out)
+    return UnreadableFile(f"{path} cannot be read as {expected}: {reason.rstrip('.')}.", way_out=way_out or _WAY_OUT)
 
 
 def head(path: Path, expected: str) -> str:

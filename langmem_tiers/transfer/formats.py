@@ -378,7 +378,7 @@ def require_format(path: Path, format: Format) -> None:
     reader = _READERS[format]
     if path.is_dir() and not reader.folder:
         raise unreadable(path, reader.expected, "it is no regular file")
-    looks_like = guess_format(path)
+    looks_like = _guessed(path, reader.expected)
     if looks_like not in (None, _SAME.get(format, format)):
         raise UnreadableFile(
             f"{path} looks like {looks_like}, and {reader.expected} was expected.",
@@ -392,13 +392,17 @@ def guess_format(path: Path) -> Format | None:
     Raises:
         UnreadableFile: it is missing, not permitted, damaged or binary.
     """
+    return _guessed(path, EXPECTED)
+
+
+def _guessed(path: Path, expected: str) -> Format | None:
     if path.is_dir():
-        return _of_folder(path)
+        return _of_folder(path, expected)
     if is_zip(path):
-        return _of_export(path)
+        return _of_export(path, expected)
     if not is_sqlite(path):
-        return _of_text(head(path, EXPECTED))
-    if tables(path, EXPECTED).get(langgraph.TABLE, frozenset()) >= langgraph.COLUMNS:
+        return _of_text(head(path, expected))
+    if tables(path, expected).get(langgraph.TABLE, frozenset()) >= langgraph.COLUMNS:
         return "langmem"
     return "mem0" if mem0.is_history(path) else None
 
@@ -407,20 +411,20 @@ def _of_text(start: str) -> Format | None:
     return next((name for name, marks in _MARKS.items() if marks.search(start)), None)
 
 
-def _of_folder(path: Path) -> Format | None:
-    held = collections(path, EXPECTED)
+def _of_folder(path: Path, expected: str) -> Format | None:
+    held = collections(path, expected)
     if held:
         return "mempalace" if mempalace.DRAWERS in held else "mem0"
     if mem0.qdrant_files(path) or mem0.is_history(path / mem0.HISTORY):
         return "mem0"
-    found = _of_export(path)
+    found = _of_export(path, expected)
     if found is None and any(rockbot.looks_like_entry(file) for file in islice(json_files(path), _LOOKED_AT)):
         return "rockbot"
     return found
 
 
-def _of_export(path: Path) -> Format | None:
-    with Export(path, EXPECTED) as export:
+def _of_export(path: Path, expected: str) -> Format | None:
+    with Export(path, expected) as export:
         for name in (export.named(CONVERSATIONS) or export.named(claude.OTHERS))[:1]:
             with export.open(name) as stream:
                 return _of_text(stream.read(_HEAD_BYTES).decode("utf-8", "replace"))
