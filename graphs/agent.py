@@ -162,12 +162,15 @@ def _next(state: MemoryState) -> str:
     return "tools" if isinstance(last, AIMessage) and last.tool_calls else "track"
 
 
-def converse(agent: Pregel[Any, Any, Any, Any], text: str, *, user_id: str, thread_id: str) -> tuple[str, str]:
+def converse(
+    agent: Pregel[Any, Any, Any, Any], text: str | HumanMessage, *, user_id: str, thread_id: str
+) -> tuple[str, str]:
     """Say one thing to an agent; its reply, and the block that was recalled for it (empty if none was).
 
-    The agent is a graph with a recall node, such as `memory_agent` makes.
+    The agent is a graph with a recall node, such as `memory_agent` makes. A message that has an id keeps it.
     """
-    message = HumanMessage(text, id=str(uuid4()))
+    said = HumanMessage(text) if isinstance(text, str) else text
+    message = said if said.id else said.model_copy(update={"id": str(uuid4())})
     config: RunnableConfig = {"configurable": {"thread_id": thread_id, "user_id": user_id}}
     block = ""
     state: dict[str, Any] = {}
@@ -178,8 +181,8 @@ def converse(agent: Pregel[Any, Any, Any, Any], text: str, *, user_id: str, thre
         else:
             found = (peek(update, "memory_blocks") or {} for update in chunk.values())
             block = next((blocks[message.id] for blocks in found if message.id in blocks), block)
-    said = [each for each in state.get("messages") or () if isinstance(each, AIMessage)]
-    return str(said[-1].text) if said else "", block
+    replies = [each for each in state.get("messages") or () if isinstance(each, AIMessage)]
+    return str(replies[-1].text) if replies else "", block
 
 
 def chat(

@@ -20,8 +20,9 @@ _IN_FRONT = re.compile(rf"\A{_FENCED}", re.DOTALL)
 _AT_END = re.compile(rf"{_FENCED}\Z", re.DOTALL)
 _ITEM = re.compile(r"^- \[(§[^\]]+)\] (\S+) ([^\n]*(?:\n  [^\n]*)*)", re.MULTILINE)
 
+_LONGEST = 300  # characters of a quotation
 _FOUND = "I am no language model: I can only quote what memory holds about this."
-_NOTHING = "I found nothing in memory about this. Your message goes into memory, for later conversations to find."
+_NOTHING = "I found nothing about this in earlier conversations."
 _WAY_OUT = f"For real answers, name a chat model: --model or ${MODEL_VARIABLE}, such as openai:gpt-5-mini."
 
 # LangChain's mark for messages that a feature made, not a participant.
@@ -36,7 +37,7 @@ class OfflineResponder(BaseChatModel):
 
     Example:
         >>> OfflineResponder().invoke("Where do I live?").text.partition(".")[0]
-        'I found nothing in memory about this'
+        'I found nothing about this in earlier conversations'
     """
 
     @property
@@ -95,5 +96,9 @@ def _answer(messages: Sequence[BaseMessage]) -> str:
     quotes = []
     for pointer, day, said in _ITEM.findall(found[1]) if found else ():
         speaker, _, text = said.partition(": ")
-        quotes.append(html.unescape(f"{pointer}, {day}, {speaker}: “{text}”"))
+        quotes.append(f"{pointer}, {day}, {html.unescape(speaker)}: “{_cut(html.unescape(text))}”")
     return "\n".join([_FOUND, "", *quotes, "", _WAY_OUT]) if quotes else f"{_NOTHING}\n\n{_WAY_OUT}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"

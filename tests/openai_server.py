@@ -1,6 +1,8 @@
 """A server on this machine that speaks OpenAI's language, as far as chat and embeddings go, and fails on request."""
 
 import json
+import os
+import signal
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -26,11 +28,13 @@ class OpenAIServer:
     """Answers with `reply`, a text or a function of the request; while there are `faults`, these come first.
 
     A reply that is an object is given as the request wants it: in words, by schema, or as a call of the tool.
+    If it `interrupts`, a request is met as if somebody pressed Ctrl-C while it is answered.
     """
 
     reply: object = "Fine."
     faults: list = field(default_factory=list)
     unsupported: tuple = ()
+    interrupts: bool = False
     requests: list = field(default_factory=list)
     url: str = ""
     over: threading.Event = field(default_factory=threading.Event)
@@ -54,6 +58,10 @@ def openai_server():
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             server.requests.append((self.path, body))
+            if server.interrupts:
+                server.interrupts = False
+                os.kill(os.getpid(), signal.SIGINT)
+                server.over.wait(5)
             fault = server.faults.pop(0) if server.faults else _refusal(server, body)
             if fault is not None:
                 self._fail(fault)

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langmem_tiers import Memory, Settings, WindowSettings
+from langmem_tiers import Memory, Settings, Turn, WindowSettings
 from langmem_tiers.errors import MissingExtra
 from langmem_tiers.graphs import DEFAULT_SYSTEM_PROMPT, chat, chat_model, converse, memory_agent
 from langmem_tiers.integrations import OfflineResponder, model_or_offline
@@ -165,6 +165,13 @@ def test_converse_gives_the_reply_and_the_block(memory, alice):
     assert converse(agent, "Thanks a lot!", user_id="bob", thread_id="friday") == ("On the radiator.", "")
 
 
+def test_a_message_said_to_an_agent_may_have_an_id_of_its_own(memory, alice):
+    agent = memory_agent(ScriptedChatModel(responses=["On the radiator."]), memory)
+    converse(agent, HumanMessage(FACT, id="m1"), user_id="alice", thread_id="friday")
+    alice.track([Turn(role="user", content=FACT, message_id="m1")], session="friday")
+    assert said(alice) == [FACT, "On the radiator."]
+
+
 @pytest.mark.parametrize("end", [EOFError, KeyboardInterrupt])
 def test_a_chat_answers_each_line_until_the_input_ends(memory, alice, end):
     remember(alice, FACT)
@@ -201,6 +208,15 @@ def test_the_responder_quotes_what_was_recalled_and_says_what_it_is(memory, alic
     assert "LANGMEM_TIERS_MODEL" in reply
 
 
+def test_the_responder_cuts_what_it_quotes(memory, alice):
+    remember(alice, f"My grey cat Miso eats rice, {'and rice, ' * 5000}")
+    agent = memory_agent(OfflineResponder(), memory)
+    reply, _ = converse(agent, "What does my grey cat Miso eat with rice?", user_id="alice", thread_id="friday")
+    assert "“My grey cat Miso eats rice, and rice" in reply
+    assert "…”" in reply
+    assert len(reply) < 700
+
+
 def test_the_responder_finds_a_block_in_the_system_message_too(memory, alice):
     remember(alice, FACT)
     agent = memory_agent(OfflineResponder(), memory, placement="system")
@@ -210,13 +226,13 @@ def test_the_responder_finds_a_block_in_the_system_message_too(memory, alice):
 def test_the_responder_says_when_there_is_nothing(memory):
     agent = memory_agent(OfflineResponder(), memory)
     reply, _ = converse(agent, QUESTION, user_id="alice", thread_id="friday")
-    assert reply.startswith("I found nothing in memory")
+    assert reply.startswith("I found nothing about this in earlier conversations.\n")
     assert said(memory.user("alice"))[0] == QUESTION
 
 
 def test_the_responder_does_not_take_the_description_of_a_block_for_one():
     reply = OfflineResponder().invoke([SystemMessage(DEFAULT_SYSTEM_PROMPT), HumanMessage("Hello")])
-    assert "nothing in memory" in reply.text
+    assert "found nothing" in reply.text
 
 
 def test_the_responder_streams_what_it_answers_and_ignores_tools():

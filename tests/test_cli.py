@@ -16,6 +16,7 @@ from langmem_tiers.cli.app import app
 from langmem_tiers.cli.main import main
 from langmem_tiers.cli.terminal import safe
 from langmem_tiers.telemetry.logs import say
+from tests.openai_server import openai_server
 
 SAID = "My sister Lena moved to Porto."
 
@@ -298,6 +299,42 @@ def test_chat_answers_from_memory_and_remembers(run, monkeypatch):
     assert "no model" in out
     assert SAID in out
     assert "Ines" in run("--user", "alice", "recall", "daughter Ines")[1]
+
+
+def _space_folder(memory):
+    return next(memory.glob("spaces/users-alice-*"))
+
+
+@pytest.mark.parametrize("text", [b"garbage", None])
+def test_a_chat_does_not_begin_where_the_space_can_not_be_opened(run, folder, monkeypatch, text):
+    database = _space_folder(folder) / "memory.db"
+    database.write_bytes(text * 2000) if text else database.unlink()
+    monkeypatch.setattr("sys.stdin", io.StringIO("Lena has a daughter named Ines.\n"))
+    code, out, err = run("--user", "alice", "chat")
+    assert (code, "Session" in out) == (1, False)
+    assert err == run("--user", "alice", "recall", "Lena")[2]
+    assert "Put a backup in its place" in err
+
+
+def test_a_chat_says_which_message_was_refused_and_goes_on(run, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("\udcff\udcfe bad bytes\nLena has a daughter named Ines.\n"))
+    code, _, err = run("--user", "alice", "chat")
+    assert (code, err.count("\n")) == (1, 1)
+    assert err.startswith("langmem-tiers: Not stored, and not answered: ")
+    assert "lone surrogate" in err
+    assert "Ines" in run("--user", "alice", "recall", "daughter Ines")[1]
+
+
+def test_ctrl_c_while_a_chat_recalls_keeps_the_message(run, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("Lena has a daughter named Ines.\nShe is three.\n"))
+    with openai_server() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        server.interrupts = True
+        code, _, _ = run("--embedder", "openai:text-embedding-3-small", "--user", "alice", "chat")
+    assert code == 130
+    assert "Ines" in run("--user", "alice", "recall", "daughter Ines")[1]
+    assert "three" not in run("--user", "alice", "palace")[1]
 
 
 @pytest.mark.parametrize("model", ["nonsense", "nobody:knows-this"])

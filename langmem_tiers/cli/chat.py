@@ -9,10 +9,11 @@ import typer
 
 from langmem_tiers.cli.target import target_of
 from langmem_tiers.cli.terminal import OutputFailed, print_error, print_text, shortened
-from langmem_tiers.errors import MemoryTiersError
+from langmem_tiers.errors import MemoryTiersError, StorageError
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import HumanMessage
 
     from langmem_tiers.memory import Memory
 
@@ -36,13 +37,15 @@ def chat(
     """Talk to an agent that remembers; Ctrl-D ends it."""
     target = target_of(context)
     # Whatever may be refused is looked at before a folder is made.
-    target.space_name()
+    name = target.space_name()
     chosen, reranker = chat_model(model), reranking_model(rerank)
     with target.memory(reranker=reranker) as memory:
-        thread = session or f"chat-{uuid4().hex[:8]}"
-        print_text(f"Session {thread} of {target.user}, memory in {memory.path}. Ctrl-D ends it.")
-        _converse(chosen, memory, user=str(target.user), thread=thread, show=show)
+        talk = _Talk(chosen, memory, name, user=str(target.user), thread=session or f"chat-{uuid4().hex[:8]}")
+        print_text(f"Session {talk.thread} of {target.user}, memory in {memory.path}. Ctrl-D ends it.")
+        whole = talk.answer_lines(show=show)
         print_text("")
+    if not whole:
+        raise typer.Exit(1)
 
 
 def chat_model(name: str | None) -> BaseChatModel:
@@ -64,19 +67,70 @@ def reranking_model(name: str | None) -> BaseChatModel | None:
     return chat_model(name) if name else None
 
 
-def _converse(model: BaseChatModel, memory: Memory, *, user: str, thread: str, show: bool) -> None:
-    from langgraph.checkpoint.memory import InMemorySaver
+class _Talk:
+    """A session with an agent; it begins only where its space can be opened."""
 
-    from langmem_tiers.graphs import chat as chat_by_line
-    from langmem_tiers.graphs import memory_agent
+    def __init__(self, model: BaseChatModel, memory: Memory, space: str, *, user: str, thread: str) -> None:
+        from langgraph.checkpoint.memory import InMemorySaver
 
-    agent = memory_agent(model, memory, checkpointer=InMemorySaver())
+        from langmem_tiers.graphs import memory_agent
+
+        self.thread = thread
+        self._space = memory.space(space)
+        self._user = user
+        self._agent = memory_agent(model, memory, checkpointer=InMemorySaver())
+        # Opens the space, and loads what storing needs: Ctrl-C right after the first message is then no matter.
+        self._space.track([], session=thread)
+
+    def answer_lines(self, *, show: bool) -> bool:
+        """Answer each line until the input ends or is broken off; returns whether all of them could be stored."""
+        whole = True
+        while (line := _line()) is not None:
+            if line.strip():
+                whole = self._answer(line, show=show) and whole
+        return whole
+
+    def _answer(self, line: str, *, show: bool) -> bool:
+        from langchain_core.messages import HumanMessage
+
+        from langmem_tiers.graphs import converse
+
+        message = HumanMessage(line, id=str(uuid4()))
+        if refused := self._refused(message):
+            print_error(f"Not stored, and not answered: {shortened(str(refused), 600)}")
+            return False
+        try:
+            reply, block = converse(self._agent, message, user_id=self._user, thread_id=self.thread)
+        except (MemoryTiersError, OutputFailed):
+            raise
+        except Exception as error:  # whatever a provider's client raises: a wrong key, no network, a model retired
+            raise model_error(error) from error
+        if show and block:
+            print_text(block)
+        print_text(reply)
+        return True
+
+    def _refused(self, message: HumanMessage) -> MemoryTiersError | None:
+        """Store a message before anything slow is done with it; why it could not be, if it could not."""
+        from langmem_tiers.types import Turn
+
+        turn = Turn(role="user", content=str(message.content), message_id=message.id)
+        try:
+            report = self._space.track([turn], session=self.thread)
+        except KeyboardInterrupt:
+            self._space.track([turn], session=self.thread)  # what was sent is kept; storing takes no time
+            raise
+        except StorageError as error:
+            return error
+        return next((each.error for each in report.rejected), None)
+
+
+def _line() -> str | None:
+    """The next line; None at the end of the input (Ctrl-D), or if it is broken off (Ctrl-C)."""
     try:
-        chat_by_line(agent, user_id=user, thread_id=thread, show=show, write=print_text)
-    except (MemoryTiersError, OutputFailed):
-        raise
-    except Exception as error:  # whatever a provider's client raises: a wrong key, no network, a model retired
-        raise model_error(error) from error
+        return input("> ")
+    except (EOFError, KeyboardInterrupt):
+        return None
 
 
 def model_error(error: Exception) -> typer.Exit:
