@@ -16,7 +16,7 @@ from typing import NamedTuple
 from langmem_tiers import Space
 from langmem_tiers.errors import AuthorityTooLow, InvalidPeriod, InvalidRelation, MergeRefused
 from langmem_tiers.knowledge_graph.deletion import delete_relation
-from langmem_tiers.knowledge_graph.entities import Named, standing, upsert_entity
+from langmem_tiers.knowledge_graph.entities import NamedEntity, standing, upsert_entity
 from langmem_tiers.knowledge_graph.merging import merge_entities, unmerge_entities
 from langmem_tiers.knowledge_graph.relations import NewRelation, add_relation, end_relation, withdraw_relation
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction, writing
@@ -380,7 +380,7 @@ class Trial:
         if write.kind == "add":
             return self._added(graph, write)
         if write.kind == "merge":
-            one, other = (standing(graph, upsert_entity(graph, Named(name=name))) for name in self._pair(write))
+            one, other = (standing(graph, upsert_entity(graph, NamedEntity(name=name))) for name in self._pair(write))
             merge = merge_entities(graph, one, other, reason="trial", path="user")
             self.merges.append((merge.id, merge.source.name))
             return "done"
@@ -406,9 +406,9 @@ class Trial:
         landed = add_relation(
             graph,
             NewRelation(
-                subject=upsert_entity(graph, Named(name=self.subject(write.subject))),
+                subject=upsert_entity(graph, NamedEntity(name=self.subject(write.subject))),
                 predicate=write.predicate,
-                object=upsert_entity(graph, Named(name=self.object(write.object))),
+                object=upsert_entity(graph, NamedEntity(name=self.object(write.object))),
                 valid_from=None if write.start is None else day(write.start),
                 from_unit="day",
                 from_stated=write.said,

@@ -26,7 +26,7 @@ from langmem_tiers.dream.types import (
     Synthesis,
     WithdrawRelation,
 )
-from langmem_tiers.knowledge_graph.entities import Named, upsert_entity
+from langmem_tiers.knowledge_graph.entities import NamedEntity, upsert_entity
 from langmem_tiers.knowledge_graph.relations import NewRelation, add_relation
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.records import Authority, Evidence
@@ -144,7 +144,7 @@ def _relate(space: Space, rng: random.Random, said: list[int]) -> None:
     with space.memory.use(space.name) as store, store.writing() as connection:
         graph = GraphTransaction(connection, store.key, to_millis(space.memory.clock()), space.memory.settings)
         people = [
-            upsert_entity(graph, Named(name=f"{name} {rng.choice(WHAT)}", type="person", **by))
+            upsert_entity(graph, NamedEntity(name=f"{name} {rng.choice(WHAT)}", type="person", **by))
             for name in rng.sample(WHO, 5)
         ]
         for _ in range(6):

@@ -14,7 +14,7 @@ from typing import get_args
 
 from langmem_tiers import Space
 from langmem_tiers.bench.asking import CachedEmbedder, Plan, stored
-from langmem_tiers.bench.datasets import Case, Cases, DatasetName, Gold, Question, gold_answers, read_gold
+from langmem_tiers.bench.datasets import BenchQuestion, Case, Cases, DatasetName, Gold, gold_answers, read_gold
 from langmem_tiers.models.embedder import Embedder, resolve
 from langmem_tiers.models.minilm import MiniLM
 from langmem_tiers.settings import Settings
@@ -50,7 +50,7 @@ class KeptSet:
         return stored(case, Plan(work=self.work, settings=settings, keep=True), self.embedder)
 
 
-def ask(space: Space, question: Question) -> Recalled:
+def ask(space: Space, question: BenchQuestion) -> Recalled:
     """What recall brings for a question with no threshold, leaving no trace."""
     return space.recall(
         question.text, now=question.asked_at, until=question.until, threshold=0, fallback=False, keep_receipt=False

@@ -24,7 +24,7 @@ from reporting import Row, parser, report, say
 from small_talk import MESSAGES
 
 from langmem_tiers import Space
-from langmem_tiers.bench.datasets import Case, Gold, Question, session_number
+from langmem_tiers.bench.datasets import BenchQuestion, Case, Gold, session_number
 from langmem_tiers.recall import rendering
 from langmem_tiers.settings import RecallSettings
 from langmem_tiers.types import Candidate, RecalledItem
@@ -100,7 +100,7 @@ def measure(kept: KeptSet) -> Measured:
     return measured
 
 
-def small_talk(case: Case) -> list[Question]:
+def small_talk(case: Case) -> list[BenchQuestion]:
     """The messages as if they were sent when the first question of the case was asked."""
     return [
         replace(first, question_id="", question_type="small talk", text=text, abstention=True)
@@ -109,7 +109,7 @@ def small_talk(case: Case) -> list[Question]:
     ]
 
 
-def _ask(kept: KeptSet, space: Space, question: Question, gold: Gold | None, measured: Measured) -> None:
+def _ask(kept: KeptSet, space: Space, question: BenchQuestion, gold: Gold | None, measured: Measured) -> None:
     sessions = frozenset() if gold is None or question.abstention else gold.sessions
     if not sessions and not question.abstention:
         return  # a question whose evidence is not known tells nothing
@@ -121,7 +121,7 @@ def _ask(kept: KeptSet, space: Space, question: Question, gold: Gold | None, mea
         measured.judged.extend(_judged(one, sessions, settings) for one in candidates(recalled))
 
 
-def _asked(question: Question, items: Sequence[RecalledItem], gold: frozenset[int], heading: int) -> Asked:
+def _asked(question: BenchQuestion, items: Sequence[RecalledItem], gold: frozenset[int], heading: int) -> Asked:
     kinds: dict[str, Kind] = {"small talk": "small talk", "adversarial": "adversarial"}
     otherwise: Kind = "unanswerable" if question.abstention else "answerable"
     return Asked(

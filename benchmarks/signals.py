@@ -21,7 +21,7 @@ from reporting import Row, parser, report, say
 
 from langmem_tiers import Memory, Space
 from langmem_tiers.bench.datasets import Case, Gold, session_number
-from langmem_tiers.bench.scoring import METRICS, RESAMPLES, TURN_METRICS, Answered, Interval, interval
+from langmem_tiers.bench.scoring import METRICS, RESAMPLES, TURN_METRICS, Answered, ConfidenceInterval, interval
 from langmem_tiers.models.guarded_embedder import GuardedEmbedder
 from langmem_tiers.recall import scoring
 from langmem_tiers.settings import RecallSettings, Settings
@@ -155,7 +155,7 @@ def told(one: Mapping[str, float], base: Mapping[str, float], seed: int) -> str:
     return f"{100 * mean:+.1f} [{100 * within.low:+.1f}, {100 * within.high:+.1f}]"
 
 
-def difference(one: Mapping[str, float], base: Mapping[str, float], seed: int) -> Interval:
+def difference(one: Mapping[str, float], base: Mapping[str, float], seed: int) -> ConfidenceInterval:
     """Where the mean difference lies in 95 % of the resamples of the questions, the same question on both sides."""
     return interval([one[name] - value for name, value in base.items()], resamples=RESAMPLES, seed=seed)
 

@@ -19,14 +19,14 @@ from kept import KeptSet, add_arguments, sets
 from reporting import Row, parser, report, say
 
 from langmem_tiers import Space
-from langmem_tiers.bench.datasets import Gold, Question
+from langmem_tiers.bench.datasets import BenchQuestion, Gold
 from langmem_tiers.clock import utc_now
 from langmem_tiers.recall import candidates, rendering, selection
-from langmem_tiers.recall.candidates import Found
+from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.rendering import Packed
 from langmem_tiers.recall.request import Query, RecallRequest, parse
 from langmem_tiers.recall.selection import Before
-from langmem_tiers.recall.sources import Snapshot, Source, snapshots
+from langmem_tiers.recall.sources import RecallSource, SpaceSnapshot, snapshots
 from langmem_tiers.recall.telemetry import Stopwatch
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage.embedding_cache import Vectors
@@ -128,10 +128,10 @@ class Searched:
     """What recall chose for one question, best first, while its snapshots are open."""
 
     space: Space
-    sources: Sequence[Snapshot]
+    sources: Sequence[SpaceSnapshot]
     query: Query
     vector: Vectors | None
-    chosen: Sequence[Found]
+    chosen: Sequence[FoundDrawer]
 
     def add(self, way: Way, sought: Sought, worth: Worth) -> None:
         """Make the block in a way, and note what it is worth."""
@@ -152,7 +152,7 @@ class Searched:
             chosen = by_worth(chosen, every.items, way.alpha)
         return self._pack(chosen, way.length, way.budget)
 
-    def _pack(self, chosen: Sequence[Found], length: int, budget: int) -> Packed:
+    def _pack(self, chosen: Sequence[FoundDrawer], length: int, budget: int) -> Packed:
         count = self.space.memory.count_tokens
         return rendering.pack(
             self.sources,
@@ -166,19 +166,19 @@ class Searched:
 
 
 @contextmanager
-def searched(space: Space, question: Question, items: int, threshold: float | None) -> Iterator[Searched]:
+def searched(space: Space, question: BenchQuestion, items: int, threshold: float | None) -> Iterator[Searched]:
     """What recall chooses for a question, by the steps of its pipeline up to the packing."""
     memory = space.memory
     request = _request(question, items, threshold, memory.settings)
     query = parse(question.text, request.settings.trivial_words)
     vector, _ = space.context.embedder.query(query.text)
-    with memory.use(space.name) as store, snapshots((Source(store=store),)) as sources:
+    with memory.use(space.name) as store, snapshots((RecallSource(store=store),)) as sources:
         ranked = candidates.find(sources, query, vector, request, watch=Stopwatch())
         passed = selection.choose(ranked, request, Before(query_hash=query.content_hash)).passed
         yield Searched(space=space, sources=sources, query=query, vector=vector, chosen=passed)
 
 
-def _request(question: Question, items: int, threshold: float | None, settings: Settings) -> RecallRequest:
+def _request(question: BenchQuestion, items: int, threshold: float | None, settings: Settings) -> RecallRequest:
     return RecallRequest.of(
         settings,
         query=question.text,
@@ -191,7 +191,7 @@ def _request(question: Question, items: int, threshold: float | None, settings: 
     )
 
 
-def by_worth(chosen: Sequence[Found], items: Sequence[RecalledItem], alpha: float) -> list[Found]:
+def by_worth(chosen: Sequence[FoundDrawer], items: Sequence[RecalledItem], alpha: float) -> list[FoundDrawer]:
     """What was chosen in the order of score divided by tokens to the power of alpha."""
     tokens = {(item.space, item.drawer.number): item.tokens for item in items}
     known = [found for found in chosen if found.key in tokens]

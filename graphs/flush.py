@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langmem_tiers.errors import InvalidSettings
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import read_messages
-from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, reading
+from langmem_tiers.graphs.node import MemoryNode, NodeOutcome, OnError, reading
 from langmem_tiers.graphs.runs import feed_of
 from langmem_tiers.graphs.track import turns_of
 from langmem_tiers.graphs.visit import Visit
@@ -31,9 +31,9 @@ class FlushNode(MemoryNode):
         super().__init__(memory, **options)
         self._context_window = _checked(context_window)
 
-    def _work(self, visit: Visit) -> Outcome:
+    def _work(self, visit: Visit) -> NodeOutcome:
         if not visit.own or not _due(self.memory, visit.messages, self._context_window):
-            return Outcome()
+            return NodeOutcome()
         scope = visit.scope
         whose = {"session": scope.session, "project": scope.project, "agent": scope.agent}
         report = flushing.flush(visit.space.context, turns_of(visit.own), **whose)
@@ -42,7 +42,7 @@ class FlushNode(MemoryNode):
         event = _event(report)
         if event is not None and not report.skipped:
             feed_of(self.memory).tell_by_itself(visit.space, report.tracked.session, flushing.ACTIVITY)
-        return Outcome(event=event)
+        return NodeOutcome(event=event)
 
 
 def flush_node(

@@ -78,7 +78,7 @@ _WAY_OUT = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class NodeOutcome:
     """What a node did: the update to the state, and what it tells the custom stream of that and of activities.
 
     `failed` is the class of a fault that was logged.
@@ -126,12 +126,12 @@ class MemoryNode(TracedNode):
         return self.invoke(state)
 
     @abstractmethod
-    def _work(self, visit: Visit) -> Outcome:
+    def _work(self, visit: Visit) -> NodeOutcome:
         """The work of this node."""
 
-    def _at_least(self, visit: Visit) -> Outcome:
+    def _at_least(self, visit: Visit) -> NodeOutcome:
         """What the node does even if its work fails; by default nothing."""
-        return Outcome()
+        return NodeOutcome()
 
     def _called(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> "_Call":
         try:
@@ -153,7 +153,7 @@ class MemoryNode(TracedNode):
             visit = error
         return _Call(self, state, config, runtime, visit)
 
-    def visited(self, state: Any, visit: Visit | Exception, runtime: Runtime[Any] | None) -> Outcome:
+    def visited(self, state: Any, visit: Visit | Exception, runtime: Runtime[Any] | None) -> NodeOutcome:
         """The outcome of the node's work on a state; errors are raised or logged, as `on_error` says."""
         # What cannot be used may belong to the host, and is left alone.
         ours = peek(state, "memory_blocks") is None and not isinstance(visit, InvalidInput)
@@ -167,9 +167,9 @@ class MemoryNode(TracedNode):
             update |= self._at_least(visit).update
             outcome = self._work(visit)
             return outcome if runtime is None else self._with_news(visit, outcome)
-        return Outcome(update=update, failed=failed[0])
+        return NodeOutcome(update=update, failed=failed[0])
 
-    def _with_news(self, visit: Visit, outcome: Outcome) -> Outcome:
+    def _with_news(self, visit: Visit, outcome: NodeOutcome) -> NodeOutcome:
         """The outcome with the activities that are new to the thread; unchanged if these cannot be read."""
         if not self._tells_news:
             return outcome
@@ -182,7 +182,7 @@ class MemoryNode(TracedNode):
         kept = {**outcome.update, "memory_scope": {**scope, HEARD: upto}} if scope and upto else outcome.update
         return replace(outcome, update=kept, news=news)
 
-    def _nobody(self, state: Any, error: MemoryTiersError) -> Outcome:
+    def _nobody(self, state: Any, error: MemoryTiersError) -> NodeOutcome:
         """The outcome without a user: logged once per message, and what belongs to an earlier user is removed."""
         if self.on_error == "raise":
             raise error
@@ -192,7 +192,7 @@ class MemoryNode(TracedNode):
         update = self._without_blocks()
         # It stays known that the thread had a user: the next one did not say what was said until now.
         scope = {"space": "", **({} if asked is None else {ASKED: asked.id})} if peek(state, "memory_scope") else {}
-        return Outcome(update={**update, "memory_scope": scope} if update else {}, failed=type(error).__name__)
+        return NodeOutcome(update={**update, "memory_scope": scope} if update else {}, failed=type(error).__name__)
 
     def _without_blocks(self) -> dict[str, Any]:
         """No blocks, of the node that answers for them: `build_prompt` takes a state that lacks the key for a mistake.
@@ -225,7 +225,7 @@ class _Call(TracedCall):
     config: RunnableConfig
     runtime: Runtime[Any] | None
     visit: Visit | Exception
-    outcome: Outcome = field(default_factory=Outcome)
+    outcome: NodeOutcome = field(default_factory=NodeOutcome)
 
     @property
     def given(self) -> dict[str, Any]:

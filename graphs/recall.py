@@ -8,7 +8,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langmem_tiers import arguments
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import last_human, window_start, without_recalled
-from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, reading
+from langmem_tiers.graphs.node import MemoryNode, NodeOutcome, OnError, reading
 from langmem_tiers.graphs.prompt import Placement
 from langmem_tiers.graphs.state import PROFILE
 from langmem_tiers.graphs.track import turns_of
@@ -32,7 +32,7 @@ class RecallNode(MemoryNode):
         self._window = window
         self._placement: Placement = arguments.one_of(placement, "placement", get_args(Placement))
 
-    def _work(self, visit: Visit) -> Outcome:
+    def _work(self, visit: Visit) -> NodeOutcome:
         turns = self._window or self.memory.settings.window.turns
         shown = visit.messages[window_start(visit.messages, turns) :]
         window = [str(m.id) for m in shown]
@@ -46,7 +46,7 @@ class RecallNode(MemoryNode):
             blocks[str(asked.id)] = recalled.block if recalled else ""
         # The profile is read when a session begins and stays, so that prompts keep their beginning.
         profile = visit.space.profile() if visit.profile is None else visit.profile
-        return Outcome(
+        return NodeOutcome(
             update={
                 "memory_blocks": {key: block for key, block in blocks.items() if block},
                 "memory_scope": {**visit.as_state(), PROFILE: profile},
@@ -54,11 +54,11 @@ class RecallNode(MemoryNode):
             event=_event(recalled) if recalled else None,
         )
 
-    def _at_least(self, visit: Visit) -> Outcome:
+    def _at_least(self, visit: Visit) -> NodeOutcome:
         if visit.blocks_are_ours:
-            return Outcome()
+            return NodeOutcome()
         # One user's profile and recalled blocks never reach the model for another user.
-        return Outcome(update={"memory_blocks": {}, "memory_scope": visit.as_state()})
+        return NodeOutcome(update={"memory_blocks": {}, "memory_scope": visit.as_state()})
 
 
 def recall_node(

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langmem_tiers.clock import require_aware
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import is_synthetic, without_recalled
-from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, reading
+from langmem_tiers.graphs.node import MemoryNode, NodeOutcome, OnError, reading
 from langmem_tiers.graphs.visit import Visit
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import TrackReport, Turn
@@ -28,15 +28,17 @@ class TrackNode(MemoryNode):
     _door = "track_node(memory, space='users/alice')"
     _tells_news = True
 
-    def _work(self, visit: Visit) -> Outcome:
+    def _work(self, visit: Visit) -> NodeOutcome:
         turns = turns_of(visit.own)
         if not turns:
-            return Outcome()
+            return NodeOutcome()
         scope = visit.scope
         whose = {"session": scope.session, "project": scope.project, "agent": scope.agent}
         report = visit.space.track(turns, **whose, history=True)
         self._tell(report)
-        return Outcome(event={"type": "memory_tracked", "stored": len(report.stored), "revised": len(report.revised)})
+        return NodeOutcome(
+            event={"type": "memory_tracked", "stored": len(report.stored), "revised": len(report.revised)}
+        )
 
     def _tell(self, report: TrackReport) -> None:
         if self.on_error == "raise":

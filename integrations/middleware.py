@@ -13,7 +13,7 @@ from langmem_tiers.errors import MissingExtra
 from langmem_tiers.graphs.flush import FlushNode
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import kept_in, last_human
-from langmem_tiers.graphs.node import MemoryNode, OnError, Outcome, memory_of
+from langmem_tiers.graphs.node import MemoryNode, NodeOutcome, OnError, memory_of
 from langmem_tiers.graphs.prompt import Placement, build_prompt, latest_block
 from langmem_tiers.graphs.recall import RecallNode
 from langmem_tiers.graphs.state import HEARD, PROFILE, RECALLED_FOR
@@ -41,19 +41,19 @@ class TurnRecall(RecallNode):
     def __init__(self, memory: "Memory", *, placement: Placement, **options: Any) -> None:
         super().__init__(memory, window=arguments.MOST, placement=placement, **options)
 
-    def _work(self, visit: Visit) -> Outcome:
+    def _work(self, visit: Visit) -> NodeOutcome:
         if visit.recalled_for == _asked(visit):
-            return Outcome()
+            return NodeOutcome()
         outcome = super()._work(visit)
         scope = {**outcome.update["memory_scope"], RECALLED_FOR: _asked(visit)}
         return replace(outcome, update={**outcome.update, "memory_scope": scope})
 
-    def _at_least(self, visit: Visit) -> Outcome:
+    def _at_least(self, visit: Visit) -> NodeOutcome:
         if visit.recalled_for == _asked(visit):
-            return Outcome()
+            return NodeOutcome()
         kept = {PROFILE: visit.profile, HEARD: visit.heard, RECALLED_FOR: _asked(visit)}
         scope = {**visit.as_state(), **{key: value for key, value in kept.items() if value is not None}}
-        return Outcome(update={**super()._at_least(visit).update, "memory_scope": scope})
+        return NodeOutcome(update={**super()._at_least(visit).update, "memory_scope": scope})
 
 
 class TurnTrack(TrackNode):
@@ -61,7 +61,7 @@ class TurnTrack(TrackNode):
 
     _door = _DOOR
 
-    def _work(self, visit: Visit) -> Outcome:
+    def _work(self, visit: Visit) -> NodeOutcome:
         outcome = super()._work(visit)
         event = outcome.event or {}
         return outcome if event.get("stored") or event.get("revised") else replace(outcome, event=None)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from langmem_tiers.background.embedding import embedded_by
-from langmem_tiers.background.worker import Outcome, Worker
+from langmem_tiers.background.worker import Worker, WorkLeft
 from langmem_tiers.clock import Clock
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import MemoryClosed, MemoryTiersError
@@ -148,7 +148,7 @@ class Runtime:
         if self._worker is None:
             wanted = space_names(self.path) if names is None else sorted(names)
             outcomes = {self._work(name, lambda: False) for name in wanted}
-            return outcomes <= {Outcome.DONE}
+            return outcomes <= {WorkLeft.DONE}
         for name in names or ():
             self._worker.wake(name)
         return self._worker.wait(names, timeout)
@@ -185,7 +185,7 @@ class Runtime:
             told: dict[str, Any] = {"model": model, "before": others, "recall": "keywords_until_embedded"}
             say(log, logging.WARNING, "embedder_changed", space=name, **told)
 
-    def _work(self, name: str, stop: Callable[[], bool]) -> Outcome:
+    def _work(self, name: str, stop: Callable[[], bool]) -> WorkLeft:
         self.count_tokens.prepare()
         with self._spaces.use(name) as store:
             jobs = self.jobs(store)

@@ -6,7 +6,7 @@ import pytest
 
 from langmem_tiers.bench.mine.choosing import Ground, is_fair
 from langmem_tiers.bench.mine.drafts import cloze, gap, keywords, paraphrase, reworded
-from langmem_tiers.bench.mine.questions import Draft
+from langmem_tiers.bench.mine.questions import DraftQuestion
 from langmem_tiers.bench.mine.reading import (
     clauses,
     facts,
@@ -183,7 +183,7 @@ MESSAGE = "My sister Lena moved to Porto last summer."
 def fair(text, answer="Porto", *, kind="cloze", message=MESSAGE, others=()):
     said = [message, *others]
     ground = Ground(vocabulary=vocabulary(said), hashes=frozenset(map(content_hash, said)))
-    return is_fair(Draft(kind=kind, text=text, answer=answer), message, ground)
+    return is_fair(DraftQuestion(kind=kind, text=text, answer=answer), message, ground)
 
 
 def test_a_fair_question():

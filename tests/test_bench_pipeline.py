@@ -10,7 +10,7 @@ import pytest
 from bench_sets import LOCOMO, LONGMEMEVAL, PROVIDER, write
 
 from langmem_tiers.bench.asking import stored
-from langmem_tiers.bench.datasets import Cases, Question, gold_answers
+from langmem_tiers.bench.datasets import BenchQuestion, Cases, gold_answers
 from langmem_tiers.bench.pipeline import contexts
 from langmem_tiers.bench.pipeline.answering import Answering, answer, model_reader, offline_reader
 from langmem_tiers.bench.pipeline.calls import LONGEST, Prices, asking, with_temperature
@@ -77,7 +77,7 @@ def begun(tmp_path, data):
 
 
 def given(run, **reading):
-    return contexts.read_contexts(contexts.make_contexts(run, contexts.Reading(**reading), limit=None))
+    return contexts.read_contexts(contexts.make_contexts(run, contexts.ReaderScope(**reading), limit=None))
 
 
 def answered(run, model, **options):
@@ -88,7 +88,7 @@ def answered(run, model, **options):
 
 
 def asked(text):
-    return Question(question_id="q1", question_type="multi-session", text=text, asked_at=None)
+    return BenchQuestion(question_id="q1", question_type="multi-session", text=text, asked_at=None)
 
 
 def lines(run, kind="generation_logs", label=None):
@@ -237,7 +237,7 @@ def test_several_processes_store_and_read_the_same(begun, tmp_path):
     alone = begun()
     together = replace(alone, run_id="r2")
     assert ingest(together, limit=None, jobs=2).conversations == 5
-    path = contexts.make_contexts(together, contexts.Reading(), limit=None, jobs=2)
+    path = contexts.make_contexts(together, contexts.ReaderScope(), limit=None, jobs=2)
     assert contexts.read_contexts(path) == given(alone)
 
 
@@ -379,7 +379,7 @@ def test_the_gold_answers_are_in_the_words_of_the_set(data, tmp_path):
 @pytest.mark.parametrize(("adversarial", "asked"), [(False, ["0", "1"]), (True, ["0", "1", "2"])])
 def test_adversarial_questions_are_asked_when_wanted(tmp_path, begun, adversarial, asked):
     run = begun(write(tmp_path / "locomo.json", LOCOMO), "locomo")
-    answered(run, ScriptedChatModel(responses=["red"]), reading=contexts.Reading(adversarial=adversarial))
+    answered(run, ScriptedChatModel(responses=["red"]), reading=contexts.ReaderScope(adversarial=adversarial))
     assert [line["question_id"] for line in lines(run)] == [f"conv-26:{place}" for place in asked]
     if adversarial:
         assert (lines(run)[2]["question_type"], lines(run)[2]["abstention"]) == ("adversarial", True)

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from bench_sets import LONGMEMEVAL
 
-from langmem_tiers.bench.pipeline.download import SOURCES, Source, download
+from langmem_tiers.bench.pipeline.download import SOURCES, OfficialFile, download
 from langmem_tiers.cli.main import main
 from langmem_tiers.errors import DownloadFailed, InvalidInput, StorageError
 
@@ -53,7 +53,7 @@ def server():
 
 @pytest.fixture
 def source(server):
-    return Source(name="file.json", folder=address(server), size=len(CONTENT), sha256=HASH)
+    return OfficialFile(name="file.json", folder=address(server), size=len(CONTENT), sha256=HASH)
 
 
 def address(server):
@@ -99,7 +99,7 @@ def test_a_whole_part_needs_no_server(source, server, tmp_path):
 
 def test_a_whole_part_of_unknown_size_is_found_to_be_whole(source, tmp_path):
     (tmp_path / "file.json.part").write_bytes(CONTENT)
-    other = Source(name=source.name, folder=source.folder, size=1, sha256="0" * 64)
+    other = OfficialFile(name=source.name, folder=source.folder, size=1, sha256="0" * 64)
     assert download(other, tmp_path, sha256=HASH).path.read_bytes() == CONTENT
 
 
@@ -124,7 +124,7 @@ def test_another_file_of_the_name_is_left_alone(source, tmp_path):
 
 
 def test_a_file_that_is_nowhere_names_the_ways_out(server, tmp_path):
-    source = Source(name="gone.json", folder=address(server), size=1, sha256=HASH)
+    source = OfficialFile(name="gone.json", folder=address(server), size=1, sha256=HASH)
     with pytest.raises(DownloadFailed, match="404") as refused:
         download(source, tmp_path)
     assert "--url" in refused.value.way_out
@@ -145,7 +145,7 @@ def test_a_part_that_can_not_be_written_is_an_error_of_storage(source, tmp_path)
 
 @pytest.mark.parametrize("wrong", [{"url": "file:///etc"}, {"url": ""}, {"sha256": "abc"}])
 def test_what_can_not_be_an_address_or_a_hash_is_refused(tmp_path, wrong):
-    source = Source(name="file.json", folder="nowhere", size=1, sha256=HASH)
+    source = OfficialFile(name="file.json", folder="nowhere", size=1, sha256=HASH)
     with pytest.raises(InvalidInput):
         download(source, tmp_path, **wrong)
 

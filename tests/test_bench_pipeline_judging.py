@@ -6,7 +6,7 @@ import pytest
 from bench_sets import write
 
 from langmem_tiers.bench.logs import AnswerLog
-from langmem_tiers.bench.pipeline.calls import Prices, Reply, asking
+from langmem_tiers.bench.pipeline.calls import CallReply, Prices, asking
 from langmem_tiers.bench.pipeline.judging import Grading, grade, judge, prompt, verdict
 from langmem_tiers.bench.pipeline.results import (
     abstains,
@@ -85,7 +85,7 @@ def test_a_response_can_not_leave_its_marks():
     ],
 )
 def test_a_verdict_is_one_word_at_an_end(said, right):
-    assert verdict(Reply(text=said)) is right
+    assert verdict(CallReply(text=said)) is right
 
 
 def test_a_reply_that_is_no_verdict_is_asked_for_once_more():

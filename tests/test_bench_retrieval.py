@@ -8,7 +8,7 @@ from langmem_tiers import RecallSettings, Settings
 from langmem_tiers.bench.datasets import end_of_day, read_cases, read_gold
 from langmem_tiers.bench.logs import AnswerLog
 from langmem_tiers.bench.retrieval import Run, run_retrieval
-from langmem_tiers.bench.scoring import Answer, read_answers, score
+from langmem_tiers.bench.scoring import RetrievalAnswer, read_answers, score
 from langmem_tiers.errors import InvalidInput, UnreadableFile
 from langmem_tiers.transfer.formats import locomo_time
 
@@ -223,7 +223,7 @@ def test_the_wrong_set_is_refused(plan):
 
 
 def answer(name):
-    return Answer(
+    return RetrievalAnswer(
         question_id=name,
         question_type="a",
         sessions=(1,),

@@ -9,7 +9,7 @@ from langmem_tiers.cli.main import main
 from langmem_tiers.dream import anti_patterns, decide, preferences, synthesis
 from langmem_tiers.dream.gather import gather
 from langmem_tiers.errors import InvalidDirective
-from langmem_tiers.models.calls import Answer
+from langmem_tiers.models.calls import ModelAnswer
 from langmem_tiers.models.directives import Directives, built_in, names
 from langmem_tiers.settings import DreamSettings
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
@@ -197,5 +197,5 @@ def test_what_a_prompt_of_one_s_own_makes_a_model_say_is_judged_all_the_same(dre
     step = preferences.propose(seen, alice.memory.settings, Directives(alice.memory.path))
     next(step)
     with pytest.raises(StopIteration) as done:
-        step.send(Answer(value=told))
+        step.send(ModelAnswer(value=told))
     assert decide.decide(seen, done.value.value, alice.memory.settings).accepted == ()

@@ -26,7 +26,7 @@ from langmem_tiers.dream.types import (
     WithdrawRelation,
 )
 from langmem_tiers.errors import LeaseLost
-from langmem_tiers.knowledge_graph.entities import Named, upsert_entity
+from langmem_tiers.knowledge_graph.entities import NamedEntity, upsert_entity
 from langmem_tiers.knowledge_graph.relations import NewRelation, add_relation
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.records import Authority, Evidence
@@ -285,9 +285,9 @@ def people(alice, said):
     with alice.memory.use(alice.name) as store, store.writing() as connection:
         graph = GraphTransaction(connection, store.key, 1_000)
         lena, helena = (
-            upsert_entity(graph, Named(name=name, type="person", **by)) for name in ("Lena Berg", "Helena Berg")
+            upsert_entity(graph, NamedEntity(name=name, type="person", **by)) for name in ("Lena Berg", "Helena Berg")
         )
-        city = upsert_entity(graph, Named(name="Porto", type="place", **by))
+        city = upsert_entity(graph, NamedEntity(name="Porto", type="place", **by))
         orphan = add_relation(graph, NewRelation(subject=lena, predicate="lives_in", object=city, **by)).relation
         rests = (Evidence(drawer=said[0], quote=""),)
         standing = add_relation(

@@ -21,7 +21,7 @@ from langmem_tiers.dream.gather import gather
 from langmem_tiers.dream.questions import DreamAsker, run
 from langmem_tiers.dream.types import AntiPattern, MergeEntries, RefineEntry, RetireEntry
 from langmem_tiers.models.asker import ModelAsker
-from langmem_tiers.models.calls import Answer, Unclear
+from langmem_tiers.models.calls import ModelAnswer, UnclearReply
 from langmem_tiers.models.directives import Directives
 from langmem_tiers.models.questions import read
 from langmem_tiers.models.usage import UsageBook
@@ -41,8 +41,8 @@ def replied(seen, *replies, settings=SETTINGS, flow=consolidate.propose):
         while True:
             value = read(question.schema, replies[min(len(asked), len(replies) - 1)])
             asked.append(question.prompt)
-            unclear = isinstance(value, Unclear)
-            answer = Answer(failure=value.failure, reason=value.reason) if unclear else Answer(value=value)
+            unclear = isinstance(value, UnclearReply)
+            answer = ModelAnswer(failure=value.failure, reason=value.reason) if unclear else ModelAnswer(value=value)
             question = step.send(answer)
     except StopIteration as done:
         return done.value, asked
@@ -179,7 +179,7 @@ def test_a_model_that_can_not_be_reached_is_not_asked_again_and_again():
     step = consolidate.propose(seen, Settings(dream=DreamSettings(batch_entries=2)))
     next(step)
     with pytest.raises(StopIteration) as done:
-        step.send(Answer(failure="timeout", reason="timeout: no reply"))
+        step.send(ModelAnswer(failure="timeout", reason="timeout: no reply"))
     assert done.value.value == []
 
 

@@ -24,7 +24,7 @@ from langmem_tiers.dream.types import (
     Synthesis,
 )
 from langmem_tiers.errors import DreamConflict, InvalidInput, UnknownDream
-from langmem_tiers.knowledge_graph.entities import Named, upsert_entities
+from langmem_tiers.knowledge_graph.entities import NamedEntity, upsert_entities
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.records import Authority, Evidence
 from langmem_tiers.storage import changesets, dreams, entries
@@ -134,7 +134,7 @@ def test_merged_entities_are_two_again_in_the_graph(alice):
     by = {"origin": "system", "path": "rule", "authority": Authority.SYSTEM}
     with alice.memory.use(alice.name) as store, store.writing() as connection:
         graph = GraphTransaction(connection, store.key, 1)
-        lena, helena = upsert_entities(graph, [Named(name=each, **by) for each in ("Lena Berg", "Helena Berg")])
+        lena, helena = upsert_entities(graph, [NamedEntity(name=each, **by) for each in ("Lena Berg", "Helena Berg")])
     assert alice.graph.entity("Helena Berg").id == helena.id
     report = dreamt(alice, MergeEntities(source=helena.id, target=lena.id))
     assert alice.graph.stats().merged == 1

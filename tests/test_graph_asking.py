@@ -170,7 +170,7 @@ def test_what_was_not_followed_for_the_results_limit_is_named(graph):
 
 def test_what_was_said_comes_before_what_was_only_spoken_of_together(alice, memory):
     from langmem_tiers.clock import to_millis
-    from langmem_tiers.knowledge_graph.entities import Named, upsert_entities
+    from langmem_tiers.knowledge_graph.entities import NamedEntity, upsert_entities
     from langmem_tiers.knowledge_graph.relations import NewRelation, add_relation
     from langmem_tiers.knowledge_graph.transaction import GraphTransaction
     from langmem_tiers.records import Authority
@@ -179,7 +179,7 @@ def test_what_was_said_comes_before_what_was_only_spoken_of_together(alice, memo
     with memory.use(alice.name) as store, store.writing() as connection:
         graph = GraphTransaction(connection, store.key, to_millis(memory.clock()), memory.settings)
         by = {"origin": "system", "path": "rule", "authority": Authority.SYSTEM}
-        one, other = upsert_entities(graph, [Named(name=name, type="person", **by) for name in ("Anna", "Eve")])
+        one, other = upsert_entities(graph, [NamedEntity(name=name, type="person", **by) for name in ("Anna", "Eve")])
         add_relation(graph, NewRelation(subject=one, predicate="mentioned with", object=other, kind="mentioned", **by))
     assert told(alice.graph.neighbours("Anna").relations) == ["Anna knows Tom"]
     both = alice.graph.neighbours("Anna", mentioned=True).relations

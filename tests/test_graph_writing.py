@@ -24,7 +24,7 @@ from langmem_tiers.errors import (
     UnknownRelation,
 )
 from langmem_tiers.knowledge_graph import tombstones
-from langmem_tiers.knowledge_graph.entities import Named, require_known, upsert_entity
+from langmem_tiers.knowledge_graph.entities import NamedEntity, require_known, upsert_entity
 from langmem_tiers.knowledge_graph.merging import merge_entities, unmerge_entities
 from langmem_tiers.knowledge_graph.relations import NewRelation, add_relation
 from langmem_tiers.knowledge_graph.transaction import writing
@@ -348,12 +348,15 @@ def test_withdrawing_reopens_what_had_been_closed(graph, clock):
 
 def test_what_was_contradicted_without_a_date_holds_again(alice, graph):
     with writing(alice.context) as within:
-        anna = upsert_entity(within, Named(name="Anna"))
+        anna = upsert_entity(within, NamedEntity(name="Anna"))
         made = [
             add_relation(
                 within,
                 NewRelation(
-                    subject=anna, predicate="lives in", object=upsert_entity(within, Named(name=name)), valid_to=until
+                    subject=anna,
+                    predicate="lives in",
+                    object=upsert_entity(within, NamedEntity(name=name)),
+                    valid_to=until,
                 ),
             )
             for name, until in (
@@ -663,9 +666,9 @@ def test_what_two_names_said_without_a_date_is_told_once(alice, graph, merged, p
             add_relation(
                 within,
                 NewRelation(
-                    subject=upsert_entity(within, Named(name=name)),
+                    subject=upsert_entity(within, NamedEntity(name=name)),
                     predicate="lives in",
-                    object=upsert_entity(within, Named(name="Lisbon")),
+                    object=upsert_entity(within, NamedEntity(name="Lisbon")),
                 ),
             ).relation.id
             for name in ("Anna", "Annie")
@@ -823,7 +826,7 @@ def test_counts(graph, clock, merged):
 
 def test_a_write_beside_thousands_of_relations_reads_only_what_bears_on_it(alice, graph):
     with writing(alice.context) as within:
-        hub, other = upsert_entity(within, Named(name="Hub")), upsert_entity(within, Named(name="Other"))
+        hub, other = upsert_entity(within, NamedEntity(name="Hub")), upsert_entity(within, NamedEntity(name="Other"))
         rows = [
             relations.RelationRow(
                 number=number, id=f"{number:012x}", subject=hub.number, predicate="likes", said="likes",

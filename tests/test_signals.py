@@ -15,7 +15,7 @@ from langmem_tiers.language.first_person import PREFERS, TELLS, prefers, stateme
 from langmem_tiers.language.questions import TimeSpan, asks_advice, spans
 from langmem_tiers.matching import coverage, matched, rarity
 from langmem_tiers.recall import scoring
-from langmem_tiers.recall.scoring import Evidence, Voice, asked, evidence, nearness
+from langmem_tiers.recall.scoring import DrawerSpeaker, SessionEvidence, asked, evidence, nearness
 from langmem_tiers.writing import turns
 
 DAY = 86_400_000
@@ -121,8 +121,8 @@ def test_keyword_scores_are_the_shares_of_a_plain_implementation(tmp_path, seed)
 
 # Who is asked about
 
-LENA, TOM = Voice(role="user", speaker="Lena"), Voice(role="user", speaker="Tom")
-USER, ASSISTANT, TOOL = (Voice(role=role, speaker=None) for role in ("user", "assistant", "tool"))
+LENA, TOM = DrawerSpeaker(role="user", speaker="Lena"), DrawerSpeaker(role="user", speaker="Tom")
+USER, ASSISTANT, TOOL = (DrawerSpeaker(role=role, speaker=None) for role in ("user", "assistant", "tool"))
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_query_is_after_the_words_of_one_voice_or_of_none(query, wanted):
 
 
 def test_a_speaker_without_a_word_in_the_name_is_never_named():
-    assert asked("Who is it?", {"", "...", "👍"})(Voice(role="user", speaker="👍")) == 0
+    assert asked("Who is it?", {"", "...", "👍"})(DrawerSpeaker(role="user", speaker="👍")) == 0
 
 
 # Advice
@@ -186,9 +186,9 @@ def test_these_do_not(query):
 def test_the_evidence_of_a_session_is_its_best_match_and_the_mean_of_the_three_behind_it():
     matches = [(1, 0.3), (2, 0.9), (1, 0.6), (1, 0.9), (1, 0.3), (1, 0.2), (3, 0.5), (3, 0.4)]
     assert evidence(matches) == {
-        1: Evidence(best=0.9, support=pytest.approx((0.6 + 0.3 + 0.3) / 3)),
-        2: Evidence(best=0.9, support=0.0),
-        3: Evidence(best=0.5, support=pytest.approx(0.4 / 3)),
+        1: SessionEvidence(best=0.9, support=pytest.approx((0.6 + 0.3 + 0.3) / 3)),
+        2: SessionEvidence(best=0.9, support=0.0),
+        3: SessionEvidence(best=0.5, support=pytest.approx(0.4 / 3)),
     }
     assert evidence([]) == {}
 

@@ -119,7 +119,7 @@ def _named(item: _Item) -> _Item:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class StoreReads:
     """Carries out the reads among some operations; `refreshed` collects, by space, whose TTL starts over."""
 
     memory: "Memory"
@@ -328,7 +328,7 @@ class TieredStore(FrontDoor):
         puts = (op for op in asked if isinstance(op, PutOp))
         writing = Writing(self.memory, self.places, self._tiers, self._fields, puts)
         omit_expired = bool((self.ttl_config or {}).get("omit_expired"))
-        reading = Reading(memory=self.memory, places=self.places, tiers=self._tiers, omit_expired=omit_expired)
+        reading = StoreReads(memory=self.memory, places=self.places, tiers=self._tiers, omit_expired=omit_expired)
         results = reading.results(asked)
         writing.refresh(reading.refreshed)
         writing.run()

@@ -134,7 +134,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Look:
+class SpaceLook:
     """A snapshot of a space; with `alive_at`, without the items that expired by then."""
 
     name: str
@@ -178,18 +178,18 @@ class Looks(ExitStack):
         super().__init__()
         self._memory = memory
         self._alive_at = alive_at
-        self._held: dict[str, Look] = {}
+        self._held: dict[str, SpaceLook] = {}
 
-    def at(self, name: str) -> Look | None:
+    def at(self, name: str) -> SpaceLook | None:
         """The space of a name, None if there is none."""
         if name not in self._held and has_space(self._memory.path, name):
             store = self.enter_context(self._memory.use(name))
             connection = self.enter_context(store.reading())
             settings = self._memory.settings.recall
-            self._held[name] = Look(name, store, moment(connection, store.key), settings, self._alive_at)
+            self._held[name] = SpaceLook(name, store, moment(connection, store.key), settings, self._alive_at)
         return self._held.get(name)
 
-    def each(self, names: Sequence[str] | None) -> Iterator[Look]:
+    def each(self, names: Sequence[str] | None) -> Iterator[SpaceLook]:
         """Those of these spaces that exist; without names all of them, each held open only while it is read."""
         for name in self._memory.spaces() if names is None else dict.fromkeys(names):
             if names is None and name not in self._held:
@@ -200,7 +200,7 @@ class Looks(ExitStack):
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundItem:
     """An item that a search found, and in which space."""
 
     space: str
@@ -218,7 +218,7 @@ class Found:
         return SearchItem(score=self.score, **_columns(self.row, self.value))
 
 
-def search(look: Look, op: SearchOp, asked: Asked | None) -> list[Found]:
+def search(look: SpaceLook, op: SearchOp, asked: Asked | None) -> list[FoundItem]:
     """What a search finds in a space, as far as it may be on the requested page."""
     rows = look.under(".".join(op.namespace_prefix))
     scores: Mapping[Place, float] = {} if asked is None else look.scores(asked)
@@ -226,19 +226,19 @@ def search(look: Look, op: SearchOp, asked: Asked | None) -> list[Found]:
     if asked is not None:
         scored = sorted(scored, key=lambda one: (one[1] is None, -(one[1] or 0.0)))
     fitting = (
-        Found(look.name, row, value, score)
+        FoundItem(look.name, row, value, score)
         for row, score in scored
         if checks.fits(value := loaded(row.value), op.filter)
     )
     return list(islice(fitting, op.offset + op.limit))
 
 
-def page(found: Iterable[Found], op: SearchOp) -> list[Found]:
+def page(found: Iterable[FoundItem], op: SearchOp) -> list[FoundItem]:
     """The requested page of what was found in all spaces."""
     return sorted(found, key=lambda each: each.order)[op.offset : op.offset + op.limit]
 
 
-def namespaces(looks: Iterable[Look], op: ListNamespacesOp) -> list[Namespace]:
+def namespaces(looks: Iterable[SpaceLook], op: ListNamespacesOp) -> list[Namespace]:
     """The namespaces that meet all conditions, each once, in order."""
     every = (tuple(each.split(".")) for look in looks for each in look.namespaces())
     met = {each for each in every if all(_meets(each, condition) for condition in op.match_conditions or ())}

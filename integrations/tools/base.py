@@ -240,7 +240,7 @@ _NAME_SHOWN = 40
 _FAULTS = (MissingUser, MemoryClosed, StorageError)
 
 
-class Answer(NamedTuple):
+class ToolAnswer(NamedTuple):
     """What the model reads, and the same for code, as plain JSON."""
 
     text: str
@@ -268,7 +268,7 @@ class MemoryTool(BaseTool):
     handle_tool_error: Any = True
     tags: list[str] | None = Field(default_factory=lambda: [*TAGS, "tool"])
     metadata: dict[str, Any] | None = Field(default_factory=lambda: {"memory_step": "tool"})
-    answer: Callable[..., Answer] = Field(exclude=True, repr=False)
+    answer: Callable[..., ToolAnswer] = Field(exclude=True, repr=False)
     reach: Reach = Field(exclude=True, repr=False)
 
     def _run(self, *first: str, config: RunnableConfig, runtime: Injected = None, **given: Any) -> tuple[str, Any]:
@@ -284,7 +284,7 @@ class MemoryTool(BaseTool):
         return answer.text, dict(answer.artifact)
 
 
-def tool_of(answer: Callable[..., Answer], reach: Reach) -> MemoryTool:
+def tool_of(answer: Callable[..., ToolAnswer], reach: Reach) -> MemoryTool:
     """A function as a tool: its name and docstring are the tool's, and so are its arguments behind the call."""
     schema = arguments_of(answer)
     return MemoryTool(

@@ -8,7 +8,7 @@ from pydantic import Field
 from langmem_tiers.errors import AuthorityTooLow, InvalidRelation, UnknownEntity
 from langmem_tiers.integrations.tools import base
 from langmem_tiers.integrations.tools.arguments import Depth, Id, Name, Named, Value, Words
-from langmem_tiers.integrations.tools.base import Answer, Call
+from langmem_tiers.integrations.tools.base import Call, ToolAnswer
 from langmem_tiers.knowledge_graph import entity_lookup
 from langmem_tiers.knowledge_graph.answers import answering
 from langmem_tiers.knowledge_graph.entity_lookup import require_entity
@@ -41,11 +41,11 @@ def knowledge_graph_search(
     entity: Annotated[Name, Field(description="A name or id to look around, such as 'Anna' or 'user'.")] = None,
     as_of: Annotated[Words, Field(description="What held then: YYYY, YYYY-MM or YYYY-MM-DD. Default: now.")] = None,
     depth: Annotated[Depth, Field(description="Steps from it: 1, or 2 for what those relate to.")] = None,
-) -> Answer:
+) -> ToolAnswer:
     """Look up how people, places and things relate, now or at a date (as_of), with ids and dates."""
     found = _named(call, query, entity)
     if not found:
-        return Answer(_NOBODY, {"entities": [], "relations": []})
+        return ToolAnswer(_NOBODY, {"entities": [], "relations": []})
     part = call.space.graph.subgraph(
         [each.id for each in found],
         depth=min(max(depth or 1, 1), call.space.memory.settings.graph.depth),
@@ -58,25 +58,25 @@ def knowledge_graph_search(
     artifact = {"entities": [each.id for each in found], "relations": [each.id for each in fitting[:_MOST]]}
     if not fitting:
         text = f"Nothing is known to hold {when} of {about}. entity_timeline tells what did at other times."
-        return Answer(text, artifact)
+        return ToolAnswer(text, artifact)
     cut = list(part.cut)
     if len(fitting) > _MOST:
         cut.insert(0, f"{_MOST} of {len(fitting)} relations found")
-    return Answer(base.fenced(f"What holds {when} around {about}", _lines(call, fitting[:_MOST], cut)), artifact)
+    return ToolAnswer(base.fenced(f"What holds {when} around {about}", _lines(call, fitting[:_MOST], cut)), artifact)
 
 
 def entity_timeline(
     call: Call, entity: Annotated[Named, Field(description="A name or id, such as 'Anna' or 'user'.")]
-) -> Answer:
+) -> ToolAnswer:
     """Everything that ever held of one person, place or thing, in order, with dates."""
     graph = call.space.graph
     known = require_entity(graph.resolve, entity)
     found = graph.timeline(known.id, limit=2 * _MOST)
     about = base.plain(entity_words(known))
     if not found.relations:
-        return Answer(f"Nothing is known of {about}.", {"entity": known.id})
+        return ToolAnswer(f"Nothing is known of {about}.", {"entity": known.id})
     text = base.fenced(f"Timeline of {about}, in the order it began", _lines(call, found.relations, found.cut))
-    return Answer(text, {"entity": known.id, "relations": [each.id for each in found.relations]})
+    return ToolAnswer(text, {"entity": known.id, "relations": [each.id for each in found.relations]})
 
 
 def add_relation(
@@ -88,7 +88,7 @@ def add_relation(
     unit: Annotated[Words, Field(description="Such as Ah.")] = None,
     valid_from: Annotated[Words, Field(description="YYYY, YYYY-MM or YYYY-MM-DD, if known.")] = None,
     valid_to: Annotated[Words, Field(description="First day it holds no more.")] = None,
-) -> Answer:
+) -> ToolAnswer:
     """Note how two relate, or a value, with dates. Where only one can hold, a new one ends the old."""
     over = predicates.negated(predicate)
     if over is not None:  # it ends what is known, or is told as what held until then
@@ -117,21 +117,21 @@ def add_relation(
     if landed.changed:
         text += "\n" + base.fenced("So these became", _lines(call, landed.changed))
     changed = [each.id for each in landed.changed]
-    return Answer(text, {"id": landed.relation.id, "outcome": landed.outcome, "changed": changed})
+    return ToolAnswer(text, {"id": landed.relation.id, "outcome": landed.outcome, "changed": changed})
 
 
 def end_relation(
     call: Call,
     relation_id: Annotated[Id, Field(description="The relation's id, as shown in [brackets].")],
     at: Annotated[Words, Field(description="The first day it holds no more: YYYY-MM-DD. Default: now.")] = None,
-) -> Answer:
+) -> ToolAnswer:
     """Note that a relation holds no longer, since a date or now; it stays in the timeline."""
     try:
         relation = call.space.graph.end_relation(relation_id, at, origin="assistant")
     except AuthorityTooLow as error:
         way_out = "The user has said so: ask them. What holds instead since a date can be noted with add_relation."
         raise AuthorityTooLow(error.message, way_out=way_out) from error
-    return Answer(base.fenced("Ended", _lines(call, [relation])), {"id": relation.id})
+    return ToolAnswer(base.fenced("Ended", _lines(call, [relation])), {"id": relation.id})
 
 
 def _holding(call: Call, subject: str, predicate: str, object: str | None, value: Measured | None) -> Relation | None:

@@ -8,7 +8,7 @@ from pydantic import Field
 from langmem_tiers.errors import EntryChanged, InvalidInput, InvalidText, UnknownEntry
 from langmem_tiers.integrations.tools import base
 from langmem_tiers.integrations.tools.arguments import LOWER, UPPER, Id, Tags, Words, bare
-from langmem_tiers.integrations.tools.base import Answer, Call
+from langmem_tiers.integrations.tools.base import Call, ToolAnswer
 from langmem_tiers.knowledge.identity import DEFAULT_SECTION, Identity
 from langmem_tiers.knowledge.results import IdentityText
 from langmem_tiers.records import Entry
@@ -31,7 +31,7 @@ def save_memory(
     content: Annotated[str, Field(description="One fact, as a sentence: 'The user prefers tea.'")],
     category: Annotated[Words, Field(description="Such as 'preferences/drinks'.")] = None,
     tags: Annotated[Tags, Field(description="A few words to find it by.")] = None,
-) -> Answer:
+) -> ToolAnswer:
     """Save a lasting fact, preference or correction in long-term memory."""
     knowledge, scope = call.space.knowledge, call.scope
     saved = knowledge.save(
@@ -53,7 +53,7 @@ def save_memory(
         shown = [base.entry_line(each, _SHOWN) for each in close]
         parts.append(base.fenced("Close to it; if one of these is wrong now, update or delete it", shown))
     artifact = {"id": entry.id, "outcome": saved.outcome, "versions": versions([entry, *close])}
-    return Answer("\n".join(parts), artifact)
+    return ToolAnswer("\n".join(parts), artifact)
 
 
 def update_memory(
@@ -62,10 +62,10 @@ def update_memory(
     content: Annotated[Words, Field(description="What it says from now on.")] = None,
     category: Annotated[Words, Field(description="Its new category.")] = None,
     tags: Annotated[Tags, Field(description="Its new tags, instead of all that it has.")] = None,
-) -> Answer:
+) -> ToolAnswer:
     """Correct or change a memory; what is left out stays as it is."""
     if content is None and category is None and tags is None:
-        return Answer(f"Nothing to change in [{base.plain(id)}]: give content, category or tags.", {})
+        return ToolAnswer(f"Nothing to change in [{base.plain(id)}]: give content, category or tags.", {})
     knowledge = call.space.knowledge
     try:
         entry = knowledge.update(
@@ -79,20 +79,20 @@ def update_memory(
     except EntryChanged:
         changed = knowledge.get(id)
         if changed is None:
-            return Answer("Not updated: it was deleted meanwhile. Save what is right as a new memory.", {})
+            return ToolAnswer("Not updated: it was deleted meanwhile. Save what is right as a new memory.", {})
         told = f"Not updated: [{id}] was changed since you read it. If your change still applies, call again."
-        return Answer(f"{told}\n{_says_now(changed)}", {"versions": versions([changed])})
-    return Answer(f"Updated [{entry.id}].\n{_says_now(entry)}", {"id": entry.id, "versions": versions([entry])})
+        return ToolAnswer(f"{told}\n{_says_now(changed)}", {"versions": versions([changed])})
+    return ToolAnswer(f"Updated [{entry.id}].\n{_says_now(entry)}", {"id": entry.id, "versions": versions([entry])})
 
 
 def delete_memory(
     call: Call, id: Annotated[Id, Field(description="The memory's id, as shown in [brackets].")]
-) -> Answer:
+) -> ToolAnswer:
     """Delete one memory for good, such as when the user asks to forget it."""
     deleted = call.space.knowledge.delete(id)
     if not deleted.existed:
         raise unknown(id)
-    return Answer(f"Deleted [{deleted.id}].", {"deleted": [deleted.id, *deleted.with_it]})
+    return ToolAnswer(f"Deleted [{deleted.id}].", {"deleted": [deleted.id, *deleted.with_it]})
 
 
 def unknown(entry_id: str) -> UnknownEntry:
@@ -133,7 +133,7 @@ def memory_write(
         Words, Field(description="To update or remove. L1: the memory's id. L0: a section's title, or a line.")
     ] = None,
     tags: Annotated[Tags, Field(description="For L1: a few words to find it by.")] = None,
-) -> Answer:
+) -> ToolAnswer:
     """Add, update or remove a memory.
 
     Layer L0 is the short user profile that is always before you (name, role, core preferences); L1 is everything else.
@@ -148,10 +148,10 @@ def memory_write(
         return update_memory(call, str(bare(target_id)), content, tags=tags)
     entry = call.space.knowledge.deactivate(str(bare(target_id)))
     text = f"Put aside [{entry.id}]: it is no longer recalled. delete_memory deletes it for good."
-    return Answer(text, {"id": entry.id, "versions": versions([entry])})
+    return ToolAnswer(text, {"id": entry.id, "versions": versions([entry])})
 
 
-def _write_profile(call: Call, action: str, content: str | None, target: str | None) -> Answer:
+def _write_profile(call: Call, action: str, content: str | None, target: str | None) -> ToolAnswer:
     identity = call.space.identity
     if action == "add":
         section = target or DEFAULT_SECTION
@@ -166,7 +166,7 @@ def _write_profile(call: Call, action: str, content: str | None, target: str | N
     text = f"{done} The profile takes {now.usage}; it stands before you from the next conversation on."
     if now.text:
         text += "\n" + base.fenced("The profile now", [base.item(now.text)])
-    return Answer(text, {"version": now.version, "characters": now.characters, "most": now.most})
+    return ToolAnswer(text, {"version": now.version, "characters": now.characters, "most": now.most})
 
 
 def _updated_profile(identity: Identity, content: str, target: str | None) -> tuple[str, IdentityText]:

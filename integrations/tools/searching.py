@@ -10,7 +10,7 @@ from langmem_tiers.errors import InvalidPointer
 from langmem_tiers.graphs.messages import is_synthetic
 from langmem_tiers.integrations.tools import base
 from langmem_tiers.integrations.tools.arguments import LAYER, Id, Tags, Words
-from langmem_tiers.integrations.tools.base import Answer, Call
+from langmem_tiers.integrations.tools.base import Call, ToolAnswer
 from langmem_tiers.integrations.tools.saving import unknown, versions
 from langmem_tiers.knowledge.results import CategoryCount
 from langmem_tiers.language.periods import first_moment, last_moment
@@ -39,7 +39,7 @@ def search_memory(
     layer: Annotated[
         Literal["L0", "L1", "L2"], LAYER, Field(description="L0: profile. L1: memories. L2: summaries.")
     ] = "L1",
-) -> Answer:
+) -> ToolAnswer:
     """Search long-term memory for facts and preferences. Without a query: the newest."""
     now = call.space.memory.clock()
     first, last = first_moment(since, now), last_moment(until, now)
@@ -47,19 +47,19 @@ def search_memory(
     if layer != "L1":  # the profile and the summaries have no categories and tags
         told = call.space.search(query, layer=layer, since=first, until=last, limit=_MOST)
         if not told:
-            return Answer(f"Nothing in {layer} fits. Try other words, or fewer filters.", {"ids": []})
+            return ToolAnswer(f"Nothing in {layer} fits. Try other words, or fewer filters.", {"ids": []})
         text = base.fenced(f"{len(told)} found in {layer}, {order}", [_layer_line(each) for each in told])
-        return Answer(text, {"ids": [each.id for each in told if each.id]})
+        return ToolAnswer(text, {"ids": [each.id for each in told if each.id]})
     found = call.space.knowledge.search(
         query, category=category, tags=tags or (), since=first, until=last, limit=_MOST + 1
     )
     entries = [each.entry for each in found[:_MOST]]
     if not entries:
-        return Answer("No memory fits. Try other words, or fewer filters.", {"ids": []})
+        return ToolAnswer("No memory fits. Try other words, or fewer filters.", {"ids": []})
     more = ", and there are more" if len(found) > _MOST else ""
     terms = parse(query or "", 0).terms
     text = base.fenced(f"{len(entries)} found, {order}{more}", [base.entry_line(e, _SHOWN, terms) for e in entries])
-    return Answer(text, {"ids": [entry.id for entry in entries], "versions": versions(entries)})
+    return ToolAnswer(text, {"ids": [entry.id for entry in entries], "versions": versions(entries)})
 
 
 def _layer_line(found: LayerFound) -> str:
@@ -67,16 +67,16 @@ def _layer_line(found: LayerFound) -> str:
     return base.item(base.cut(found.text, _SHOWN), label, f" — {base.day(found.at)}" if found.at else "")
 
 
-def list_memory_categories(call: Call) -> Answer:
+def list_memory_categories(call: Call) -> ToolAnswer:
     """List the categories of long-term memory, with how many memories each holds."""
     listed = list(_branches(call.space.knowledge.categories()))
     if not listed:
-        return Answer("There are no memories yet, so no categories.", {"categories": {}})
+        return ToolAnswer("There are no memories yet, so no categories.", {"categories": {}})
     shown = [base.item(f"{each.path} ({each.total})") for each in listed[:_MOST_CATEGORIES]]
     if len(listed) > _MOST_CATEGORIES:
         shown.append(f"[…] {len(listed) - _MOST_CATEGORIES} more")
     text = base.fenced(f"{len(listed)} categories, each with how many are in it and below", shown)
-    return Answer(text, {"categories": {each.path: each.total for each in listed}})
+    return ToolAnswer(text, {"categories": {each.path: each.total for each in listed}})
 
 
 def get_memory(
@@ -84,7 +84,7 @@ def get_memory(
     id_or_pointer: Annotated[
         Id, Field(description="An id as shown in [brackets], or a pointer such as §W-001/R-02/D-003.")
     ],
-) -> Answer:
+) -> ToolAnswer:
     """Read one memory or summary in full by its id, or the exact words behind a § pointer."""
     pointers = find_pointers(id_or_pointer)
     if pointers:
@@ -92,10 +92,10 @@ def get_memory(
     entry = call.space.knowledge.get(id_or_pointer)
     if entry is not None:
         text = base.fenced(f"Memory [{entry.id}]", list(_entry(entry)))
-        return Answer(text, {"id": entry.id, "versions": versions([entry])})
+        return ToolAnswer(text, {"id": entry.id, "versions": versions([entry])})
     episode = call.space.archive.get(id_or_pointer)
     if episode is not None:
-        return Answer(base.fenced(f"Summary [{episode.id}]", list(_episode(episode))), {"id": episode.id})
+        return ToolAnswer(base.fenced(f"Summary [{episode.id}]", list(_episode(episode))), {"id": episode.id})
     raise unknown(id_or_pointer)
 
 
@@ -133,7 +133,7 @@ def _about(episode: Episode) -> str:
     return f"task {episode.task}" if episode.task else f"session {episode.session}"
 
 
-def _drawer(call: Call, pointer: str) -> Answer:
+def _drawer(call: Call, pointer: str) -> ToolAnswer:
     """A message in full, and the entries that rest on it."""
     drawer = call.space.drawer(pointer)
     if drawer is None:
@@ -147,7 +147,7 @@ def _drawer(call: Call, pointer: str) -> Answer:
     shown += [base.entry_line(entry, _SHOWN) for entry in resting]
     header = "Verbatim" if not resting else "Verbatim, and the memories that rest on it"
     artifact = {"pointer": drawer.pointer, "drawer": drawer.number, "versions": versions(resting)}
-    return Answer(base.fenced(header, shown), artifact)
+    return ToolAnswer(base.fenced(header, shown), artifact)
 
 
 _MOST_MESSAGES = 8
@@ -162,7 +162,7 @@ def search_history(
     query: Annotated[str, Field(description="What was said or done, in a few words.")],
     since: Annotated[Words, Field(description="Not said before this day: YYYY-MM-DD.")] = None,
     until: Annotated[Words, Field(description="Not said after this day: YYYY-MM-DD.")] = None,
-) -> Answer:
+) -> ToolAnswer:
     """Search earlier conversations: summaries, and what was said word for word, with § pointers."""
     now, archive = call.space.memory.clock(), call.space.archive
     first, last = first_moment(since, now), last_moment(until, now)
@@ -175,13 +175,13 @@ def search_history(
         archive.count_recalled([each.id for each in told])
     if not said and not told:
         text = "Nothing was said about this, as far as is known. Try other words or dates."
-        return Answer(text, {"pointers": [], "episodes": []})
+        return ToolAnswer(text, {"pointers": [], "episodes": []})
     terms = parse(query, 0).terms
     shown = [base.item(f"{_about(e)}: {e.abstract}", f"[{e.id}] {base.days(e.began_at, e.ended_at)} ") for e in told]
     shown += [base.drawer_line(each, excerpt(each.content, terms, _MESSAGE_SHOWN)) for each in said]
     header = f"{len(told)} summaries and {len(said)} messages, best first; get_memory shows one in full"
     artifact = {"pointers": [each.pointer for each in said], "episodes": [each.id for each in told]}
-    return Answer(base.fenced(header, shown), artifact)
+    return ToolAnswer(base.fenced(header, shown), artifact)
 
 
 # Messages explained: that of this turn, and the one before, which the user may ask about.
@@ -203,13 +203,13 @@ _CHANNELS = {
 }
 
 
-def explain_recall(call: Call) -> Answer:
+def explain_recall(call: Call) -> ToolAnswer:
     """Say which memories were recalled for this turn and the one before, and why, with scores."""
     found = _receipts(call)
     if not found:
-        return Answer("Nothing was recalled in this conversation so far.", {"receipts": []})
+        return ToolAnswer("Nothing was recalled in this conversation so far.", {"receipts": []})
     shown = [line for receipt in found for line in _told_recall(call, receipt)]
-    return Answer(base.fenced("What was recalled, newest first", shown), {"receipts": [r.number for r in found]})
+    return ToolAnswer(base.fenced("What was recalled, newest first", shown), {"receipts": [r.number for r in found]})
 
 
 def _receipts(call: Call) -> list[Receipt]:

@@ -42,7 +42,7 @@ class Text(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class TextSource:
     """A source of texts: which log entries announce new texts, and which say that they have vectors.
 
     Attributes:
@@ -85,7 +85,7 @@ def _missing_notes(connection: Connection, space: str, model: str, ranges: Range
     return [Text(note.text_hash, note.text, {"kind": note.kind, "ref": note.ref}) for note in found]
 
 
-DRAWERS = Source(
+DRAWERS = TextSource(
     cursor="embed:",
     added="drawers.added",
     embedded="drawers.embedded",
@@ -93,7 +93,7 @@ DRAWERS = Source(
     missing=_missing_chunks,
     held=lambda _connection, _space, hashes: hashes,  # drawers are never deleted while they wait
 )
-NOTES = Source(
+NOTES = TextSource(
     cursor="notes:",
     added="notes.changed",
     embedded="notes.embedded",
@@ -101,7 +101,7 @@ NOTES = Source(
     missing=_missing_notes,
     held=notes.held,
 )
-SOURCES: Mapping[str, Source] = MappingProxyType({"drawers": DRAWERS, "notes": NOTES})
+SOURCES: Mapping[str, TextSource] = MappingProxyType({"drawers": DRAWERS, "notes": NOTES})
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Embedding:
     embedder: Embedder
     clock: Clock
     batch: int
-    source: Source = DRAWERS
+    source: TextSource = DRAWERS
 
     def idle(self) -> bool:
         """Whether there is nothing to embed."""

@@ -13,7 +13,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.knowledge_graph import duplicates
 from langmem_tiers.knowledge_graph.deletion import withdraw_superseded
-from langmem_tiers.knowledge_graph.ingest import Ingested, Message, ingest, messages_of_episodes
+from langmem_tiers.knowledge_graph.ingest import IngestedClaims, Message, ingest, messages_of_episodes
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.listeners import notify
 from langmem_tiers.records import Activity
@@ -141,7 +141,7 @@ def _first(news: Sequence[Change]) -> list[Change]:
     return taken
 
 
-def _body(taken: Ingested) -> dict[str, Any]:
+def _body(taken: IngestedClaims) -> dict[str, Any]:
     """The activity record of what was done. Relations by id only: their words would outlive them here."""
     return {
         "added": taken.added,

@@ -19,7 +19,7 @@ from langmem_tiers.background.filing import FileJob
 from langmem_tiers.background.graphing import GraphJob
 from langmem_tiers.background.mining import ArchiveJob, EnrichJob, MineJob
 from langmem_tiers.background.projecting import ProjectJob
-from langmem_tiers.background.worker import Outcome
+from langmem_tiers.background.worker import WorkLeft
 from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.models.guarded_embedder import GuardedEmbedder
@@ -62,12 +62,12 @@ class Jobs:
     following: tuple[Job, ...]
     deriving: tuple[Job, ...]
 
-    def run(self, stop: Stop) -> Outcome:
+    def run(self, stop: Stop) -> WorkLeft:
         """Do all that the log or the clock asks for; `stop` is checked between steps."""
         outcome = self._follow(stop)
-        while outcome is not Outcome.STOPPED and self.derive(stop):
+        while outcome is not WorkLeft.STOPPED and self.derive(stop):
             # Derived memories are indexed like everything else.
-            outcome = Outcome.STOPPED if stop() else self._follow(stop)
+            outcome = WorkLeft.STOPPED if stop() else self._follow(stop)
         return outcome
 
     def derive(self, stop: Stop) -> bool:
@@ -90,15 +90,15 @@ class Jobs:
         latest = self.context.settings.dream.prune_hours * 3600
         return min(max(0.0, (min(due) - to_millis(self.context.clock())) / 1000), latest) if due else None
 
-    def _follow(self, stop: Stop) -> Outcome:
-        outcome = Outcome.DONE
+    def _follow(self, stop: Stop) -> WorkLeft:
+        outcome = WorkLeft.DONE
         for job in self.following:
             try:
                 while job.step(stop):
                     if stop():
-                        return Outcome.STOPPED
+                        return WorkLeft.STOPPED
             except EmbedderAway:
-                outcome = Outcome.WAITING
+                outcome = WorkLeft.WAITING
         return outcome
 
 

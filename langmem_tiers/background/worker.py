@@ -22,7 +22,7 @@ _LONGEST_PAUSE = 300.0
 _GATHERING = 0.05
 
 
-class Outcome(Enum):
+class WorkLeft(Enum):
     """What is left to do after running a space's jobs."""
 
     DONE = "done"
@@ -31,7 +31,7 @@ class Outcome(Enum):
     STOPPED = "stopped"
 
 
-Work = Callable[[str, Callable[[], bool]], Outcome]
+Work = Callable[[str, Callable[[], bool]], WorkLeft]
 """Does the jobs of a space by name; asks the second argument whether to stop."""
 
 
@@ -109,20 +109,20 @@ class Worker:
             outcome = self._attempt(space)
             with self._changed:
                 self._busy = None
-                if outcome is Outcome.DONE:
+                if outcome is WorkLeft.DONE:
                     self._waiting.discard(space)
                 else:
                     self._waiting.add(space)
                 self._changed.notify_all()
 
-    def _attempt(self, space: str) -> Outcome:
+    def _attempt(self, space: str) -> WorkLeft:
         try:
             outcome = self._work(space, lambda: self._stopping)
         except DatabaseLocked as error:
             # Heavy writers go first; this is retried.
             say(log, logging.WARNING, "background_work_waits", space=space, error=error, reason=error)
             self._faults += 1
-            return Outcome.WAITING
+            return WorkLeft.WAITING
         except BaseException as error:  # noqa: BLE001 - it is logged: `say` is this package's way to
             # The thread must survive one bad space, and a model or listener that exits; the cursors stay where
             # they are, and the space is retried.
@@ -134,7 +134,7 @@ class Worker:
             say(log, level, "background_work_failed", space=space, error=error, reason=told, trace=told is None)
             otel.failed("background", type(error).__name__)
             self._faults += 1
-            return Outcome.WAITING
+            return WorkLeft.WAITING
         else:
             self._faults = 0
             return outcome

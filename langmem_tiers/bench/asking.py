@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from langmem_tiers.bench.datasets import Case, Question, session_number
-from langmem_tiers.bench.scoring import Answer, Session
+from langmem_tiers.bench.datasets import BenchQuestion, Case, session_number
+from langmem_tiers.bench.scoring import RetrievalAnswer, Session
 from langmem_tiers.errors import StorageError
 from langmem_tiers.settings import Settings
 from langmem_tiers.transfer import import_conversations
@@ -176,7 +176,7 @@ def _embedder(cache_file: Path) -> Embedder:
     return CachedEmbedder(MiniLM(), cache_file)
 
 
-def ask_case(case: Case, plan: Plan, embedder: Embedder | None) -> Iterator[Answer]:
+def ask_case(case: Case, plan: Plan, embedder: Embedder | None) -> Iterator[RetrievalAnswer]:
     """The answers to the questions of a case, one after the other.
 
     Raises:
@@ -214,8 +214,8 @@ def stored(case: Case, plan: Plan, embedder: Embedder | None) -> Iterator[Space]
 
 
 def ask(
-    space: Space, question: Question, turns: Mapping[int, str | None], number_of: Callable[[str], Session]
-) -> Answer:
+    space: Space, question: BenchQuestion, turns: Mapping[int, str | None], number_of: Callable[[str], Session]
+) -> RetrievalAnswer:
     """Ask one question through the real recall path; the answer holds everything recall considered, best first."""
     started = perf_counter()
     recalled = space.recall(
@@ -230,7 +230,7 @@ def ask(
     elapsed = (perf_counter() - started) * 1000
     receipt = recalled.receipt
     found = [candidate for candidate in receipt.candidates if candidate.verdict != "outside_dates"]
-    return Answer(
+    return RetrievalAnswer(
         question_id=question.question_id,
         question_type=question.question_type,
         sessions=tuple(dict.fromkeys(number_of(candidate.session) for candidate in found)),

@@ -28,7 +28,7 @@ from langmem_tiers.transfer.records import ImportedSession, LineProblem
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Question:
+class BenchQuestion:
     """One question. `asked_at` is its moment; nothing said after `until` may be recalled for it."""
 
     question_id: str
@@ -50,7 +50,7 @@ class Case:
     conversation: str
     space: str
     sessions: tuple[ImportedSession, ...]
-    questions: tuple[Question, ...]
+    questions: tuple[BenchQuestion, ...]
     problems: tuple[LineProblem, ...] = ()
     names: tuple[str, ...] = ()
 
@@ -262,7 +262,7 @@ def _locomo_case(sample: LocomoSample, *, adversarial: bool) -> Case:
         kind = entry["category"]
         try:
             questions.append(
-                Question(
+                BenchQuestion(
                     question_id=question_id,
                     question_type=_ALL_CATEGORIES[kind],
                     text=values.text(entry, "question"),
@@ -344,9 +344,9 @@ def _longmemeval_case(entry: LongMemEvalQuestion) -> Case:
     )
 
 
-def _question(entry: LongMemEvalQuestion) -> Question:
+def _question(entry: LongMemEvalQuestion) -> BenchQuestion:
     asked_at = longmemeval_time(values.text(entry.raw, "question_date"))
-    return Question(
+    return BenchQuestion(
         question_id=entry.question_id,
         question_type=values.text(entry.raw, "question_type"),
         text=values.text(entry.raw, "question"),

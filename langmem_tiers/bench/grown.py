@@ -19,7 +19,7 @@ from filelock import FileLock
 
 from langmem_tiers.bench.asking import Plan, ask, finish, through_track_node, verbatim
 from langmem_tiers.bench.datasets import Case, answering, require_set, session_names, set_questions
-from langmem_tiers.bench.scoring import Answer, Session
+from langmem_tiers.bench.scoring import RetrievalAnswer, Session
 from langmem_tiers.bench.workers import Progress, unwatched
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.settings import Settings
@@ -331,7 +331,7 @@ def grown(case: Case, base: Base) -> Grown:
     return Grown(shared=shared, added=(*instead, *missing), others=others)
 
 
-def ask_grown(case: Case, plan: Plan, base: Base, embedder: Embedder | None) -> Iterator[Answer]:
+def ask_grown(case: Case, plan: Plan, base: Base, embedder: Embedder | None) -> Iterator[RetrievalAnswer]:
     """The answers to the questions of a case over its haystack and the sessions that the base adds.
 
     Raises:

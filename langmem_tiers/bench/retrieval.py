@@ -11,7 +11,7 @@ from langmem_tiers.bench.asking import Plan, ask_case
 from langmem_tiers.bench.datasets import Case, Cases, DatasetName, unanswered
 from langmem_tiers.bench.grown import Base, Growth, ask_grown, base_for
 from langmem_tiers.bench.logs import AnswerLog
-from langmem_tiers.bench.scoring import Answer
+from langmem_tiers.bench.scoring import RetrievalAnswer
 from langmem_tiers.bench.workers import Progress, in_processes, unwatched
 from langmem_tiers.transfer.records import LineProblem
 from langmem_tiers.version import __version__
@@ -123,7 +123,7 @@ def _base(run: Run, on_progress: Progress | None = None) -> Base | None:
     return base_for(growth, work=run.work, settings=run.settings, embedder=embedder, on_progress=on_progress)
 
 
-def _answers(run: Run, cases: Iterable[Case], base: Base | None) -> Iterator[Answer]:
+def _answers(run: Run, cases: Iterable[Case], base: Base | None) -> Iterator[RetrievalAnswer]:
     if run.jobs == 1:
         for case in cases:
             yield from _of_case(case, run, base)
@@ -132,10 +132,10 @@ def _answers(run: Run, cases: Iterable[Case], base: Base | None) -> Iterator[Ans
             yield from answers
 
 
-def _asked(case: Case, run: Run, base: Base | None) -> list[Answer]:
+def _asked(case: Case, run: Run, base: Base | None) -> list[RetrievalAnswer]:
     return list(_of_case(case, run, base))
 
 
-def _of_case(case: Case, run: Run, base: Base | None) -> Iterator[Answer]:
+def _of_case(case: Case, run: Run, base: Base | None) -> Iterator[RetrievalAnswer]:
     embedder = run.embedder()
     return ask_case(case, run, embedder) if base is None else ask_grown(case, run, base, embedder)

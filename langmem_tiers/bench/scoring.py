@@ -19,14 +19,14 @@ RESAMPLES = 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Interval:
+class ConfidenceInterval:
     """The range of the mean in 95 % of the resamples."""
 
     low: float
     high: float
 
 
-def interval(values: Sequence[float], *, resamples: int = RESAMPLES, seed: int = 0) -> Interval:
+def interval(values: Sequence[float], *, resamples: int = RESAMPLES, seed: int = 0) -> ConfidenceInterval:
     """The 95 % interval of the mean of at least one value, by percentiles; the same for the same seed.
 
     Example:
@@ -36,7 +36,7 @@ def interval(values: Sequence[float], *, resamples: int = RESAMPLES, seed: int =
     drawn = np.random.default_rng(seed).integers(0, len(values), size=(resamples, len(values)))
     means = np.asarray(values, dtype=np.float64)[drawn].mean(axis=1)
     low, high = np.percentile(means, [2.5, 97.5])
-    return Interval(low=float(low), high=float(high))
+    return ConfidenceInterval(low=float(low), high=float(high))
 
 
 # A session of a question's own conversation by its number, or one that was added to it by its name.
@@ -66,7 +66,7 @@ class Spread:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Row:
+class ScoreRow:
     """The means over one type of questions. A metric that the data has no gold for is left out of `scores`.
 
     `intervals` are those of the means, where they were asked for.
@@ -75,7 +75,7 @@ class Row:
     name: str
     questions: int
     scores: Mapping[str, float]
-    intervals: Mapping[str, Interval] = field(default_factory=dict)
+    intervals: Mapping[str, ConfidenceInterval] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,8 +86,8 @@ class Scores:
     gold and are not in the log; `unknown` ones are in the log and not in the data.
     """
 
-    rows: tuple[Row, ...]
-    overall: Row
+    rows: tuple[ScoreRow, ...]
+    overall: ScoreRow
     without_evidence: int
     abstention: int
     unanswered: int
@@ -166,12 +166,12 @@ def score(answers: Iterable[Answered], golds: Iterable[Gold], *, resamples: int 
     )
 
 
-def _row(name: str, golds: Sequence[Gold], answered: Mapping[str, Answered], resamples: int) -> Row:
+def _row(name: str, golds: Sequence[Gold], answered: Mapping[str, Answered], resamples: int) -> ScoreRow:
     pairs = [(answered[gold.question_id], gold) for gold in golds]
     with_turns = [(answer, gold) for answer, gold in pairs if gold.turns and answer.turns is not None]
     values = {metric: [of(*pair) for pair in pairs] for metric, of in METRICS.items() if pairs}
     values |= {metric: [of(*pair) for pair in with_turns] for metric, of in TURN_METRICS.items() if with_turns}
-    return Row(
+    return ScoreRow(
         name=name,
         questions=len(pairs),
         scores={metric: fmean(each) for metric, each in values.items()},
@@ -193,7 +193,7 @@ _TIMINGS = ("recall_ms", "embed_ms")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
+class RetrievalAnswer:
     """What was retrieved for one question, best first.
 
     `sessions` of the question's own conversation are numbers; one that was added to it has a name. `drawers` are

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from langmem_tiers.bench.pipeline.calls import Ask, Prices
-    from langmem_tiers.bench.pipeline.contexts import Reading
+    from langmem_tiers.bench.pipeline.contexts import ReaderScope
     from langmem_tiers.bench.pipeline.runs import BenchRun
 
 
@@ -116,11 +116,11 @@ class _Steps:
             done = run_retrieval(self.run.retrieval(limit=self._limit, jobs=jobs), on_progress=advance)
         self._tell("retrieve", done, printing.retrieve_lines(done))
 
-    def contexts(self, reading: Reading, jobs: int) -> None:
+    def contexts(self, reading: ReaderScope, jobs: int) -> None:
         path = self._contexts(reading, jobs)
         self._tell("contexts", {"path": path}, [f"What the reader is given: {path}"])
 
-    def _contexts(self, reading: Reading, jobs: int) -> Path:
+    def _contexts(self, reading: ReaderScope, jobs: int) -> Path:
         from langmem_tiers.bench.pipeline.contexts import make_contexts
 
         with self._progress("Contexts") as advance:
@@ -137,7 +137,7 @@ class _Steps:
     def qa(
         self,
         reader: str,
-        reading: Reading,
+        reading: ReaderScope,
         *,
         jobs: int,
         temperature: float | None = None,
@@ -195,7 +195,7 @@ class _Steps:
     def all(
         self,
         reader: str | None,
-        reading: Reading,
+        reading: ReaderScope,
         judge: str | None,
         *,
         audit: Path | None = None,
@@ -275,10 +275,10 @@ def _reading(
     threshold: float = 0.0,
     *,
     adversarial: bool = False,
-) -> Reading:
-    from langmem_tiers.bench.pipeline.contexts import Reading
+) -> ReaderScope:
+    from langmem_tiers.bench.pipeline.contexts import ReaderScope
 
-    return Reading(
+    return ReaderScope(
         grain=grain.value, top_k=top_k, token_budget=token_budget, threshold=threshold, adversarial=adversarial
     )
 

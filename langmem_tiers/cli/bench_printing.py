@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from langmem_tiers.bench.pipeline.answering import Answers
-    from langmem_tiers.bench.pipeline.calls import Usage
+    from langmem_tiers.bench.pipeline.calls import CallUsage
     from langmem_tiers.bench.pipeline.download import Downloaded
-    from langmem_tiers.bench.pipeline.ingest import Ingested
+    from langmem_tiers.bench.pipeline.ingest import IngestedConversations
     from langmem_tiers.bench.pipeline.judging import Graded
     from langmem_tiers.bench.pipeline.results import QaRow, QaScores
     from langmem_tiers.bench.retrieval import RunReport
-    from langmem_tiers.bench.scoring import Row, Scores
+    from langmem_tiers.bench.scoring import ScoreRow, Scores
     from langmem_tiers.transfer.records import LineProblem
 
     Lines = Iterator[RenderableType]
@@ -31,7 +31,7 @@ def download_lines(done: Downloaded) -> Lines:
     yield f"{how}: {done.path}, {done.bytes:,} bytes, SHA-256 {done.sha256}"
 
 
-def ingest_lines(done: Ingested) -> Lines:
+def ingest_lines(done: IngestedConversations) -> Lines:
     """What was stored."""
     counts = f"{done.conversations:,} conversations with {done.messages:,} messages"
     before = f", {done.before:,} were stored before" if done.before else ""
@@ -109,7 +109,7 @@ def _remarks(scores: QaScores) -> Iterator[str]:
             yield f"Other entries of that list: {'; '.join(rest)}."
 
 
-def _usage_line(usage: Usage) -> str:
+def _usage_line(usage: CallUsage) -> str:
     tokens = f"{usage.prompt_tokens:,} tokens in, {usage.completion_tokens:,} out"
     untold = f" ({usage.untold:,} calls did not tell)" if usage.untold else ""
     cost = "" if usage.cost is None else f", cost {usage.cost:,.4f}"
@@ -142,7 +142,7 @@ def scores_lines(scores: Scores, title: str) -> Lines:
         yield f"{name}: p50 {spread.p50:.1f}, p95 {spread.p95:.1f}"
 
 
-def _mean(row: Row, metric: str) -> str:
+def _mean(row: ScoreRow, metric: str) -> str:
     """A mean, with its interval below it if there is one: side by side they would be too wide for a terminal."""
     value, interval = row.scores.get(metric), row.intervals.get(metric)
     if value is None:

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import Field
 
 from langmem_tiers.dream.feedback import puts_fact_right
-from langmem_tiers.dream.questions import BUILT_IN, Numbers, Objects, Question, Reply, Step, Words
+from langmem_tiers.dream.questions import BUILT_IN, DreamQuestion, Numbers, Objects, PartialReply, Step, Words
 from langmem_tiers.dream.types import AntiPattern, Material, Proposal, Signal
 from langmem_tiers.knowledge.preferences import ANTI_PATTERNS, within
 from langmem_tiers.language import wishes
@@ -85,7 +85,7 @@ _FIRST_PERSON = re.compile(r"\b(?:I|I'm|me|my|we|our|us)\b")
 _DOMAINS: Mapping[str, frozenset[str]] = {name: word_set(words) for name, words in table("feedback")["domains"].items()}
 
 
-class AntiPatternReply(Reply):
+class AntiPatternReply(PartialReply):
     """What is not to be done again."""
 
     domain: Words = ""
@@ -95,7 +95,7 @@ class AntiPatternReply(Reply):
     signals: Numbers = Field(default_factory=list, description="numbers of the corrections that show it")
 
 
-class AntiPatternsReply(Reply):
+class AntiPatternsReply(PartialReply):
     """The mistakes that some corrections show."""
 
     anti_patterns: Objects[AntiPatternReply] = Field(alias="antiPatterns")
@@ -112,7 +112,7 @@ def propose(material: Material, settings: Settings, directives: Directives = BUI
     if left:
         lines = (f"[{number}] {_shown(signal)}" for number, signal in enumerate(left, 1))
         prompt = directives.prompt(DIRECTIVE, AntiPatternsReply, "\n".join(lines))
-        answer = yield Question(schema=AntiPatternsReply, prompt=prompt)
+        answer = yield DreamQuestion(schema=AntiPatternsReply, prompt=prompt)
         if answer.value is not None:
             proposals += (_from_reply(each, left) for each in answer.value.anti_patterns)
     return proposals

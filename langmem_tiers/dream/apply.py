@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from langmem_tiers.clock import to_millis
 from langmem_tiers.dream.diff import diff
 from langmem_tiers.dream.operations import OPERATIONS, DreamTransaction
-from langmem_tiers.dream.types import Decision, DreamReport, Material, Proposal, Refused, Rejected
+from langmem_tiers.dream.types import Decision, DreamReport, Material, Proposal, ProposalRefused, Rejected
 from langmem_tiers.errors import AuthorityTooLow, InvalidInput, UnknownEntity, UnknownRelation
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import change_log, changesets, dreams, leases
@@ -103,7 +103,7 @@ def _attempt(transaction: DreamTransaction, proposal: Proposal) -> str | None:
     try:
         with transaction.connection.begin_nested():
             OPERATIONS[proposal.kind](transaction, proposal)
-    except Refused as refusal:
+    except ProposalRefused as refusal:
         reason = str(refusal)
     except (InvalidInput, AuthorityTooLow, UnknownEntity, UnknownRelation) as error:
         reason = error.message

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainSe
 from langmem_tiers.dream import retirement
 from langmem_tiers.dream.batching import batches
 from langmem_tiers.dream.faithfulness import says
-from langmem_tiers.dream.questions import BUILT_IN, MOST, Objects, Question, Reply, Step, Words
+from langmem_tiers.dream.questions import BUILT_IN, MOST, DreamQuestion, Objects, PartialReply, Step, Words
 from langmem_tiers.dream.retirement import ByWord
 from langmem_tiers.dream.types import Material, MergeEntries, Proposal, RefineEntry, RetireEntry
 from langmem_tiers.knowledge.validation import DEFAULT_CATEGORY
@@ -78,7 +78,7 @@ Numbered = Annotated[
 ]
 
 
-class MergeReply(Reply):
+class MergeReply(PartialReply):
     """Entries that become one."""
 
     sources: Numbered = Field(default=[], description="numbers of the entries, two or more")
@@ -87,7 +87,7 @@ class MergeReply(Reply):
     tags: Texts = Field(default=[])
 
 
-class RefinementReply(Reply):
+class RefinementReply(PartialReply):
     """A place for an entry that has none."""
 
     entry: Numbered = Field(default=[], description="number of the entry")
@@ -95,7 +95,7 @@ class RefinementReply(Reply):
     tags: Texts = Field(default=[])
 
 
-class ConsolidationReply(Reply):
+class ConsolidationReply(PartialReply):
     """What a model would tidy up."""
 
     model_config = ConfigDict(serialize_by_alias=True)
@@ -123,7 +123,7 @@ def propose(material: Material, settings: Settings, directives: Directives = BUI
         if len(batch) == 1:  # nothing to compare it with
             continue
         prompt = directives.prompt(DIRECTIVE, ConsolidationReply, lines(batch, material.at))
-        answer = yield Question(schema=ConsolidationReply, prompt=prompt)
+        answer = yield DreamQuestion(schema=ConsolidationReply, prompt=prompt)
         if answer.value is not None:
             proposals += proposed(answer.value, batch)
         elif answer.temporary:

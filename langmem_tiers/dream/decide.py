@@ -23,8 +23,8 @@ from langmem_tiers.dream.types import (
     MergeEntities,
     MergeEntries,
     Proposal,
+    ProposalRefused,
     RefineEntry,
-    Refused,
     Rejected,
     RetireEntry,
     Synthesis,
@@ -64,7 +64,7 @@ def decide(material: Material, proposals: Sequence[Proposal], settings: Settings
     for proposal in sorted(proposals, key=_rank):
         try:
             docket.judge(proposal)
-        except Refused as refusal:
+        except ProposalRefused as refusal:
             rejected.append(Rejected(proposal=showable(proposal, settings), reason=str(refusal)))
         else:
             accepted.append(proposal)
@@ -109,7 +109,7 @@ def only_repeats(merge: MergeEntries, entries: Mapping[str, Entry]) -> bool:
 
 @dataclass
 class Docket:
-    """What the proposals accepted so far leave to later ones; what is not acceptable raises `Refused`."""
+    """What the proposals accepted so far leave to later ones; what is not acceptable raises `ProposalRefused`."""
 
     material: Material
     settings: Settings
@@ -138,7 +138,7 @@ class Docket:
     def judge(self, proposal: Proposal) -> None:
         """Accept a proposal, and remember what that means for the next ones."""
         if proposal in self.judged:
-            raise Refused("it is proposed twice")
+            raise ProposalRefused("it is proposed twice")
         self.judged.add(proposal)
         _JUDGES[proposal.kind](self, proposal)
 
@@ -146,31 +146,31 @@ class Docket:
         """An entry, provided that this dream may change it."""
         entry = self.entries.get(entry_id)
         if entry is None:
-            raise Refused(f"there is no entry {entry_id[:40]!r} in this dream")
+            raise ProposalRefused(f"there is no entry {entry_id[:40]!r} in this dream")
         if entry_id in self.retired:
-            raise Refused(f"entry {entry_id} is retired already")
+            raise ProposalRefused(f"entry {entry_id} is retired already")
         if reason := retirement.untouchable(entry):
-            raise Refused(reason)
+            raise ProposalRefused(reason)
         return entry
 
     def require_room(self, count: int) -> None:
         """Refuse to retire this many more entries where that is too many for one dream."""
         if count > self.left:
             most = retirement_cap(self.material, self.settings)
-            raise Refused(f"no more than {most} entries are retired by one dream")
+            raise ProposalRefused(f"no more than {most} entries are retired by one dream")
 
     def change_relations(self, count: int) -> None:
         """Count this many more relations as withdrawn or closed, unless there are too many."""
         most = self.settings.dream.retire_most
         if self.relations + count > most:
-            raise Refused(f"no more than {most} relations are withdrawn or closed by one dream")
+            raise ProposalRefused(f"no more than {most} relations are withdrawn or closed by one dream")
         self.relations += count
 
     def take(self, keys: Iterable[str], what: str) -> None:
         """Take up what a proposal is about: one dream uses each of these once."""
         keys = set(keys)
         if keys & self.taken:
-            raise Refused(f"another proposal takes up this {what} already")
+            raise ProposalRefused(f"another proposal takes up this {what} already")
         self.taken |= keys
 
 
@@ -180,7 +180,7 @@ class Docket:
 def _merge(docket: Docket, merge: MergeEntries) -> None:
     try:
         _require_sound(docket, merge)
-    except Refused:
+    except ProposalRefused:
         docket.refused.update(merge.sources if merge.path == "model" else ())
         raise
     docket.retired.update(merge.sources)
@@ -191,23 +191,23 @@ def _merge(docket: Docket, merge: MergeEntries) -> None:
 def _require_sound(docket: Docket, merge: MergeEntries) -> None:
     sources = _sources(docket, merge.sources)
     if reason := next((why for each in sources[1:] if (why := retirement.alike_kept(sources[0], each))), None):
-        raise Refused(reason)
+        raise ProposalRefused(reason)
     rests = any(each.evidence for each in sources)
     if not rests and not any(same_fact(merge.content, each.content, None).same for each in sources):
-        raise Refused("it would rest on no message, and no entry says it in these words")
+        raise ProposalRefused("it would rest on no message, and no entry says it in these words")
     _require_new_text(docket, merge)
     if merge.category and retirement.special(merge.category) != retirement.special(sources[0].category):
-        raise Refused(f"{merge.category[:40]!r} is no category for these entries")
+        raise ProposalRefused(f"{merge.category[:40]!r} is no category for these entries")
     kept = {tag for each in sources for tag in each.tags}
     _require_filing(merge.category, set(merge.tags), kept, docket.settings)
     if reason := objection(merge.content, [each.content for each in sources]):
-        raise Refused(reason)
+        raise ProposalRefused(reason)
     # A merge has the authority of its least trusted source, whoever proposes it. If a more trusted entry already says
     # all of it, that entry stays as it is, and the others can give way to it.
     lowest = min(each.authority for each in sources)
     above = next((each for each in sources if each.authority > lowest and says(each.content, merge.content)), None)
     if above is not None:
-        raise Refused(f"entry {above.id} says all of it, and is trusted more than the merge would be")
+        raise ProposalRefused(f"entry {above.id} says all of it, and is trusted more than the merge would be")
     if not only_repeats(merge, docket.entries):
         docket.require_room(len(sources))
 
@@ -215,24 +215,24 @@ def _require_sound(docket: Docket, merge: MergeEntries) -> None:
 def _sources(docket: Docket, ids: Sequence[str]) -> list[Entry]:
     sources = [docket.changeable(each) for each in ids]
     if len(set(ids)) < len(ids):
-        raise Refused("it names an entry twice")
+        raise ProposalRefused("it names an entry twice")
     if len(ids) < 2:
-        raise Refused("it has fewer than two sources")
+        raise ProposalRefused("it has fewer than two sources")
     if len(ids) > _MOST_SOURCES:
-        raise Refused(f"it has more than {_MOST_SOURCES} sources")
+        raise ProposalRefused(f"it has more than {_MOST_SOURCES} sources")
     if expired := [each.id for each in sources if retirement.has_expired(each, docket.material.at)]:
-        raise Refused(f"entry {expired[0]} has expired")
+        raise ProposalRefused(f"entry {expired[0]} has expired")
     return sources
 
 
 def _require_new_text(docket: Docket, merge: MergeEntries) -> None:
     grounding.require_content(merge.content, docket.settings)
     if _content_key(merge.content) in docket.taken:
-        raise Refused("another merge says it already")
+        raise ProposalRefused("another merge says it already")
     others = (each for each in docket.by_word.with_words_of(merge.content) if each.id not in merge.sources)
     twin = next((each for each in others if plain(each.content) == plain(merge.content)), None)
     if twin is not None:
-        raise Refused(f"entry {twin.id} says it already")
+        raise ProposalRefused(f"entry {twin.id} says it already")
 
 
 def _content_key(content: str) -> str:
@@ -242,14 +242,14 @@ def _content_key(content: str) -> str:
 def _require_filing(category: str | None, tags: set[str], kept: set[str], settings: Settings) -> None:
     """Refuse a category and tags that are not allowed. Tags with a special meaning are kept."""
     if own := OWN_TAGS & (tags - kept):
-        raise Refused(f"the tag {min(own)!r} is not given by a refinement")
+        raise ProposalRefused(f"the tag {min(own)!r} is not given by a refinement")
     for each in (*([category] if category else []), *sorted(tags)):
         grounding.require_fit(each, "filing", settings)
     try:
         validation.category(category, settings)
         validation.tags(tags, settings)
     except InvalidInput as error:
-        raise Refused(error.message) from error
+        raise ProposalRefused(error.message) from error
 
 
 # Retiring entries.
@@ -258,9 +258,9 @@ def _require_filing(category: str | None, tags: set[str], kept: set[str], settin
 def _retire(docket: Docket, proposal: RetireEntry) -> None:
     entry = docket.changeable(proposal.id)
     if entry.id in docket.needed:
-        raise Refused(f"another entry is retired because entry {entry.id} stays")
+        raise ProposalRefused(f"another entry is retired because entry {entry.id} stays")
     if proposal.path == "model" and entry.id in docket.refused:
-        raise Refused(f"the merge of entry {entry.id} was refused")
+        raise ProposalRefused(f"the merge of entry {entry.id} was refused")
     due = proposal.successor is None and retirement.has_expired(entry, docket.material.at)
     if not due:
         docket.require_room(1)
@@ -284,8 +284,8 @@ def _successor(docket: Docket, proposal: RetireEntry, entry: Entry) -> Entry | N
         if stays and (retirement.covers(other, entry) or retirement.outdates(other, entry)):
             return other
     if proposal.successor is None:
-        raise Refused("nothing shows that it is noise: no other entry says it, and it has not expired")
-    raise Refused(f"entry {proposal.successor[:40]!r} does not stand for it")
+        raise ProposalRefused("nothing shows that it is noise: no other entry says it, and it has not expired")
+    raise ProposalRefused(f"entry {proposal.successor[:40]!r} does not stand for it")
 
 
 # Refiling entries.
@@ -301,24 +301,24 @@ def _refine(docket: Docket, proposal: RefineEntry) -> None:
         most = _cap(dream.refine_share, dream.refine_most, docket.material.active)
         docket.refinements += 1
         if docket.refinements > most:
-            raise Refused(f"a model files no more than {most} entries elsewhere in one dream")
+            raise ProposalRefused(f"a model files no more than {most} entries elsewhere in one dream")
 
 
 def _require_better_place(proposal: RefineEntry, entry: Entry) -> None:
     moved, tagged = proposal.category not in (None, entry.category), proposal.tags not in (None, entry.tags)
     if not (moved or tagged):
-        raise Refused("it changes nothing")
+        raise ProposalRefused("it changes nothing")
     if any(map(retirement.special, filter(None, (entry.category, proposal.category)))):
-        raise Refused("its place has a meaning of its own")
+        raise ProposalRefused("its place has a meaning of its own")
     if proposal.path == "rule" and retirement.filed_on_purpose(entry):
-        raise Refused("its place is chosen by the user")
+        raise ProposalRefused("its place is chosen by the user")
     # A model only fills in what is missing.
     if proposal.path == "model" and moved and entry.category != validation.DEFAULT_CATEGORY:
-        raise Refused(f"it has a category already: {entry.category}")
+        raise ProposalRefused(f"it has a category already: {entry.category}")
     if proposal.path == "model" and tagged and entry.tags:
-        raise Refused("it has tags already")
+        raise ProposalRefused("it has tags already")
     if proposal.tags is not None and OWN_TAGS & (set(entry.tags) - set(proposal.tags)):
-        raise Refused("it would lose a tag with a meaning of its own")
+        raise ProposalRefused("it would lose a tag with a meaning of its own")
 
 
 # Learned entries, episodes and the graph.
@@ -343,31 +343,31 @@ def _synthesis(docket: Docket, proposal: Synthesis) -> None:
 def _merge_entities(docket: Docket, proposal: MergeEntities) -> None:
     pairs = [{pair.first, pair.second} for pair in docket.material.pairs]
     if {proposal.source, proposal.target} not in pairs:
-        raise Refused("these two entities are no likely pair")
+        raise ProposalRefused("these two entities are no likely pair")
     docket.take({f"entity:{proposal.source}", f"entity:{proposal.target}"}, "entity")
 
 
 def _withdraw_relation(docket: Docket, proposal: WithdrawRelation) -> None:
     if proposal.path != "rule":
-        raise Refused("only rules withdraw relations")
+        raise ProposalRefused("only rules withdraw relations")
     seen = next((each for each in docket.material.relations if each.id == proposal.id), None)
     if seen is None:
-        raise Refused(f"there is no relation {proposal.id[:40]!r} in this dream")
+        raise ProposalRefused(f"there is no relation {proposal.id[:40]!r} in this dream")
     if retirement.orphaned(seen, docket.material.at, docket.settings.dream.mention_days) is None:
-        raise Refused(f"relation {proposal.id} has its grounds")
+        raise ProposalRefused(f"relation {proposal.id} has its grounds")
     docket.change_relations(1)
     docket.take({f"relation:{proposal.id}"}, "relation")
 
 
 def _close_windows(docket: Docket, proposal: CloseWindows) -> None:
     if proposal.path != "rule":
-        raise Refused("only rules close windows of time")
+        raise ProposalRefused("only rules close windows of time")
     same = (proposal.subject, proposal.predicate)
     seen = next((each for each in docket.material.windows if (each.subject, each.predicate) == same), None)
     if seen is None:
-        raise Refused(f"there are no open windows of {proposal.subject[:40]!r} in this dream")
+        raise ProposalRefused(f"there are no open windows of {proposal.subject[:40]!r} in this dream")
     if seen.authority > Authority.SYSTEM:
-        raise Refused("somebody stands behind what would be closed")
+        raise ProposalRefused("somebody stands behind what would be closed")
     docket.change_relations(seen.closing)
     docket.take({f"windows:{proposal.subject} {proposal.predicate}"}, "group of relations")
 

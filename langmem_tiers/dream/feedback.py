@@ -31,7 +31,7 @@ _FEW = 5  # words of an outcry; a longer sentence must say "you"
 _CASUAL, _MILD, _VERY = range(3)
 
 
-class Said(NamedTuple):
+class FeedbackKind(NamedTuple):
     """A kind of feedback; `level` is an index into LEVELS.
 
     `answers` means that it counts even after a question of the assistant; `cries` that it is an outcry: it only counts
@@ -47,7 +47,7 @@ class Said(NamedTuple):
 
 _DO = FRAGMENTS["do"]
 _SAID = tuple(
-    Said(
+    FeedbackKind(
         kind=each["kind"],
         level=LEVELS.index(each["sentiment"]),
         pattern=read_pattern(each["patterns"]),
@@ -141,7 +141,7 @@ def _of_turn(turn: SpokenTurn, before: str) -> Iterator[Signal]:
     )
 
 
-def _read(text: str, *, asked: bool) -> Iterator[tuple[Said, str]]:
+def _read(text: str, *, asked: bool) -> Iterator[tuple[FeedbackKind, str]]:
     """The feedback in a turn, with the words that show it; `asked` means the assistant had just asked something."""
     shown = text[:_LOOKED_AT]
     if speech_acts.jokes_throughout(shown):
@@ -164,7 +164,7 @@ def _stop(read: Sequence[Sentence]) -> int:
     return read[1].stop if goes_on else read[0].stop
 
 
-def _level(said: Said, quote: str, text: str) -> int:
+def _level(said: FeedbackKind, quote: str, text: str) -> int:
     """Its strength, given how it is said; someone who only corrects a fact may be loud without being annoyed."""
     if _SWEARING.search(text[:_LOOKED_AT]):
         return _VERY

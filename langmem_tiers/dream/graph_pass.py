@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from langmem_tiers.dream.questions import BUILT_IN, Number, Objects, Question, Reply, Step
+from langmem_tiers.dream.questions import BUILT_IN, DreamQuestion, Number, Objects, PartialReply, Step
 from langmem_tiers.dream.retirement import orphaned
 from langmem_tiers.dream.types import CloseWindows, Material, MergeEntities, PairSeen, Proposal, WithdrawRelation
 from langmem_tiers.language.characters import one_line
@@ -40,14 +40,14 @@ def _verdict(given: Any) -> str:
     return said if said in {"yes", "no"} else "unsure"
 
 
-class PairReply(Reply):
+class PairReply(PartialReply):
     """What is said of one pair."""
 
     number: Number = Field(default=0, description="the number of the pair")
     same: Annotated[Literal["yes", "no", "unsure"], BeforeValidator(_verdict)] = "unsure"
 
 
-class PairsReply(Reply):
+class PairsReply(PartialReply):
     """What is said of the pairs."""
 
     pairs: Objects[PairReply]
@@ -67,7 +67,7 @@ def propose(material: Material, settings: Settings, _directives: Directives = BU
     left = [pair for pair in material.pairs if not {pair.first, pair.second} & taken and _may_ask(pair)][:_MOST_PAIRS]
     if left:
         user = "\n".join(f"{number}: {_shown(pair)}" for number, pair in enumerate(left, 1))
-        answer = yield Question(schema=PairsReply, prompt=Prompt(system=_SYSTEM, user=user, example=_EXAMPLE))
+        answer = yield DreamQuestion(schema=PairsReply, prompt=Prompt(system=_SYSTEM, user=user, example=_EXAMPLE))
         if answer.value is not None:
             proposals += _said_same(answer.value, left)
     return proposals

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from langmem_tiers.dream import feedback, retirement
 from langmem_tiers.dream.anti_patterns import FORM
-from langmem_tiers.dream.types import AntiPattern, InferredPreference, Material, Refused, Sentiment, Synthesis
+from langmem_tiers.dream.types import AntiPattern, InferredPreference, Material, ProposalRefused, Sentiment, Synthesis
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge import validation
 from langmem_tiers.knowledge.preferences import ANTI_PATTERNS
@@ -32,11 +32,11 @@ _OWN_WORDS = 0.25  # of what not to do, and of what to do instead; one own word 
 def require_fit(text: str, what: str, settings: Settings) -> None:
     """Refuse a text written by a dream that says nothing, holds a secret or reads like an instruction."""
     if not text.strip():
-        raise Refused(f"the {what} says nothing")
+        raise ProposalRefused(f"the {what} says nothing")
     if settings.privacy.derived != "keep" and (found := secrets.find(text)):
-        raise Refused(f"the {what} holds what looks like a secret ({found[0].kind})")
+        raise ProposalRefused(f"the {what} holds what looks like a secret ({found[0].kind})")
     if reason := suspicious(text):
-        raise Refused(f"the {what} reads like an instruction to the agent: it {reason}")
+        raise ProposalRefused(f"the {what} reads like an instruction to the agent: it {reason}")
 
 
 def require_content(text: str, settings: Settings) -> None:
@@ -45,7 +45,7 @@ def require_content(text: str, settings: Settings) -> None:
     try:
         validation.content(text, settings)
     except InvalidInput as error:
-        raise Refused(error.message) from error
+        raise ProposalRefused(error.message) from error
 
 
 def require_anti_pattern(proposal: AntiPattern, material: Material, settings: Settings) -> None:
@@ -54,22 +54,22 @@ def require_anti_pattern(proposal: AntiPattern, material: Material, settings: Se
     cited = {drawer: signal.quote for drawer, signal in signals.items()}
     _require_said(proposal.evidence, cited, "correction by the user")
     if facts := [each.drawer for each in proposal.evidence if feedback.puts_fact_right(cited[each.drawer])]:
-        raise Refused(f"drawer {facts[0]} puts a fact right, and says nothing of how to behave")
+        raise ProposalRefused(f"drawer {facts[0]} puts a fact right, and says nothing of how to behave")
     require_content(proposal.content, settings)
     parts = FORM.match(proposal.content)
     if parts is None or not all(map(meaningful_words, parts.groups())):
-        raise Refused('it is not of the form "Don\'t X because Y; instead Z"')
+        raise ProposalRefused('it is not of the form "Don\'t X because Y; instead Z"')
     if not _DOMAIN.fullmatch(proposal.domain):
-        raise Refused(f"{proposal.domain[:40]!r} is no domain")
+        raise ProposalRefused(f"{proposal.domain[:40]!r} is no domain")
     drawers = {each.drawer for each in proposal.evidence}
     known = _known(proposal, drawers, material.entries)
     if known is None:
         said = [text for each in proposal.evidence for text in (cited[each.drawer], signals[each.drawer].before)]
         beyond = next((part for name, part in parts.groupdict().items() if _beyond(part, said, name)), None)
         if beyond:
-            raise Refused(f"nobody said {beyond[:80]!r}")
+            raise ProposalRefused(f"nobody said {beyond[:80]!r}")
     elif drawers <= set(known.drawers):  # otherwise the mistake came back
-        raise Refused(f"entry {known.id} says it already")
+        raise ProposalRefused(f"entry {known.id} says it already")
 
 
 def require_preference(proposal: InferredPreference, material: Material, settings: Settings) -> None:
@@ -79,31 +79,31 @@ def require_preference(proposal: InferredPreference, material: Material, setting
     _require_said(proposal.evidence, said, "turn of the user")
     require_content(proposal.content, settings)
     if not f"{proposal.category.strip('/').casefold()}/".startswith(_PREFERENCES):
-        raise Refused(f"{proposal.category[:40]!r} is no category of preferences")
+        raise ProposalRefused(f"{proposal.category[:40]!r} is no category of preferences")
     if not proposal.sensitive and touches_sensitive(proposal.content):
-        raise Refused("it touches security, credentials or money, and would not have the user asked")
+        raise ProposalRefused("it touches security, credentials or money, and would not have the user asked")
     needed, drawers = THRESHOLDS[proposal.sentiment], {each.drawer for each in proposal.evidence}
     shown = Occurrences(material, settings).count(drawers, proposal.sentiment)
     if shown < needed:
-        raise Refused(f"it shows {shown} times as {proposal.sentiment.replace('_', ' ')}, and needs {needed}")
+        raise ProposalRefused(f"it shows {shown} times as {proposal.sentiment.replace('_', ' ')}, and needs {needed}")
     _require_numbers(proposal.content, [said[drawer] for drawer in drawers])
 
 
 def require_synthesis(proposal: Synthesis, material: Material, settings: Settings) -> None:
     """Refuse a synthesis that does not rest on episodes of this dream."""
     if proposal.refused:
-        raise Refused(proposal.refused)
+        raise ProposalRefused(proposal.refused)
     episodes = {episode.id: episode for episode in material.episodes}
     if not proposal.episodes:
-        raise Refused("it rests on no episode")
+        raise ProposalRefused("it rests on no episode")
     if unknown := [each for each in proposal.episodes if each not in episodes]:
-        raise Refused(f"there is no episode {unknown[0][:40]!r} to take up")
+        raise ProposalRefused(f"there is no episode {unknown[0][:40]!r} to take up")
     most = settings.dream.promoted
     if len(set(proposal.episodes)) < len(proposal.episodes) or len(proposal.episodes) > most:
-        raise Refused(f"it takes up an episode twice, or more than {most}")
+        raise ProposalRefused(f"it takes up an episode twice, or more than {most}")
     require_fit(proposal.text, "synthesis", settings)
     if estimate(proposal.text) > settings.dream.synthesis_tokens:
-        raise Refused(f"it is longer than {settings.dream.synthesis_tokens:,} tokens")
+        raise ProposalRefused(f"it is longer than {settings.dream.synthesis_tokens:,} tokens")
     told = [episodes[each] for each in proposal.episodes]
     dates = [f"{each.ended_at.astimezone(UTC):%Y-%m-%d} {material.at:%Y-%m-%d} {len(told)}" for each in told]
     _require_numbers(proposal.text, [*(f"{each.summary} {each.abstract} {each.topics}" for each in told), *dates])
@@ -112,11 +112,11 @@ def require_synthesis(proposal: Synthesis, material: Material, settings: Setting
 def _require_said(evidence: Sequence[Evidence], said: Mapping[int, str], what: str) -> None:
     """Refuse evidence that is not what was said in these drawers."""
     if not evidence:
-        raise Refused("it rests on nothing")
+        raise ProposalRefused("it rests on nothing")
     if unknown := [each.drawer for each in evidence if each.drawer not in said]:
-        raise Refused(f"drawer {unknown[0]} is no {what}")
+        raise ProposalRefused(f"drawer {unknown[0]} is no {what}")
     if misquoted := [each.drawer for each in evidence if not occurs(each.quote, said[each.drawer])]:
-        raise Refused(f"its quote does not occur in drawer {misquoted[0]}")
+        raise ProposalRefused(f"its quote does not occur in drawer {misquoted[0]}")
 
 
 def _beyond(part: str, said: Sequence[str], name: str) -> bool:
@@ -138,7 +138,7 @@ def _new_numbers(text: str, said: Iterable[str]) -> list[str]:
 
 def _require_numbers(text: str, said: Iterable[str]) -> None:
     if new := _new_numbers(text, said):
-        raise Refused(f"nobody said {new[0][:40]}")
+        raise ProposalRefused(f"nobody said {new[0][:40]}")
 
 
 def _known(proposal: AntiPattern, drawers: set[int], entries: Iterable[Entry]) -> Entry | None:

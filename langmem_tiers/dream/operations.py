@@ -1,6 +1,6 @@
 """How each accepted proposal is applied, within the single transaction of a dream.
 
-Nothing that has changed since the dream read it is overwritten: what cannot be done raises `Refused`.
+Nothing that has changed since the dream read it is overwritten: what cannot be done raises `ProposalRefused`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from langmem_tiers.dream.types import (
     Material,
     MergeEntities,
     MergeEntries,
+    ProposalRefused,
     RefineEntry,
-    Refused,
     RetireEntry,
     Synthesis,
     WithdrawRelation,
@@ -85,16 +85,16 @@ class DreamTransaction:
         """An entry, provided it is unchanged since the dream read it."""
         seen, entry = self.seen.get(entry_id), self.writer.read(entry_id)
         if seen is None:
-            raise Refused(f"entry {entry_id[:40]} was not looked at")
+            raise ProposalRefused(f"entry {entry_id[:40]} was not looked at")
         if entry is None:
-            raise Refused(f"entry {entry_id} was deleted meanwhile")
+            raise ProposalRefused(f"entry {entry_id} was deleted meanwhile")
         if entry_id in self.own:
-            raise Refused(f"entry {entry_id} was changed by this dream already")
+            raise ProposalRefused(f"entry {entry_id} was changed by this dream already")
         # Undoing another dream resets versions, so the same version may have another content by now.
         if (entry.version, entry.content) != (seen.version, seen.content) or not entry.active:
-            raise Refused(f"entry {entry_id} has changed since the dream looked at it")
+            raise ProposalRefused(f"entry {entry_id} has changed since the dream looked at it")
         if entry.pinned or entry.authority is Authority.CORRECTION:
-            raise Refused(f"entry {entry_id} is {'pinned' if entry.pinned else 'a correction by the user'}")
+            raise ProposalRefused(f"entry {entry_id} is {'pinned' if entry.pinned else 'a correction by the user'}")
         return entry
 
     def retire(self, entry: Entry, successor: str | None) -> None:
@@ -108,12 +108,12 @@ class DreamTransaction:
         if twin is not None and twin.id in besides:
             return
         if twin is not None and twin.active:
-            raise Refused(f"entry {twin.id} says so already")
+            raise ProposalRefused(f"entry {twin.id} says so already")
         key = tombstones.key(new.content)
         if tombstones.is_buried(self.writer, new.content):
-            raise Refused("it was deleted")
+            raise ProposalRefused("it was deleted")
         if key in self._put_aside:
-            raise Refused(f"it was put aside before: {self._put_aside[key]}")
+            raise ProposalRefused(f"it was put aside before: {self._put_aside[key]}")
 
     @cached_property
     def _put_aside(self) -> Mapping[bytes, str]:
@@ -199,7 +199,7 @@ def _holder(dream: DreamTransaction, successor: str, entry: Entry) -> Entry:
     line = [] if named is None else dream.writer.succession(named)
     holder = next((each for each in line if each.active or each.id not in dream.own), None)
     if holder is None or not holder.active or holder.id == entry.id:
-        raise Refused(f"entry {successor[:40]} does not hold, and can take the place of nothing")
+        raise ProposalRefused(f"entry {successor[:40]} does not hold, and can take the place of nothing")
     return holder
 
 
@@ -211,7 +211,7 @@ def _refine(dream: DreamTransaction, proposal: RefineEntry) -> None:
     if proposal.tags is not None:
         values["tags"] = validation.tags(proposal.tags, dream.settings)
     if all(getattr(entry, name) == value for name, value in values.items()):
-        raise Refused(f"entry {entry.id} is so already")
+        raise ProposalRefused(f"entry {entry.id} is so already")
     dream.writer.change(entry, **values)
     dream.own.add(entry.id)
 
@@ -263,7 +263,7 @@ def _strengthen(
     """Add evidence to an entry, which renews its date unless a user or agent is its author."""
     news = [each for each in proposal.evidence if each.drawer not in known.drawers]
     if not news:
-        raise Refused(f"entry {known.id} says so already")
+        raise ProposalRefused(f"entry {known.id} says so already")
     if known.authority is Authority.SYSTEM and not known.pinned:
         known = dream.writer.change(known, metadata=_metadata(proposal, news, known.metadata))
         dream.own.add(known.id)
@@ -283,13 +283,13 @@ def _standing_evidence(dream: DreamTransaction, cited: Sequence[Evidence]) -> Se
     """The evidence of a finding, provided that its drawers stand and say so."""
     found = drawers.read(dream.connection, dream.space, {each.drawer for each in cited})
     if not cited:
-        raise Refused("it rests on nothing")
+        raise ProposalRefused("it rests on nothing")
     for each in cited:
         drawer = found.get(each.drawer)
         if drawer is None or drawer.status != "active":
-            raise Refused(f"drawer {each.drawer} does not stand")
+            raise ProposalRefused(f"drawer {each.drawer} does not stand")
         if not occurs(each.quote, drawer.content):
-            raise Refused(f"drawer {each.drawer} does not hold {each.quote[:80]!r}")
+            raise ProposalRefused(f"drawer {each.drawer} does not hold {each.quote[:80]!r}")
     return cited
 
 
@@ -303,11 +303,11 @@ def _synthesize(dream: DreamTransaction, proposal: Synthesis) -> None:
     for each in wanted:
         seen = dream.episodes.get(each)
         if seen is None:
-            raise Refused(f"episode {each[:40]} was not looked at")
+            raise ProposalRefused(f"episode {each[:40]} was not looked at")
         if each not in held or held[each].summary != seen.summary:
-            raise Refused(f"episode {each} has changed since the dream looked at it")
+            raise ProposalRefused(f"episode {each} has changed since the dream looked at it")
         if held[each].promoted_at is not None:
-            raise Refused(f"episode {each} is in another synthesis already")
+            raise ProposalRefused(f"episode {each} is in another synthesis already")
     path = document_text.path(f"{_FOLDER}/{dream.now:%Y%m%d}-consolidated.md", dream.settings)
     text = validation.text(proposal.text, "document", dream.settings)
     there = documents.read(dream.connection, dream.space, path)
@@ -321,13 +321,13 @@ def _merge_entities(dream: DreamTransaction, proposal: MergeEntities) -> None:
     graph = dream.graph
     one, other = require_known(graph, proposal.source), require_known(graph, proposal.target)
     if merging.kept_apart_marks(graph, one.number, other.number):
-        raise Refused(f"{one.name!r} and {other.name!r} were said to be two")
+        raise ProposalRefused(f"{one.name!r} and {other.name!r} were said to be two")
     if max(one.authority, other.authority) > Authority.SYSTEM:
-        raise Refused(f"somebody else stands behind {one.name!r} or {other.name!r}")
+        raise ProposalRefused(f"somebody else stands behind {one.name!r} or {other.name!r}")
     rows = [next(entities.rows(dream.connection, dream.space, each.number, each.number)) for each in (one, other)]
     conflict = against(graph, *rows)
     if conflict is not None:
-        raise Refused(conflict.reason)
+        raise ProposalRefused(conflict.reason)
     reason = one_line(proposal.why)[:_LONGEST_WHY] or "found in a dream"
     merging.merge_entities(graph, one, other, reason=reason, path=proposal.path)
 
@@ -336,12 +336,12 @@ def _withdraw_relation(dream: DreamTransaction, proposal: WithdrawRelation) -> N
     graph = dream.graph
     row = graph.row(proposal.id)
     if not row.believed:
-        raise Refused(f"relation {row.id} is not believed any more")
+        raise ProposalRefused(f"relation {row.id} is not believed any more")
     found = orphans.of_numbers(dream.connection, dream.space, [row.number])
     if not found:
-        raise Refused(f"somebody stands behind relation {row.id}")
+        raise ProposalRefused(f"somebody stands behind relation {row.id}")
     if found[0].standing and orphaned(found[0], dream.now, dream.settings.dream.mention_days) is None:
-        raise Refused(f"relation {row.id} rests on messages that stand")
+        raise ProposalRefused(f"relation {row.id} rests on messages that stand")
     graph_relations.withdraw_relation(graph, row.number, by=Authority.SYSTEM)
 
 
@@ -351,9 +351,9 @@ def _close_windows(dream: DreamTransaction, proposal: CloseWindows) -> None:
     entity = require_known(graph, proposal.subject)
     seen = open_window(graph, entity.number, proposal.predicate)
     if not predicates.single_valued(proposal.predicate, dream.settings.graph) or not seen.closing:
-        raise Refused(f"nothing of {entity.name!r} stands open any more")
+        raise ProposalRefused(f"nothing of {entity.name!r} stands open any more")
     if seen.authority > Authority.SYSTEM:
-        raise Refused(f"somebody stands behind what would be closed of {entity.name!r}")
+        raise ProposalRefused(f"somebody stands behind what would be closed of {entity.name!r}")
     graph_relations.resolve_groups(graph, [(entity.number, proposal.predicate)])
 
 

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from langmem_tiers.dream import anti_patterns, retirement
 from langmem_tiers.dream.grounding import THRESHOLDS, Occurrences, first_of_each, touches_sensitive
-from langmem_tiers.dream.questions import BUILT_IN, Number, Objects, Question, Reply, Step, Words, Yes
+from langmem_tiers.dream.questions import BUILT_IN, DreamQuestion, Number, Objects, PartialReply, Step, Words, Yes
 from langmem_tiers.dream.types import InferredPreference, Material, Proposal, RetireEntry, Sentiment
 from langmem_tiers.knowledge.preferences import INFERRED, PERMISSION
 from langmem_tiers.language.characters import one_line
@@ -44,14 +44,14 @@ _EVERY_PREFERENCE = frozenset(
 )
 
 
-class EvidenceReply(Reply):
+class EvidenceReply(PartialReply):
     """A line that shows a preference."""
 
     turn: Number = Field(default=0, description="number of the line")
     quote: Words = Field(default="", description="its words, copied letter by letter")
 
 
-class PreferenceReply(Reply):
+class PreferenceReply(PartialReply):
     """Something that the user keeps asking for."""
 
     content: Words = ""
@@ -59,7 +59,7 @@ class PreferenceReply(Reply):
     sensitive: Yes = False
 
 
-class PreferencesReply(Reply):
+class PreferencesReply(PartialReply):
     """What some lines show."""
 
     preferences: Objects[PreferenceReply]
@@ -79,7 +79,7 @@ def propose(material: Material, settings: Settings, directives: Directives = BUI
     told: list[tuple[PreferenceReply, Mapping[int, SpokenTurn]]] = []
     for lines, numbered in _batches(material.turns):
         prompt = directives.prompt(DIRECTIVE, PreferencesReply, "\n".join((*_known(material), *lines)))
-        answer = yield Question(schema=PreferencesReply, prompt=prompt)
+        answer = yield DreamQuestion(schema=PreferencesReply, prompt=prompt)
         if answer.value is not None:
             told += ((each, numbered) for each in answer.value.preferences[:_MOST_TOLD])
         elif answer.temporary:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from langmem_tiers.models.asker import ModelAsker
-from langmem_tiers.models.calls import Answer, Prompt
+from langmem_tiers.models.calls import ModelAnswer, Prompt
 from langmem_tiers.models.directives import Directives
 
 SOURCE = "memory_dream"
@@ -24,7 +24,7 @@ Given = TypeVar("Given")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Question:
+class DreamQuestion:
     """A question for a model; `output_tokens` overrides the setting."""
 
     schema: type[BaseModel]
@@ -32,13 +32,13 @@ class Question:
     output_tokens: int | None = None
 
 
-Step = Generator[Question, Answer[Any], Given]
+Step = Generator[DreamQuestion, ModelAnswer[Any], Given]
 """A step of a dream on its way to what it gives."""
 
 BUILT_IN = Directives(None)
 """The prompts of a memory that replaces none."""
 
-NO_MODEL: Answer[Any] = Answer(failure="resting", reason="there is no model")
+NO_MODEL: ModelAnswer[Any] = ModelAnswer(failure="resting", reason="there is no model")
 """The answer where nobody can be asked."""
 
 
@@ -62,7 +62,7 @@ class DreamAsker:
     spent: float = 0.0
     stop: Callable[[], bool] = lambda: False
     began: float = field(default_factory=monotonic)
-    heard: list[Answer[Any]] = field(default_factory=list)
+    heard: list[ModelAnswer[Any]] = field(default_factory=list)
     """The answers so far."""
 
     @property
@@ -79,7 +79,7 @@ class DreamAsker:
         if self.stop():
             raise Stopped
 
-    def ask(self, question: Question) -> Answer[Any]:
+    def ask(self, question: DreamQuestion) -> ModelAnswer[Any]:
         """The answer to a question; its `value` is None if there is none.
 
         Raises:
@@ -92,7 +92,7 @@ class DreamAsker:
         self.require_time()
         return answer
 
-    async def aask(self, question: Question) -> Answer[Any]:
+    async def aask(self, question: DreamQuestion) -> ModelAnswer[Any]:
         """Like `ask`, without blocking the event loop."""
         options = self._options(question)
         if self.asker is None or options is None:
@@ -101,13 +101,13 @@ class DreamAsker:
         self.require_time()
         return answer
 
-    def hear(self, answer: Answer[Any]) -> None:
+    def hear(self, answer: ModelAnswer[Any]) -> None:
         """Take note of an answer that the step is about to get."""
         self.heard.append(answer)
         if answer is not NO_MODEL:
             self.answered()
 
-    def _options(self, question: Question) -> dict[str, Any] | None:
+    def _options(self, question: DreamQuestion) -> dict[str, Any] | None:
         """The options for asking a question; None if there is no model or no time left."""
         self.require_time()
         timeout = None
@@ -123,16 +123,16 @@ class DreamAsker:
             "stop": self.stop,
         }
 
-    def _unasked(self) -> Answer[Any]:
+    def _unasked(self) -> ModelAnswer[Any]:
         if self.asker is None:
             return NO_MODEL
-        return Answer(failure="timeout", reason=f"the dream has had its {self.seconds:g} s")
+        return ModelAnswer(failure="timeout", reason=f"the dream has had its {self.seconds:g} s")
 
 
 def run(step: Step[Given], asker: DreamAsker) -> Given:
     """Run a step to its result, answering its questions in order."""
     moved = _moved(step, None, asker)
-    while isinstance(moved, Question):
+    while isinstance(moved, DreamQuestion):
         moved = _moved(step, asker.ask(moved), asker)
     return moved.given
 
@@ -140,7 +140,7 @@ def run(step: Step[Given], asker: DreamAsker) -> Given:
 async def arun(step: Step[Given], asker: DreamAsker) -> Given:
     """Like `run`, without blocking the event loop: between its questions, a step works in a thread."""
     moved = await asyncio.to_thread(_moved, step, None, asker)
-    while isinstance(moved, Question):
+    while isinstance(moved, DreamQuestion):
         moved = await asyncio.to_thread(_moved, step, await asker.aask(moved), asker)
     return moved.given
 
@@ -150,7 +150,7 @@ class _Done(Generic[Given]):
     given: Given
 
 
-def _moved(step: Step[Given], answer: Answer[Any] | None, asker: DreamAsker) -> Question | _Done[Given]:
+def _moved(step: Step[Given], answer: ModelAnswer[Any] | None, asker: DreamAsker) -> DreamQuestion | _Done[Given]:
     """The next question of a step, or its result: StopIteration cannot be raised across threads."""
     try:
         if answer is None:
@@ -209,7 +209,7 @@ def _bare(schema: dict[str, Any]) -> None:
         part.pop("title", None)
 
 
-class Reply(BaseModel):
+class PartialReply(BaseModel):
     """An object of which a model may leave parts out."""
 
     model_config = ConfigDict(json_schema_extra=_bare)

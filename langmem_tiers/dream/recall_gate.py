@@ -32,7 +32,7 @@ from langmem_tiers.knowledge.neighbours import embed_with
 from langmem_tiers.language.words import words
 from langmem_tiers.recall.pipeline import Recall
 from langmem_tiers.recall.request import RecallRequest
-from langmem_tiers.recall.sources import Source
+from langmem_tiers.recall.sources import RecallSource
 from langmem_tiers.records import GoldenQuestion
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import change_log, embedding_cache, notes
@@ -121,7 +121,7 @@ class _Gate:
         texts = list(dict.fromkeys(each.content for each in accepted if isinstance(each, _SEARCHED)))
         vectors = embed_with(embedder)(texts) if texts else None
         self._vectors: Mapping[str, Vectors] = {} if vectors is None else dict(zip(texts, vectors, strict=True))
-        self._before = {each.question: each for each in self._answers(self._asked, Source(store=store))}
+        self._before = {each.question: each for each in self._answers(self._asked, RecallSource(store=store))}
 
     def tried(self, decision: Decision) -> tuple[list[_Answered], tuple[GoldenResult, ...]]:
         """How recall would do if a decision were applied: the questions that broke, and the result of each question."""
@@ -136,7 +136,7 @@ class _Gate:
         """The vector of a question, computed at the start: none is computed while a transaction waits."""
         return self._queries[text]
 
-    def _answers(self, asked: Sequence[GoldenQuestion], source: Source) -> Iterator[_Answered]:
+    def _answers(self, asked: Sequence[GoldenQuestion], source: RecallSource) -> Iterator[_Answered]:
         """The questions that recall answers there: with a block that holds everything that they expect."""
         for question in asked:
             request = RecallRequest.of(self._context.settings, query=question.question, now=self._material.at)
@@ -201,7 +201,7 @@ def _touches(proposal: Proposal, rests_on: Collection[Ref]) -> bool:
 @contextmanager
 def trial(
     store: SpaceStore, material: Material, decision: Decision, settings: Settings, vectors: Mapping[str, Vectors]
-) -> Iterator[Source]:
+) -> Iterator[RecallSource]:
     """The space with a decision applied, for the duration of the block; no one else can write meanwhile.
 
     `vectors` are those of the texts that the decision adds, so that they are found by meaning, as they will be later.
@@ -218,5 +218,5 @@ def trial(
             for note in notes.without_vector(connection, store.key, model, new):
                 if note.text in vectors:
                     embedding_cache.put(connection, store.key, model, [note.text_hash], vectors[note.text][None, :])
-        yield Source(store=store, before=before)
+        yield RecallSource(store=store, before=before)
         connection.get_transaction().rollback()  # type: ignore[union-attr]

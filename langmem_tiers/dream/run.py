@@ -23,7 +23,7 @@ from langmem_tiers.dream.gather import gather
 from langmem_tiers.dream.questions import SOURCE, DreamAsker, Step, Stopped, arun, run
 from langmem_tiers.dream.types import DreamPath, DreamReport, DreamStatus, Material, Proposal, Trigger
 from langmem_tiers.errors import InvalidDirective
-from langmem_tiers.models.calls import Answer
+from langmem_tiers.models.calls import ModelAnswer
 from langmem_tiers.models.directives import Directives
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import dreams, leases, usages
@@ -231,7 +231,7 @@ class DreamRunner:
             self.lease(state).release(state.seen.fence)
 
 
-def _heard(name: str, state: DreamState, answers: Sequence[Answer[Any]]) -> DreamState:
+def _heard(name: str, state: DreamState, answers: Sequence[ModelAnswer[Any]]) -> DreamState:
     """The state with what became of a step's questions."""
     failures = (f"{name}: {each.reason}; rules did what they can" for each in answers if each.failure)
     path: DreamPath = "model" if any(each.value is not None for each in answers) else state.report.path

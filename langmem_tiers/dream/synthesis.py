@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from langmem_tiers.dream.questions import BUILT_IN, Numbers, Objects, Question, Reply, Step, Words
+from langmem_tiers.dream.questions import BUILT_IN, DreamQuestion, Numbers, Objects, PartialReply, Step, Words
 from langmem_tiers.dream.types import Material, Proposal, Synthesis
 from langmem_tiers.language import speech_acts, summaries
 from langmem_tiers.language.characters import cut, one_line
@@ -69,14 +69,14 @@ _USER_SPEAKS = re.compile(r"\b(?:I|my|mine|me|myself)\b", re.IGNORECASE)
 _SHORTENED = ((re.compile(r"\bI'm\b"), "I am"), (re.compile(r"\bI've\b"), "I have"))
 
 
-class LineReply(Reply):
+class LineReply(PartialReply):
     """Something worth knowing, and which summaries say it."""
 
     text: Words = ""
     episodes: Numbers = Field(default_factory=list, description="numbers of the summaries that say it")
 
 
-class SynthesisReply(Reply):
+class SynthesisReply(PartialReply):
     """What stays of some conversations."""
 
     preferences: Objects[LineReply]
@@ -85,7 +85,7 @@ class SynthesisReply(Reply):
     decisions: Objects[LineReply]
 
 
-class Line(NamedTuple):
+class SectionLine(NamedTuple):
     """A line of a section, and the episodes it rests on."""
 
     section: str
@@ -105,7 +105,7 @@ def propose(material: Material, settings: Settings, directives: Directives = BUI
     told = (f"{_day(each)}: {cut(one_line(each.summary), _LONGEST_SHOWN)}" for each in episodes)
     user = "\n".join(f"[{number}] {line}" for number, line in enumerate(told, 1))
     prompt = directives.prompt(DIRECTIVE, SynthesisReply, user)
-    answer = yield Question(schema=SynthesisReply, prompt=prompt, output_tokens=settings.dream.synthesis_tokens)
+    answer = yield DreamQuestion(schema=SynthesisReply, prompt=prompt, output_tokens=settings.dream.synthesis_tokens)
     kept, refused = ([], []) if answer.value is None else _from_reply(answer.value, episodes)
     lines = _without_repetition(kept)
     if not lines:
@@ -135,7 +135,7 @@ def _taken_up(material: Material, settings: Settings) -> tuple[Episode, ...]:
 # By a model.
 
 
-def _from_reply(told: SynthesisReply, episodes: Sequence[Episode]) -> tuple[list[Line], list[Synthesis]]:
+def _from_reply(told: SynthesisReply, episodes: Sequence[Episode]) -> tuple[list[SectionLine], list[Synthesis]]:
     """The lines of a reply that one of their episodes supports; the others as refused proposals."""
     kept, refused = [], []
     lines = [(section, each) for section in SECTIONS for each in getattr(told, section)[:_MOST_LOOKED_AT] if each.text]
@@ -143,7 +143,7 @@ def _from_reply(told: SynthesisReply, episodes: Sequence[Episode]) -> tuple[list
         named = tuple(episodes[number - 1] for number in each.episodes if 1 <= number <= len(episodes))
         bearing = tuple(episode for episode in named if _supports(episode, each.text))
         if bearing and _is_fit(each.text):
-            kept.append(Line(section, each.text, bearing))
+            kept.append(SectionLine(section, each.text, bearing))
             continue
         why = "the line reads like an instruction to the agent, or holds a secret"
         if not bearing:
@@ -156,11 +156,11 @@ def _from_reply(told: SynthesisReply, episodes: Sequence[Episode]) -> tuple[list
 # By rule.
 
 
-def _ranked(episodes: Sequence[Episode]) -> list[Line]:
+def _ranked(episodes: Sequence[Episode]) -> list[SectionLine]:
     """The most representative sentences of the episodes, each in the section that its words suggest."""
     found: dict[str, tuple[str, dict[str, Episode]]] = {}
     for episode in episodes:
-        about = Sentence(episode.abstract, f"Said: “{episode.abstract}”")
+        about = SummarySentence(episode.abstract, f"Said: “{episode.abstract}”")
         for each in [*_sentences_of(episode.summary)] or [about]:
             found.setdefault(each.said, (each.shown, {}))[1][episode.id] = episode
     lines = []
@@ -169,7 +169,7 @@ def _ranked(episodes: Sequence[Episode]) -> list[Line]:
         section = "patterns" if len(bearing) > 1 else "facts"
         section = "preferences" if _PREFERS.search(said) else section
         section = "decisions" if _DECIDES.search(said) else section
-        lines.append(Line(section, shown, tuple(bearing.values())))
+        lines.append(SectionLine(section, shown, tuple(bearing.values())))
     return lines
 
 
@@ -191,9 +191,9 @@ def _chosen(episodes: Sequence[Episode], told: Collection[str]) -> list[str]:
 # The document.
 
 
-def _without_repetition(lines: Iterable[Line]) -> list[Line]:
+def _without_repetition(lines: Iterable[SectionLine]) -> list[SectionLine]:
     """The lines to keep: each statement once, with all its episodes, and no section too long."""
-    kept: list[Line] = []
+    kept: list[SectionLine] = []
     for line in lines:
         text = cut(one_line(line.text.translate(_MARKUP)).lstrip("-*+ "), _LONGEST_LINE)
         same = next((place for place, each in enumerate(kept) if same_fact(text, each.text, None).same), None)
@@ -209,7 +209,7 @@ def _is_fit(text: str) -> bool:
     return any(map(str.isalnum, text)) and suspicious(text) is None and not secrets.find(text)
 
 
-def _document(lines: Sequence[Line], episodes: Sequence[Episode], settings: Settings) -> Synthesis:
+def _document(lines: Sequence[SectionLine], episodes: Sequence[Episode], settings: Settings) -> Synthesis:
     """The document up to its maximum length; episodes without a line in it are left to the next one."""
     shown = _fitting(_without_repetition(lines), _head(episodes), settings)
     told = {each.id for line in shown for each in line.episodes}
@@ -228,12 +228,12 @@ def _head(episodes: Sequence[Episode]) -> str:
     return f"# What stays of {len(episodes)} conversation{'s' * (len(episodes) > 1)}, {days}"
 
 
-def _fitting(lines: Sequence[Line], head: str, settings: Settings) -> list[Line]:
+def _fitting(lines: Sequence[SectionLine], head: str, settings: Settings) -> list[SectionLine]:
     """The first lines, as many as there is room for."""
     left = (
         settings.dream.synthesis_tokens - estimate(head) - sum(estimate(f"\n\n## {name}") for name in SECTIONS.values())
     )
-    taken: list[Line] = []
+    taken: list[SectionLine] = []
     for line in lines:
         left -= estimate(f"{_line(line)}\n")
         if left < 0:
@@ -242,7 +242,7 @@ def _fitting(lines: Sequence[Line], head: str, settings: Settings) -> list[Line]
     return taken
 
 
-def _line(line: Line) -> str:
+def _line(line: SectionLine) -> str:
     days = dict.fromkeys(sorted(map(_day, line.episodes)))
     return f"- {line.text} ({', '.join(days)})"
 
@@ -255,7 +255,7 @@ def _day(episode: Episode) -> str:
 # The sentences of a summary.
 
 
-class Sentence(NamedTuple):
+class SummarySentence(NamedTuple):
     """A sentence of a summary as it was `said`, and as it is `shown`, with its speaker if known."""
 
     said: str
@@ -263,16 +263,16 @@ class Sentence(NamedTuple):
     by_user: bool = False
 
 
-def _sentences_of(summary: str) -> Iterator[Sentence]:
+def _sentences_of(summary: str) -> Iterator[SummarySentence]:
     """The sentences of a summary.
 
     From verbatim speech, only what people tell about themselves or decide is worth keeping.
     """
     for who, said in _spoken(summary):
         if not who:
-            yield from (Sentence(each, each) for each in _whole_sentences(said))
+            yield from (SummarySentence(each, each) for each in _whole_sentences(said))
         elif who != _ASSISTANT and not _wants(said) and (statements(said) or _DECIDES.search(said)):
-            yield Sentence(said, f"{who}: {said}", by_user=who == _USER)
+            yield SummarySentence(said, f"{who}: {said}", by_user=who == _USER)
 
 
 def _supports(episode: Episode, line: str) -> bool:
@@ -281,7 +281,7 @@ def _supports(episode: Episode, line: str) -> bool:
     A line may not repeat what the assistant said, nor a question or a request.
     """
     there = [
-        Sentence(each, each, by_user=who == _USER)
+        SummarySentence(each, each, by_user=who == _USER)
         for who, said in _spoken(episode.summary)
         if who != _ASSISTANT
         for each in [said] * bool(who) + _whole_sentences(said)
@@ -298,7 +298,7 @@ def _spoken(summary: str) -> Iterator[tuple[str, str]]:
         yield ("", line) if labelled is None else (labelled["who"], labelled["said"])
 
 
-def _is_same_statement(sentence: Sentence, line: str) -> bool:
+def _is_same_statement(sentence: SummarySentence, line: str) -> bool:
     """Whether a line matches a sentence: the strict check of wordings, plus the function words that it ignores."""
     said = straight(sentence.said)
     for short, whole in _SHORTENED:

@@ -196,7 +196,7 @@ Proposal = Annotated[
 ]
 
 
-class Refused(Exception):
+class ProposalRefused(Exception):
     """A proposal is not carried out; the text is the reason."""
 
 

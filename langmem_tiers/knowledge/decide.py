@@ -31,7 +31,7 @@ _BEHIND = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Known:
+class ExistingKnowledge:
     """What is already known about the statement of a new entry.
 
     `twin` says exactly the same, and `holder` is the active entry it was merged into, or itself; None if inactive.
@@ -45,7 +45,7 @@ class Known:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Decision:
+class EntryDecision:
     """What happens to a new entry: `there` is the existing entry concerned, `twin` the one that says exactly the same.
 
     Of two wordings to merge, the new one either `gives_way` or replaces the other.
@@ -57,7 +57,7 @@ class Decision:
     gives_way: bool = False
 
 
-def decide(new: NewEntry, known: Known, *, least: float, wrong: Collection[str] = ()) -> Decision:
+def decide(new: NewEntry, known: ExistingKnowledge, *, least: float, wrong: Collection[str] = ()) -> EntryDecision:
     """Decide what happens to a new entry.
 
     Args:
@@ -68,9 +68,9 @@ def decide(new: NewEntry, known: Known, *, least: float, wrong: Collection[str] 
     """
     twin, holder = known.twin, known.holder
     if twin is not None and holder is not None and holder.id not in wrong:
-        return Decision(outcome="known", there=holder, twin=twin)
+        return EntryDecision(outcome="known", there=holder, twin=twin)
     if twin is not None:
-        return Decision(outcome="known" if twin.active else "reactivated", there=twin, twin=twin)
+        return EntryDecision(outcome="known" if twin.active else "reactivated", there=twin, twin=twin)
     for there, similarity in known.near:
         if there.id in wrong or not concerns(there, project=new.project, agent=new.agent):
             continue
@@ -78,8 +78,8 @@ def decide(new: NewEntry, known: Known, *, least: float, wrong: Collection[str] 
             # The one of higher authority is kept, then the longer, then the earlier one.
             gives_way = (new.authority, len(new.content)) <= (there.authority, len(there.content))
             if there.pinned == new.pinned or there.pinned is gives_way:
-                return Decision(outcome="merged", there=there, gives_way=gives_way)
-    return Decision(outcome="saved")
+                return EntryDecision(outcome="merged", there=there, gives_way=gives_way)
+    return EntryDecision(outcome="saved")
 
 
 def concerns(entry: Entry, *, project: str | None, agent: str | None) -> bool:

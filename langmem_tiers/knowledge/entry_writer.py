@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from langmem_tiers.content import content_hash
 from langmem_tiers.errors import UnknownEntry
-from langmem_tiers.knowledge.decide import Known, decide, exact
+from langmem_tiers.knowledge.decide import ExistingKnowledge, decide, exact
 from langmem_tiers.knowledge.neighbours import Neighbours
 from langmem_tiers.knowledge.results import Saved
 from langmem_tiers.records import Entry, EntryEvidence, Evidence, NewEntry
@@ -50,13 +50,13 @@ class EntryWriter:
 
     def known(
         self, content: str, *, project: str | None, agent: str | None, neighbours: Neighbours | None = None
-    ) -> Known:
+    ) -> ExistingKnowledge:
         """The entries that a new one with this content has to be reconciled with, including those written just now."""
         near = neighbours or Neighbours()
         found = entries.near(self.connection, self.space, content, near.ids(content), since=near.position)
         twin = exact(found, content, project=project, agent=agent)
         likely = near.ranked(content, [each for each in found if each.active])
-        return Known(twin=twin, holder=None if twin is None else self.holder(twin), near=likely)
+        return ExistingKnowledge(twin=twin, holder=None if twin is None else self.holder(twin), near=likely)
 
     def holder(self, entry: Entry) -> Entry | None:
         """The active entry that holds what this one says: itself, or what it was merged into; None without one."""
@@ -78,7 +78,7 @@ class EntryWriter:
         self,
         new: NewEntry,
         evidence: Cited,
-        known: Known,
+        known: ExistingKnowledge,
         *,
         least: float,
         wrong: Collection[str] = (),

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge import summaries, tombstones
-from langmem_tiers.knowledge.summaries import Draft
+from langmem_tiers.knowledge.summaries import SummaryDraft
 from langmem_tiers.knowledge.transcript import may_be_shown
 from langmem_tiers.knowledge.validation import new_id
 from langmem_tiers.listeners import notify
@@ -107,7 +107,7 @@ class EpisodeWriter:
         shown = (replace(turn, content=text) for turn, text in zip(turns, left, strict=True))
         return [turn for turn in shown if turn.content.strip()]
 
-    def _cleared(self, connection: Connection, draft: Draft) -> Draft | None:
+    def _cleared(self, connection: Connection, draft: SummaryDraft) -> SummaryDraft | None:
         """A draft without deleted content, even if deleted meanwhile; None if nothing is left."""
         told = [(None, draft.summary), (None, draft.abstract)]
         summary, abstract = tombstones.cleared(connection, self.store.key, told)
@@ -118,7 +118,7 @@ class EpisodeWriter:
     def _written(
         self,
         connection: Connection,
-        draft: Draft,
+        draft: SummaryDraft,
         session: str,
         count: int,
         said: Sequence[Said],

@@ -12,10 +12,10 @@ from sqlalchemy import Connection
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge import decide, tombstones, validation
-from langmem_tiers.knowledge.decide import Known
+from langmem_tiers.knowledge.decide import ExistingKnowledge
 from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.neighbours import Embed, Neighbours, find_neighbours
-from langmem_tiers.knowledge.results import Ingested, Refused, Saved
+from langmem_tiers.knowledge.results import IngestedEntries, RefusedEntry, Saved
 from langmem_tiers.language import contradictions
 from langmem_tiers.language.words import occurs
 from langmem_tiers.records import Authority, Entry, Evidence, NewEntry, Proposal
@@ -67,7 +67,7 @@ def ingest(
     now: datetime,
     session: str | None = None,
     embed: Embed,
-) -> Ingested:
+) -> IngestedEntries:
     """Turn acceptable proposals into entries; ingesting them again changes nothing.
 
     A proposal is accepted if each cited drawer exists, is current, and contains the quote; if its statement was neither
@@ -87,20 +87,20 @@ def ingest(
 
     """
     if not proposals:
-        return Ingested()
+        return IngestedEntries()
     with store.reading() as connection:
         cited = drawers.read(connection, store.key, {each.drawer for one in proposals for each in one.evidence})
         project, agent = _subject(connection, store.key, session, cited)
     candidates: list[_Candidate] = []
-    refused: list[Refused] = []
+    refused: list[RefusedEntry] = []
     for proposal in proposals:
         try:
             found = _checked(proposal, cited, authority, origin, settings)
             candidates.append(replace(found, new=replace(found.new, project=project, agent=agent)))
         except InvalidInput as error:
-            refused.append(Refused(proposal=proposal, reason=error.message))
+            refused.append(RefusedEntry(proposal=proposal, reason=error.message))
     if not candidates:
-        return Ingested(refused=tuple(refused))
+        return IngestedEntries(refused=tuple(refused))
     neighbours = find_neighbours(store, [text for each in candidates for text in each.texts], embed)
     with store.writing() as connection:
         writer = EntryWriter(connection, store.key, to_millis(now))
@@ -118,7 +118,7 @@ class _Ingestion:
     cited: Mapping[int, Drawer]
     neighbours: Neighbours
     least: float
-    refused: list[Refused]
+    refused: list[RefusedEntry]
     stored: list[Saved] = field(default_factory=list)
     corrected: list[str] = field(default_factory=list)
 
@@ -138,7 +138,7 @@ class _Ingestion:
             new = replace(new, authority=Authority.CORRECTION)
         reason = self._reason_against(candidate, new, known, wrong)
         if reason:
-            self.refused.append(Refused(proposal=candidate.proposal, reason=reason))
+            self.refused.append(RefusedEntry(proposal=candidate.proposal, reason=reason))
             return
         stored = self.writer.place(new, candidate.evidence, known, least=self.least, wrong={each.id for each in wrong})
         self.stored.append(stored)
@@ -147,9 +147,9 @@ class _Ingestion:
             self._put_aside.setdefault(tombstones.key(each.content), "corrected")
             self.corrected.append(each.id)
 
-    def result(self) -> Ingested:
+    def result(self) -> IngestedEntries:
         """The result for all of them."""
-        return Ingested(
+        return IngestedEntries(
             kept=self._of("saved", "reactivated"),
             merged=self._of("merged"),
             known=self._of("known"),
@@ -160,7 +160,7 @@ class _Ingestion:
     def _of(self, *outcomes: str) -> tuple[Entry, ...]:
         return tuple(each.entry for each in self.stored if each.outcome in outcomes)
 
-    def _named_wrong(self, candidate: _Candidate, known: Known) -> list[Entry]:
+    def _named_wrong(self, candidate: _Candidate, known: ExistingKnowledge) -> list[Entry]:
         """Active entries that say what a correction names, and those retired without a replacement."""
         said, new = candidate.proposal.corrects, candidate.new
         if candidate.proposal.kind != "correction" or not said:
@@ -187,7 +187,9 @@ class _Ingestion:
         before = [each for each in concerned if candidate.is_newer_than(each)]
         return [each for each in before if contradictions.differ(new.content, each.content)]
 
-    def _reason_against(self, candidate: _Candidate, new: NewEntry, known: Known, wrong: Sequence[Entry]) -> str | None:
+    def _reason_against(
+        self, candidate: _Candidate, new: NewEntry, known: ExistingKnowledge, wrong: Sequence[Entry]
+    ) -> str | None:
         """Why a valid proposal is refused all the same, or None."""
         if tombstones.brings_back(self.writer, candidate.proposal, self.cited):
             return DELETED
@@ -201,7 +203,7 @@ class _Ingestion:
         reason = self._why_put_aside(candidate, known)
         return f"it was put aside before: {reason}" if reason else None
 
-    def _why_put_aside(self, candidate: _Candidate, known: Known) -> str | None:
+    def _why_put_aside(self, candidate: _Candidate, known: ExistingKnowledge) -> str | None:
         """Why an entry that said this was retired; None if there is none, or an active one says it."""
         if known.holder is not None:
             return None

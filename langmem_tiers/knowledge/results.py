@@ -70,7 +70,7 @@ class CategoryCount:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Refused:
+class RefusedEntry:
     """A refused proposal, with the reason."""
 
     proposal: Proposal
@@ -78,7 +78,7 @@ class Refused:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Ingested:
+class IngestedEntries:
     """The outcome of ingestion: entries made, entries merged into, entries that already said it, and refusals.
 
     `corrected` are the ids of entries replaced by a correction.
@@ -88,7 +88,7 @@ class Ingested:
     merged: tuple[Entry, ...] = ()
     known: tuple[Entry, ...] = ()
     corrected: tuple[str, ...] = ()
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RefusedEntry, ...] = ()
 
     @property
     def changed(self) -> bool:

@@ -15,7 +15,7 @@ from langmem_tiers.language.characters import before_mask, cut, one_line
 from langmem_tiers.language.sentences import is_latin
 from langmem_tiers.language.words import meaningful_words, stems
 from langmem_tiers.models.asker import ModelAsker
-from langmem_tiers.models.calls import Answer, Prompt
+from langmem_tiers.models.calls import ModelAnswer, Prompt
 from langmem_tiers.records import EpisodePath, Said
 from langmem_tiers.settings import Settings
 from langmem_tiers.trust import instructions, secrets
@@ -62,7 +62,7 @@ _EXAMPLE = ToldEpisode(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Draft:
+class SummaryDraft:
     """A summary, how it was made, and its cost; `reason` says why the model was not used."""
 
     summary: str
@@ -74,7 +74,7 @@ class Draft:
     tokens: int = 0
 
 
-def draft(said: Sequence[Said], session: str, asker: ModelAsker | None, settings: Settings) -> Draft | None:
+def draft(said: Sequence[Said], session: str, asker: ModelAsker | None, settings: Settings) -> SummaryDraft | None:
     """A summary of some turns, None if there is nothing to summarise."""
     turns = [replace(turn, content=_looked_at(turn.content, settings)) for turn in said]
     turns = [turn for turn in turns if instructions.suspicious(turn.content) is None]
@@ -85,10 +85,10 @@ def draft(said: Sequence[Said], session: str, asker: ModelAsker | None, settings
     return _by_model(turns, session, asker, settings)
 
 
-def given(summary: str, settings: Settings) -> Draft:
+def given(summary: str, settings: Settings) -> SummaryDraft:
     """An existing summary as a draft, with secrets masked."""
     summary = unsecret(summary.strip(), settings)
-    return Draft(
+    return SummaryDraft(
         summary=summary,
         abstract=abstract(summary, settings),
         topics=_key_topics([summary], settings),
@@ -96,7 +96,7 @@ def given(summary: str, settings: Settings) -> Draft:
     )
 
 
-def _by_model(turns: Sequence[Said], session: str, asker: ModelAsker, settings: Settings) -> Draft:
+def _by_model(turns: Sequence[Said], session: str, asker: ModelAsker, settings: Settings) -> SummaryDraft:
     most = settings.episodes.summary_tokens
     answer = asker.ask(
         ToldEpisode,
@@ -115,7 +115,7 @@ def _by_model(turns: Sequence[Said], session: str, asker: ModelAsker, settings: 
     if answer.value is None or reason:
         return _with_cost(replace(_by_rule(turns, settings), reason=reason), answer)
     summary = unsecret(cut(answer.value.summary.strip(), most * _CHARACTERS_A_TOKEN), settings)
-    made = Draft(
+    made = SummaryDraft(
         summary=summary,
         abstract=abstract(summary, settings),
         topics=_topics(answer.value, settings) or _key_topics([turn.content for turn in turns], settings),
@@ -124,10 +124,10 @@ def _by_model(turns: Sequence[Said], session: str, asker: ModelAsker, settings: 
     return _with_cost(made, answer)
 
 
-def _by_rule(turns: Sequence[Said], settings: Settings) -> Draft:
+def _by_rule(turns: Sequence[Said], settings: Settings) -> SummaryDraft:
     told = [turn.content for turn in turns if turn.role == "user"]
     summary = summaries.summary(turns, _LONGEST_BY_RULE) or cut(_verbatim(turns), _LONGEST_BY_RULE)
-    return Draft(
+    return SummaryDraft(
         summary=unsecret(summary, settings),
         abstract=abstract("\n".join(told), settings),
         topics=_key_topics([turn.content for turn in turns], settings),
@@ -190,5 +190,5 @@ def unsecret(text: str, settings: Settings) -> str:
     return text if settings.privacy.derived == "keep" else secrets.mask(text)
 
 
-def _with_cost(made: Draft, answer: Answer[ToldEpisode]) -> Draft:
+def _with_cost(made: SummaryDraft, answer: ModelAnswer[ToldEpisode]) -> SummaryDraft:
     return replace(made, calls=answer.calls, tokens=answer.input_tokens + answer.output_tokens)

@@ -57,7 +57,7 @@ class Answers:
         ]
         return [one if believed else replace(one, withdrawn=True) for believed, one in made]
 
-    def _evidence(self, facts: Sequence[Fact], known_at: int | None) -> dict[int, tuple[GraphEvidence, ...]]:
+    def _evidence(self, facts: Sequence[StatedFact], known_at: int | None) -> dict[int, tuple[GraphEvidence, ...]]:
         """The evidence of each relation, including that of relations that state the same fact."""
         also = repeated(self.view, facts, known_at)
         behind = {each.row.number: [*each.numbers, *also.get(each.row.number, ())] for each in facts}
@@ -141,7 +141,7 @@ def networkx_copy(view: GraphView, asked: Asked) -> nx.MultiDiGraph:
 # What was said separately about two entities that have since been merged is shown once; stored relations keep each.
 
 
-class Fact(NamedTuple):
+class StatedFact(NamedTuple):
     """A relation that represents `numbers`, which all state the same fact; `version` is their combined time."""
 
     row: RelationRow
@@ -149,12 +149,12 @@ class Fact(NamedTuple):
     numbers: tuple[int, ...]
 
 
-def distinct(view: GraphView, noted: Iterable[tuple[RelationRow, VersionRow]]) -> list[Fact]:
+def distinct(view: GraphView, noted: Iterable[tuple[RelationRow, VersionRow]]) -> list[StatedFact]:
     """Relations with their believed version, each fact once, at the place of the first that states it."""
-    each = [Fact(row, version, (row.number,)) for row, version in noted]
+    each = [StatedFact(row, version, (row.number,)) for row, version in noted]
     if not view.merged:
         return each
-    by_fact: dict[Hashable, list[Fact]] = {}
+    by_fact: dict[Hashable, list[StatedFact]] = {}
     for one in each:
         by_fact.setdefault(_said(view, one), []).append(one)
     united = (one for same in by_fact.values() for one in (_united(same) if len(same) > 1 else same))
@@ -179,7 +179,7 @@ def distinct_rows(view: GraphView, given: Iterable[RelationRow], known_at: int |
         yield one.row._replace(versions=tuple(versions))
 
 
-def repeated(view: GraphView, shown: Sequence[Fact], known_at: int | None) -> dict[int, list[int]]:
+def repeated(view: GraphView, shown: Sequence[StatedFact], known_at: int | None) -> dict[int, list[int]]:
     """For each relation that holds, the relations it displaced that state the same fact."""
     subjects = {view.canonical(one.row.subject) for one in shown} & view.merged.keys()
     found: dict[int, list[int]] = {}
@@ -201,7 +201,7 @@ def alike(view: GraphView, number: int) -> list[int]:
     return [each for one in distinct(view, noted) if number in one.numbers for each in one.numbers if each != number]
 
 
-def _said(view: GraphView, one: Fact) -> Hashable:
+def _said(view: GraphView, one: StatedFact) -> Hashable:
     """Identity of a fact; a relation untouched by merges, or that never holds, is a fact of its own."""
     row = one.row
     ends = view.ends(row)
@@ -216,7 +216,7 @@ def _said(view: GraphView, one: Fact) -> Hashable:
     return row.kind, row.predicate, both if symmetric(row.predicate) else ends
 
 
-def _united(same: Sequence[Fact]) -> Iterator[Fact]:
+def _united(same: Sequence[StatedFact]) -> Iterator[StatedFact]:
     """Join the relations of one fact whose times touch; a gap in between keeps them apart."""
     waiting = sorted(same, key=lambda one: bounds(one.version))
     run = waiting[0]
@@ -229,7 +229,7 @@ def _united(same: Sequence[Fact]) -> Iterator[Fact]:
     yield run
 
 
-def _both(first: Fact, second: Fact) -> Fact:
+def _both(first: StatedFact, second: StatedFact) -> StatedFact:
     """Combine two relations, `first` starting no later; the one of higher authority, or the older, represents both."""
     row, version = min(first[:2], second[:2], key=lambda one: (-one[0].authority, one[0].number))
     last = max(first.version, second.version, key=lambda each: bounds(each)[1])
@@ -241,4 +241,4 @@ def _both(first: Fact, second: Fact) -> Fact:
         valid_to=last.valid_to,
         to_unit=last.to_unit,
     )
-    return Fact(row, whole, (*first.numbers, *second.numbers))
+    return StatedFact(row, whole, (*first.numbers, *second.numbers))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from langmem_tiers.clock import from_millis
-from langmem_tiers.knowledge_graph.mentions import Mentions, Refused
+from langmem_tiers.knowledge_graph.mentions import Mentions, RefusedClaim
 from langmem_tiers.knowledge_graph.relations import NewRelation, withdraw_relation
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction, is_open
 from langmem_tiers.language import kinship, predicates
@@ -59,7 +59,7 @@ def over(mentions: Mentions, subject: Entity, claim: Claim) -> list[int] | None:
     if claim.ended in {"known", "former"} or (claim.ended and not (claim.object or claim.value)):
         rows = [row for row in _meant(mentions, subject, claim) if is_open(row)]
         if not (claim.object or claim.value) and len({_end(mentions.graph, row) for row in rows}) > 1:
-            raise Refused("several may be meant")
+            raise RefusedClaim("several may be meant")
         return [row.number for row in rows]
     if claim.ended == "said":  # what still holds besides, such as another home
         rows = [row for row in _meant(mentions, subject, claim) if row.predicate.startswith("also_")]

@@ -28,7 +28,7 @@ _LOOKED_AT = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Named:
+class NamedEntity:
     """An entity as a caller names it, with what to add; `seen` in milliseconds, None for now.
 
     Aliases, metadata and evidence are added to an existing entity.
@@ -45,7 +45,7 @@ class Named:
     seen: int | None = None
 
 
-def upsert_entity(graph: GraphTransaction, named: Named) -> Entity:
+def upsert_entity(graph: GraphTransaction, named: NamedEntity) -> Entity:
     """The entity with this name, id or alias, created if there is none; without its evidence.
 
     If it was merged into another one, it is still returned itself, so that its relations move back when the merge is
@@ -59,7 +59,7 @@ def upsert_entity(graph: GraphTransaction, named: Named) -> Entity:
     return upsert_entities(graph, [named])[0]
 
 
-def upsert_entities(graph: GraphTransaction, several: Sequence[Named], *, unbury: bool = True) -> list[Entity]:
+def upsert_entities(graph: GraphTransaction, several: Sequence[NamedEntity], *, unbury: bool = True) -> list[Entity]:
     """Like `upsert_entity`, for several names looked up at once; without `unbury`, tombstones are left alone."""
     slugs = [naming.slug(each.name) for each in several]
     known = entities.of_slugs(*graph.at, set(slugs))
@@ -84,7 +84,7 @@ def upsert_entities(graph: GraphTransaction, several: Sequence[Named], *, unbury
     return made
 
 
-def add_distinct_entity(graph: GraphTransaction, named: Named) -> Entity:
+def add_distinct_entity(graph: GraphTransaction, named: NamedEntity) -> Entity:
     """Create an entity whose name others may have; it is kept apart from them.
 
     Raises:
@@ -101,7 +101,7 @@ def add_distinct_entity(graph: GraphTransaction, named: Named) -> Entity:
     return entities.by_numbers(*graph.at, [number])[number]
 
 
-def insert_entity(graph: GraphTransaction, named: Named, of_type: str) -> Entity:
+def insert_entity(graph: GraphTransaction, named: NamedEntity, of_type: str) -> Entity:
     """Store a new entity without aliases and evidence."""
     is_user = naming.is_self(named.name)
     kept = graph.settings.privacy.derived == "keep"
@@ -203,7 +203,7 @@ def new_id() -> str:
     return secrets.token_hex(6)
 
 
-def _updated(graph: GraphTransaction, known: Entity, named: Named, of_type: str) -> Entity:
+def _updated(graph: GraphTransaction, known: Entity, named: NamedEntity, of_type: str) -> Entity:
     """An entity with the given type, authority, metadata and time, where these change anything."""
     own = validation.metadata(named.metadata, graph.settings) if named.metadata else {}
     seen = from_millis(graph.now if named.seen is None else named.seen)
@@ -231,7 +231,7 @@ def _updated(graph: GraphTransaction, known: Entity, named: Named, of_type: str)
     return updated
 
 
-def _aliases(graph: GraphTransaction, named: Named, own: str) -> list[str]:
+def _aliases(graph: GraphTransaction, named: NamedEntity, own: str) -> list[str]:
     kept = graph.settings.privacy.derived == "keep"
     return [naming.check_alias(alias, own, secrets=kept) for alias in named.aliases]
 

@@ -22,7 +22,7 @@ from langmem_tiers.knowledge_graph import (
     relations,
 )
 from langmem_tiers.knowledge_graph.answers import alike, answering
-from langmem_tiers.knowledge_graph.entities import Named
+from langmem_tiers.knowledge_graph.entities import NamedEntity
 from langmem_tiers.knowledge_graph.queries import GraphQueries
 from langmem_tiers.knowledge_graph.relations import NewRelation
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction, reading, writing
@@ -90,7 +90,7 @@ class KnowledgeGraph(GraphQueries):
         said_by = checks.said_by(origin)
         another = arguments.flag(distinct, "distinct")
         given = arguments.text(name, "name")
-        named = Named(
+        named = NamedEntity(
             name=naming.require_name(given) if another else self._called(given),
             type=checks.entity_type(type, "type"),
             aliases=checks.aliases(aliases),
@@ -160,7 +160,7 @@ class KnowledgeGraph(GraphQueries):
         sure = arguments.share(confidence, "confidence")
         cited = checks.evidence(self._context, evidence)
         ends = [
-            Named(name=name, type=kind, evidence=cited, **said_by._asdict())
+            NamedEntity(name=name, type=kind, evidence=cited, **said_by._asdict())
             for name, kind in zip((named, leads_to), types, strict=True)
             if name is not None
         ]

@@ -18,8 +18,8 @@ from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.errors import InvalidRelation, MemoryTiersError, StorageError
 from langmem_tiers.knowledge.validation import refusal
 from langmem_tiers.knowledge_graph import checks, claims, endings, naming
-from langmem_tiers.knowledge_graph.entities import Named, find_entity, upsert_entity
-from langmem_tiers.knowledge_graph.mentions import DELETED, NOTHING, Mentions, Refused
+from langmem_tiers.knowledge_graph.entities import NamedEntity, find_entity, upsert_entity
+from langmem_tiers.knowledge_graph.mentions import DELETED, NOTHING, Mentions, RefusedClaim
 from langmem_tiers.knowledge_graph.merging import merge_entities
 from langmem_tiers.knowledge_graph.relations import NewRelation, add_relation, end_relation
 from langmem_tiers.knowledge_graph.tombstones import statement_deleted
@@ -62,7 +62,7 @@ class Message:
 
 
 @dataclass(kw_only=True, slots=True)
-class Ingested:
+class IngestedClaims:
     """The outcome of ingesting proposals: ids of relations, and refusals."""
 
     added: list[str] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Ingested:
         where.append(added.relation.id)
         self.changed += [each.id for each in added.changed]
 
-    def join(self, other: Ingested) -> None:
+    def join(self, other: IngestedClaims) -> None:
         """Add the outcome of another ingestion."""
         self.added += other.added
         self.known += other.known
@@ -93,9 +93,9 @@ class Ingested:
 
 def ingest(
     connection: Connection, space: str, messages: Iterable[Message], *, now: int, settings: Settings
-) -> Ingested:
+) -> IngestedClaims:
     """Ingest the proposals of messages, oldest first; repeating it changes nothing."""
-    done = Ingested()
+    done = IngestedClaims()
     for message in sorted(messages, key=lambda each: (each.said_at, each.drawer.number if each.drawer else 0)):
         _Ingestion(connection=connection, space=space, message=message, now=now, settings=settings, done=done).run()
     return done
@@ -134,7 +134,7 @@ class _Ingestion:
     message: Message
     now: int
     settings: Settings
-    done: Ingested
+    done: IngestedClaims
     same: dict[str, Entity] = field(default_factory=dict)
     """Names already resolved in this message."""
 
@@ -215,7 +215,7 @@ class _Ingestion:
                     self.done.join(applying.done)
         except StorageError:
             raise
-        except (MemoryTiersError, Refused) as error:
+        except (MemoryTiersError, RefusedClaim) as error:
             part.rollback()
             self.same = same
             self._refuse(claim, getattr(error, "message", "") or str(error))
@@ -225,11 +225,11 @@ class _Ingestion:
     def _require_harmless(self, row: ProposalRow, claim: Claim) -> None:
         text = " ".join((claim.subject, claim.predicate, claim.object, claim.value))
         if reason := instructions.suspicious(text):
-            raise Refused(reason)
+            raise RefusedClaim(reason)
         if self.settings.privacy.derived != "keep" and secrets.find(f"{text} {row.quote}"):
-            raise Refused("it holds a secret")
+            raise RefusedClaim("it holds a secret")
         if not claim.subject.strip():
-            raise Refused("a part of it is missing")
+            raise RefusedClaim("a part of it is missing")
 
     def _refuse(self, claim: Claim, reason: str) -> None:
         """Record a refusal; without the words of anything deleted, and not at all where no one would miss it."""
@@ -252,7 +252,7 @@ class _Applying:
 
     graph: GraphTransaction
     mentions: Mentions
-    done: Ingested = field(default_factory=Ingested)
+    done: IngestedClaims = field(default_factory=IngestedClaims)
 
     def apply(self, claim: Claim) -> None:
         """Add its relation, or end or withdraw the relations that it says are over or wrong.
@@ -268,7 +268,7 @@ class _Applying:
         if claim.ended == "never":
             wrong = endings.denied(self.mentions, subject, claim)
             if not wrong:
-                raise Refused(NOTHING)
+                raise RefusedClaim(NOTHING)
             self.done.withdrawn += endings.withdraw(self.mentions, subject, wrong)
         elif over is not None:
             self._end(over, claim)
@@ -286,21 +286,21 @@ class _Applying:
         """Add the relation, and withdraw what it corrects."""
         new = self._relation(subject, claim)
         if endings.is_set_right(self.mentions, new):
-            raise Refused(NOTHING)
+            raise RefusedClaim(NOTHING)
         if claim.instead:
             wrong = endings.wrong(self.graph, new, claim.instead)
             self.done.withdrawn += endings.withdraw(self.mentions, subject, wrong)
             new = endings.in_place_of(wrong, new)
         is_name = predicates.normalise(claim.predicate) in endings.NAMES
         if is_name and find_entity(self.graph, claim.value, type="person", whole=False) is None:  # "I am called Alice"
-            upsert_entity(self.graph, Named(name=subject.id, aliases=(claim.value,), authority=Authority.SYSTEM))
+            upsert_entity(self.graph, NamedEntity(name=subject.id, aliases=(claim.value,), authority=Authority.SYSTEM))
         self.done.note(add_relation(self.graph, new))
 
     def _die(self, claim: Claim) -> None:
         """Record a death and end what ends with a life; an unknown person is noted with the date of death."""
         being = self.mentions.being(claim.subject)
         if being is None and not (claim.subject_type and claim.value):
-            raise Refused(NOTHING)
+            raise RefusedClaim(NOTHING)
         subject = self.mentions.entity(claim.subject, claim.subject_type) if being is None else being
         over = endings.over_with_life(self.graph, subject)
         if claim.value:
@@ -316,7 +316,7 @@ class _Applying:
         read = predicates.reading(claim.predicate)
         ends = (target, subject) if read.turned and target is not None else (subject, target or value)
         if ends[1] is not None and statement_deleted(self.graph, ends[0], read.predicate, ends[1]):
-            raise Refused(DELETED)
+            raise RefusedClaim(DELETED)
         start, start_unit = self._start(claim)
         over: tuple[datetime | None, Exactness] = (self.mentions.seen if claim.ended else None, "moment")
         end, end_unit = self._moment(claim.until) if claim.until else over
@@ -342,7 +342,7 @@ class _Applying:
         if claim.value:
             return None, checks.value(claim.value, claim.unit or None, self.graph.settings)
         if not claim.object:
-            raise Refused("a part of it is missing")
+            raise RefusedClaim("a part of it is missing")
         kin = kinship.read(claim.predicate)
         if kin is not None and not kin.turned and claim.object != ME and not kinship.mine(claim.object):
             return self._kin(subject, kin.word, claim.object), None
@@ -359,17 +359,17 @@ class _Applying:
     def _mentioned(self, subject: Entity, target: Entity) -> tuple[Entity, Entity]:
         """The two ends of a mention in a fixed order; None if either is a hub."""
         if naming.USER in {subject.name, target.name}:
-            raise Refused(NOTHING)
+            raise RefusedClaim(NOTHING)
         for each in (subject, target):
             if len(relations.numbers_of_entities(*self.graph.at, [each.number])) >= _HUB:
-                raise Refused(NOTHING)
+                raise RefusedClaim(NOTHING)
         first, second = sorted((subject, target), key=lambda each: each.number)
         return first, second
 
     def _end(self, over: Sequence[int], claim: Claim) -> None:
         at, unit = self._moment(claim.until) if claim.until else (self.mentions.seen, "moment")
         if not over:
-            raise Refused(NOTHING if claim.ended in {"former", "others"} else "nothing is known that it could end")
+            raise RefusedClaim(NOTHING if claim.ended in {"former", "others"} else "nothing is known that it could end")
         for number in over:
             start = self.graph.row(number).last.valid_from
             if not claim.until and start is not None and to_millis(at) <= start:

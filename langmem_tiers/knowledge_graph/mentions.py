@@ -9,7 +9,7 @@ from datetime import datetime
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import AmbiguousEntity
 from langmem_tiers.knowledge_graph import naming
-from langmem_tiers.knowledge_graph.entities import Named, find_entity, insert_entity, upsert_entity
+from langmem_tiers.knowledge_graph.entities import NamedEntity, find_entity, insert_entity, upsert_entity
 from langmem_tiers.knowledge_graph.tombstones import entity_deleted
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction, is_open
 from langmem_tiers.language import kinship
@@ -26,7 +26,7 @@ _BEINGS = frozenset({"person", "pet", "animal"})
 _ALSO = {**dict.fromkeys(("wife", "husband", "spouse"), "married_to"), "girlfriend": "dates", "boyfriend": "dates"}
 
 
-class Refused(ValueError):
+class RefusedClaim(ValueError):
     """A claim that is not kept, such as one that may mean several; the message says why."""
 
 
@@ -76,7 +76,7 @@ class Mentions:
         if word := kinship.mine(words):
             kin = self._known_kin(word)
             if kin is None and word not in _UNNAMED:
-                raise Refused(f"nobody is known to be 'my {word}'")
+                raise RefusedClaim(f"nobody is known to be 'my {word}'")
             return self._named(_placeholder(self.me(), word), "person") if kin is None else kin
         known = self.same.get(name_key(words))
         return known if known is not None else self._named(words, type)
@@ -107,7 +107,7 @@ class Mentions:
         new = {each.number for each in self.same.values()}
         fitting = [each for each in self._had("owns") if each.number not in new and wanted <= self._words_about(each)]
         if len(fitting) > 1:
-            raise Refused(f"several may be meant by {words!r}")
+            raise RefusedClaim(f"several may be meant by {words!r}")
         return fitting[0] if fitting else None
 
     def being(self, words: str) -> Entity | None:
@@ -125,7 +125,7 @@ class Mentions:
         else:
             held = [each for each in self._by_name(words) if each.type in _BEINGS]
         if len(held) > 1:
-            raise Refused(f"several may be meant by {words!r}")
+            raise RefusedClaim(f"several may be meant by {words!r}")
         return held[0] if held else None
 
     def kin(self, of: Entity, word: str, name: str) -> Entity:
@@ -140,7 +140,7 @@ class Mentions:
         if len(chosen) == 1:
             found = self._named(chosen[0].id, "person")
         elif chosen:
-            raise Refused("several have this name")
+            raise RefusedClaim("several have this name")
         else:
             found = self._namesake(name) if held else self._named(name, "person")
         self.same[slug] = found
@@ -155,7 +155,7 @@ class Mentions:
         """The only sister known by name."""
         known = self._relatives(self.me(), word)
         if len(known) > 1:
-            raise Refused(f"several may be meant by 'my {word}'")
+            raise RefusedClaim(f"several may be meant by 'my {word}'")
         return self._standing(known)[0] if known else None
 
     def _had(self, predicate: str) -> list[Entity]:
@@ -186,11 +186,11 @@ class Mentions:
 
     def _named(self, name: str, type: str, aliases: tuple[str, ...] = ()) -> Entity:
         if not naming.is_id(name) and entity_deleted(self.graph, name):
-            raise Refused(DELETED)
+            raise RefusedClaim(DELETED)
         try:
             return upsert_entity(self.graph, self._said(name, type or "other", aliases))
         except AmbiguousEntity as error:
-            raise Refused("several have this name") from error
+            raise RefusedClaim("several have this name") from error
 
     def _namesake(self, name: str) -> Entity:
         """A new person with a name that someone else has, too."""
@@ -198,8 +198,8 @@ class Mentions:
         entities.add_evidence(*self.graph.at, made.number, self.evidence())
         return made
 
-    def _said(self, name: str, type: str, aliases: tuple[str, ...] = ()) -> Named:
-        return Named(
+    def _said(self, name: str, type: str, aliases: tuple[str, ...] = ()) -> NamedEntity:
+        return NamedEntity(
             name=name,
             type=type,
             aliases=aliases,

@@ -24,7 +24,7 @@ class Naming(NamedTuple):
     slug: str
 
 
-class Span(NamedTuple):
+class NameSpan(NamedTuple):
     """A name found in a text: the words from `start` to `stop`, and the entities with that name."""
 
     start: int
@@ -71,14 +71,14 @@ class NameIndex:
         alike = {*self.by_slug.get(looks, ()), *self.by_shape.get(looks, ())}
         return alike - set(self.by_slug.get(slug, ()))
 
-    def span_at(self, said: Sequence[str], start: int) -> Span | None:
+    def span_at(self, said: Sequence[str], start: int) -> NameSpan | None:
         """The longest name that begins at this word of a text."""
         sizes = self.sizes.get(said[start], 0)
         for size in range(min(sizes.bit_length() - 1, len(said) - start), 0, -1):
             if sizes >> size & 1:
                 held = self.by_words.get(" ".join(said[start : start + size]))
                 if held:
-                    return Span(start, start + size, held)
+                    return NameSpan(start, start + size, held)
         return None
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from langmem_tiers.errors import StorageError
 from langmem_tiers.knowledge_graph import snapshot, view_updates
-from langmem_tiers.knowledge_graph.snapshot import Snapshot, UnusableSnapshot
+from langmem_tiers.knowledge_graph.snapshot import GraphSnapshot, UnusableSnapshot
 from langmem_tiers.knowledge_graph.view import GraphView
 from langmem_tiers.language import predicates
 from langmem_tiers.settings import GraphSettings
@@ -165,7 +165,7 @@ class GraphProjection:
             say(log, logging.INFO, "graph_rebuilt", file=self.path, reason="it is not there")
             return built
 
-    def require_usable(self, moment: Moment) -> Snapshot | None:
+    def require_usable(self, moment: Moment) -> GraphSnapshot | None:
         """The content of the file, if it is intact and belongs to these records; None if there is no file.
 
         Raises:

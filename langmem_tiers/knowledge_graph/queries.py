@@ -20,7 +20,7 @@ from langmem_tiers.knowledge_graph.conflicts import FOREVER, bounds, contradicte
 from langmem_tiers.knowledge_graph.entities import find_entity, with_merged
 from langmem_tiers.knowledge_graph.transaction import reading
 from langmem_tiers.knowledge_graph.types import GraphChange, GraphStats, Paths, Resolution, Subgraph, Timeline
-from langmem_tiers.knowledge_graph.walks import Limits, cut_words, walk_around, walk_between
+from langmem_tiers.knowledge_graph.walks import WalkLimits, cut_words, walk_around, walk_between
 from langmem_tiers.language import periods
 from langmem_tiers.language.periods import When
 from langmem_tiers.records import Entity, EntityType, Relation
@@ -152,7 +152,7 @@ class GraphQueries:
         most = arguments.optional_whole(limit, "limit", least=1)
         now = self._context.clock()
         asked = asked_for(now, predicates=predicates, as_of=as_of, known_at=known_at, ended=ended, mentioned=mentioned)
-        limits = Limits(
+        limits = WalkLimits(
             depth=steps,
             fan_out=settings.fan_out,
             results=most or settings.results,
@@ -186,7 +186,7 @@ class GraphQueries:
         settings = self._context.settings.graph
         now = self._context.clock()
         asked = asked_for(now, as_of=as_of, known_at=known_at, ended=ended, mentioned=mentioned)
-        limits = Limits(
+        limits = WalkLimits(
             depth=arguments.whole(depth, "depth", least=1, most=_LONGEST_WAY),
             fan_out=settings.fan_out,
             results=arguments.whole(limit, "limit", least=1),

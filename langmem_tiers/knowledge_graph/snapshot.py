@@ -38,7 +38,7 @@ class UnusableSnapshot(ValueError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Snapshot:
+class GraphSnapshot:
     """The rows of a graph at a position of the change log; `mark` identifies that log."""
 
     position: int
@@ -70,7 +70,7 @@ def write(path: Path, view: GraphView, *, position: int, mark: str) -> None:
         _sync_folder(path.parent)
 
 
-def read(path: Path) -> Snapshot | None:
+def read(path: Path) -> GraphSnapshot | None:
     """The content of a file; None if there is none.
 
     Raises:
@@ -94,7 +94,7 @@ def read(path: Path) -> Snapshot | None:
         links = [_relation(edge, values) for edge in graph["edges"]]
     except (ValueError, TypeError, KeyError) as error:
         raise UnusableSnapshot(f"it holds something else than a graph ({error!r})") from error
-    return Snapshot(position=head["position"], mark=head["mark"], entities=people, relations=links)
+    return GraphSnapshot(position=head["position"], mark=head["mark"], entities=people, relations=links)
 
 
 def _checked(written: bytes) -> tuple[dict[str, Any], memoryview]:

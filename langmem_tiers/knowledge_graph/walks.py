@@ -14,7 +14,7 @@ _LOOKED_AT = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class WalkLimits:
     """The bounds of a walk: steps, relations per entity, and relations in all.
 
     `first` replaces `fan_out` for the starting entities.
@@ -43,7 +43,7 @@ class Ways:
     cut: list[str] = field(default_factory=list)
 
 
-def walk_around(view: GraphView, starts: Sequence[int], asked: Asked, limits: Limits) -> Walked:
+def walk_around(view: GraphView, starts: Sequence[int], asked: Asked, limits: WalkLimits) -> Walked:
     """Walk around some entities, step by step."""
     walked = Walked(distance=dict.fromkeys(starts, 0))
     frontier = list(starts)
@@ -60,7 +60,7 @@ def walk_around(view: GraphView, starts: Sequence[int], asked: Asked, limits: Li
     return walked
 
 
-def _follow(view: GraphView, node: int, asked: Asked, limits: Limits, step: int, walked: Walked) -> list[int]:
+def _follow(view: GraphView, node: int, asked: Asked, limits: WalkLimits, step: int, walked: Walked) -> list[int]:
     """Add the relations of an entity, those to entities first."""
     numbers, total = view.edges(node, asked, limits.first if step == 1 else limits.fan_out)
     reached: list[int] = []
@@ -88,7 +88,7 @@ def cut_words(view: GraphView, node: int, shown: int, total: int) -> str:
     return f"{shown:,} of {total:,} relations of {view.entities[node].name}"
 
 
-def walk_between(view: GraphView, start: int, end: int, asked: Asked, limits: Limits) -> Ways:
+def walk_between(view: GraphView, start: int, end: int, asked: Asked, limits: WalkLimits) -> Ways:
     """The shortest paths between two entities, searched from both ends; none visits an entity twice."""
     import networkx as nx
 
@@ -109,7 +109,13 @@ def walk_between(view: GraphView, start: int, end: int, asked: Asked, limits: Li
 
 
 def _explore(
-    view: GraphView, start: int, asked: Asked, limits: Limits, depth: int, hops: dict[int, dict[int, int]], found: Ways
+    view: GraphView,
+    start: int,
+    asked: Asked,
+    limits: WalkLimits,
+    depth: int,
+    hops: dict[int, dict[int, int]],
+    found: Ways,
 ) -> None:
     """Record which relations link entities, up to a number of steps away."""
     frontier, seen = [start], {start}

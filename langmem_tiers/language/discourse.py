@@ -9,7 +9,7 @@ from langmem_tiers.language import dates, rewriting, rules, speech_acts
 from langmem_tiers.language.clauses import OPENING_TIME, with_subject
 from langmem_tiers.language.dates import SPOKEN
 from langmem_tiers.language.rewriting import spelled_out
-from langmem_tiers.language.rules import FAINT_ADJECTIVES, PARTS, Found, first_fitting, says_something, tells
+from langmem_tiers.language.rules import FAINT_ADJECTIVES, PARTS, RuleMatch, first_fitting, says_something, tells
 from langmem_tiers.language.turns import Reading
 from langmem_tiers.language.word_lists import named_pattern
 
@@ -90,7 +90,7 @@ _LEAST_LETTERS = 6
 class Understood:
     """A rule that fits a clause, the clause as completed, and what it took from the words before."""
 
-    found: Found
+    found: RuleMatch
     clause: str
     time: str | None = None
     borrowed: bool = False
@@ -119,7 +119,7 @@ def understood(reading: Reading, clause: str, before: str) -> Understood | None:
     return None if found is None or (reading.briefs and found.rule.quoted) else _in_context(reading, found, before)
 
 
-def _in_context(reading: Reading, found: Found, before: str) -> Understood | None:
+def _in_context(reading: Reading, found: RuleMatch, before: str) -> Understood | None:
     """The clause without connectives, plus what it takes from other sentences; None if that leaves it unclear."""
     clause, rule = found.match.string, found.rule
     last = reading.before.text if reading.before and speech_acts.is_stated(reading.before.text) else ""

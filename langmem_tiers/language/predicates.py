@@ -65,7 +65,7 @@ _SAYS_YES = named_pattern("predicates", "says_yes")
 _MARKS = re.compile(r"[\W_]+")
 
 
-class Reading(NamedTuple):
+class PredicateForm(NamedTuple):
     """A predicate as stored, and whether subject and object have to change places."""
 
     predicate: str
@@ -97,7 +97,7 @@ def normalise(text: str) -> str:
     return reading(text).predicate
 
 
-def reading(text: str) -> Reading:
+def reading(text: str) -> PredicateForm:
     """The stored form of a predicate in any wording, and whether subject and object change places.
 
     Raises:
@@ -209,7 +209,7 @@ def of_kin(word: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4096)
-def _reading(text: str) -> Reading:
+def _reading(text: str) -> PredicateForm:
     plain = _plain(text)
     if not plain:
         raise InvalidRelation(f"{text[:40]!a} is no predicate: it holds no letter or digit.")
@@ -218,8 +218,8 @@ def _reading(text: str) -> Reading:
         return found
     kin = kinship.read(plain) or kinship.read(" ".join(text.casefold().split()))
     if kin is not None:
-        return Reading(kinship.predicate(kin.word), kin.turned)
-    return Reading(_joined(plain))
+        return PredicateForm(kinship.predicate(kin.word), kin.turned)
+    return PredicateForm(_joined(plain))
 
 
 def _plain(text: str) -> str:
@@ -252,16 +252,16 @@ def _joined(plain: str) -> str:
 
 
 @cache
-def phrases() -> dict[str, Reading]:
+def phrases() -> dict[str, PredicateForm]:
     """Every known phrase in every form, with its meaning."""
-    made: dict[str, Reading] = {}
+    made: dict[str, PredicateForm] = {}
     for turned in (False, True):
         for predicate, known in _PREDICATES.items():
             for phrase in known.turned if turned else known.said:
                 for form in _inflected(phrase):
-                    made.setdefault(_plain(form), Reading(predicate, turned))
+                    made.setdefault(_plain(form), PredicateForm(predicate, turned))
     for predicate in _PREDICATES:
-        made[predicate.replace("_", " ")] = Reading(predicate)
+        made[predicate.replace("_", " ")] = PredicateForm(predicate)
     return made
 
 

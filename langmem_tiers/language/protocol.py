@@ -12,7 +12,7 @@ from typing import Protocol
 from langmem_tiers.language.contradictions import Slot
 from langmem_tiers.language.names import Name
 from langmem_tiers.language.paraphrase import Verdict
-from langmem_tiers.language.predicates import Negated, Reading
+from langmem_tiers.language.predicates import Negated, PredicateForm
 from langmem_tiers.language.questions import TimeSpan
 from langmem_tiers.language.reader import Read
 from langmem_tiers.language.turns import may_speak
@@ -74,7 +74,7 @@ class Language(Protocol):
     def slot(self, sentence: str) -> Slot | None:
         """The attribute with one value at a time that a sentence gives a value to."""
 
-    def reading(self, text: str) -> Reading:
+    def reading(self, text: str) -> PredicateForm:
         """The stored form of a predicate in any wording."""
 
     def negated(self, said: str) -> Negated | None:

@@ -14,7 +14,7 @@ from langmem_tiers.language.clauses import OPENING_TIME
 from langmem_tiers.language.names import CALENDAR, FIRST_NAMES, LANGUAGES, NOT_NAMES, PRODUCTS
 from langmem_tiers.language.numbers import cardinals
 from langmem_tiers.language.rewriting import spelled_out
-from langmem_tiers.language.validity import Span
+from langmem_tiers.language.validity import StatedTime
 from langmem_tiers.language.word_lists import contractions, listed, named_pattern, table, word_set, written_out
 
 _TABLE = table("relations")
@@ -119,7 +119,7 @@ class Fit:
         return (self.match.groupdict().get(group) or "").strip(" ,")
 
     @property
-    def state(self) -> Span:
+    def state(self) -> StatedTime:
         """Start and end, if the clause describes a state."""
         return validity.of_state(self.clause, self.said_at)
 
@@ -133,7 +133,7 @@ class Fit:
         span = validity.of_state(self.clause, self.said_at, over=True)
         moment = "" if span.until or span.since or validity.lasts(self.clause) else self.event()
         if moment:
-            span = Span(since=moment, until=validity.the_end_of(moment))
+            span = StatedTime(since=moment, until=validity.the_end_of(moment))
         return {"since": span.since, "until": span.until, "ended": "" if span.until else "said"}
 
     def says(self, predicate: str, object_: str = "", kind: str = "", **told: str) -> Iterator[Claim]:

@@ -43,7 +43,7 @@ _COUNTED = {"two": 2, "three": 3, "four": 4, "2": 2, "3": 3, "4": 4}
 _ONE_AFTER_ANOTHER = word_set("boss manager landlord landlady therapist dentist girlfriend boyfriend")
 
 
-class Named(NamedTuple):
+class NamedKin(NamedTuple):
     """Someone named beside a kinship word: whose kin, which kind, and their name."""
 
     of: str
@@ -51,7 +51,7 @@ class Named(NamedTuple):
     name: str
 
 
-def named_kin(text: str) -> Iterator[Named]:
+def named_kin(text: str) -> Iterator[NamedKin]:
     """People whose name and kinship word are adjacent."""
     for match in _BESIDE.finditer(text):
         name = match["who"] or match["apposed"]
@@ -60,11 +60,11 @@ def named_kin(text: str) -> Iterator[Named]:
         if " late " in match.group() and kin not in kinship.BY_BLOOD:
             continue
         if _is_beside(name) and (owner == ME or is_name(owner)):
-            yield Named(owner, kin, trimmed_name(name))
+            yield NamedKin(owner, kin, trimmed_name(name))
     for match in _SEVERAL.finditer(text):
         names = split_names(match["names"])
         if all(map(is_person_named, names)):
-            yield from (Named(ME, kinship.PLURALS[match["kin"]], name) for name in names)
+            yield from (NamedKin(ME, kinship.PLURALS[match["kin"]], name) for name in names)
 
 
 def related(of: str, kin: str, name: str, **told: str) -> Claim:

@@ -77,7 +77,7 @@ class Rule:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Found:
+class RuleMatch:
     """A rule that matches a clause, and how."""
 
     rule: Rule
@@ -89,12 +89,12 @@ class Found:
         return self.rule.category.format(**groups, me=slugify(subject.name or "user"))
 
 
-def first_fitting(clause: str, listener: Listener) -> Found | None:
+def first_fitting(clause: str, listener: Listener) -> RuleMatch | None:
     """The first rule that matches the clause."""
     for rule in RULES:
         match = rule.pattern.match(clause) if rule.listener in {"anyone", listener} else None
         if match and all(accepts(match) for accepts in rule.accept):
-            return Found(rule=rule, match=match)
+            return RuleMatch(rule=rule, match=match)
     return None
 
 

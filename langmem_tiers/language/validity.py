@@ -27,7 +27,7 @@ _SLASHED = re.compile(r"\b(?P<on>[Oo]n (?:the )?)?(?P<first>\d{1,2})/(?P<second>
 _PART_OF_YEAR = re.compile(r"\b(?:the )?(?P<part>end|beginning|start) of (?P<year>(?:19|20)\d\d)\b")
 
 
-class Span(NamedTuple):
+class StatedTime(NamedTuple):
     """Since when and until when, as dates such as "2024-05"; empty if not said."""
 
     since: str = ""
@@ -49,16 +49,16 @@ def resolve(said: str, said_at: datetime) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def of_state(clause: str, said_at: datetime, *, over: bool = False) -> Span:
+def of_state(clause: str, said_at: datetime, *, over: bool = False) -> StatedTime:
     """When the state in a clause began and ended: "since 2021", "from 2015 to 2019", "for three years".
 
     For one that is `over`, it is unknown which three years.
     """
     clause = _plain(clause)
     if both := _FROM_TO.search(clause):
-        return Span(resolve(both["since"], said_at), resolve(both["until"], said_at))
+        return StatedTime(resolve(both["since"], said_at), resolve(both["until"], said_at))
     since, until = _SINCE.search(clause), _UNTIL.search(clause)
-    span = Span(
+    span = StatedTime(
         resolve(since["since"], said_at) if since else "",
         resolve(until["until"], said_at) if until else "",
     )
@@ -68,7 +68,7 @@ def of_state(clause: str, said_at: datetime, *, over: bool = False) -> Span:
     # As precise as "three years ago".
     count, unit = counted(lasting[1]), lasting[2].rstrip("s")
     found = times(f"{count} {unit}{'' if count == 1 else 's'} ago", spoken_on(said_at))
-    return Span(since=found[0] if found else "")
+    return StatedTime(since=found[0] if found else "")
 
 
 def lasts(clause: str) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, TypedDict
 
 from langmem_tiers.clock import Clock
 from langmem_tiers.errors import StorageError
-from langmem_tiers.models.calls import Answer, Call, Failed, Prompt, Reply, T, parents
+from langmem_tiers.models.calls import Call, Failed, ModelAnswer, ModelReply, Prompt, T, parents
 from langmem_tiers.models.chat_model import GuardedModel, guarded
 from langmem_tiers.models.questions import Outcome, Question, asking
 from langmem_tiers.models.threads import Stop, afinished, finished, in_thread
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class Limits(TypedDict, total=False):
+class AskLimits(TypedDict, total=False):
     """What one question may take; see `ModelAsker.ask`."""
 
     timeout: float | None
@@ -65,8 +65,8 @@ class ModelAsker:
         return self._model.rest.left(self._clock().timestamp())
 
     def ask(
-        self, schema: type[T], prompt: Prompt, *, source: str, session: str | None = None, **limits: Unpack[Limits]
-    ) -> Answer[T]:
+        self, schema: type[T], prompt: Prompt, *, source: str, session: str | None = None, **limits: Unpack[AskLimits]
+    ) -> ModelAnswer[T]:
         """The object in the model's reply, or why there is none.
 
         Args:
@@ -82,23 +82,23 @@ class ModelAsker:
             StorageError: a call could not be booked, and was not made.
         """
         if refused := self._refused():
-            return Answer(failure="resting", reason=f"resting: {refused}")
+            return ModelAnswer(failure="resting", reason=f"resting: {refused}")
         attempt = self._attempt(schema, prompt, source, session, limits)
         with otel.step("ask") as span:
             return self._reported(span, attempt, attempt.run())
 
     async def aask(
-        self, schema: type[T], prompt: Prompt, *, source: str, session: str | None = None, **limits: Unpack[Limits]
-    ) -> Answer[T]:
+        self, schema: type[T], prompt: Prompt, *, source: str, session: str | None = None, **limits: Unpack[AskLimits]
+    ) -> ModelAnswer[T]:
         """Like `ask`, without blocking the event loop."""
         if refused := self._refused():
-            return Answer(failure="resting", reason=f"resting: {refused}")
+            return ModelAnswer(failure="resting", reason=f"resting: {refused}")
         attempt = self._attempt(schema, prompt, source, session, limits)
         with otel.step("ask") as span:
             return self._reported(span, attempt, await attempt.arun())
 
     def _attempt(
-        self, schema: type[T], prompt: Prompt, source: str, session: str | None, limits: Limits
+        self, schema: type[T], prompt: Prompt, source: str, session: str | None, limits: AskLimits
     ) -> _Attempt[T]:
         tokens = limits.get("output_tokens") or self._settings.output_tokens
         seconds = self.longest(limits.get("timeout"))
@@ -115,7 +115,7 @@ class ModelAsker:
             stop=limits.get("stop"),
         )
 
-    def _reported(self, span: otel.Noting, attempt: _Attempt[T], result: T | Failed) -> Answer[T]:
+    def _reported(self, span: otel.Noting, attempt: _Attempt[T], result: T | Failed) -> ModelAnswer[T]:
         answer, model = self._answer(result, attempt.took), self._model
         about = {
             "gen_ai.provider.name": model.provider,
@@ -136,9 +136,11 @@ class ModelAsker:
         """Maximum seconds for one question, repairs included."""
         return self._settings.timeout_seconds if timeout is None else timeout
 
-    def _answer(self, result: T | Failed, took: Usage) -> Answer[T]:
+    def _answer(self, result: T | Failed, took: Usage) -> ModelAnswer[T]:
         """The result with its usage; also updates the model's health."""
-        answer: Answer[T] = Answer(calls=took.calls, input_tokens=took.input_tokens, output_tokens=took.output_tokens)
+        answer: ModelAnswer[T] = ModelAnswer(
+            calls=took.calls, input_tokens=took.input_tokens, output_tokens=took.output_tokens
+        )
         if not isinstance(result, Failed):
             self._model.works()
             return replace(answer, value=result)
@@ -220,7 +222,7 @@ class _Attempt(Generic[T]):
 
     def _settle(self, call: Call, outcome: Outcome) -> None:
         """Correct the booking."""
-        if isinstance(outcome, Reply):
+        if isinstance(outcome, ModelReply):
             # No provider charges for more than the maximum requested.
             longest = self.question.model.longest(self.question.tokens)
             made = outcome.output_tokens if outcome.told else min(outcome.output_tokens, longest)
@@ -268,7 +270,7 @@ class RationedAsker(ModelAsker):
         over = monotonic() >= self._until
         return f"no more than {self._seconds:g} s at once" if over else super()._refused()
 
-    def _answer(self, result: T | Failed, took: Usage) -> Answer[T]:
+    def _answer(self, result: T | Failed, took: Usage) -> ModelAnswer[T]:
         """The answer; if its last call was refused by the ration, that does not mean that the budget is used up."""
         answer = super()._answer(result, took)
         if answer.failure != "budget" or not self._calls.refused:

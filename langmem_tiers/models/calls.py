@@ -36,7 +36,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Unclear:
+class UnclearReply:
     """A reply without a usable object, and why."""
 
     reason: str
@@ -44,7 +44,7 @@ class Unclear:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer(Generic[T]):
+class ModelAnswer(Generic[T]):
     """The requested object, or None with the `failure` and a `reason` that begins with it; and the usage.
 
     Tokens are the provider's count, or an estimate if it gives none. `raised` is the class of the error behind a
@@ -134,7 +134,7 @@ class Call:
     sent: str
     pause: float = 0.0
 
-    def made(self, source: str, callbacks: Any = None) -> Reply | Failed:
+    def made(self, source: str, callbacks: Any = None) -> ModelReply | Failed:
         """Make the call; errors of the provider's client are returned, never raised."""
         from langchain_core.messages import HumanMessage, SystemMessage
 
@@ -148,7 +148,7 @@ class Call:
             reply = _unparsed(error)
             return _failed(error, self.prompt) if reply is None else self._counted(reply)
 
-    def _counted(self, reply: Reply) -> Reply:
+    def _counted(self, reply: ModelReply) -> ModelReply:
         """The reply, with an estimate of the tokens if the provider gives no count."""
         made = reply.output_tokens or estimate(reply.text + "".join(map(str, reply.objects)))
         told = reply.output_tokens > 0
@@ -156,7 +156,7 @@ class Call:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reply:
+class ModelReply:
     """A model's reply: `objects` from structured output, or `text`. Tokens are 0 if the provider gives no count."""
 
     text: str = ""
@@ -187,7 +187,7 @@ class Failed:
     loggable: str = ""
 
 
-def _reply(result: Any) -> Reply:
+def _reply(result: Any) -> ModelReply:
     wrapped = isinstance(result, Mapping) and "raw" in result
     message = result["raw"] if wrapped else result
     parsed = result.get("parsed") if wrapped else None
@@ -195,7 +195,7 @@ def _reply(result: Any) -> Reply:
     counted = getattr(message, "usage_metadata", None) or {}
     about = getattr(message, "response_metadata", None) or {}
     ended = str(about.get("finish_reason") or about.get("stop_reason") or about.get("done_reason") or "").lower()
-    return Reply(
+    return ModelReply(
         text=_text(message),
         objects=called or (() if parsed is None else (parsed,)),
         refusal=_refusal(message, result.get("parsing_error") if wrapped else None, ended),
@@ -205,21 +205,21 @@ def _reply(result: Any) -> Reply:
     )
 
 
-def _unparsed(error: BaseException) -> Reply | None:
+def _unparsed(error: BaseException) -> ModelReply | None:
     """The reply behind an error of a client that parses replies itself, and raises if it cannot."""
     from langchain_core.exceptions import OutputParserException
 
     if isinstance(error, ValidationError):
         given = error.errors(include_url=False, include_context=False)[0]["input"]
-        return Reply(text=given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str))
+        return ModelReply(text=given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str))
     if isinstance(error, OutputParserException):
-        return Reply(text=error.llm_output or str(error))
+        return ModelReply(text=error.llm_output or str(error))
     # OpenAI's client puts the reply into the error if it was cut off or filtered.
     completion: Any = getattr(error, "completion", None)
     if not getattr(completion, "choices", None):
         return None
     choice, counted = completion.choices[0], completion.usage
-    return Reply(
+    return ModelReply(
         text=choice.message.content or "",
         refusal=choice.finish_reason if choice.finish_reason in _FILTERED else "",
         cut_off=choice.finish_reason in _CUT_OFF,

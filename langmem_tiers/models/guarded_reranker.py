@@ -12,7 +12,16 @@ from langmem_tiers.errors import InvalidSettings
 from langmem_tiers.models.calls import parents
 from langmem_tiers.models.provider_errors import loggable, without_quotes
 from langmem_tiers.models.rerank_chat import ByChatModel
-from langmem_tiers.models.reranker import SOURCE, Attempt, ByCompressor, Passage, Places, Question, Ranker, Unclear
+from langmem_tiers.models.reranker import (
+    SOURCE,
+    Attempt,
+    ByCompressor,
+    Passage,
+    Places,
+    Ranker,
+    RerankQuery,
+    UnclearOrder,
+)
 from langmem_tiers.models.rest import Rest
 from langmem_tiers.models.threads import finished, in_thread
 from langmem_tiers.models.tokens import estimate
@@ -63,7 +72,7 @@ class GuardedReranker:
         """Whether it selects the passages that fit, rather than just ordering them."""
         return self._ranker.judges
 
-    def rank(self, question: Question, passages: Sequence[Passage], how: RerankSettings) -> Reranked:
+    def rank(self, question: RerankQuery, passages: Sequence[Passage], how: RerankSettings) -> Reranked:
         """The best `how.keep` passages, or why there are none; the model is not called during a pause."""
         if self._rest.left(monotonic()):
             return Reranked(reason=f"{self._rest.reason}, not asked again yet")
@@ -71,37 +80,37 @@ class GuardedReranker:
         sent = (question.text, *(passage.text for passage in passages))
         with otel.step("ask") as span:
             outcome = self._attempt(question, passages, how, attempt, sent)
-            fault = outcome if isinstance(outcome, Unclear) else None
+            fault = outcome if isinstance(outcome, UnclearOrder) else None
             took = _taken(attempt, sent, failed=fault is not None)
             span.note(otel.named({"calls": took.calls}))
             kind, raised = (fault.kind, fault.raised) if fault else ("", False)
             otel.question(span, SOURCE, self.name, took.input_tokens, took.output_tokens, kind, raised=raised)
-        if isinstance(outcome, Unclear):
+        if isinstance(outcome, UnclearOrder):
             return Reranked(reason=outcome.reason, usage=attempt.usage(), took=took)
         return Reranked(places=outcome, usage=attempt.usage(), took=took)
 
     def _attempt(
         self,
-        question: Question,
+        question: RerankQuery,
         passages: Sequence[Passage],
         how: RerankSettings,
         attempt: Attempt,
         sent: Sequence[str],
-    ) -> Places | Unclear:
+    ) -> Places | UnclearOrder:
         try:
             running = in_thread(lambda: self._ranker.rank(question, passages, how.keep, attempt))
             outcome = running.result() if finished(running, how.timeout_seconds) else None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - each provider's client raises what it likes, with no common base
             kind = type(error).__name__
-            return self._failed(Unclear(without_quotes(error, sent, _MESSAGE), kind, raised=True), loggable(error))
+            return self._failed(UnclearOrder(without_quotes(error, sent, _MESSAGE), kind, raised=True), loggable(error))
         if outcome is None:
             attempt.given_up = True
             reason = f"timed out after {how.timeout_seconds:g} s"
-            return self._failed(Unclear(reason, "timeout"), reason)
+            return self._failed(UnclearOrder(reason, "timeout"), reason)
         self._rest.works()
-        return Unclear(f"reply not understood: {outcome.reason}") if isinstance(outcome, Unclear) else outcome
+        return UnclearOrder(f"reply not understood: {outcome.reason}") if isinstance(outcome, UnclearOrder) else outcome
 
-    def _failed(self, fault: Unclear, log_reason: str) -> Unclear:
+    def _failed(self, fault: UnclearOrder, log_reason: str) -> UnclearOrder:
         level = self._rest.failed(monotonic(), fault.reason)
         say(log, level, "reranker_unavailable", recall="fused_order", model=self.name, reason=log_reason)
         return fault

@@ -13,7 +13,7 @@ from typing import Any, Generic, NoReturn
 
 from pydantic import BaseModel, ValidationError
 
-from langmem_tiers.models.calls import Call, Failed, Prompt, Reply, T, Unclear
+from langmem_tiers.models.calls import Call, Failed, ModelReply, Prompt, T, UnclearReply
 from langmem_tiers.models.chat_model import GuardedModel
 
 _SHAPE = """
@@ -87,7 +87,7 @@ _REFUSAL = re.compile(
 )
 
 
-def read(schema: type[T], reply: str) -> T | Unclear:
+def read(schema: type[T], reply: str) -> T | UnclearReply:
     """The single matching object in a reply.
 
     Example:
@@ -99,40 +99,40 @@ def read(schema: type[T], reply: str) -> T | Unclear:
         'its JSON is cut off'
     """
     if len(reply) > LONGEST:
-        return Unclear(f"it has {len(reply):,} characters, more than {LONGEST:,}")
+        return UnclearReply(f"it has {len(reply):,} characters, more than {LONGEST:,}")
     said = reply.strip()
     if not said.startswith("{"):  # otherwise the marks of thoughts are part of the reply
         said = _THOUGHT_END.split(said)[-1].strip()
     if _THOUGHT_BEGIN.match(said):
-        return Unclear("it is cut off before it comes to an answer")
+        return UnclearReply("it is cut off before it comes to an answer")
     if not said:
-        return Unclear("it holds no text", "empty")
+        return UnclearReply("it holds no text", "empty")
     objects = _objects(said)
-    if not isinstance(objects, Unclear):
+    if not isinstance(objects, UnclearReply):
         return fitting(schema, objects)
-    return Unclear(_quoted(said), "refused") if _REFUSAL.match(said) else objects
+    return UnclearReply(_quoted(said), "refused") if _REFUSAL.match(said) else objects
 
 
-def fitting(schema: type[T], objects: Sequence[object]) -> T | Unclear:
+def fitting(schema: type[T], objects: Sequence[object]) -> T | UnclearReply:
     """The one of these objects that fits the schema; several different ones count as none."""
     tried = [_fitted(schema, each) for each in objects]
-    fit = [each for each in tried if not isinstance(each, Unclear)]
+    fit = [each for each in tried if not isinstance(each, UnclearReply)]
     if any(each != fit[0] for each in fit):
-        return Unclear("it holds more than one object")
+        return UnclearReply("it holds more than one object")
     return fit[0] if fit else tried[0]
 
 
-def _fitted(schema: type[T], value: object) -> T | Unclear:
+def _fitted(schema: type[T], value: object) -> T | UnclearReply:
     # If every field has a default, anything at all would fit.
     if isinstance(value, dict) and value and not _names(schema) & value.keys():
-        return Unclear(f"it has none of the fields {', '.join(sorted(_names(schema)))}")
+        return UnclearReply(f"it has none of the fields {', '.join(sorted(_names(schema)))}")
     try:
         made = schema.model_validate(value)
         made.model_dump_json()
     except ValidationError as error:
-        return Unclear(_in_words(error))
+        return UnclearReply(_in_words(error))
     except ValueError:  # what pydantic raises for a lone surrogate, in both places
-        return Unclear("it holds half a character, which cannot be stored")
+        return UnclearReply("it holds half a character, which cannot be stored")
     return made
 
 
@@ -147,34 +147,34 @@ def _in_words(error: ValidationError) -> str:
     return "; ".join(told)[:_ERROR_CHARACTERS]
 
 
-def _objects(said: str) -> list[object] | Unclear:
+def _objects(said: str) -> list[object] | UnclearReply:
     """The top-level JSON objects in a text."""
     found: list[object] = []
     while (begin := _OBJECT.search(said)) and len(found) < _MOST_OBJECTS:
         text = said[begin.start() :]
         decoded = _strictly(text)
-        if isinstance(decoded, Unclear):
+        if isinstance(decoded, UnclearReply):
             # The text begins with the JSON, so that quotes delimit strings and no comma inside a string is removed.
             mended = _strictly(_STRING_OR_LAST_COMMA.sub(lambda found: found[1] or "", text))
-            if isinstance(mended, Unclear):
+            if isinstance(mended, UnclearReply):
                 return decoded
             decoded = mended
         value, said = decoded
         found.append(value)
-    return found or Unclear("it holds no JSON object")
+    return found or UnclearReply("it holds no JSON object")
 
 
-def _strictly(text: str) -> tuple[object, str] | Unclear:
+def _strictly(text: str) -> tuple[object, str] | UnclearReply:
     try:
         value, end = _DECODER.raw_decode(text)
     except json.JSONDecodeError as error:
         cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
         what = "cut off" if cut else f"malformed: {error.msg} at character {error.pos + 1}"
-        return Unclear(f"its JSON is {what}")
+        return UnclearReply(f"its JSON is {what}")
     except RecursionError:
-        return Unclear("its JSON is nested too deeply")
+        return UnclearReply("its JSON is nested too deeply")
     except ValueError as error:  # NaN, an integer of thousands of digits
-        return Unclear(f"its JSON is not usable: {error}")
+        return UnclearReply(f"its JSON is not usable: {error}")
     return value, text[end:]
 
 
@@ -191,7 +191,7 @@ def _quoted(said: str) -> str:
     return line if len(line) <= 100 else line[:99] + "…"
 
 
-Outcome = Reply | Failed
+Outcome = ModelReply | Failed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -222,11 +222,11 @@ def asking(question: Question[T]) -> Generator[Call, Outcome, T | Failed]:
     if isinstance(outcome, Failed):
         return outcome
     value = _read(question, outcome)
-    if isinstance(value, Unclear):
+    if isinstance(value, UnclearReply):
         call = call if outcome.objects else question.in_words()
         outcome = yield from _patiently(_repeated(call, value.reason), question.left)
         value = outcome if isinstance(outcome, Failed) else _read(question, outcome)
-    return Failed(failure=value.failure, reason=value.reason) if isinstance(value, Unclear) else value
+    return Failed(failure=value.failure, reason=value.reason) if isinstance(value, UnclearReply) else value
 
 
 def _asked(question: Question[T]) -> Generator[Call, Outcome, tuple[Call, Outcome]]:
@@ -238,7 +238,7 @@ def _asked(question: Question[T]) -> Generator[Call, Outcome, tuple[Call, Outcom
             return call, outcome
     in_words = question.in_words()
     outcome = yield from _patiently(in_words, question.left)
-    if call is not None and isinstance(outcome, Reply):
+    if call is not None and isinstance(outcome, ModelReply):
         question.model.ask_in_words(question.schema)  # it replies to everything but the schema
     return in_words, outcome
 
@@ -257,14 +257,14 @@ def _repeated(call: Call, reason: str) -> Call:
     return replace(call, prompt=replace(call.prompt, user=call.prompt.user + told), sent=call.sent + told)
 
 
-def _read(question: Question[T], reply: Reply) -> T | Failed | Unclear:
+def _read(question: Question[T], reply: ModelReply) -> T | Failed | UnclearReply:
     """The object in a reply; a refusal declared by the provider is accepted as it is."""
     if reply.refusal:
         return Failed(failure="refused", reason=reply.refusal)
     if reply.objects:
         return fitting(question.schema, reply.objects)
     value = read(question.schema, reply.text)
-    if isinstance(value, Unclear):
+    if isinstance(value, UnclearReply):
         return replace(value, reason=f"{value.reason}, at its longest") if reply.cut_off else value
     question.model.ask_in_words(question.schema)  # it follows the conversation rather than the schema it was given
     return value

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from langmem_tiers.fencing import escape
 from langmem_tiers.models.calls import Prompt, run_config
 from langmem_tiers.models.chat_model import model_name
-from langmem_tiers.models.reranker import SOURCE, Attempt, Passage, Places, Question, Unclear
+from langmem_tiers.models.reranker import SOURCE, Attempt, Passage, Places, RerankQuery, UnclearOrder
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -60,7 +60,7 @@ _NONE = re.compile(_LABEL + r"(?:none|no passages?)(?: of (?:them|these|the pass
 _NUMBER = re.compile(r"(?<!\d)\d{1,9}(?!\d)")
 
 
-def read(reply: str, passages: int) -> Places | Unclear:
+def read(reply: str, passages: int) -> Places | UnclearOrder:
     """The places named in a reply, from 0; numbers of no passage are left out.
 
     Example:
@@ -71,18 +71,18 @@ def read(reply: str, passages: int) -> Places | Unclear:
     """
     said = _said(reply)
     if not said:
-        return Unclear("it is empty")
+        return UnclearOrder("it is empty")
     listed = _listed(said)
-    if isinstance(listed, Unclear):
+    if isinstance(listed, UnclearOrder):
         return listed
     numbers = [int(number) for number in _NUMBER.findall(listed)]
     places = tuple(dict.fromkeys(number - 1 for number in numbers if 1 <= number <= passages))
     if listed.strip() and not places:
-        return Unclear(f"none of its numbers is one from 1 to {passages}")
+        return UnclearOrder(f"none of its numbers is one from 1 to {passages}")
     return places
 
 
-def _prompt(question: Question, passages: Sequence[Passage], most: int) -> Prompt:
+def _prompt(question: RerankQuery, passages: Sequence[Passage], most: int) -> Prompt:
     quoted = "\n".join(_quoted(number, passage) for number, passage in enumerate(passages, start=1))
     date = f"{question.asked_at:%Y-%m-%d}"
     user = _USER.format(passages=quoted, date=date, question=_on_one_line(question.text))
@@ -108,15 +108,15 @@ def _said(reply: str) -> str:
     return " ".join(ends.split())
 
 
-def _listed(said: str) -> str | Unclear:
+def _listed(said: str) -> str | UnclearOrder:
     """The numbers in a reply, in order."""
     first = _LIST_FIRST.match(said) or _LINE.fullmatch(said)
     lists: list[str] = [first[1]] if first else list(dict.fromkeys(_LIST.findall(said)))
     if len(lists) > 1:
-        return Unclear("it holds more than one list")
+        return UnclearOrder("it holds more than one list")
     if lists:
         return lists[0]
-    return "" if _NONE.fullmatch(said) else Unclear("it holds no list of numbers")
+    return "" if _NONE.fullmatch(said) else UnclearOrder("it holds no list of numbers")
 
 
 class ByChatModel:
@@ -128,14 +128,16 @@ class ByChatModel:
         self._model = model
         self.name = model_name(model)
 
-    def rank(self, question: Question, passages: Sequence[Passage], most: int, attempt: Attempt) -> Places | Unclear:
+    def rank(
+        self, question: RerankQuery, passages: Sequence[Passage], most: int, attempt: Attempt
+    ) -> Places | UnclearOrder:
         """The places of the passages named; an unreadable reply leads to a second question."""
         prompt = _prompt(question, passages, most)
         read_as = read(self._ask(attempt, prompt), len(passages))
-        if isinstance(read_as, Unclear):
+        if isinstance(read_as, UnclearOrder):
             again = prompt.user + _AGAIN.format(reason=read_as.reason)
             read_as = read(self._ask(attempt, replace(prompt, user=again)), len(passages))
-        return read_as if isinstance(read_as, Unclear) else read_as[:most]
+        return read_as if isinstance(read_as, UnclearOrder) else read_as[:most]
 
     def _ask(self, attempt: Attempt, prompt: Prompt) -> str:
         from langchain_core.messages import HumanMessage, SystemMessage

@@ -23,7 +23,7 @@ LONGEST_QUESTION = 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Question:
+class RerankQuery:
     """What was asked, and when."""
 
     text: str
@@ -49,7 +49,7 @@ Places = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Unclear:
+class UnclearOrder:
     """A reply without an order, and why; `kind` is the class of the error behind it, or else a word."""
 
     reason: str
@@ -94,7 +94,9 @@ class Ranker(Protocol):
     judges: bool
     name: str
 
-    def rank(self, question: Question, passages: Sequence[Passage], most: int, attempt: Attempt) -> Places | Unclear:
+    def rank(
+        self, question: RerankQuery, passages: Sequence[Passage], most: int, attempt: Attempt
+    ) -> Places | UnclearOrder:
         """The best ones, at most `most`; errors of a provider's client are passed on."""
 
 
@@ -108,14 +110,18 @@ class ByCompressor:
         self._compressor = compressor
         self.name = model_name(compressor)
 
-    def rank(self, question: Question, passages: Sequence[Passage], most: int, attempt: Attempt) -> Places | Unclear:
+    def rank(
+        self, question: RerankQuery, passages: Sequence[Passage], most: int, attempt: Attempt
+    ) -> Places | UnclearOrder:
         """The places of the documents returned. None at all means that none fits."""
         attempt.calls += 1
         given = list(self._compressor.compress_documents([_document(each) for each in passages], question.text))
         if not given:
             return ()
         places = _places(given, passages)
-        return places[:most] or Unclear(f"none of the {len(given)} documents given back is one of those it was given")
+        return places[:most] or UnclearOrder(
+            f"none of the {len(given)} documents given back is one of those it was given"
+        )
 
 
 def _document(passage: Passage) -> Document:

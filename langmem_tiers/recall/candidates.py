@@ -22,8 +22,8 @@ from langmem_tiers.language.words import words
 from langmem_tiers.matching import Values, coverage, matched
 from langmem_tiers.recall import scoring
 from langmem_tiers.recall.request import Query, RecallRequest
-from langmem_tiers.recall.scoring import Evidence, Voice
-from langmem_tiers.recall.sources import Key, Snapshot
+from langmem_tiers.recall.scoring import DrawerSpeaker, SessionEvidence
+from langmem_tiers.recall.sources import Key, SpaceSnapshot
 from langmem_tiers.recall.telemetry import Stopwatch
 from langmem_tiers.storage.drawers import DrawerFacts
 
@@ -36,7 +36,7 @@ Column = NDArray[np.float64]
 _DECIMALS = 4
 
 
-class Found(NamedTuple):
+class FoundDrawer(NamedTuple):
     """A drawer found by some channel, with everything that ranked it: `scores` by channel, `signals` by name."""
 
     space: str
@@ -50,20 +50,20 @@ class Found(NamedTuple):
 
 
 def find(
-    sources: Sequence[Snapshot],
+    sources: Sequence[SpaceSnapshot],
     query: Query,
     vector: Vectors | None,
     request: RecallRequest,
     *,
     watch: Stopwatch,
     from_graph: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
-) -> list[Found]:
+) -> list[FoundDrawer]:
     """All candidates, best first; `from_graph` are the drawers that each source's graph names, with their fit.
 
     Raises:
         InvalidVector: the query's vector has another length than those stored.
     """
-    found: list[Found] = []
+    found: list[FoundDrawer] = []
     for source in sources:
         channels = _search(source, query, vector, request, watch, from_graph.get(source.name, {}))
         with watch.stage("fuse"):
@@ -73,7 +73,7 @@ def find(
     return found
 
 
-def standing(sources: Sequence[Snapshot], ranked: Sequence[Found]) -> list[Found]:
+def standing(sources: Sequence[SpaceSnapshot], ranked: Sequence[FoundDrawer]) -> list[FoundDrawer]:
     """The candidates that are still current in these snapshots, with their facts as of then."""
     facts: dict[Key, DrawerFacts] = {}
     for source in sources:
@@ -97,7 +97,7 @@ class _Channels:
 
 
 def _search(
-    source: Snapshot,
+    source: SpaceSnapshot,
     query: Query,
     vector: Vectors | None,
     request: RecallRequest,
@@ -142,7 +142,7 @@ def _column(scores: Mapping[int, float], drawers: NDArray[np.int64]) -> Column:
     return np.array([scores.get(drawer, np.nan) for drawer in drawers.tolist()])
 
 
-def _ranked(source: Snapshot, channels: _Channels, query: Query, request: RecallRequest) -> list[Found]:
+def _ranked(source: SpaceSnapshot, channels: _Channels, query: Query, request: RecallRequest) -> list[FoundDrawer]:
     """The candidates of a source with their signals and score, best first."""
     rows, settings = channels.rows, request.settings
     if not len(rows.numbers):
@@ -156,7 +156,7 @@ def _ranked(source: Snapshot, channels: _Channels, query: Query, request: Recall
     if channels.graph is not None:
         channel["graph"] = channels.graph
     found = [
-        Found(source.name, source.own, facts, (source.name, facts.number), *by_name)
+        FoundDrawer(source.name, source.own, facts, (source.name, facts.number), *by_name)
         for facts, *by_name in zip(
             rows.facts(), _by_drawer(channel), _by_drawer(signals), _by_drawer(factors), score.tolist(), strict=True
         )
@@ -170,7 +170,7 @@ def _signals(channels: _Channels, query: Query, request: RecallRequest) -> dict[
     # An earlier identical question matches itself best: that is no evidence for its session.
     answers = zip(rows.room.tolist(), channels.match.tolist(), rows.content_hash, strict=True)
     sessions = scoring.evidence((room, match) for room, match, content in answers if content != query.content_hash)
-    evident = [sessions.get(room, Evidence()) for room in rows.room.tolist()]
+    evident = [sessions.get(room, SessionEvidence()) for room in rows.room.tolist()]
     times = spans(query.text, request.now.date())
     signals = {
         "match": channels.match,
@@ -191,7 +191,7 @@ def _asked(rows: Rows, query: Query) -> Column:
     said = set(words(query.text))
     named = {voice.speaker for voice in heard.values() if voice.speaker and not said.isdisjoint(words(voice.speaker))}
     after = scoring.asked(query.text, named)
-    values = {place: after(Voice(role=each.role, speaker=each.speaker)) for place, each in heard.items()}
+    values = {place: after(DrawerSpeaker(role=each.role, speaker=each.speaker)) for place, each in heard.items()}
     return np.array([values[place] for place in rows.voice.tolist()])
 
 

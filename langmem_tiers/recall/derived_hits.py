@@ -20,7 +20,7 @@ from langmem_tiers.recall import graph_channel, rendering, scoring
 from langmem_tiers.recall.graph_channel import Related
 from langmem_tiers.recall.request import Query, RecallRequest
 from langmem_tiers.recall.sources import Key as DrawerKey
-from langmem_tiers.recall.sources import Snapshot
+from langmem_tiers.recall.sources import SpaceSnapshot
 from langmem_tiers.storage import entries, episodes, items, notes
 from langmem_tiers.types import KnownCandidate, KnownItem, KnownKind, KnownVerdict
 
@@ -44,7 +44,7 @@ Key = tuple[str, str]
 """Something known: its space and its name there."""
 
 
-class Known(NamedTuple):
+class DerivedHit(NamedTuple):
     """A derived memory that fits: `name` is its unique key within its space, `line` is how it is shown."""
 
     key: Key
@@ -70,16 +70,16 @@ class Known(NamedTuple):
 
 
 def find(
-    sources: Sequence[Snapshot],
+    sources: Sequence[SpaceSnapshot],
     query: Query,
     vector: Vectors | None,
     request: RecallRequest,
     related: Mapping[str, Sequence[Related]],
-) -> list[Known]:
+) -> list[DerivedHit]:
     """The derived memories that fit, direct answers first, then by score; none if the settings turn them off."""
     if not request.settings.knowledge:
         return []
-    found: list[Known] = []
+    found: list[DerivedHit] = []
     for source in sources:
         found += _notes(source, query, vector, request)
         found += (_relation(source, each, request) for each in related.get(source.name, ()))
@@ -87,7 +87,7 @@ def find(
 
 
 def choose(
-    found: Sequence[Known],
+    found: Sequence[DerivedHit],
     request: RecallRequest,
     shown: Collection[tuple[str, int | str]],
     quoted: Collection[DrawerKey],
@@ -117,7 +117,7 @@ def choose(
     return verdicts
 
 
-def again(sources: Sequence[Snapshot], keys: Sequence[tuple[Key, float, int]]) -> Iterator[KnownItem]:
+def again(sources: Sequence[SpaceSnapshot], keys: Sequence[tuple[Key, float, int]]) -> Iterator[KnownItem]:
     """What an earlier block showed, if it is still current; keys with their score and tokens."""
     by_name = {source.name: source for source in sources}
     for (space, name), score, tokens in keys:
@@ -145,7 +145,7 @@ def count_recalled(connection: Connection, space: str, names: Sequence[str], at:
     episodes.count_recalled(connection, space, refs["episode"], at)
 
 
-def _notes(source: Snapshot, query: Query, vector: Vectors | None, request: RecallRequest) -> Iterator[Known]:
+def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request: RecallRequest) -> Iterator[DerivedHit]:
     most = request.settings.knowledge * _LOOKED_AT
     hits = source.store.notes.search(source.moment, query.terms, vector, most, settings=request.settings)
     if not hits:
@@ -171,7 +171,7 @@ def _notes(source: Snapshot, query: Query, vector: Vectors | None, request: Reca
             yield _known(source, hit, "document", label, _excerpt(hit, request), request, at=request.now)
 
 
-def _entries(source: Snapshot, ids: list[str] | None, request: RecallRequest) -> dict[str, Entry]:
+def _entries(source: SpaceSnapshot, ids: list[str] | None, request: RecallRequest) -> dict[str, Entry]:
     """The entries that are active now."""
     found = entries.by_ids(source.connection, source.key, ids) if ids else {}
     return {
@@ -183,7 +183,7 @@ def _entries(source: Snapshot, ids: list[str] | None, request: RecallRequest) ->
     }
 
 
-def _ended(source: Snapshot, held: Mapping[str, Entry], at: int) -> dict[str, list[str]]:
+def _ended(source: SpaceSnapshot, held: Mapping[str, Entry], at: int) -> dict[str, list[str]]:
     """For each entry, what its drawers say that is now over; its own words must contain the value, as they say less."""
     rests = {ref: {each.drawer for each in entry.evidence} for ref, entry in held.items()}
     drawers = {drawer for those in rests.values() for drawer in those}
@@ -199,7 +199,9 @@ def _ended(source: Snapshot, held: Mapping[str, Entry], at: int) -> dict[str, li
     }
 
 
-def _entry(source: Snapshot, hit: NoteHit, entry: Entry, ended: Sequence[str], request: RecallRequest) -> Known:
+def _entry(
+    source: SpaceSnapshot, hit: NoteHit, entry: Entry, ended: Sequence[str], request: RecallRequest
+) -> DerivedHit:
     """An entry as a line: `[entry a1b2c3d4e5f6] 2026-03-02 people/lena`; binding ones are marked as such."""
     asks = needs_permission(entry.metadata)
     binds = is_constraint(entry)
@@ -221,24 +223,24 @@ def _entry(source: Snapshot, hit: NoteHit, entry: Entry, ended: Sequence[str], r
     )
 
 
-def _episode(source: Snapshot, hit: NoteHit, episode: Episode, request: RecallRequest) -> Known:
+def _episode(source: SpaceSnapshot, hit: NoteHit, episode: Episode, request: RecallRequest) -> DerivedHit:
     label = f"[episode {episode.id}] {episode.began_at:%Y-%m-%d} session summary"
     return _known(source, hit, "episode", label, _excerpt(hit, request), request, at=episode.ended_at)
 
 
-def _item(source: Snapshot, hit: NoteHit, item: ItemRow, request: RecallRequest) -> Known:
+def _item(source: SpaceSnapshot, hit: NoteHit, item: ItemRow, request: RecallRequest) -> DerivedHit:
     """A store item as a line, with its key and date; scored like an entry the agent saved."""
     at = from_millis(item.updated_at)
     label = f"[item {item.key}] {at:%Y-%m-%d}"
     return _known(source, hit, "item", label, _excerpt(hit, request), request, at=at, statement=1.0)
 
 
-def _relation(source: Snapshot, related: Related, request: RecallRequest) -> Known:
+def _relation(source: SpaceSnapshot, related: Related, request: RecallRequest) -> DerivedHit:
     """A relation as a line; scored like an entry of the same authority and fit."""
     row = related.row
     signals = {"match": related.share, "session": related.share, "statement": 1.0}
     age = to_millis(request.now) - row.created_at
-    return Known(
+    return DerivedHit(
         key=(source.name, f"relation:{row.id}#0"),
         kind="relation",
         ref=row.id,
@@ -252,7 +254,7 @@ def _relation(source: Snapshot, related: Related, request: RecallRequest) -> Kno
 
 
 def _known(
-    source: Snapshot,
+    source: SpaceSnapshot,
     hit: NoteHit,
     kind: KnownKind,
     label: str,
@@ -263,10 +265,10 @@ def _known(
     statement: float = 0.0,
     trust: float = 1.0,
     derived_from: frozenset[int] = frozenset(),
-) -> Known:
+) -> DerivedHit:
     signals = {"match": hit.score, "session": hit.score, "statement": statement}
     channels = {"keyword": hit.keyword, "vector": hit.vector}
-    return Known(
+    return DerivedHit(
         key=(source.name, f"{hit.kind}:{hit.ref}#{hit.ordinal}"),
         kind=kind,
         ref=hit.ref,
@@ -278,7 +280,9 @@ def _known(
     )
 
 
-def _score(source: Snapshot, signals: dict[str, float], request: RecallRequest, *, trust: float, age: int) -> float:
+def _score(
+    source: SpaceSnapshot, signals: dict[str, float], request: RecallRequest, *, trust: float, age: int
+) -> float:
     factors = scoring.factors(own=source.own, trust=trust, age=float(age), settings=request.settings)
     return round(float(np.asarray(scoring.score(signals, factors, request.settings))), _DECIMALS)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.knowledge_graph import entity_lookup, naming
-from langmem_tiers.knowledge_graph.answers import Fact, distinct
+from langmem_tiers.knowledge_graph.answers import StatedFact, distinct
 from langmem_tiers.knowledge_graph.conflicts import FOREVER, bounds, version_at
 from langmem_tiers.knowledge_graph.view import Asked, GraphView
 from langmem_tiers.knowledge_graph.wording import date_words, period_words
@@ -23,7 +23,7 @@ from langmem_tiers.language.calendar import MONTHS
 from langmem_tiers.language.questions import spans
 from langmem_tiers.language.words import asks_about_oneself, words
 from langmem_tiers.recall.request import Query, RecallRequest
-from langmem_tiers.recall.sources import Snapshot
+from langmem_tiers.recall.sources import SpaceSnapshot
 from langmem_tiers.settings import GraphSettings
 from langmem_tiers.storage import relations
 
@@ -71,7 +71,7 @@ class Related:
     answers: bool = False
 
 
-def find(source: Snapshot, query: Query, request: RecallRequest) -> list[Related]:
+def find(source: SpaceSnapshot, query: Query, request: RecallRequest) -> list[Related]:
     """The relations that fit, best first; empty if the graph is, or the message names no one in it."""
     view = source.store.graph.view(source.moment)
     if not view.relations:
@@ -114,7 +114,7 @@ def _search(view: GraphView, query: Query, request: RecallRequest) -> _Search:
 
 def _each_fact_once(
     view: GraphView, hits: Sequence[tuple[int, float]], known_at: int | None
-) -> list[tuple[Fact, float]]:
+) -> list[tuple[StatedFact, float]]:
     rows = [view.relations[number] for number, _ in hits]
     noted = [(row, version) for row in rows if (version := version_at(row, known_at)) is not None]
     shares = dict(hits)
@@ -228,7 +228,7 @@ class Ended(NamedTuple):
     target: str
 
 
-def ended(source: Snapshot, numbers: Collection[int], at: int) -> dict[int, list[Ended]]:
+def ended(source: SpaceSnapshot, numbers: Collection[int], at: int) -> dict[int, list[Ended]]:
     """For each drawer, what it says that is over at a moment."""
     view = source.store.graph.view(source.moment)
     found: dict[int, list[Ended]] = {}
@@ -253,7 +253,7 @@ def _says_the_end(row: RelationRow, drawer: int, rests: Sequence[GraphEvidence])
     return any(_ENDS.search(each.quote) for each in rests if each.drawer == drawer)
 
 
-def text(source: Snapshot, relation_id: str) -> str:
+def text(source: SpaceSnapshot, relation_id: str) -> str:
     """A relation as shown; an empty string if it is gone."""
     row = relations.of_id(source.connection, source.key, relation_id)
     return "" if row is None else _text(source.store.graph.view(source.moment), row)

@@ -11,13 +11,13 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidVector
 from langmem_tiers.models.reranker import SOURCE
 from langmem_tiers.recall import candidates, derived_hits, graph_channel, rendering, selection
-from langmem_tiers.recall.candidates import Found
-from langmem_tiers.recall.derived_hits import Known
+from langmem_tiers.recall.candidates import FoundDrawer
+from langmem_tiers.recall.derived_hits import DerivedHit
 from langmem_tiers.recall.graph_channel import Related
 from langmem_tiers.recall.request import RecallRequest, parse
 from langmem_tiers.recall.rerank_step import RerankStep
 from langmem_tiers.recall.selection import Before, Chosen
-from langmem_tiers.recall.sources import Snapshot, Source, read_drawers, snapshots
+from langmem_tiers.recall.sources import RecallSource, SpaceSnapshot, read_drawers, snapshots
 from langmem_tiers.recall.telemetry import Stopwatch, traced
 from langmem_tiers.storage import drawers, receipts
 from langmem_tiers.storage.receipts import KeptRecall, Shown
@@ -52,7 +52,7 @@ def recall(
     def recalled() -> Recalled:
         with ExitStack() as stack:
             spaces = (context, *(context.fallbacks if fallbacks is None else fallbacks))
-            sources = [Source(store=stack.enter_context(each.open())) for each in spaces]
+            sources = [RecallSource(store=stack.enter_context(each.open())) for each in spaces]
             return Recall(context, request, sources, count_tokens=count_tokens).run()
 
     return traced(context.name, recalled)
@@ -63,11 +63,11 @@ class _Result:
     """The content of a block and a receipt: messages, as items and lines, and derived memories."""
 
     verdict: RecallVerdict
-    ranked: list[Found] = field(default_factory=list)
+    ranked: list[FoundDrawer] = field(default_factory=list)
     chosen: Chosen = field(default_factory=Chosen)
     items: list[RecalledItem] = field(default_factory=list)
-    known: list[tuple[Known, KnownVerdict]] = field(default_factory=list)
-    known_items: list[tuple[Known, int]] = field(default_factory=list)
+    known: list[tuple[DerivedHit, KnownVerdict]] = field(default_factory=list)
+    known_items: list[tuple[DerivedHit, int]] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
 
     @property
@@ -83,7 +83,7 @@ class Recall:
         self,
         context: SpaceContext,
         request: RecallRequest,
-        sources: Sequence[Source],
+        sources: Sequence[RecallSource],
         *,
         embedder: QueryEmbedder | None = None,
         count_tokens: Callable[[str], int] | None = None,
@@ -148,14 +148,14 @@ class Recall:
         call = (request.session, request.message_id, self._query.content_hash)
         return receipts.same_call(connection, self._own.key, *call)
 
-    def _related(self, sources: Sequence[Snapshot]) -> dict[str, list[Related]]:
+    def _related(self, sources: Sequence[SpaceSnapshot]) -> dict[str, list[Related]]:
         """The relations that the graphs hold on those the message names."""
         with self._watch.stage("graph"):
             return {source.name: graph_channel.find(source, self._query, self._request) for source in sources}
 
     def _find(
-        self, sources: Sequence[Snapshot], vector: Vectors | None, related: dict[str, list[Related]]
-    ) -> list[Found]:
+        self, sources: Sequence[SpaceSnapshot], vector: Vectors | None, related: dict[str, list[Related]]
+    ) -> list[FoundDrawer]:
         behind = {space: graph_channel.drawers_behind(found) for space, found in related.items()}
         how = {"watch": self._watch, "from_graph": behind}
         try:
@@ -165,20 +165,20 @@ class Recall:
             return self._find(sources, None, related)
 
     def _find_known(
-        self, sources: Sequence[Snapshot], vector: Vectors | None, related: dict[str, list[Related]]
-    ) -> list[Known]:
+        self, sources: Sequence[SpaceSnapshot], vector: Vectors | None, related: dict[str, list[Related]]
+    ) -> list[DerivedHit]:
         with self._watch.stage("knowledge"):
             try:
                 return derived_hits.find(sources, self._query, vector, self._request, related)
             except InvalidVector:  # already noted in the drawer search
                 return derived_hits.find(sources, self._query, None, self._request, related)
 
-    def _before(self, sources: Sequence[Snapshot], ranked: Sequence[Found]) -> Before:
+    def _before(self, sources: Sequence[SpaceSnapshot], ranked: Sequence[FoundDrawer]) -> Before:
         """What the window shows, and its messages' blocks; those of the whole session if no window is given."""
         with self._watch.stage("choose"):
             return self._seen(sources, ranked)
 
-    def _seen(self, sources: Sequence[Snapshot], ranked: Sequence[Found]) -> Before:
+    def _seen(self, sources: Sequence[SpaceSnapshot], ranked: Sequence[FoundDrawer]) -> Before:
         request, own = self._request, sources[0]
         asked_again = selection.asked_again(sources, ranked, self._query)
         before = Before(query_hash=self._query.content_hash, asked_again=asked_again)
@@ -194,9 +194,9 @@ class Recall:
 
     def _choose(
         self,
-        sources: Sequence[Snapshot],
-        ranked: list[Found],
-        known: list[Known],
+        sources: Sequence[SpaceSnapshot],
+        ranked: list[FoundDrawer],
+        known: list[DerivedHit],
         before: Before,
         vector: Vectors | None,
     ) -> _Result:
@@ -222,11 +222,11 @@ class Recall:
         )
 
     def _pack_known(
-        self, known: Sequence[Known], verdicts: dict[derived_hits.Key, KnownVerdict]
-    ) -> list[tuple[Known, int]]:
+        self, known: Sequence[DerivedHit], verdicts: dict[derived_hits.Key, KnownVerdict]
+    ) -> list[tuple[DerivedHit, int]]:
         """The chosen derived memories that fit their share of the budget, with their tokens."""
         left = int(self._request.token_budget * _KNOWN_SHARE)
-        packed: list[tuple[Known, int]] = []
+        packed: list[tuple[DerivedHit, int]] = []
         for each in known:
             if verdicts[each.key] != "shown":
                 continue
@@ -239,7 +239,11 @@ class Recall:
         return packed
 
     def _pack(
-        self, sources: Sequence[Snapshot], chosen: Chosen, vector: Vectors | None, known: Sequence[tuple[Known, int]]
+        self,
+        sources: Sequence[SpaceSnapshot],
+        chosen: Chosen,
+        vector: Vectors | None,
+        known: Sequence[tuple[DerivedHit, int]],
     ) -> tuple[list[RecalledItem], list[str]]:
         """Render chosen candidates while they fit the budget; the others get a verdict that says so."""
         taken = self._count(rendering.render([""], _header(chosen, known))) + sum(tokens for _, tokens in known)
@@ -256,7 +260,7 @@ class Recall:
         chosen.verdicts.update(dict.fromkeys(packed.left_out, "over_budget"))
         return packed.items, packed.lines
 
-    def _ended(self, sources: Sequence[Snapshot], chosen: Chosen) -> dict[tuple[str, int], list[str]]:
+    def _ended(self, sources: Sequence[SpaceSnapshot], chosen: Chosen) -> dict[tuple[str, int], list[str]]:
         """What the chosen drawers say that is over, according to the graph."""
         ended: dict[tuple[str, int], list[str]] = {}
         for source in sources:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from langmem_tiers.fencing import CLOSING, OPENING, escape
-from langmem_tiers.recall.candidates import Found
-from langmem_tiers.recall.sources import Key, Snapshot, read_drawers
+from langmem_tiers.recall.candidates import FoundDrawer
+from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_drawers
 from langmem_tiers.types import Drawer, RecalledItem
 
 if TYPE_CHECKING:
@@ -139,8 +139,8 @@ class Packed:
 
 
 def pack(
-    sources: Sequence[Snapshot],
-    chosen: Sequence[Found],
+    sources: Sequence[SpaceSnapshot],
+    chosen: Sequence[FoundDrawer],
     *,
     terms: Sequence[str],
     vector: Vectors | None,
@@ -178,7 +178,7 @@ def pack(
 
 
 def nearest_pieces(
-    sources: Sequence[Snapshot], whole: Mapping[Key, Drawer], vector: Vectors | None, most: int
+    sources: Sequence[SpaceSnapshot], whole: Mapping[Key, Drawer], vector: Vectors | None, most: int
 ) -> dict[Key, Span]:
     """For drawers of more than `most` characters, the position of the piece closest to the query."""
     long = [name for name, drawer in whole.items() if len(drawer.content) > most]

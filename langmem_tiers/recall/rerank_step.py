@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from langmem_tiers.models.reranker import LONGEST_QUESTION, Passage, Question
+from langmem_tiers.models.reranker import LONGEST_QUESTION, Passage, RerankQuery
 from langmem_tiers.recall import rendering, selection
-from langmem_tiers.recall.candidates import Found
+from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.request import Query, RecallRequest
 from langmem_tiers.recall.selection import Before
-from langmem_tiers.recall.sources import Snapshot, read_drawers
+from langmem_tiers.recall.sources import SpaceSnapshot, read_drawers
 from langmem_tiers.storage.usages import Usage
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ class RerankStep:
 
     def passages(
         self,
-        sources: Sequence[Snapshot],
-        ranked: Sequence[Found],
+        sources: Sequence[SpaceSnapshot],
+        ranked: Sequence[FoundDrawer],
         before: Before,
         query: Query,
         vector: Vectors | None,
@@ -62,13 +62,13 @@ class RerankStep:
             if (drawer := whole.get(found.key)) is not None
         ]
 
-    def rank(self, question: str, ranked: Sequence[Found], passages: Sequence[Passage]) -> list[Found]:
+    def rank(self, question: str, ranked: Sequence[FoundDrawer], passages: Sequence[Passage]) -> list[FoundDrawer]:
         """The candidates with the named ones first; in their old order if the reranker failed.
 
         They get a score `rerank`: 1/rank for named candidates, 0 for those sent but not named.
         """
         assert self.reranker is not None
-        asked = Question(text=question[:LONGEST_QUESTION], asked_at=self._request.now)
+        asked = RerankQuery(text=question[:LONGEST_QUESTION], asked_at=self._request.now)
         reranked = self.reranker.rank(asked, passages, self._how)
         self.usage, self.took = reranked.usage, reranked.took
         if reranked.places is None:

@@ -57,14 +57,14 @@ def trust(origin: str, settings: RecallSettings) -> float:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Evidence:
+class SessionEvidence:
     """The evidence for a session: its best match, and the mean of the next three (missing ones count 0)."""
 
     best: float = 0.0
     support: float = 0.0
 
 
-def evidence(matches: Iterable[tuple[int, float]]) -> dict[int, Evidence]:
+def evidence(matches: Iterable[tuple[int, float]]) -> dict[int, SessionEvidence]:
     """The evidence for each room, computed from its drawers' matches.
 
     Several modest hits in one session count for more than one lucky hit: the best match raises all of its drawers, and
@@ -80,9 +80,9 @@ def evidence(matches: Iterable[tuple[int, float]]) -> dict[int, Evidence]:
     return {room: _of_one(values) for room, values in by_room.items()}
 
 
-def _of_one(values: list[float]) -> Evidence:
+def _of_one(values: list[float]) -> SessionEvidence:
     best, *others = nlargest(1 + _SUPPORTING, values)
-    return Evidence(best=best, support=sum(others) / _SUPPORTING)
+    return SessionEvidence(best=best, support=sum(others) / _SUPPORTING)
 
 
 def nearness(asked: Sequence[TimeSpan], said_at: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -96,14 +96,14 @@ def nearness(asked: Sequence[TimeSpan], said_at: NDArray[np.int64]) -> NDArray[n
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Voice:
+class DrawerSpeaker:
     """The speaker of a drawer."""
 
     role: str
     speaker: str | None
 
 
-Asked = Callable[[Voice], float]
+Asked = Callable[[DrawerSpeaker], float]
 
 
 def asked(query: str, speakers: Collection[str]) -> Asked:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from langmem_tiers.clock import to_millis
 from langmem_tiers.language.first_person import TELLS
 from langmem_tiers.language.words import STOPWORDS, is_trivial, searchable, stem, words
-from langmem_tiers.recall.candidates import Found
+from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.request import Query, RecallRequest
-from langmem_tiers.recall.sources import Key, Snapshot, read_drawers
+from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_drawers
 from langmem_tiers.storage import drawers, receipts
 from langmem_tiers.types import CandidateVerdict
 
@@ -42,11 +42,11 @@ class Before:
 class Chosen:
     """Candidates that passed all rules except the budget, and the verdicts on the others."""
 
-    passed: list[Found] = field(default_factory=list)
+    passed: list[FoundDrawer] = field(default_factory=list)
     verdicts: dict[Key, CandidateVerdict] = field(default_factory=dict)
 
 
-def choose(ranked: Sequence[Found], request: RecallRequest, before: Before, *, none_fits: bool = False) -> Chosen:
+def choose(ranked: Sequence[FoundDrawer], request: RecallRequest, before: Before, *, none_fits: bool = False) -> Chosen:
     """Judge the candidates in order; at most `request.limit` pass, and none if a reranker found that `none_fits`."""
     chosen, best = Chosen(), _Best(ranked, request, before)
     for found in ranked:
@@ -64,7 +64,7 @@ def choose(ranked: Sequence[Found], request: RecallRequest, before: Before, *, n
     return chosen
 
 
-def showable(ranked: Sequence[Found], request: RecallRequest, before: Before) -> list[Found]:
+def showable(ranked: Sequence[FoundDrawer], request: RecallRequest, before: Before) -> list[FoundDrawer]:
     """The candidates that only their score, the limit or the budget could exclude."""
     best = _Best(ranked, request, before)
     return [found for found in ranked if best.not_new(found) is None and not best.is_copy(found)]
@@ -73,13 +73,13 @@ def showable(ranked: Sequence[Found], request: RecallRequest, before: Before) ->
 class _Best:
     """Tracks duplicates among the candidates, which are examined best first."""
 
-    def __init__(self, ranked: Sequence[Found], request: RecallRequest, before: Before) -> None:
+    def __init__(self, ranked: Sequence[FoundDrawer], request: RecallRequest, before: Before) -> None:
         self._request, self._before = request, before
         self._until = None if request.until is None else to_millis(request.until)
         self._contents = {before.query_hash}
         self._own = {found.facts.content_hash for found in ranked if found.own and not self._is_later(found)}
 
-    def not_new(self, found: Found) -> CandidateVerdict | None:
+    def not_new(self, found: FoundDrawer) -> CandidateVerdict | None:
         """Why the model does not need such a candidate, whatever its score, or None."""
         if self._is_later(found):
             return "outside_dates"
@@ -91,7 +91,7 @@ class _Best:
             return "asked_again"
         return None
 
-    def is_copy(self, found: Found) -> bool:
+    def is_copy(self, found: FoundDrawer) -> bool:
         """Whether a better one says the same. The space's own come before those of a fallback."""
         content = found.facts.content_hash
         if content in self._contents or (not found.own and content in self._own):
@@ -99,10 +99,10 @@ class _Best:
         self._contents.add(content)
         return False
 
-    def _is_later(self, found: Found) -> bool:
+    def _is_later(self, found: FoundDrawer) -> bool:
         return self._until is not None and found.facts.said_at > self._until
 
-    def _is_in_window(self, found: Found) -> bool:
+    def _is_in_window(self, found: FoundDrawer) -> bool:
         if not found.own:
             return False
         if self._before.window is not None:
@@ -110,7 +110,7 @@ class _Best:
         return found.facts.session == self._request.session and found.facts.turns_back < self._request.window_turns
 
 
-def _below_threshold(found: Found, chosen: Chosen, request: RecallRequest) -> CandidateVerdict | None:
+def _below_threshold(found: FoundDrawer, chosen: Chosen, request: RecallRequest) -> CandidateVerdict | None:
     # A reranker's choice always fits; a candidate it was sent but did not choose must fit by its own score.
     if found.scores.get("rerank"):
         return None
@@ -119,7 +119,7 @@ def _below_threshold(found: Found, chosen: Chosen, request: RecallRequest) -> Ca
     return None if found.score >= least else "below_threshold"
 
 
-def asked_again(sources: Sequence[Snapshot], ranked: Sequence[Found], query: Query) -> frozenset[Key]:
+def asked_again(sources: Sequence[SpaceSnapshot], ranked: Sequence[FoundDrawer], query: Query) -> frozenset[Key]:
     """The candidates that repeat the question, or a better candidate's, without any further content word.
 
     They hold no answer and would only fill the block.
@@ -151,7 +151,7 @@ def _question(content: str) -> frozenset[str] | None:
     return frozenset(stem(word) for word in words(searchable(content)) if word not in STOPWORDS and not word.isdigit())
 
 
-def first_turn(own: Snapshot, request: RecallRequest, query: Query) -> list[Found]:
+def first_turn(own: SpaceSnapshot, request: RecallRequest, query: Query) -> list[FoundDrawer]:
     """Recent informative drawers of other sessions for a session's first turn, so that no agent starts blank.
 
     None if the request turns this off, or the session has already recalled something. Duplicates and repetitions of the
@@ -172,10 +172,12 @@ def first_turn(own: Snapshot, request: RecallRequest, query: Query) -> list[Foun
         if number in facts and facts[number].content_hash not in met:
             met.add(facts[number].content_hash)
             shown.append(facts[number])
-    return [Found(own.name, True, facts, (own.name, facts.number), {"fallback": 0.0}) for facts in shown[:most]]
+    return [FoundDrawer(own.name, True, facts, (own.name, facts.number), {"fallback": 0.0}) for facts in shown[:most]]
 
 
-def with_fallback(ranked: list[Found], chosen: Chosen, fallback: list[Found]) -> tuple[list[Found], Chosen]:
+def with_fallback(
+    ranked: list[FoundDrawer], chosen: Chosen, fallback: list[FoundDrawer]
+) -> tuple[list[FoundDrawer], Chosen]:
     """The candidates and the choice, with the first-turn fallback in front."""
     known = {found.key for found in fallback}
     others = [found for found in ranked if found.key not in known]

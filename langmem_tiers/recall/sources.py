@@ -18,7 +18,7 @@ Key = tuple[str, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class RecallSource:
     """A space to recall from, or a space within a transaction, to test what recall would return after it.
 
     `before` is then the moment at which that transaction began. Notes and the graph include its changes. Drawers are
@@ -34,7 +34,7 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Snapshot:
+class SpaceSnapshot:
     """One moment of a space; `drawers_at` is the moment at which its drawers are read."""
 
     name: str
@@ -47,15 +47,15 @@ class Snapshot:
 
 
 @contextmanager
-def snapshots(sources: Sequence[Source]) -> Iterator[list[Snapshot]]:
+def snapshots(sources: Sequence[RecallSource]) -> Iterator[list[SpaceSnapshot]]:
     """A snapshot of each source, the space itself first."""
     with ExitStack() as stack:
-        taken: list[Snapshot] = []
+        taken: list[SpaceSnapshot] = []
         for source in sources:
             store, connection = source.store, stack.enter_context(source.reading())
             now = moment(connection, store.key)
             taken.append(
-                Snapshot(
+                SpaceSnapshot(
                     name=store.name,
                     key=store.key,
                     own=not taken,
@@ -68,7 +68,7 @@ def snapshots(sources: Sequence[Source]) -> Iterator[list[Snapshot]]:
         yield taken
 
 
-def read_drawers(sources: Sequence[Snapshot], wanted: Iterable[Key]) -> dict[Key, Drawer]:
+def read_drawers(sources: Sequence[SpaceSnapshot], wanted: Iterable[Key]) -> dict[Key, Drawer]:
     """Current drawers in full, by space and number."""
     numbers: dict[str, list[int]] = {}
     for space, number in wanted:

@@ -14,7 +14,7 @@ from langmem_tiers.storage.schema import chunks, documents, drawers, entries, ep
 from langmem_tiers.storage.statements import here, insert_new
 
 
-class Counts(NamedTuple):
+class SpaceCounts(NamedTuple):
     """How many records of each kind a space holds."""
 
     drawers: int
@@ -28,7 +28,7 @@ class Counts(NamedTuple):
     items: int
 
 
-def counts(connection: Connection, space: str) -> Counts:
+def counts(connection: Connection, space: str) -> SpaceCounts:
     """Count the records in one statement."""
 
     def of(table: Any, *only: Any) -> Any:
@@ -48,7 +48,7 @@ def counts(connection: Connection, space: str) -> Counts:
         "items": of(store_items),
     }
     row = connection.execute(select(*(count.label(name) for name, count in counted.items()))).one()
-    return Counts(**row._mapping)
+    return SpaceCounts(**row._mapping)
 
 
 def faults(connection: Connection) -> list[str]:

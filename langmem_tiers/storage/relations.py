@@ -372,7 +372,7 @@ def period(version: VersionRow) -> Period:
     )
 
 
-class Counts(NamedTuple):
+class RelationCounts(NamedTuple):
     """How many stated relations are believed, how many of them hold, and how many are mere mentions."""
 
     believed: int
@@ -380,7 +380,7 @@ class Counts(NamedTuple):
     mentioned: int
 
 
-def count(connection: Connection, space: str, at: int) -> Counts:
+def count(connection: Connection, space: str, at: int) -> RelationCounts:
     """Counts at a moment."""
     last, stated = relation_versions.c, relations.c.kind == "stated"
     holds = and_(
@@ -389,7 +389,7 @@ def count(connection: Connection, space: str, at: int) -> Counts:
     counted = select(
         func.count().filter(stated), func.count().filter(and_(stated, holds)), func.count().filter(~stated)
     ).select_from(relations.join(relation_versions, _OF_RELATION))
-    return Counts(*connection.execute(counted.where(*here(relations, space), last.until.is_(None))).one())
+    return RelationCounts(*connection.execute(counted.where(*here(relations, space), last.until.is_(None))).one())
 
 
 def _value(row: RelationRow) -> Value | None:

@@ -22,7 +22,7 @@ _STUCK = 120.0
 
 
 @dataclass(eq=False)
-class Turn:
+class QueuedWriter:
     """A writer in the queue; `begun` once SQLite has granted it the lock."""
 
     begun: bool = False
@@ -37,17 +37,17 @@ class WriteQueue:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._turns: deque[Turn] = deque()
+        self._turns: deque[QueuedWriter] = deque()
 
     @contextmanager
-    def turn(self) -> Iterator[Turn]:
+    def turn(self) -> Iterator[QueuedWriter]:
         """Wait for the turn to write, and hold it during the block.
 
         Raises:
             DatabaseLocked: another process has held the lock for too long, or another thread does not end its
                 transaction.
         """
-        turn = Turn()
+        turn = QueuedWriter()
         with self._lock:
             is_nested = bool(self._turns) and self._turns[0].thread == turn.thread
         if is_nested:
@@ -64,7 +64,7 @@ class WriteQueue:
         finally:
             self._leave(turn)
 
-    def _wait(self, turn: Turn) -> None:
+    def _wait(self, turn: QueuedWriter) -> None:
         with self._lock:
             self._turns.append(turn)
             writing = self._turns[0]
@@ -79,7 +79,7 @@ class WriteQueue:
         if turn.refused is not None:
             raise turn.refused
 
-    def _other_than(self, before: Turn) -> Turn:
+    def _other_than(self, before: QueuedWriter) -> QueuedWriter:
         """The current writer, if it is not the one seen before."""
         with self._lock:
             writing = self._turns[0]
@@ -87,7 +87,7 @@ class WriteQueue:
             raise DatabaseLocked(f"The memory is locked by a thread that has been writing for {_STUCK:g} s.")
         return writing
 
-    def _leave(self, turn: Turn) -> None:
+    def _leave(self, turn: QueuedWriter) -> None:
         with self._lock:
             if turn in self._turns:
                 self._turns.remove(turn)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from langmem_tiers.language.word_lists import listed
 from langmem_tiers.language.words import FUNCTION_WORDS, STOPWORDS
-from langmem_tiers.trust.secret_patterns import Rule
+from langmem_tiers.trust.secret_patterns import SecretRule
 
 _QUOTE = "[\"'`“”„‘’«»]"
 _WIFI = r"(?:wi-?fi|wlan|wpa2?|network)[ -](?:key|pass)"
@@ -212,8 +212,8 @@ def _rule(
     pattern: str,
     hints: tuple[str, ...],
     holds: Callable[[str, re.Match[str]], bool] = _is_password,
-) -> Rule:
-    return Rule(kind=kind, hints=hints, pattern=re.compile(pattern), holds=holds, folded=True)
+) -> SecretRule:
+    return SecretRule(kind=kind, hints=hints, pattern=re.compile(pattern), holds=holds, folded=True)
 
 
 PASSWORDS = (

@@ -23,7 +23,7 @@ _HEXADECIMAL = re.compile("[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Rule:
+class SecretRule:
     """One kind of secret: the last named group of its pattern, or else the whole match, if `holds` agrees.
 
     Only a text with one of the `hints` in it is searched. With `folded`, hints and pattern are matched against
@@ -49,14 +49,14 @@ class Rule:
 _ALNUM, _URL_SAFE, _HEX = "[A-Za-z0-9]", r"[\w-]", "[0-9a-f]"
 
 
-def _prefixed(kind: str, prefix: str, body: str, *hints: str) -> Rule:
+def _prefixed(kind: str, prefix: str, body: str, *hints: str) -> SecretRule:
     """A token by its prefix, which is its hint unless another is given."""
     pattern = re.compile(f"(?<!{_ALNUM}){prefix}{body}", re.ASCII)
-    return Rule(kind=kind, hints=hints or (prefix,), pattern=pattern)
+    return SecretRule(kind=kind, hints=hints or (prefix,), pattern=pattern)
 
 
-def _scrambled(kind: str, pattern: str, *hints: str) -> Rule:
-    return Rule(kind=kind, hints=hints, pattern=re.compile(pattern, re.ASCII), holds=scrambled)
+def _scrambled(kind: str, pattern: str, *hints: str) -> SecretRule:
+    return SecretRule(kind=kind, hints=hints, pattern=re.compile(pattern, re.ASCII), holds=scrambled)
 
 
 def _has_body(value: str, match: re.Match[str]) -> bool:
@@ -90,9 +90,9 @@ _MIXED = re.compile("[0-9+/=]|[a-z][A-Z]")
 _HASH = re.compile("[0-9a-f]{40}")
 
 TOKENS = (
-    Rule(kind="private key", hints=("PRIVATE KEY",), pattern=re.compile(_PEM), holds=_has_body),
+    SecretRule(kind="private key", hints=("PRIVATE KEY",), pattern=re.compile(_PEM), holds=_has_body),
     _prefixed("private key", "AGE-SECRET-KEY-1", "[A-Z0-9]{50,}"),
-    Rule(
+    SecretRule(
         kind="private key",
         hints=("Private-Lines:",),
         pattern=re.compile(r"Private-Lines: \d{1,4}\r?\n(?P<secret>(?:[A-Za-z0-9+/=]{4,}(?:\r?\n|\Z))+)"),
@@ -103,13 +103,13 @@ TOKENS = (
     # Many services have copied OpenAI's prefix.
     _scrambled("api key", rf"(?<!{_ALNUM})sk-{_URL_SAFE}{{20,}}", "sk-"),
     _prefixed("aws key", "(?:AKIA|ASIA|ABIA|ACCA)", "[A-Z0-9]{16}(?![A-Z0-9])", "AKIA", "ASIA", "ABIA", "ACCA"),
-    Rule(
+    SecretRule(
         kind="aws key",
         hints=("AKIA", "ASIA", "AWS", "aws"),
         pattern=re.compile("(?<![A-Za-z0-9/+])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])"),
         holds=lambda value, match: scrambled(value, match) and _is_no_hash(value, match),
     ),
-    Rule(
+    SecretRule(
         kind="aws key",
         hints=("secret",),
         pattern=re.compile(
@@ -159,12 +159,12 @@ TOKENS = (
     _prefixed("new relic key", "NRAK-", "[A-Z0-9]{27}"),
     _prefixed("postman key", "PMAK-", _HEX + "{24}-" + _HEX + "{34}"),
     _prefixed("supabase token", "sbp_", _HEX + "{40}"),
-    Rule(
+    SecretRule(
         kind="jwt",
         hints=("eyJ",),
         pattern=re.compile(r"(?<![\w-])eyJ[\w-]{10,}(?:\.[\w-]{10,}\.[\w-]*(?:\.[\w-]+){0,2})", re.ASCII),
     ),
-    Rule(
+    SecretRule(
         kind="bearer token",
         hints=("bearer", "authorization"),
         pattern=re.compile(
@@ -213,8 +213,8 @@ def _passes_check(digits: str) -> bool:
 
 
 CARDS = (
-    Rule(kind="card number", hints=tuple("23456"), pattern=_CARD_NUMBER, holds=_is_card),
-    Rule(
+    SecretRule(kind="card number", hints=tuple("23456"), pattern=_CARD_NUMBER, holds=_is_card),
+    SecretRule(
         kind="card code",
         hints=("cvv", "cvc"),
         pattern=re.compile(r"\bcv[vc]2?\b[^\d\n]{0,12}(?P<secret>\d{3,4})(?!\d)", re.ASCII),
@@ -275,13 +275,13 @@ def _opens(value: str, match: re.Match[str]) -> bool:
 
 
 CODES = (
-    Rule(kind="pin", hints=("pin",), pattern=re.compile(_PIN, re.ASCII), folded=True),
-    Rule(
+    SecretRule(kind="pin", hints=("pin",), pattern=re.compile(_PIN, re.ASCII), folded=True),
+    SecretRule(
         kind="access code",
         hints=("code", "combination", "combo", "open", "unlock"),
         pattern=re.compile(_OF_LOCK, re.ASCII),
         holds=_opens,
         folded=True,
     ),
-    Rule(kind="seed phrase", hints=("phrase", "words", "mnemonic"), pattern=re.compile(_SEED), folded=True),
+    SecretRule(kind="seed phrase", hints=("phrase", "words", "mnemonic"), pattern=re.compile(_SEED), folded=True),
 )

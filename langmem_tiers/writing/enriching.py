@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidDirective
 from langmem_tiers.knowledge import lifecycle, tombstones
-from langmem_tiers.knowledge.decide import Known
+from langmem_tiers.knowledge.decide import ExistingKnowledge
 from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.neighbours import Neighbours, embed_with, find_neighbours
 from langmem_tiers.knowledge.results import Saved
 from langmem_tiers.knowledge.validation import new_id
 from langmem_tiers.listeners import notify
 from langmem_tiers.models.asker import ModelAsker
-from langmem_tiers.models.calls import Answer
+from langmem_tiers.models.calls import ModelAnswer
 from langmem_tiers.models.directives import Directives
 from langmem_tiers.records import Entry, NewEntry
 from langmem_tiers.storage import activities, drawers, entries, progress
@@ -106,7 +106,7 @@ class Enricher:
         session, left = self._session(task.entry)
         if left < _CALLS:
             most = self.context.settings.mining.calls_per_session // 2
-            self._write(task, Checked(), Answer(reason=f"budget: no more than {most} calls a session"), session)
+            self._write(task, Checked(), ModelAnswer(reason=f"budget: no more than {most} calls a session"), session)
             return True
         answer = self._ask(task.entry, session)
         if answer.value is None and answer.temporary and answer.failure != "budget" and self._put_off(task, answer):
@@ -127,7 +127,7 @@ class Enricher:
         # The other half of the budget is left to mining, which comes later.
         return session, self.context.settings.mining.calls_per_session // 2 - calls
 
-    def _ask(self, entry: Entry, session: str | None) -> Answer[Ordered]:
+    def _ask(self, entry: Entry, session: str | None) -> ModelAnswer[Ordered]:
         with self.store.reading() as connection:
             used = entries.categories(connection, self.store.key, to_millis(self.context.clock()))
         shown = sorted(used, key=lambda path: (-used[path], path))[:_CATEGORIES_SHOWN]
@@ -140,7 +140,7 @@ class Enricher:
             say(log, logging.WARNING, "directive_ignored", directive=RULES, reason=error.message)
             return Directives(None).text(RULES)
 
-    def _put_off(self, task: Task, answer: Answer[Ordered]) -> bool:
+    def _put_off(self, task: Task, answer: ModelAnswer[Ordered]) -> bool:
         """Retry later, unless there were too many attempts; a paused model does not count as an attempt."""
         tries = task.waits.tries + (answer.failure != "resting")
         if tries >= _MOST_TRIES:
@@ -150,7 +150,7 @@ class Enricher:
             progress.put_off(connection, self.store.key, waits)
         return True
 
-    def _write(self, task: Task, checked: Checked, answer: Answer[Ordered], session: str | None) -> None:
+    def _write(self, task: Task, checked: Checked, answer: ModelAnswer[Ordered], session: str | None) -> None:
         """Write the result and notify listeners, unless the entry has changed or another process was faster."""
         near = find_neighbours(self.store, [part.content for part in checked.parts], embed_with(self.context.embedder))
         at = to_millis(self.context.clock())
@@ -194,17 +194,17 @@ def _divide(writer: EntryWriter, entry: Entry, parts: Sequence[Part], near: Neig
     return Enriched(former=former.id, kept=(entry.id, *kept), merged=tuple(merged), known=told)
 
 
-def _known(writer: EntryWriter, entry: Entry, part: Part, near: Neighbours) -> Known:
+def _known(writer: EntryWriter, entry: Entry, part: Part, near: Neighbours) -> ExistingKnowledge:
     return writer.known(part.content, project=entry.project, agent=entry.agent, neighbours=near)
 
 
 def _beside(writer: EntryWriter, entry: Entry, part: Part, near: Neighbours, least: float) -> Saved:
     """Store a part as an entry of its own, or merge it with another wording."""
-    known = Known(near=_known(writer, entry, part, near).near)
+    known = ExistingKnowledge(near=_known(writer, entry, part, near).near)
     return writer.place(_entry(entry, part), entry.evidence, known, least=least)
 
 
-def _reason_against(writer: EntryWriter, entry: Entry, part: Part, known: Known) -> str | None:
+def _reason_against(writer: EntryWriter, entry: Entry, part: Part, known: ExistingKnowledge) -> str | None:
     """Why a part may not become an entry although the whole was saved, or None."""
     if part.content == entry.content:
         return None
@@ -239,7 +239,7 @@ def _entry(entry: Entry, part: Part) -> NewEntry:
     )
 
 
-def _body(entry: Entry, enriched_to: Enriched, checked: Checked, answer: Answer[Ordered]) -> dict[str, Any]:
+def _body(entry: Entry, enriched_to: Enriched, checked: Checked, answer: ModelAnswer[Ordered]) -> dict[str, Any]:
     """The activity record. Entries by id only: their texts would outlive them here."""
     return {
         "entry": entry.id,

@@ -56,7 +56,7 @@ def _listed(given: Any) -> Any:
     return [] if given is None else given
 
 
-class Told(BaseModel):
+class EnrichedFact(BaseModel):
     """One fact."""
 
     content: Words
@@ -69,13 +69,17 @@ class Ordered(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    memories: list[Told]
+    memories: list[EnrichedFact]
 
 
 _EXAMPLE = Ordered(
     memories=[
-        Told(content="The user's sister Anna lives in Porto.", category="people/family", tags=["sister", "porto"]),
-        Told(content="The user's sister Anna works at Bosch.", category="people/family", tags=["sister", "job"]),
+        EnrichedFact(
+            content="The user's sister Anna lives in Porto.", category="people/family", tags=["sister", "porto"]
+        ),
+        EnrichedFact(
+            content="The user's sister Anna works at Bosch.", category="people/family", tags=["sister", "job"]
+        ),
     ]
 )
 
@@ -122,7 +126,7 @@ def check(reply: Ordered, entry: Entry, settings: Settings) -> Checked:
     return Checked(parts=stays, refused=reason)
 
 
-def _parts(told: Sequence[Told], entry: Entry, settings: Settings) -> tuple[list[Part], str | None]:
+def _parts(told: Sequence[EnrichedFact], entry: Entry, settings: Settings) -> tuple[list[Part], str | None]:
     """The facts of a reply, each once, or the reason why none is accepted."""
     found: dict[str, Part] = {}
     for each in told:
@@ -136,14 +140,14 @@ def _parts(told: Sequence[Told], entry: Entry, settings: Settings) -> tuple[list
     return list(found.values()), None
 
 
-def _hostile(told: Told) -> str | None:
+def _hostile(told: EnrichedFact) -> str | None:
     """Why a fact reads like an instruction to the agent, or None."""
     words = told.category.replace("-", " ").replace("_", " ").replace("/", " ")
     texts = (told.content, words, " ".join(told.tags))
     return next((reason for text in texts if (reason := suspicious(text))), None)
 
 
-def _part(told: Told, entry: Entry, settings: Settings) -> Part:
+def _part(told: EnrichedFact, entry: Entry, settings: Settings) -> Part:
     given = entry.category != validation.DEFAULT_CATEGORY
     return Part(
         content=validation.content(one_line(told.content), settings),

@@ -14,13 +14,15 @@ from langmem_tiers.palace.closets import is_weak, subject_of, topics_of
 from langmem_tiers.palace.wings import GENERAL, LEAST_SESSIONS, decide_wing
 from langmem_tiers.storage import activities, change_log, closets, keyword, rooms
 from langmem_tiers.storage.rooms import Room, Wing
-from langmem_tiers.writing.windows import Found, Window
+from langmem_tiers.writing.windows import Window, WindowFindings
 
 # How many earlier sessions are searched for the subject.
 _LOOKED_AT = 200
 
 
-def file_window(connection: Connection, space: str, window: Window, found: Found, *, kind: str, at: int) -> None:
+def file_window(
+    connection: Connection, space: str, window: Window, found: WindowFindings, *, kind: str, at: int
+) -> None:
     """Name and file the drawers of a window by what the model found, in the caller's transaction.
 
     A subject gets its own wing once two sessions have named it, according to activities of this `kind`.
@@ -35,7 +37,9 @@ def file_window(connection: Connection, space: str, window: Window, found: Found
         _tell(connection, space, changed, at)
 
 
-def _name_closets(connection: Connection, space: str, window: Window, found: Found, wings: Collection[Wing]) -> bool:
+def _name_closets(
+    connection: Connection, space: str, window: Window, found: WindowFindings, wings: Collection[Wing]
+) -> bool:
     """Give the model's topics to closets without an informative name; returns whether any got one."""
     said = {turn.drawer: turn.content for turn in window.turns}
     texts: dict[int, list[str]] = {}
@@ -60,7 +64,7 @@ def _move(
     space: str,
     room: Room,
     window: Window,
-    found: Found,
+    found: WindowFindings,
     wings: Collection[Wing],
     *,
     kind: str,

@@ -18,14 +18,14 @@ from sqlalchemy import Connection
 from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge.ingest import DELETED, ingest
 from langmem_tiers.knowledge.neighbours import Embed, by_words, embed_with
-from langmem_tiers.knowledge.results import Ingested
+from langmem_tiers.knowledge.results import IngestedEntries
 from langmem_tiers.knowledge.validation import refusal
 from langmem_tiers.language import reader, summaries, turns
 from langmem_tiers.language.claims import Claim
 from langmem_tiers.language.words import meaningful_words
 from langmem_tiers.listeners import notify
 from langmem_tiers.models.asker import ModelAsker
-from langmem_tiers.models.calls import Answer
+from langmem_tiers.models.calls import ModelAnswer
 from langmem_tiers.records import Authority, Entry, Evidence, MiningReport, Proposal, RefusedProposal
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import activities, progress
@@ -37,8 +37,8 @@ from langmem_tiers.telemetry.logs import say
 from langmem_tiers.trust import secrets
 from langmem_tiers.trust.taint import derived_trust, tainted
 from langmem_tiers.writing import edits, filing, mining_reply
-from langmem_tiers.writing.mining_prompt import Told, prompt
-from langmem_tiers.writing.windows import Found, Window, next_window, same_window
+from langmem_tiers.writing.mining_prompt import MinedWindow, prompt
+from langmem_tiers.writing.windows import Window, WindowFindings, next_window, same_window
 
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
@@ -101,7 +101,7 @@ class Miner:
             return None
         found = by_rule(window, self.context.settings, self.context.clock())
         ingested = self._take_in(window, found)
-        return _report_of(window, replace(ingested, refused=()), Found(path="rule"))
+        return _report_of(window, replace(ingested, refused=()), WindowFindings(path="rule"))
 
     def mine_again(self, once: Again) -> MiningReport | None:
         """Ask the model about turns that were mined by rule while it was unavailable; None if it still is.
@@ -114,7 +114,7 @@ class Miner:
     def _second_look(self, once: Again) -> MiningReport | None:
         with self.store.reading() as connection:
             window = same_window(connection, self.store.key, once)
-        found = self._look(window) if window.told else Found(path="rule")
+        found = self._look(window) if window.told else WindowFindings(path="rule")
         if found.path == "rule":
             path: MinedPath = "again" if found.temporary else "rule"
             with self.store.writing() as connection:
@@ -125,7 +125,7 @@ class Miner:
         ingested = self._take_in(window, found)
         return self._report(window, found, ingested, lambda connection, at: self._mined_again(connection, once, at))
 
-    def _look(self, window: Window) -> Found:
+    def _look(self, window: Window) -> WindowFindings:
         now = self.context.clock()
         if self.asker is None or not _says_enough(window):
             return by_rule(window, self.context.settings, now)
@@ -136,7 +136,7 @@ class Miner:
             return by_rule(window, self.context.settings, now, reason=f"budget: no more than {most} calls a session")
         return _by_model(window, self.asker, self.context.settings, now)
 
-    def _take_in(self, window: Window, found: Found) -> Ingested:
+    def _take_in(self, window: Window, found: WindowFindings) -> IngestedEntries:
         return ingest(
             self.store,
             found.proposals,
@@ -161,7 +161,7 @@ class Miner:
         return progress.note_mined_again(connection, self.store.key, once, path="model", at=at)
 
     def _report(
-        self, window: Window, found: Found, ingested: Ingested, note: Callable[[Connection, int], bool]
+        self, window: Window, found: WindowFindings, ingested: IngestedEntries, note: Callable[[Connection, int], bool]
     ) -> MiningReport | None:
         """Mark a window as mined together with its graph proposals and activity, and notify listeners."""
         report = _report_of(window, ingested, found)
@@ -194,7 +194,7 @@ def mine(miner: Miner, session: str | None = None) -> tuple[MiningReport, ...]:
     return tuple(report for report in reports if report is not None)
 
 
-def _report_of(window: Window, ingested: Ingested, found: Found) -> MiningReport:
+def _report_of(window: Window, ingested: IngestedEntries, found: WindowFindings) -> MiningReport:
     """The report on a window."""
     # Nothing here may quote deleted content.
     refused = [
@@ -222,14 +222,16 @@ def _report_of(window: Window, ingested: Ingested, found: Found) -> MiningReport
     )
 
 
-def by_rule(window: Window, settings: Settings, now: datetime, *, reason: str = "", temporary: bool = False) -> Found:
+def by_rule(
+    window: Window, settings: Settings, now: datetime, *, reason: str = "", temporary: bool = False
+) -> WindowFindings:
     """What the rules find in a window; `reason` says why the model was not asked."""
     read = reader.read(window.turns, now, before=window.before, speaks=lambda turn: tainted(turn) is None)
     proposals = _of_window(read.entries, window)
     most = settings.mining.facts_per_window
     kept, quoting = _without_secrets(proposals[:most], settings)
     over = [refusal(each.content, f"more than {most} facts of one window") for each in proposals[most:]]
-    return Found(
+    return WindowFindings(
         path="rule",
         proposals=kept,
         for_graph=_for_graph(read.claims, settings),
@@ -240,10 +242,10 @@ def by_rule(window: Window, settings: Settings, now: datetime, *, reason: str = 
     )
 
 
-def _by_model(window: Window, asker: ModelAsker, settings: Settings, now: datetime) -> Found:
+def _by_model(window: Window, asker: ModelAsker, settings: Settings, now: datetime) -> WindowFindings:
     """What the model finds in a window, or the rules if it gives no answer."""
     asked = prompt(window, facts=settings.mining.facts_per_window)
-    answer = asker.ask(Told, asked, source=SOURCE, session=window.session)
+    answer = asker.ask(MinedWindow, asked, source=SOURCE, session=window.session)
     if answer.value is None:
         # Over budget the rules are final; after a temporary failure the model is asked again.
         temporary = answer.temporary and answer.failure != "budget"
@@ -267,10 +269,10 @@ def _says_enough(window: Window) -> bool:
     return sum(len(meaningful_words(turn.content)) for turn in window.told) >= _LEAST_WORDS
 
 
-def _read(told: Told, window: Window, settings: Settings) -> Found:
+def _read(told: MinedWindow, window: Window, settings: Settings) -> WindowFindings:
     checked = mining_reply.check(told, window, settings)
     kept, quoting = _without_secrets(checked.proposals, settings)
-    return Found(
+    return WindowFindings(
         path="model",
         proposals=kept,
         for_graph=tuple(checked.for_graph),
@@ -308,7 +310,7 @@ def _without_secrets(
     return kept, [refusal(each.content, "it quotes a secret") for each in refused]
 
 
-def _with_cost(found: Found, answer: Answer[Told]) -> Found:
+def _with_cost(found: WindowFindings, answer: ModelAnswer[MinedWindow]) -> WindowFindings:
     took = {"calls": answer.calls, "input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens}
     return replace(found, **took)  # type: ignore[arg-type]
 

@@ -108,7 +108,7 @@ class ToldRelation(_Told):
     turn: Line
 
 
-class Told(_Told):
+class MinedWindow(_Told):
     """What a window holds that is worth knowing."""
 
     topics: list[Words]
@@ -119,7 +119,7 @@ class Told(_Told):
 
 
 _QUOTE = "my sister Anna moved to Porto last week"
-_EXAMPLE = Told(
+_EXAMPLE = MinedWindow(
     topics=["sister's move"],
     subject="family",
     facts=[

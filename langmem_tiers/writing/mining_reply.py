@@ -17,7 +17,7 @@ from langmem_tiers.records import Evidence, Proposal, ProposalKind, RefusedPropo
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage.progress import ProposalRow
 from langmem_tiers.trust import instructions, secrets
-from langmem_tiers.writing.mining_prompt import MOST_NAMED, Told, ToldEntity, ToldFact, ToldRelation
+from langmem_tiers.writing.mining_prompt import MOST_NAMED, MinedWindow, ToldEntity, ToldFact, ToldRelation
 from langmem_tiers.writing.windows import Window
 
 _LONGEST_NAME = 80
@@ -49,7 +49,7 @@ class Checked:
     refused: list[RefusedProposal] = field(default_factory=list)
 
 
-def check(told: Told, window: Window, settings: Settings) -> Checked:
+def check(told: MinedWindow, window: Window, settings: Settings) -> Checked:
     """The proposals of a reply that cite the user, up to a limit, and the refused others with reasons."""
     checked = Checked()
     for fact in told.facts:
@@ -65,13 +65,13 @@ def check(told: Told, window: Window, settings: Settings) -> Checked:
     return checked
 
 
-def topics(told: Told) -> tuple[str, ...]:
+def topics(told: MinedWindow) -> tuple[str, ...]:
     """The topics in a reply, each once, without unsuitable ones."""
     named = (one_line(topic) for topic in told.topics)
     return tuple(dict.fromkeys(filter(_is_plain, named)))[:_MOST_TOPICS]
 
 
-def subject(told: Told) -> str:
+def subject(told: MinedWindow) -> str:
     """The subject in a reply; an empty string if there is none."""
     named = one_line(told.subject)
     return named if _is_plain(named) else ""

@@ -39,7 +39,7 @@ class Window:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Found:
+class WindowFindings:
     """What was found in a window, and what it cost.
 
     `reason` says why the rules were used although there is a model, `temporary` whether the model may be asked later.

@@ -11,8 +11,8 @@ from langmem_tiers.bench.mine.choosing import mine_questions
 from langmem_tiers.bench.mine.measuring import (
     Comparison,
     Measured,
+    MeasuredRow,
     Place,
-    Row,
     compare,
     existing_space,
     measure,
@@ -23,10 +23,10 @@ from langmem_tiers.bench.mine.questions import MinedQuestion, QuestionSet, read_
 __all__ = [
     "Comparison",
     "Measured",
+    "MeasuredRow",
     "MinedQuestion",
     "Place",
     "QuestionSet",
-    "Row",
     "compare",
     "existing_space",
     "measure",

@@ -14,7 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from langmem_tiers.bench.mine.drafts import cloze, gap, keywords, paraphrase, question_by_model, reworded
-from langmem_tiers.bench.mine.questions import LEAST, Draft, Kind, MinedQuestion, QuestionSet
+from langmem_tiers.bench.mine.questions import LEAST, DraftQuestion, Kind, MinedQuestion, QuestionSet
 from langmem_tiers.bench.mine.reading import Vocabulary, vocabulary
 from langmem_tiers.bench.workers import Progress, unwatched
 from langmem_tiers.content import content_hash
@@ -44,7 +44,7 @@ class Ground:
     hashes: AbstractSet[bytes]
 
 
-def is_fair(draft: Draft, message: str, ground: Ground) -> bool:
+def is_fair(draft: DraftQuestion, message: str, ground: Ground) -> bool:
     """Whether a question made of a message may be asked."""
     if len(draft.text) > _LONGEST or _ODD.search(draft.text):
         return False
@@ -58,20 +58,20 @@ def is_fair(draft: Draft, message: str, ground: Ground) -> bool:
     return ground.vocabulary.holding_all(shared) <= _FEW
 
 
-def _gives_the_answer_away(draft: Draft, message: str) -> bool:
+def _gives_the_answer_away(draft: DraftQuestion, message: str) -> bool:
     """Whether it holds words of its answer, or the answer is not in the message at all."""
     answer = stems(draft.answer) or {stem(word) for word in words(draft.answer)}
     said, asked = ({stem(word) for word in words(text)} for text in (message, draft.text))
     return not answer or not answer <= said or bool(answer & asked)
 
 
-def _is_a_copy(draft: Draft, message: str, ground: Ground) -> bool:
+def _is_a_copy(draft: DraftQuestion, message: str, ground: Ground) -> bool:
     if content_hash(draft.text) in ground.hashes:
         return True
     return f" {' '.join(words(draft.text))} " in f" {' '.join(words(message))} "
 
 
-Rule = Callable[[str, Vocabulary, Random], Iterator[Draft]]
+Rule = Callable[[str, Vocabulary, Random], Iterator[DraftQuestion]]
 # The rarest kind first: most messages have words, few fit a pattern.
 RULES: Mapping[Kind, Rule] = {"paraphrase": paraphrase, "cloze": cloze, "keywords": keywords, "gap": gap}
 _MOST_CALLS = 2  # of a model for each question wanted
@@ -189,7 +189,7 @@ class _Draw:
                 varied = replace(fair, text=reworded(fair.text, rng))
                 yield self._question(varied if is_fair(varied, message.content, self._ground) else fair, message)
 
-    def _question(self, draft: Draft, message: _Message) -> MinedQuestion:
+    def _question(self, draft: DraftQuestion, message: _Message) -> MinedQuestion:
         return MinedQuestion(
             question_id=f"{draft.kind}-{message.digest.hex()[:12]}",
             kind=draft.kind,

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
-from langmem_tiers.bench.mine.questions import Draft, Kind
+from langmem_tiers.bench.mine.questions import DraftQuestion, Kind
 from langmem_tiers.bench.mine.reading import (
     Clause,
-    Fact,
     FactKind,
+    SentenceFact,
     Vocabulary,
     clauses,
     facts,
@@ -34,7 +34,7 @@ _LEAST, _MOST = 3, 4
 _DRAWN_FROM = 8  # of the most telling words
 
 
-def keywords(text: str, vocabulary: Vocabulary, rng: Random) -> Iterator[Draft]:
+def keywords(text: str, vocabulary: Vocabulary, rng: Random) -> Iterator[DraftQuestion]:
     """Three or four words of a message without its best fact, such as "festival guitar broke"."""
     prose = " ".join(sentences(text))
     ranked = sorted(telling_words(prose), key=lambda word: -vocabulary.rarity(word))
@@ -43,7 +43,7 @@ def keywords(text: str, vocabulary: Vocabulary, rng: Random) -> Iterator[Draft]:
         telling = sorted(without(ranked, answer), key=lambda word: vocabulary.spread(word) < 2)[:_DRAWN_FROM]
         if len(telling) >= _LEAST:
             chosen = rng.sample(telling, min(len(telling), rng.randint(_LEAST, _MOST)))
-            yield Draft(kind="keywords", text=" ".join(chosen), answer=answer)
+            yield DraftQuestion(kind="keywords", text=" ".join(chosen), answer=answer)
 
 
 def _answers(prose: str, ranked: list[str]) -> list[str]:
@@ -63,7 +63,7 @@ _MOST_WORDS = 4
 _RARE = 1  # messages that may hold a word which is a fact by itself
 
 
-def cloze(text: str, _vocabulary: Vocabulary, rng: Random) -> Iterator[Draft]:
+def cloze(text: str, _vocabulary: Vocabulary, rng: Random) -> Iterator[DraftQuestion]:
     """Questions such as "Who moved Porto?" of "My sister Lena moved to Porto last summer."."""
     asked = [(sentence, fact) for sentence in statements(text) for fact in facts(sentence)]
     rng.shuffle(asked)
@@ -71,7 +71,7 @@ def cloze(text: str, _vocabulary: Vocabulary, rng: Random) -> Iterator[Draft]:
         yield _asked("cloze", sentence, fact, rng)
 
 
-def gap(text: str, vocabulary: Vocabulary, rng: Random) -> Iterator[Draft]:
+def gap(text: str, vocabulary: Vocabulary, rng: Random) -> Iterator[DraftQuestion]:
     """The same for words that no other message holds, for messages without names, dates or numbers."""
     asked = [(sentence, fact) for sentence in statements(text) for fact in _rare_words(sentence, vocabulary)]
     rng.shuffle(asked)
@@ -79,20 +79,20 @@ def gap(text: str, vocabulary: Vocabulary, rng: Random) -> Iterator[Draft]:
         yield _asked("gap", sentence, fact, rng)
 
 
-def _asked(kind: Kind, sentence: str, fact: Fact, rng: Random) -> Draft:
+def _asked(kind: Kind, sentence: str, fact: SentenceFact, rng: Random) -> DraftQuestion:
     words = without(telling_words(sentence), fact.text)
     places = sorted(rng.sample(range(len(words)), min(len(words), _MOST_WORDS)))
     kept = " ".join(words[place] for place in places)
-    return Draft(kind=kind, text=f"{_ASKED_FOR_GAP[fact.kind]} {kept}?", answer=fact.text)
+    return DraftQuestion(kind=kind, text=f"{_ASKED_FOR_GAP[fact.kind]} {kept}?", answer=fact.text)
 
 
-def _rare_words(sentence: str, vocabulary: Vocabulary) -> Iterator[Fact]:
+def _rare_words(sentence: str, vocabulary: Vocabulary) -> Iterator[SentenceFact]:
     for word in telling_words(sentence):
         if vocabulary.spread(word) > _RARE:
             continue
         start = sentence.casefold().find(word)
         if start >= 0:
-            yield Fact(kind="word", text=sentence[start : start + len(word)], start=start)
+            yield SentenceFact(kind="word", text=sentence[start : start + len(word)], start=start)
 
 
 _THING = r"(?P<thing>(?:[\w'’-]+ ){0,3}?[\w'’-]+)"
@@ -120,7 +120,7 @@ _OBJECT = re.compile(
 )
 
 
-def paraphrase(text: str, _vocabulary: Vocabulary, rng: Random) -> Iterator[Draft]:
+def paraphrase(text: str, _vocabulary: Vocabulary, rng: Random) -> Iterator[DraftQuestion]:
     """Questions such as "Where did my sister move to last May?" of "My sister moved to Porto last May."."""
     told = list(statements(text))
     rng.shuffle(told)
@@ -130,14 +130,14 @@ def paraphrase(text: str, _vocabulary: Vocabulary, rng: Random) -> Iterator[Draf
         yield from asked
 
 
-def _of_patterns(sentence: str) -> Iterator[Draft]:
+def _of_patterns(sentence: str) -> Iterator[DraftQuestion]:
     for pattern, question in _PATTERNS:
         for match in pattern.finditer(sentence):
             found = match.groupdict()
             yield _draft(question.format(**found), found["value"])
 
 
-def _of_clauses(sentence: str) -> Iterator[Draft]:
+def _of_clauses(sentence: str) -> Iterator[DraftQuestion]:
     for clause in clauses(sentence):
         for fact in _facts_of(clause):
             # A question can do without 'Oslo' in 'to Oslo by train', but not in 'the Oslo train'.
@@ -147,17 +147,17 @@ def _of_clauses(sentence: str) -> Iterator[Draft]:
             yield _draft(f"What {clause.asked} {bought['rest']}?", bought["object"])
 
 
-def _facts_of(clause: Clause) -> Iterator[Fact]:
+def _facts_of(clause: Clause) -> Iterator[SentenceFact]:
     """The facts in the rest of a clause. It does not begin a sentence, so a capital there marks a name."""
     before = f"{clause.base} "
     return (replace(fact, start=fact.start - len(before)) for fact in facts(before + clause.rest))
 
 
-def _draft(question: str, answer: str) -> Draft:
-    return Draft(kind="paraphrase", text=" ".join(question.split()).replace(" ?", "?"), answer=answer)
+def _draft(question: str, answer: str) -> DraftQuestion:
+    return DraftQuestion(kind="paraphrase", text=" ".join(question.split()).replace(" ?", "?"), answer=answer)
 
 
-def _where(clause: Clause, fact: Fact) -> str:
+def _where(clause: Clause, fact: SentenceFact) -> str:
     before, after = clause.rest[: fact.start], clause.rest[fact.stop :]
     found = _DIRECTION.search(before)
     if found is None:
@@ -166,16 +166,16 @@ def _where(clause: Clause, fact: Fact) -> str:
     return f"Where {clause.asked} {before[: found.start()]} {kept} {after}?"
 
 
-def _left_out(clause: Clause, fact: Fact) -> str:
+def _left_out(clause: Clause, fact: SentenceFact) -> str:
     return f"{_ASKED_FOR_GAP[fact.kind]} {clause.asked} {clause.rest[: fact.start]} {clause.rest[fact.stop :]}?"
 
 
-def _what(clause: Clause, fact: Fact) -> str:
+def _what(clause: Clause, fact: SentenceFact) -> str:
     before = re.sub(r"\b(?:an?|the|my|our) $", "", clause.rest[: fact.start])
     return f"What {clause.asked} {before} {clause.rest[fact.stop :]}?"
 
 
-def _how_many(clause: Clause, fact: Fact) -> str:
+def _how_many(clause: Clause, fact: SentenceFact) -> str:
     before, after = clause.rest[: fact.start], clause.rest[fact.stop :]
     if before.endswith("at "):  # a time of day
         return f"When {clause.asked} {before[:-3]} {after}?"
@@ -185,7 +185,7 @@ def _how_many(clause: Clause, fact: Fact) -> str:
     return f"How many {noun['noun']} {clause.asked} {before} {after[noun.end() :]}?"
 
 
-_ASKED: Mapping[FactKind, Callable[[Clause, Fact], str]] = {
+_ASKED: Mapping[FactKind, Callable[[Clause, SentenceFact], str]] = {
     "date": _left_out,
     "place": _where,
     "person": _left_out,
@@ -231,7 +231,7 @@ class AskedQuestion(BaseModel):
     answer: str = Field(description="The few words of the message that answer it, copied letter by letter.")
 
 
-def question_by_model(model: BaseChatModel, message: str, *, most_words: int = 6) -> Draft | None:
+def question_by_model(model: BaseChatModel, message: str, *, most_words: int = 6) -> DraftQuestion | None:
     """The question that a model writes about a message; None if its reply is not in the form asked for.
 
     What is wrong with the question itself is for `fairness` to see. A model that cannot be reached raises whatever its
@@ -245,4 +245,4 @@ def question_by_model(model: BaseChatModel, message: str, *, most_words: int = 6
     found = reply.get("parsed") if isinstance(reply, dict) else None
     if not isinstance(found, AskedQuestion):
         return None
-    return Draft(kind="model", text=found.question.strip(), answer=found.answer.strip())
+    return DraftQuestion(kind="model", text=found.question.strip(), answer=found.answer.strip())

@@ -89,7 +89,7 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Row:
+class MeasuredRow:
     """The means over some questions, from 0 to 1.
 
     `recall_at_k` is the share whose message is among the first k found, `mrr` the mean of 1 / its rank,
@@ -115,8 +115,8 @@ class Measured:
     """
 
     space: str
-    rows: tuple[Row, ...]
-    overall: Row
+    rows: tuple[MeasuredRow, ...]
+    overall: MeasuredRow
     places: tuple[Place, ...]
     gone: int
     pending: int
@@ -234,9 +234,9 @@ def _measured(space: Space, places: Sequence[Place], *, gone: int, notes: tuple[
     )
 
 
-def _row(kind: str, places: Sequence[Place]) -> Row:
+def _row(kind: str, places: Sequence[Place]) -> MeasuredRow:
     ranks, sessions = ([getattr(place, name) for place in places] for name in ("rank", "session_rank"))
-    return Row(
+    return MeasuredRow(
         kind=kind,
         questions=len(places),
         recall_at_1=_within(ranks, 1),
@@ -303,6 +303,6 @@ def sign_test(better: int, worse: int) -> float:
     return min(1.0, float(2 * tail / 2**changed))
 
 
-def _differences(before: Row, after: Row) -> dict[str, float]:
-    means = [field.name for field in fields(Row) if field.name not in {"kind", "questions"}]
+def _differences(before: MeasuredRow, after: MeasuredRow) -> dict[str, float]:
+    means = [field.name for field in fields(MeasuredRow) if field.name not in {"kind", "questions"}]
     return {name: getattr(after, name) - getattr(before, name) for name in means}

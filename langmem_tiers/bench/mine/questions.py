@@ -18,7 +18,7 @@ LEAST = 5  # questions; the means of fewer say nothing
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Draft:
+class DraftQuestion:
     """A question proposed by a rule or a model; `answer` holds the words of the message that it asks for."""
 
     kind: Kind

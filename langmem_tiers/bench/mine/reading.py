@@ -149,7 +149,7 @@ _NUMBER = re.compile(r"(?<![\w.,:/#+-])[$€£]?\d{1,3}(?:[,.]?\d{1,3})*(?:\.\d+
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Fact:
+class SentenceFact:
     """A fact in a sentence, at `sentence[start:stop]`."""
 
     kind: FactKind
@@ -162,37 +162,37 @@ class Fact:
         return self.start + len(self.text)
 
 
-def facts(sentence: str) -> list[Fact]:
+def facts(sentence: str) -> list[SentenceFact]:
     """The facts of a sentence in its order; none lies within another.
 
     Example:
         >>> [(fact.kind, fact.text) for fact in facts("I flew to Lisbon with Anna on 3 May 2024 for 120 euros.")]
         [('place', 'Lisbon'), ('person', 'Anna'), ('date', 'on 3 May 2024'), ('number', '120')]
     """
-    found: list[Fact] = []
+    found: list[SentenceFact] = []
     for fact in (*_dates(sentence), *_named(sentence), *_numbers(sentence)):
         if all(fact.stop <= other.start or other.stop <= fact.start for other in found):
             found.append(fact)
     return sorted(found, key=lambda fact: fact.start)
 
 
-def _dates(sentence: str) -> Iterator[Fact]:
+def _dates(sentence: str) -> Iterator[SentenceFact]:
     for match in _DATE.finditer(sentence):
-        yield Fact(kind="date", text=match.group(), start=match.start())
+        yield SentenceFact(kind="date", text=match.group(), start=match.start())
 
 
-def _numbers(sentence: str) -> Iterator[Fact]:
+def _numbers(sentence: str) -> Iterator[SentenceFact]:
     for match in _NUMBER.finditer(sentence):
-        yield Fact(kind="number", text=match.group(), start=match.start())
+        yield SentenceFact(kind="number", text=match.group(), start=match.start())
 
 
-def _named(sentence: str) -> Iterator[Fact]:
+def _named(sentence: str) -> Iterator[SentenceFact]:
     spoken_to = addressed(sentence)
     for name in names(sentence):
         kind = _kind(name)
         start = sentence.find(name.text)
         if kind is not None and start >= 0 and name.folded not in spoken_to:
-            yield Fact(kind=kind, text=name.text, start=start)
+            yield SentenceFact(kind=kind, text=name.text, start=start)
 
 
 def _kind(name: Name) -> FactKind | None:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from langmem_tiers.bench.datasets import Cases, Question, gold_answers
+from langmem_tiers.bench.datasets import BenchQuestion, Cases, gold_answers
 from langmem_tiers.bench.logs import AnswerLog, Fields
-from langmem_tiers.bench.pipeline.calls import Ask, Prices, Reply, Usage, log_all, usage_of
-from langmem_tiers.bench.pipeline.contexts import Reading, read_contexts
+from langmem_tiers.bench.pipeline.calls import Ask, CallReply, CallUsage, Prices, log_all, usage_of
+from langmem_tiers.bench.pipeline.contexts import ReaderScope, read_contexts
 from langmem_tiers.bench.pipeline.runs import BenchRun
 from langmem_tiers.bench.workers import Progress
 from langmem_tiers.language.words import STOPWORDS, words
@@ -39,10 +39,10 @@ _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+")
 
 
 # Answers a question from a context.
-Reader = Callable[[Question, str], Reply]
+Reader = Callable[[BenchQuestion, str], CallReply]
 
 
-def prompt(question: Question, context: str) -> str:
+def prompt(question: BenchQuestion, context: str) -> str:
     """The prompt for one question."""
     return _PROMPT.format(
         context=context or _NOTHING,
@@ -56,14 +56,14 @@ def model_reader(ask: Ask) -> Reader:
     return lambda question, context: ask([prompt(question, context)])
 
 
-def offline_reader(question: Question, context: str) -> Reply:
+def offline_reader(question: BenchQuestion, context: str) -> CallReply:
     """A reader without a model: the sentence of the context that has most of the question's words; the last of equals.
 
     It is for trying the pipeline out. Its answers say nothing about the memory.
     """
     wanted = set(words(question.text)) - STOPWORDS
     best = max(_sentences(context), key=lambda found: (len(wanted & set(words(found[1]))), found[0]), default=None)
-    return Reply(text=best[1] if best else _UNKNOWN, prompt_tokens=0, completion_tokens=0)
+    return CallReply(text=best[1] if best else _UNKNOWN, prompt_tokens=0, completion_tokens=0)
 
 
 def _sentences(context: str) -> list[tuple[int, str]]:
@@ -87,7 +87,7 @@ class Answering:
     reader: Reader
     reader_name: str
     temperature: float | None = None
-    reading: Reading = field(default_factory=Reading)
+    reading: ReaderScope = field(default_factory=ReaderScope)
     limit: int | None = None
     jobs: int = 1
     label: str | None = None
@@ -108,7 +108,7 @@ class Answers:
     before: int
     failed: tuple[str, ...]
     without_gold: tuple[str, ...]
-    usage: Usage
+    usage: CallUsage
 
 
 def answer(how: Answering, contexts: Path, *, on_progress: Progress | None = None) -> Answers:
@@ -132,7 +132,7 @@ def answer(how: Answering, contexts: Path, *, on_progress: Progress | None = Non
     before = {name for name, line in log.lines.items() if not (how.retry_failed and "error" in line)}
     left = [question for name, question in questions.items() if name in golds and name not in before]
 
-    def asked(question: Question) -> Fields:
+    def asked(question: BenchQuestion) -> Fields:
         reply = how.reader(question, given[question.question_id])
         return _line(question, golds[question.question_id], reply)
 
@@ -147,7 +147,7 @@ def answer(how: Answering, contexts: Path, *, on_progress: Progress | None = Non
     )
 
 
-def _line(question: Question, gold: str, reply: Reply) -> dict[str, object]:
+def _line(question: BenchQuestion, gold: str, reply: CallReply) -> dict[str, object]:
     line: dict[str, object] = {
         "question_id": question.question_id,
         "question_type": question.question_type,

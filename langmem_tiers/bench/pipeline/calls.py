@@ -24,7 +24,7 @@ _OPEN_THOUGHT = re.compile(r"^\s*<think(?:ing)?>.*", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reply:
+class CallReply:
     """The reply to one call. `error` says why there is no text; tokens are None if not reported."""
 
     text: str
@@ -35,13 +35,13 @@ class Reply:
 
 
 # One prompt, or a conversation of prompts and replies that ends with a prompt.
-Ask = Callable[[Sequence[str]], Reply]
+Ask = Callable[[Sequence[str]], CallReply]
 
 
 def asking(model: BaseChatModel) -> Ask:
-    """A function that asks this model; whatever it or its client raises becomes a `Reply` with an error."""
+    """A function that asks this model; whatever it or its client raises becomes a `CallReply` with an error."""
 
-    def ask(conversation: Sequence[str]) -> Reply:
+    def ask(conversation: Sequence[str]) -> CallReply:
         from langchain_core.messages import AIMessage, HumanMessage
 
         kinds = (HumanMessage, AIMessage)
@@ -50,7 +50,7 @@ def asking(model: BaseChatModel) -> Ask:
         try:
             message = model.invoke(messages)
         except Exception as error:  # noqa: BLE001 - whatever a provider's client raises: it is told in the log
-            return Reply(text="", ms=_since(started), error=_told(error))
+            return CallReply(text="", ms=_since(started), error=_told(error))
         return _reply(message, _since(started))
 
     return ask
@@ -74,12 +74,12 @@ def spoken(text: str) -> str:
     return _OPEN_THOUGHT.sub("", _CLOSED_THOUGHT.sub("", text)).strip()
 
 
-def _reply(message: AIMessage, ms: float) -> Reply:
+def _reply(message: AIMessage, ms: float) -> CallReply:
     usage = message.usage_metadata
     said = str(message.text)
     text = spoken(said) if len(said) <= LONGEST else ""
     why_not = f"a reply of {len(said):,} characters" if len(said) > LONGEST else "an empty reply"
-    return Reply(
+    return CallReply(
         text=text,
         ms=ms,
         prompt_tokens=usage["input_tokens"] if usage else None,
@@ -110,7 +110,7 @@ class Prices:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Usage:
+class CallUsage:
     """The calls of one source and their tokens. `untold` calls did not report their tokens."""
 
     source: str
@@ -121,14 +121,14 @@ class Usage:
     cost: float | None = None
 
 
-def usage_of(source: str, lines: Iterable[Fields], prices: Prices | None) -> Usage:
+def usage_of(source: str, lines: Iterable[Fields], prices: Prices | None) -> CallUsage:
     """The totals over the lines of a log; the cost is only there if a price is known."""
     logged = list(lines)
     prompt, completion = (sum(_known(line, name) or 0 for line in logged) for name in _TOKENS)
     cost = None
     if prices is not None and (prices.tokens_in is not None or prices.tokens_out is not None):
         cost = (prompt * (prices.tokens_in or 0) + completion * (prices.tokens_out or 0)) / _MILLION
-    return Usage(
+    return CallUsage(
         source=source,
         calls=sum(_known(line, "calls") or 1 for line in logged),
         prompt_tokens=prompt,

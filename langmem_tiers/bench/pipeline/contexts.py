@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from langmem_tiers.bench.asking import Plan, stored
-from langmem_tiers.bench.datasets import Case, Cases, Question, unanswered
+from langmem_tiers.bench.datasets import BenchQuestion, Case, Cases, unanswered
 from langmem_tiers.bench.logs import AnswerLog, Fields, read_lines
 from langmem_tiers.bench.pipeline.runs import BenchRun
 from langmem_tiers.bench.workers import Progress, in_processes, unwatched
@@ -34,7 +34,7 @@ _LEFT_OUT = frozenset({"outside_dates", "below_threshold"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reading:
+class ReaderScope:
     """How much of the memory the reader is given.
 
     `top_k` is the number of items, drawers or sessions (50, 10 and 5 by default), `token_budget` the most tokens
@@ -67,7 +67,7 @@ class Reading:
 
 def make_contexts(
     run: BenchRun,
-    reading: Reading,
+    reading: ReaderScope,
     *,
     limit: int | None,
     jobs: int = 1,
@@ -98,18 +98,18 @@ def read_contexts(path: Path) -> dict[str, str]:
     return {str(line["question_id"]): str(line["context"]) for line in read_lines(path)}
 
 
-def _block(space: Space, question: Question, reading: Reading) -> tuple[str, Sequence[Drawer]]:
+def _block(space: Space, question: BenchQuestion, reading: ReaderScope) -> tuple[str, Sequence[Drawer]]:
     recalled = _recall(space, question, reading, limit=reading.most, token_budget=reading.tokens)
     return recalled.block, [item.drawer for item in recalled.items]
 
 
-def _drawers(space: Space, question: Question, reading: Reading) -> tuple[str, Sequence[Drawer]]:
+def _drawers(space: Space, question: BenchQuestion, reading: ReaderScope) -> tuple[str, Sequence[Drawer]]:
     recalled = _recall(space, question, reading, limit=reading.most, token_budget=_ALL)
     fitting = [*_fitting(([item.drawer] for item in recalled.items), reading.tokens)]
     return _by_session(fitting), fitting
 
 
-def _sessions(space: Space, question: Question, reading: Reading) -> tuple[str, Sequence[Drawer]]:
+def _sessions(space: Space, question: BenchQuestion, reading: ReaderScope) -> tuple[str, Sequence[Drawer]]:
     recalled = _recall(space, question, reading, limit=1, token_budget=_ALL)
     found = (each.session for each in recalled.receipt.candidates if each.verdict not in _LEFT_OUT)
     best = [*dict.fromkeys(found)][: reading.most]
@@ -118,14 +118,14 @@ def _sessions(space: Space, question: Question, reading: Reading) -> tuple[str, 
     return _by_session(fitting), fitting
 
 
-_MADE_BY: Mapping[Grain, Callable[[Space, Question, Reading], tuple[str, Sequence[Drawer]]]] = {
+_MADE_BY: Mapping[Grain, Callable[[Space, BenchQuestion, ReaderScope], tuple[str, Sequence[Drawer]]]] = {
     "block": _block,
     "drawer": _drawers,
     "session": _sessions,
 }
 
 
-def _recall(space: Space, question: Question, reading: Reading, *, limit: int, token_budget: int) -> Recalled:
+def _recall(space: Space, question: BenchQuestion, reading: ReaderScope, *, limit: int, token_budget: int) -> Recalled:
     return space.recall(
         question.text,
         now=question.asked_at,
@@ -138,7 +138,7 @@ def _recall(space: Space, question: Question, reading: Reading, *, limit: int, t
     )
 
 
-def _in_time(drawer: Drawer, question: Question) -> bool:
+def _in_time(drawer: Drawer, question: BenchQuestion) -> bool:
     return question.until is None or drawer.said_at <= question.until
 
 
@@ -166,7 +166,7 @@ def _by_session(drawers: Iterable[Drawer]) -> str:
     return "\n\n".join(parts)
 
 
-def _of_case(plan: Plan, reading: Reading, case: Case) -> list[Fields]:
+def _of_case(plan: Plan, reading: ReaderScope, case: Case) -> list[Fields]:
     """The lines of the log for the questions of a case."""
     lines: list[Fields] = []
     with stored(case, plan, plan.embedder()) as space:

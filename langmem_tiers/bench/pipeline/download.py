@@ -24,7 +24,7 @@ _LOCOMO = "https://raw.githubusercontent.com/snap-research/locomo/3eb6f2c585f5e1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Source:
+class OfficialFile:
     """An official file: its name, the address of its folder, its size in bytes and its SHA-256."""
 
     name: str
@@ -33,21 +33,21 @@ class Source:
     sha256: str
 
 
-SOURCES: Mapping[DatasetName, Mapping[str, Source]] = {
+SOURCES: Mapping[DatasetName, Mapping[str, OfficialFile]] = {
     "longmemeval": {
-        "s": Source(
+        "s": OfficialFile(
             name="longmemeval_s_cleaned.json",
             folder=_LONGMEMEVAL,
             size=277_383_467,
             sha256="d6f21ea9d60a0d56f34a05b609c79c88a451d2ae03597821ea3d5a9678c3a442",
         ),
-        "oracle": Source(
+        "oracle": OfficialFile(
             name="longmemeval_oracle.json",
             folder=_LONGMEMEVAL,
             size=15_388_478,
             sha256="821a2034d219ab45846873dd14c14f12cfe7776e73527a483f9dac095d38620c",
         ),
-        "m": Source(
+        "m": OfficialFile(
             name="longmemeval_m_cleaned.json",
             folder=_LONGMEMEVAL,
             size=2_737_100_077,
@@ -55,7 +55,7 @@ SOURCES: Mapping[DatasetName, Mapping[str, Source]] = {
         ),
     },
     "locomo": {
-        "10": Source(
+        "10": OfficialFile(
             name="locomo10.json",
             folder=_LOCOMO,
             size=2_805_274,
@@ -65,7 +65,7 @@ SOURCES: Mapping[DatasetName, Mapping[str, Source]] = {
 }
 
 
-def source_of(dataset: DatasetName, which: str | None) -> Source:
+def source_of(dataset: DatasetName, which: str | None) -> OfficialFile:
     """The file of a set by its short name; the first one by default.
 
     Raises:
@@ -117,7 +117,7 @@ class Downloaded:
 
 
 def download(
-    source: Source,
+    source: OfficialFile,
     folder: Path,
     *,
     url: str | None = None,

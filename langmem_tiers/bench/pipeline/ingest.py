@@ -18,7 +18,7 @@ from langmem_tiers.transfer.records import LineProblem
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Ingested:
+class IngestedConversations:
     """The result of the step: conversations and messages stored now, conversations stored before, what was skipped."""
 
     conversations: int
@@ -28,7 +28,9 @@ class Ingested:
     problems: tuple[LineProblem, ...]
 
 
-def ingest(run: BenchRun, *, limit: int | None, jobs: int = 1, on_progress: Progress | None = None) -> Ingested:
+def ingest(
+    run: BenchRun, *, limit: int | None, jobs: int = 1, on_progress: Progress | None = None
+) -> IngestedConversations:
     """Store the conversations of the first `limit` questions that are not stored yet, through the real track node.
 
     `on_progress` is called with the number of conversations stored now and the total.
@@ -53,7 +55,7 @@ def ingest(run: BenchRun, *, limit: int | None, jobs: int = 1, on_progress: Prog
             stream.write(json.dumps(line) + "\n")
         messages += int(line["messages"])
         progress(done, total)
-    return Ingested(
+    return IngestedConversations(
         conversations=total,
         messages=messages,
         before=there.count(True),

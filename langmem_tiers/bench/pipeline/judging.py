@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from langmem_tiers.bench.logs import AnswerLog, Fields, read_lines
-from langmem_tiers.bench.pipeline.calls import Ask, Prices, Reply, Usage, added, log_all, usage_of
+from langmem_tiers.bench.pipeline.calls import Ask, CallReply, CallUsage, Prices, added, log_all, usage_of
 from langmem_tiers.bench.pipeline.results import QaScores, judged_scores, matched_scores, read_audit
 from langmem_tiers.bench.pipeline.runs import BenchRun
 from langmem_tiers.bench.workers import Progress
@@ -106,7 +106,7 @@ def prompt(answer: Fields) -> str:
     )
 
 
-def verdict(reply: Reply) -> bool | None:
+def verdict(reply: CallReply) -> bool | None:
     """Yes as True, no as False; None for a reply that is neither, or both.
 
     It must begin or end with the word. Words around it do no harm, a second verdict that differs does.
@@ -155,7 +155,7 @@ class Graded:
     scores: QaScores
     asked: int
     before: int
-    usage: Usage | None
+    usage: CallUsage | None
 
 
 def grade(how: Grading, *, on_progress: Progress | None = None) -> Graded:

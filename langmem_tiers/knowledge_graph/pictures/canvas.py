@@ -34,7 +34,7 @@ class Box:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Line:
+class DrawnLine:
     """A line through points; `arrow` adds an arrow head."""
 
     points: Sequence[Point]
@@ -59,7 +59,7 @@ class Words:
     italic: bool = False
 
 
-Shape = Box | Line | Words
+Shape = Box | DrawnLine | Words
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,7 +83,7 @@ class Picture:
     description: str = field(default="")
 
 
-def arrow_head(line: Line) -> tuple[Point, ...]:
+def arrow_head(line: DrawnLine) -> tuple[Point, ...]:
     """The corners of the arrow head of a line."""
     tip = line.points[-1]
     before = next((each for each in reversed(line.points) if _far(each, tip) > 4), line.points[0])
@@ -276,7 +276,7 @@ def framed(
 
 
 def _legend(keys: Sequence[Key], inner: float, top: float) -> tuple[list[Shape], float]:
-    shapes: list[Shape] = [Line(points=((_MARGIN, top), (_MARGIN + inner, top)), colour="rule", width=1)]
+    shapes: list[Shape] = [DrawnLine(points=((_MARGIN, top), (_MARGIN + inner, top)), colour="rule", width=1)]
     x, y = _MARGIN, top + _ROW
     for key in keys:
         taken = _SAMPLE + 8 + width(key.text, _SMALL) + 22
@@ -291,13 +291,13 @@ def _sample(key: Key, x: float, y: float) -> Shape:
     if key.fill is not None:
         return Box(x=x, y=y - 12, width=_SAMPLE, height=15, fill=key.fill, line=key.line, radius=4)
     points = ((x, y - 4.5), (x + _SAMPLE, y - 4.5))
-    return Line(points=points, colour=key.line, dashes=key.dashes, arrow=key.dashes != "dotted")
+    return DrawnLine(points=points, colour=key.line, dashes=key.dashes, arrow=key.dashes != "dotted")
 
 
 def _moved(group: Group, right: float, down: float) -> Group:
     shapes: list[Shape] = []
     for shape in group.shapes:
-        if isinstance(shape, Line):
+        if isinstance(shape, DrawnLine):
             shapes.append(replace(shape, points=tuple((x + right, y + down) for x, y in shape.points)))
         else:
             shapes.append(replace(shape, x=shape.x + right, y=shape.y + down))

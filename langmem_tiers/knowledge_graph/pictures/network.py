@@ -9,9 +9,9 @@ from datetime import datetime
 
 from langmem_tiers.knowledge_graph.pictures.canvas import (
     Box,
+    DrawnLine,
     Group,
     Key,
-    Line,
     Picture,
     Point,
     Words,
@@ -134,7 +134,7 @@ def _arrow(label: _Piece, link: _Link, pieces: Sequence[_Piece]) -> Group:
     if link.start != link.end:
         points = _between(points, start, end)
     headed = link.kind != "mentioned" and link.start != link.end
-    return Group(shapes=(Line(points=points, colour=style.line, dashes=style.dashes, arrow=headed),))
+    return Group(shapes=(DrawnLine(points=points, colour=style.line, dashes=style.dashes, arrow=headed),))
 
 
 def _curve(start: Point, through: Point, end: Point) -> list[Point]:

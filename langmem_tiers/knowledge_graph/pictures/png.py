@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from langmem_tiers.errors import MissingExtra
-from langmem_tiers.knowledge_graph.pictures.canvas import LIGHT, Box, Line, Picture, Shape, Words, arrow_head
+from langmem_tiers.knowledge_graph.pictures.canvas import LIGHT, Box, DrawnLine, Picture, Shape, Words, arrow_head
 
 # The picture's own pixels per inch, and how many times finer the file is.
 _INCH = 100.0
@@ -58,7 +58,7 @@ def png(picture: Picture) -> bytes:
 def _draw(axes: Any, shape: Shape, lettering: Lettering, depth: int) -> None:
     if isinstance(shape, Box):
         _draw_box(axes, shape, depth)
-    elif isinstance(shape, Line):
+    elif isinstance(shape, DrawnLine):
         _draw_line(axes, shape, depth)
     else:
         _draw_words(axes, shape, lettering, depth)
@@ -86,7 +86,7 @@ def _draw_box(axes: Any, box: Box, depth: int) -> None:
     axes.add_patch(patch)
 
 
-def _draw_line(axes: Any, line: Line, depth: int) -> None:
+def _draw_line(axes: Any, line: DrawnLine, depth: int) -> None:
     across, down = zip(*line.points, strict=True)
     axes.plot(
         across,

@@ -15,8 +15,8 @@ from langmem_tiers.knowledge_graph.pictures.canvas import (
     DARK,
     LIGHT,
     Box,
+    DrawnLine,
     Group,
-    Line,
     Picture,
     Point,
     Words,
@@ -60,7 +60,7 @@ def _group(group: Group, colour: Mapping[str, str]) -> Iterator[str]:
         if isinstance(shape, Box):
             yield _box(shape, colour)
         else:
-            yield _line(shape, colour) if isinstance(shape, Line) else _words(shape, colour)
+            yield _line(shape, colour) if isinstance(shape, DrawnLine) else _words(shape, colour)
     yield "</g>"
 
 
@@ -76,7 +76,7 @@ def _box(box: Box, colour: Mapping[str, str]) -> str:
     )
 
 
-def _line(line: Line, colour: Mapping[str, str]) -> str:
+def _line(line: DrawnLine, colour: Mapping[str, str]) -> str:
     ink = colour[line.colour]
     dashes = f' stroke-dasharray="{_DASHES[line.dashes]}"' if line.dashes else ""
     drawn = (

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 from langmem_tiers.knowledge_graph.pictures.canvas import (
     Box,
+    DrawnLine,
     Group,
     Key,
-    Line,
     Picture,
     Shape,
     Words,
@@ -98,13 +98,13 @@ def _grid(axis: _Axis, height: float, at: datetime) -> Group:
     now = axis.at(at)
     label = Words(x=now, y=10, text=f"{at:%Y-%m-%d}", size=11, colour="now", anchor="middle", bold=True)
     marks = [shape for moment, text in _marks(axis) for shape in _mark(axis, moment, text, height, now, label)]
-    line = Line(points=((now, 14), (now, height)), colour="now", width=1.4)
+    line = DrawnLine(points=((now, 14), (now, height)), colour="now", width=1.4)
     return Group(shapes=(*marks, line, label))
 
 
 def _mark(axis: _Axis, moment: datetime, text: str, height: float, now: float, label: Words) -> Iterator[Shape]:
     x = axis.at(moment)
-    yield Line(points=((x, 16), (x, height)), colour="rule", width=1)
+    yield DrawnLine(points=((x, 16), (x, height)), colour="rule", width=1)
     if abs(x - now) > (width(label.text, 11) + width(text, 11)) / 2 + 6:
         yield Words(x=x, y=10, text=text, size=11, colour="quiet", anchor="middle")
 
@@ -123,7 +123,7 @@ def _marks(axis: _Axis) -> Iterator[tuple[datetime, str]]:
 
 
 def _heading(text: str, top: float) -> Group:
-    line = Line(points=((0, top + 4), (_NAMES + _CHART + _ROOM, top + 4)), colour="rule", width=1)
+    line = DrawnLine(points=((0, top + 4), (_NAMES + _CHART + _ROOM, top + 4)), colour="rule", width=1)
     words = fitting(text, _SIZE, _NAMES + _CHART)
     return Group(shapes=(line, Words(x=0, y=top + _ROW - 7, text=words, size=_SIZE, bold=True)))
 
@@ -169,7 +169,7 @@ def _bar(relation: Relation, axis: _Axis, top: float, colour: str, told: Standin
     )
     if end is None:
         middle = top + _BAR / 2
-        yield Line(points=((body, middle), (right + 4, middle)), colour=line, width=0, arrow=True, head=_HEAD + 5)
+        yield DrawnLine(points=((body, middle), (right + 4, middle)), colour=line, width=0, arrow=True, head=_HEAD + 5)
     yield Words(x=right + 9, y=top + _BAR - 4, text=when, size=11, colour="quiet")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from langmem_tiers.errors import UnreadableFile
 from langmem_tiers.transfer.files import Export, Malformed, unreadable
 from langmem_tiers.transfer.readers import values
-from langmem_tiers.transfer.readers.values import Paths, digest
+from langmem_tiers.transfer.readers.values import DocumentPaths, digest
 from langmem_tiers.transfer.records import (
     ImportedDocument,
     ImportedMessage,
@@ -35,7 +35,7 @@ def read_claude(path: Path) -> Iterator[Record]:
     Raises:
         UnreadableFile: it cannot be read, or is no such export.
     """
-    paths = Paths("claude")
+    paths = DocumentPaths("claude")
     with Export(path, EXPECTED) as export:
         members = export.conversations()
         others = [name for name in export.named(OTHERS) if name not in members]
@@ -52,7 +52,7 @@ def read_claude(path: Path) -> Iterator[Record]:
                 yield LineProblem(line=place, reason=f"{name}: {error.message}")
 
 
-def _element(position: int, held: object, paths: Paths) -> Iterator[Record]:
+def _element(position: int, held: object, paths: DocumentPaths) -> Iterator[Record]:
     try:
         element = values.mapping(held, "the entry")
         if "chat_messages" in element:
@@ -104,7 +104,7 @@ def _said(message: Mapping[str, object]) -> str | None:
     return "\n\n".join(texts) if texts else None if parts else values.some_text(message, "text")
 
 
-def _memories(held: Mapping[str, object], paths: Paths) -> Iterator[Record]:
+def _memories(held: Mapping[str, object], paths: DocumentPaths) -> Iterator[Record]:
     user = values.some_text(held, "account_uuid")
     remembered = values.some_text(held, "conversations_memory")
     if remembered:
@@ -116,7 +116,7 @@ def _memories(held: Mapping[str, object], paths: Paths) -> Iterator[Record]:
             yield ImportedDocument(path=path, text=text, user=user)
 
 
-def _project(position: int, held: Mapping[str, object], paths: Paths) -> Iterator[Record]:
+def _project(position: int, held: Mapping[str, object], paths: DocumentPaths) -> Iterator[Record]:
     user, folder = _account(held.get("creator")), _short(values.text(held, "uuid"))
     name = values.some_text(held, "name") or folder
     told = values.some_text(held, "prompt_template")
@@ -129,7 +129,7 @@ def _project(position: int, held: Mapping[str, object], paths: Paths) -> Iterato
         yield values.tried(position, _file, paths, folder, user, doc, where=f"{name}, file {place}")
 
 
-def _file(paths: Paths, folder: str, user: str | None, doc: object) -> ImportedDocument:
+def _file(paths: DocumentPaths, folder: str, user: str | None, doc: object) -> ImportedDocument:
     held = values.mapping(doc, "the file")
     path = paths.path("projects", folder, "files", values.text(held, "filename"))
     return ImportedDocument(path=path, text=values.text(held, "content"), user=user)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from langmem_tiers.transfer.files import Export, Malformed, parse, unreadable
 from langmem_tiers.transfer.readers import values
-from langmem_tiers.transfer.readers.values import Paths, digest, metadata
+from langmem_tiers.transfer.readers.values import DocumentPaths, digest, metadata
 from langmem_tiers.transfer.records import (
     ImportedDocument,
     ImportedFact,
@@ -37,7 +37,7 @@ def read_letta(path: Path) -> Iterator[Record]:
     Raises:
         UnreadableFile: it cannot be read, or is no agent file.
     """
-    known, paths = False, Paths("letta")
+    known, paths = False, DocumentPaths("letta")
     with Export(path, EXPECTED) as export:
         for position, held in export.entries(path.name):
             if not isinstance(held, dict) or not _is_known(held):
@@ -54,7 +54,7 @@ def _is_known(held: Mapping[str, object]) -> bool:
     return agent_file or (isinstance(held.get("text"), str) and "created_at" in held)
 
 
-def _file(position: int, held: Mapping[str, object], paths: Paths) -> Iterator[Record]:
+def _file(position: int, held: Mapping[str, object], paths: DocumentPaths) -> Iterator[Record]:
     if "agents" not in held and "core_memory" not in held:
         yield values.tried(position, _passage, held, where=f"passage {position}")
         return
@@ -69,7 +69,7 @@ def _file(position: int, held: Mapping[str, object], paths: Paths) -> Iterator[R
 
 
 def _agent(
-    position: int, agent: Mapping[str, object], blocks: Sequence[Mapping[str, object]], paths: Paths
+    position: int, agent: Mapping[str, object], blocks: Sequence[Mapping[str, object]], paths: DocumentPaths
 ) -> Iterator[Record]:
     name = values.some_text(agent, "name", "id") or "agent"
     memory = (*values.objects(agent.get("core_memory")), *values.objects(agent.get("memory_blocks")))
@@ -82,7 +82,7 @@ def _agent(
     yield from pieces(values.tried(n, _message, name, each, where=f"{name}, message {n}") for n, each in messages)
 
 
-def _block(agent: str, block: Mapping[str, object], paths: Paths) -> ImportedDocument | None:
+def _block(agent: str, block: Mapping[str, object], paths: DocumentPaths) -> ImportedDocument | None:
     text, label = values.some_text(block, "value"), values.some_text(block, "label") or "block"
     if text is None:
         return None

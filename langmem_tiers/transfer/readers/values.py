@@ -182,7 +182,7 @@ def document_path(source: str, *names: str) -> str:
     return path if path.endswith(".md") else f"{path}.md"
 
 
-class Paths:
+class DocumentPaths:
     """Paths of the documents of one file, no two of them the same: a name that was taken is numbered."""
 
     def __init__(self, source: str) -> None:
