@@ -95,7 +95,8 @@ def main() -> None:
         today = QUESTIONS.at
         ask(console, agent, QUESTIONS)
         memory.flush()
-        console.print(closing(memory))
+        # Not wrapped: the commands are there to be copied.
+        console.print(closing(memory), soft_wrap=True)
 
 
 def play(console: Console, agent: AgentGraph, talk: Talk) -> None:

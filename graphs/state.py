@@ -11,6 +11,7 @@ from langgraph.graph import MessagesState
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.fencing import OPENING
 from langmem_tiers.graphs.messages import BLOCKS, SCOPE, peek, read_messages
+from langmem_tiers.wording import with_article
 
 # Keys of `memory_scope`. The profile as it was when the session began: it stays in the prompt.
 PROFILE = "profile"
@@ -87,8 +88,9 @@ def require_fitting(state: Any, messages_key: str, config: RunnableConfig | None
     for key in (BLOCKS, SCOPE):
         value = peek(state, key)
         if value is not None and not isinstance(value, Mapping):
+            kind = with_article(type(value).__name__)
             raise InvalidInput(
-                f"The graph's state holds a {type(value).__name__} under {key!r}, where the memory keeps its own.",
+                f"The graph's state holds {kind} under {key!r}, where the memory keeps its own.",
                 way_out=_OTHER_NAME,
             )
         _require_declared(config, key)

@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote
 from uuid import UUID
 
 from langmem_tiers.errors import InvalidCategory, InvalidSpace, MissingUser
+from langmem_tiers.wording import type_of
 
 _LONGEST_PART = 128
 _LONGEST_NAME = 512
@@ -25,7 +26,7 @@ def check_space(name: str) -> str:
         InvalidSpace: it is not a text, empty, absolute, has "..", or has over-long or unprintable parts.
     """
     if not isinstance(name, str):
-        raise InvalidSpace(f"A {type(name).__name__} is no name of a space.")
+        raise InvalidSpace(f"{type_of(name)} is no name of a space.")
     reason = _space_fault(name)
     if reason:
         raise InvalidSpace(f"{_shown(name)} cannot name a space: {reason}.")
@@ -40,9 +41,7 @@ def user_space(user_id: str | int | UUID | None) -> str:
         InvalidSpace: it is too long, contains lone surrogates, or is neither a text, a whole number nor a UUID.
     """
     if isinstance(user_id, bool) or not isinstance(user_id, str | int | UUID | None):
-        raise InvalidSpace(
-            f"A {type(user_id).__name__} is no user id.", way_out="Give a text, a whole number or a UUID."
-        )
+        raise InvalidSpace(f"{type_of(user_id)} is no user id.", way_out="Give a text, a whole number or a UUID.")
     text = "" if user_id is None else str(user_id)
     if not text.strip():
         raise MissingUser("The user id is empty.", way_out="Give the id of a user, such as 'alice'.")

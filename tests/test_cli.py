@@ -79,7 +79,7 @@ def test_recall_within_a_session_says_that_it_has_what_matches_already(run):
 def test_recall_explains_itself(run):
     _, out, _ = run("--user", "alice", "recall", "Where does Lena live?", "--explain")
     parts = (
-        "1 candidates, best first",
+        "1 candidate, best first",
         "keyword",
         "score",
         "verdict",
@@ -303,6 +303,31 @@ def test_chat_answers_from_memory_and_remembers(run, monkeypatch):
 
 def _space_folder(memory):
     return next(memory.glob("spaces/users-alice-*"))
+
+
+@pytest.mark.parametrize("command", ["stats", "usage", "rebuild", "stats --json", "doctor"])
+def test_one_damaged_space_does_not_hide_the_others(run, folder, command):
+    (_space_folder(folder) / "memory.db").write_bytes(b"garbage" * 2000)
+    code, out, err = run("--embedder", "none", *command.split())
+    assert code == 1
+    assert "users/bob" in out or command == "usage"
+    told = err if command != "doctor" else " ".join(out.split())
+    assert "users/alice" in told
+    assert "The file is not a database" in told
+    assert "Put a backup in its place" in told
+
+
+def test_the_doctor_does_not_refer_to_itself(run, folder):
+    (_space_folder(folder) / "memory.db").write_bytes(b"garbage" * 2000)
+    _, out, _ = run("--user", "alice", "doctor")
+    assert "Put a backup in its place.\n" in out
+    assert "langmem-tiers doctor" not in out
+
+
+@pytest.mark.parametrize("query", ["", "   "])
+def test_recall_refuses_an_empty_query(run, query):
+    told = "langmem-tiers: The query is empty. Say what to look for.\n"
+    assert run("--user", "alice", "recall", query) == (1, "", told)
 
 
 @pytest.mark.parametrize("text", [b"garbage", None])

@@ -1,6 +1,7 @@
 """The doctor finds each fault by the right check, and rebuilding mends what follows from the records."""
 
 import json
+import shutil
 import sqlite3
 import struct
 from contextlib import closing
@@ -109,7 +110,7 @@ def test_every_problem_says_what_mends_it(folder):
     with opened(folder) as memory:
         (problem,) = [finding for finding in memory.user("alice").doctor() if finding.level == "problem"]
         assert "rebuild" in problem.way_out
-        assert "1 drawers are missing" in problem.message
+        assert "1 drawer is missing and 0 are too many" in problem.message
 
 
 # Faults in what follows from the records
@@ -180,7 +181,7 @@ def test_vectors_swapped_in_chroma_are_found_and_mended_by_rebuilding(folder):
     with opened(folder) as memory:
         alice = memory.user("alice")
         (problem,) = [finding for finding in alice.doctor() if finding.level == "problem"]
-        assert (problem.check, problem.message) == ("Chroma", "1 vectors are missing and 1 are too many")
+        assert (problem.check, problem.message) == ("Chroma", "1 vector is missing and 1 is too many")
         alice.rebuild()
         assert problems(alice) == []
 
@@ -196,6 +197,29 @@ def test_a_chroma_folder_with_other_vectors_is_not_trusted_and_built_anew(folder
     with opened(folder) as memory:
         (chroma,) = [finding for finding in memory.user("alice").doctor() if finding.check == "Chroma"]
         assert (chroma.level, chroma.message) == ("ok", "9 vectors, as in the records")
+
+
+def test_a_file_in_the_place_of_chroma_is_moved_aside(folder):
+    (chroma,) = folder.glob("spaces/*/chroma")
+    shutil.rmtree(chroma)
+    chroma.write_text("x")
+    with opened(folder) as memory:
+        alice = memory.user("alice")
+        before = found(alice)
+        assert problems(alice) == []
+        assert "Chroma: 9 vectors in a fresh folder" in alice.rebuild()
+        assert found(alice) == before
+    (aside,) = chroma.parent.glob("chroma.*.aside")
+    assert (chroma.is_dir(), aside.read_text()) == (True, "x")
+
+
+def test_a_chroma_folder_that_was_deleted_is_built_anew_without_a_word(folder, caplog):
+    (chroma,) = folder.glob("spaces/*/chroma")
+    shutil.rmtree(chroma)
+    with opened(folder) as memory:
+        (finding,) = [finding for finding in memory.user("alice").doctor() if finding.check == "Chroma"]
+        assert (finding.level, finding.message) == ("ok", "9 vectors, as in the records")
+    assert [record for record in caplog.records if "chroma" in record.getMessage()] == []
 
 
 # Faults in the records themselves
@@ -215,7 +239,11 @@ def test_a_row_that_belongs_to_nothing_is_a_fault_of_the_records_that_no_rebuild
     with opened(folder) as memory:
         alice = memory.user("alice")
         (problem,) = [finding for finding in alice.doctor() if finding.level == "problem"]
-        assert (problem.check, "1 rows" in problem.message, "backup" in problem.way_out) == ("records", True, True)
+        assert (problem.check, "1 row b" in problem.message, "backup" in problem.way_out) == (
+            "records",
+            True,
+            True,
+        )
         alice.rebuild()
         assert problems(alice) == ["records"]
 

@@ -113,10 +113,25 @@ def test_a_list_that_was_cut_says_so(run):
     assert run("knowledge", "list", "--tag", "norway")[1] == "No entry fits.\n"
 
 
-@pytest.mark.parametrize("filters", [["--since", "soon"], ["--category", "../etc"], ["--tag", "x" * 65]], ids=" ".join)
+@pytest.mark.parametrize(
+    "filters",
+    [
+        ["--since", "soon"],
+        ["--until", "17.5.2024"],
+        ["--since", "next week"],
+        ["--category", "../etc"],
+        ["--tag", "x" * 65],
+    ],
+    ids=" ".join,
+)
 def test_a_filter_that_can_not_be_used_is_one_line(run, filters):
     code, out, err = run("knowledge", "list", *filters)
     assert (code, out, err.count("\n")) == (1, "", 1)
+
+
+def test_a_date_that_is_none_is_told_all_forms_that_there_are(run):
+    err = run("knowledge", "list", "--since", "5.6.2027")[2]
+    assert "'5.6.2027' is no date. Write 2024, 2024-05, 2024-05-17, a time with its zone" in err
 
 
 def test_a_search_prints_scores_and_takes_filters(run):

@@ -758,7 +758,7 @@ def test_rebuilding_reaches_a_process_that_has_them_in_memory(tmp_path):
         assert refs(store, "robot") == []
         space.rebuild()
         assert refs(store, "robot") == ["a"]
-        assert "keyword index of notes: 1 notes" in space.rebuild()
+        assert "keyword index of notes: 1 note" in space.rebuild()
 
 
 def test_the_doctor_tells_of_notes_that_wait_for_their_vectors(tmp_path):

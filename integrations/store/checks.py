@@ -10,6 +10,7 @@ from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp,
 from langmem_tiers import arguments
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.integrations.store.naming import several
+from langmem_tiers.wording import type_of
 
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
     "$gt": operator.gt,
@@ -29,7 +30,7 @@ def check_filter(wanted: Any) -> None:
     if wanted is None:
         return
     if not isinstance(wanted, Mapping):
-        raise InvalidInput(f"A {type(wanted).__name__} is no filter.", way_out='Give a dict, such as {"kind": "note"}.')
+        raise InvalidInput(f"{type_of(wanted)} is no filter.", way_out='Give a dict, such as {"kind": "note"}.')
     for name, condition in wanted.items():
         if str(name).startswith("$"):
             raise InvalidInput(
@@ -128,9 +129,7 @@ def check(op: Op) -> None:
         arguments.optional_whole(op.max_depth, "max_depth", least=1)
         _page(op)
     else:
-        raise InvalidInput(
-            f"A {type(op).__name__} is no op of a store.", way_out="There are get, search, put and list."
-        )
+        raise InvalidInput(f"{type_of(op)} is no op of a store.", way_out="There are get, search, put and list.")
 
 
 def labels(namespace: Any) -> None:

@@ -28,6 +28,7 @@ from langmem_tiers.storage.note_index import NoteHit
 from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.trust import secrets
+from langmem_tiers.wording import with_article
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
@@ -118,7 +119,7 @@ def _as_json(value: Any) -> Any:
         return str(value)
     if isinstance(value, Enum):
         return value.value
-    raise TypeError(f"a {type(value).__name__} is nothing that JSON can hold")
+    raise TypeError(f"{with_article(type(value).__name__)} is nothing that JSON can hold")
 
 
 # Every item is scored: a store returns as many as were asked for, whether they fit or not.

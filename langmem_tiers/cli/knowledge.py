@@ -243,15 +243,15 @@ def _leave_without(which: str) -> NoReturn:
 def _wanted(
     category: str | None, tags: list[str] | None, since: str | None, until: str | None, status: StatusChoice
 ) -> dict[str, Any]:
-    """The filters of a search; dates are read in the same way as by the tools for agents."""
-    from langmem_tiers.language.periods import first_moment, last_moment
+    """The filters of a search."""
+    from langmem_tiers.language.periods import last_of, parse, parse_optional
 
     now = utc_now()
     return {
         "category": category,
         "tags": tags or (),
-        "since": first_moment(since, now),
-        "until": last_moment(until, now),
+        "since": parse_optional(since, now=now)[0],
+        "until": None if until is None else last_of(*parse(until, now=now)),
         "status": status.value,
     }
 

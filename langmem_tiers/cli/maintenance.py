@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from langmem_tiers.cli.target import Shown, Target, command, space_command
+from langmem_tiers.cli.target import Shown, Target, command, in_words_of_commands, space_command
 from langmem_tiers.cli.terminal import (
     as_data,
     figures,
@@ -21,7 +21,7 @@ from langmem_tiers.cli.terminal import (
     shortened,
     working,
 )
-from langmem_tiers.errors import StorageError
+from langmem_tiers.errors import DatabaseDamaged, StorageError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -38,11 +38,31 @@ if TYPE_CHECKING:
 @command
 def stats(target: Target) -> Shown:
     """Print counts and sizes of the user's space, or of every space when no user is named."""
+    found: list[SpaceStats] = []
     with target.existing_memory() as memory:
-        found = [space.stats() for space in target.spaces(memory)]
+        failed = _for_each(target, memory, lambda space: found.append(space.stats()))
         _print_not_counted(target, memory)
     title = f"Memory in {memory.path}: {len(found)} {'space' if len(found) == 1 else 'spaces'}"
-    return Shown({"path": memory.path, "spaces": found}, [title, *(line for one in found for line in _counts(one))])
+    lines = [title, *(line for one in found for line in _counts(one))]
+    return Shown({"path": memory.path, "spaces": found}, lines, failed=failed)
+
+
+def _for_each(target: Target, memory: Memory, work: Callable[[Space], object]) -> bool:
+    """Do something with the space of the user named, or with every space; returns whether one failed.
+
+    Where no user is named, a space that fails is named with its error, and the others come all the same.
+    """
+    failed = False
+    for space in target.spaces(memory):
+        try:
+            with in_words_of_commands():
+                work(space)
+        except StorageError as error:
+            if target.user is not None:
+                raise
+            print_error(f"{space.name}: {error}")
+            failed = True
+    return failed
 
 
 def _print_not_counted(target: Target, memory: Memory) -> None:
@@ -77,17 +97,20 @@ def usage(
     found: list[dict[str, Any]] = []
     with target.existing_memory() as memory:
         since = memory.clock().date() - timedelta(days=days - 1)
-        for space in target.spaces(memory):
+
+        def add(space: Space) -> None:
             with memory.use(space.name) as store:
                 book = UsageBook(store.database)
                 found.append({"space": space.name, **{f"by_{by}": book.summary(since=since, by=by) for by in _BY}})
+
+        failed = _for_each(target, memory, add)
         _print_not_counted(target, memory)
     lines: list[RenderableType] = []
     for each in found:
         if each["by_source"]:
             lines += [f"{each['space']}, since {since}", *(_usage_table(by, each[f"by_{by}"]) for by in _BY)]
     data = {"path": memory.path, "since": str(since), "spaces": found}
-    return Shown(data, lines or [f"No model was asked since {since}."])
+    return Shown(data, lines or [f"No model was asked since {since}."], failed=failed)
 
 
 def _usage_table(what: str, lines: tuple[UsageLine, ...]) -> Table:
@@ -178,14 +201,17 @@ def doctor(target: Target) -> Shown:
 def rebuild(target: Target) -> Shown:
     """Build text index and vectors anew from the records, in one space or in all. No record is changed."""
     done: dict[str, tuple[str, ...]] = {}
+
+    def build(space: Space) -> None:
+        with working(f"Rebuilding {space.name}"):
+            done[space.name] = space.rebuild()
+            space.flush()
+        if not target.json:  # each as soon as it is done
+            print_text("\n  ".join((space.name, *done[space.name])))
+
     with target.existing_memory() as memory:
-        for space in target.spaces(memory):
-            with working(f"Rebuilding {space.name}"):
-                done[space.name] = space.rebuild()
-                space.flush()
-            if not target.json:  # each as soon as it is done
-                print_text("\n  ".join((space.name, *done[space.name])))
-    return Shown(done, ())
+        failed = _for_each(target, memory, build)
+    return Shown(done, (), failed=failed)
 
 
 def _examined(space: Space) -> tuple[Finding, ...]:
@@ -193,9 +219,12 @@ def _examined(space: Space) -> tuple[Finding, ...]:
     from langmem_tiers.types import Finding
 
     try:
-        return space.doctor()
+        with in_words_of_commands():
+            return space.doctor()
     except StorageError as error:
-        return (Finding(check="records", level="problem", message=error.message, way_out=error.way_out),)
+        # That the doctor says what else is off goes without saying here.
+        way_out = "Put a backup in its place." if error.way_out == DatabaseDamaged.way_out else error.way_out
+        return (Finding(check="records", level="problem", message=error.message, way_out=way_out),)
 
 
 def _without_name(folder: Path) -> Finding:

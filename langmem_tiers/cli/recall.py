@@ -10,6 +10,7 @@ import typer
 from langmem_tiers.cli.chat import RerankOption, reranking_model
 from langmem_tiers.cli.target import Shown, Target, command, space_command
 from langmem_tiers.cli.terminal import as_data, console, leave, safe, shortened, wrapped
+from langmem_tiers.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -37,6 +38,8 @@ def recall(
 
     Asking here leaves no trace: nothing is counted as recalled, and no receipt is kept.
     """
+    if not query.strip():
+        leave("The query is empty. Say what to look for.")
     reranker = reranking_model(rerank)
     with target.existing_memory(settings=_asked_on_purpose(), reranker=reranker) as memory:
         space = target.space(memory)
@@ -87,7 +90,7 @@ def _candidates_table(receipt: Receipt, space: Space) -> Table:
     from rich.table import Table
 
     channels = sorted({channel for candidate in receipt.candidates for channel in candidate.scores})
-    title = f"{len(receipt.candidates)} candidates, best first"
+    title = f"{counted(len(receipt.candidates), 'candidate')}, best first"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
     # What the other columns leave: rich would rather cut those than a text that is not to be wrapped.
     left = max(20, console().width - 43 - 11 * len(channels))
@@ -153,14 +156,10 @@ def show(
 
 def _beside(stats: SpaceStats) -> str:
     """How many entries, episodes, notes and items there are besides messages."""
-    entries, episodes = _counted(stats.entries, "entry", "entries"), _counted(stats.episodes, "episode", "episodes")
+    entries, episodes = counted(stats.entries, "entry", "entries"), counted(stats.episodes, "episode")
     aside = f" ({stats.inactive_entries:,} more put aside)" if stats.inactive_entries else ""
-    items = f", {_counted(stats.items, 'store item', 'store items')}" if stats.items else ""
-    return f"Besides: {entries}{aside}, {episodes}, {_counted(stats.documents, 'note', 'notes')}{items}"
-
-
-def _counted(count: int, one: str, several: str) -> str:
-    return f"{count:,} {one if count == 1 else several}"
+    items = f", {counted(stats.items, 'store item')}" if stats.items else ""
+    return f"Besides: {entries}{aside}, {episodes}, {counted(stats.documents, 'note')}{items}"
 
 
 def _tree(name: str, wings: tuple[PalaceWing, ...], depth: int) -> Tree:

@@ -16,6 +16,7 @@ from langmem_tiers.storage import documents
 from langmem_tiers.storage.documents import NewDocument, is_markdown
 from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.types import Origin
+from langmem_tiers.wording import type_of
 
 MEMORY = ("MEMORY.md", "memory.md")
 """The document for the system prompt: the first of these that is there."""
@@ -44,7 +45,7 @@ def clean_path(path: Any) -> str:
         InvalidPath: it is empty, absolute, hidden, climbing, too long, too deep, or unfit for a file name.
     """
     if not isinstance(path, str):
-        raise InvalidPath(f"A {type(path).__name__} is no path.")
+        raise InvalidPath(f"{type_of(path)} is no path.")
     if len(path) > _LONGEST_PATH:
         raise InvalidPath(f"{_shown(path)} is no path of a document: it is longer than {_LONGEST_PATH} characters.")
     parts = [part for part in unicodedata.normalize("NFC", path).split("/") if part != "."]

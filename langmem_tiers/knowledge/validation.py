@@ -19,6 +19,7 @@ from langmem_tiers.records import RefusedProposal
 from langmem_tiers.settings import Settings
 from langmem_tiers.trust import instructions, secrets
 from langmem_tiers.types import Origin
+from langmem_tiers.wording import type_of
 
 DEFAULT_CATEGORY = "general"
 _MOST_TAGS = 20
@@ -63,7 +64,7 @@ def text(given: Any, what: str, settings: Settings) -> str:
         SecretRefused: it contains a secret, and secrets are refused.
     """
     if not isinstance(given, str):
-        raise InvalidText(f"A {type(given).__name__} is no text for the {what}.", way_out="Give a str.")
+        raise InvalidText(f"{type_of(given)} is no text for the {what}.", way_out="Give a str.")
     require_length(given, what, settings)
     require_unicode(given, what)
     return without_secrets(given, what, settings)
@@ -100,7 +101,7 @@ def category(path: str | None, settings: Settings | None = None) -> str:
         SecretRefused: it contains a secret, and secrets are refused.
     """
     if path is not None and not isinstance(path, str):
-        raise InvalidInput(f"A {type(path).__name__} is no category.", way_out="Give a text such as 'work/habits'.")
+        raise InvalidInput(f"{type_of(path)} is no category.", way_out="Give a text such as 'work/habits'.")
     shown = path or ""
     if settings is not None:
         shown = name_without_secrets(shown, "category", settings)
@@ -254,7 +255,7 @@ def _require_json(held: Any) -> None:
 
 def _tag(given: str, settings: Settings | None) -> str:
     if not isinstance(given, str):
-        raise InvalidInput(f"A {type(given).__name__} is no tag.", way_out="Give tags as texts.")
+        raise InvalidInput(f"{type_of(given)} is no tag.", way_out="Give tags as texts.")
     require_unicode(given, "tag")
     # Done before lower-casing, since keys are recognised by their case.
     shown = given if settings is None else without_secrets(given, "tag", settings)

@@ -35,6 +35,7 @@ from langmem_tiers.storage import change_log, drawers, entities, merges, relatio
 from langmem_tiers.storage.entities import EntityRow
 from langmem_tiers.storage.relations import RelationRow
 from langmem_tiers.store import SpaceStore
+from langmem_tiers.wording import with_article
 
 # Candidates compared with each entity.
 _MOST = 60
@@ -243,7 +244,7 @@ def _other_kin(graph: GraphTransaction, known: Sequence[_Known]) -> Against | No
     )
     for (one, kind), (other, another) in product(here, there):
         if graph.canonical(one) == graph.canonical(other) and kinship.exclude(kind, another):
-            return Against(f"one is a {kind}, the other a {another}")
+            return Against(f"one is {with_article(kind)}, the other {with_article(another)}")
     return None
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from langmem_tiers.errors import InvalidText, SecretRefused, TextTooLong
 from langmem_tiers.language import kinship
 from langmem_tiers.language.slugs import name_key
+from langmem_tiers.wording import type_of
 
 LONGEST = 200
 _LONGEST_TYPE = 40
@@ -43,7 +44,7 @@ def check(name: str, *, secrets: bool = False, what: str = "name") -> str:
         SecretRefused: it looks like a secret.
     """
     if not isinstance(name, str):
-        raise InvalidText(f"A {type(name).__name__} is no {what}.", way_out="Give a text.")
+        raise InvalidText(f"{type_of(name)} is no {what}.", way_out="Give a text.")
     if len(name) > 10 * LONGEST:
         raise _too_long(len(name), what)
     visible = "".join(sign for sign in name if sign in _JOINERS or unicodedata.category(sign) != "Cf")
@@ -150,7 +151,7 @@ def check_type(given: str) -> str:
         InvalidText: it is not a word, or longer than 40 characters.
     """
     if not isinstance(given, str):
-        raise InvalidText(f"A {type(given).__name__} is no type of entity.", way_out="Give a word such as person.")
+        raise InvalidText(f"{type_of(given)} is no type of entity.", way_out="Give a word such as person.")
     plain = name_key(given[: 10 * _LONGEST_TYPE]) or "other"
     plain = "organisation" if plain == "organization" else plain
     if len(plain) > _LONGEST_TYPE or not _TYPE.fullmatch(plain):

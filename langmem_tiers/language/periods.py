@@ -95,6 +95,12 @@ def after(start: datetime, unit: Exactness) -> datetime:
         return _LAST
 
 
+def last_of(start: datetime, unit: Exactness) -> datetime:
+    """The last moment of a year, month or day that begins at `start`; a moment is its own."""
+    end = start if unit == "moment" else after(start, unit)
+    return end if end in (start, _LAST) else end - timedelta(microseconds=1)
+
+
 def first_moment(text: str | None, now: datetime) -> datetime | None:
     """The beginning of the day, month or year given as `since`; a text with a clock time is that moment.
 
@@ -121,8 +127,7 @@ def _bounds(text: str, now: datetime) -> tuple[datetime, datetime]:
     # Relative ones too: a model that is told "last week" passes it on.
     for named in (said, *times(said, now.date())):
         if found := _loosely_dated(named):
-            end = after(*found)
-            return found[0], end if end == _LAST else end - timedelta(microseconds=1)
+            return found[0], last_of(*found)
     raise InvalidInput(f"{said[:_SHOWN]!a} is no date.", way_out=f"Write it as YYYY-MM-DD; today is {now:%Y-%m-%d}.")
 
 

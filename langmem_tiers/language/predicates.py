@@ -20,6 +20,7 @@ from langmem_tiers.language.word_lists import listed, named_pattern, table, word
 from langmem_tiers.language.word_lists import phrases as listed_phrases
 from langmem_tiers.language.words import STOPWORDS, folded, is_part_of_word
 from langmem_tiers.settings import GraphSettings
+from langmem_tiers.wording import type_of
 
 _LONGEST_SAID = 200
 _LONGEST = 64
@@ -108,7 +109,7 @@ def reading(text: str) -> PredicateForm:
         Reading(predicate='works_at', turned=True)
     """
     if not isinstance(text, str):
-        raise InvalidRelation(f"A {type(text).__name__} is no predicate.")
+        raise InvalidRelation(f"{type_of(text)} is no predicate.")
     if len(text) > _LONGEST_SAID:
         raise InvalidRelation(f"The predicate has {len(text):,} characters; the limit is {_LONGEST_SAID}.")
     return _reading(text)

@@ -11,6 +11,7 @@ from functools import lru_cache
 from langmem_tiers.errors import InvalidRelation
 from langmem_tiers.language.word_lists import listed
 from langmem_tiers.language.words import folded
+from langmem_tiers.wording import type_of
 
 _LONGEST = 1000
 _LONGEST_UNIT = 40
@@ -67,7 +68,7 @@ def key(text: str, unit: str | None) -> tuple[str, str]:
 
 def _number(value: float) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidRelation(f"A {type(value).__name__} is no value.", way_out="Give a text or a number.")
+        raise InvalidRelation(f"{type_of(value)} is no value.", way_out="Give a text or a number.")
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidRelation(f"{value} is no value.", way_out="Give a finite number.")
     if isinstance(value, int):
@@ -79,7 +80,7 @@ def _number(value: float) -> str:
 
 def _cleaned(text: object, what: str, most: int) -> str:
     if not isinstance(text, str):
-        raise InvalidRelation(f"A {type(text).__name__} is no {what}.", way_out="Give a text.")
+        raise InvalidRelation(f"{type_of(text)} is no {what}.", way_out="Give a text.")
     # A far longer one is not even normalised.
     plain = text if len(text) > 2 * most else " ".join(unicodedata.normalize("NFC", text).split())
     if not plain:

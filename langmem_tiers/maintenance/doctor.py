@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from langmem_tiers.background import embedding, filing
-from langmem_tiers.errors import DatabaseDamaged, ProjectionDamaged
+from langmem_tiers.errors import DatabaseDamaged, ProjectionDamaged, StorageError
 from langmem_tiers.knowledge_graph.snapshot import UnusableSnapshot
 from langmem_tiers.knowledge_graph.view import GraphView
 from langmem_tiers.knowledge_graph.view_updates import build_view
@@ -17,6 +17,7 @@ from langmem_tiers.storage import change_log, embedding_cache, entities, inspect
 from langmem_tiers.storage.chroma import CURSOR, ChromaIndex
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.types import Finding
+from langmem_tiers.wording import counted
 
 _REBUILD = "Run `langmem-tiers rebuild`: it loses nothing."
 _BACKUP = "Put a backup in its place."
@@ -50,7 +51,11 @@ def _records(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
             return
         orphans = inspection.dangling_rows(connection, store.key)
     if orphans:
-        yield _problem("records", f"{orphans} rows belong to drawers or rooms that are not there", _BACKUP)
+        yield _problem(
+            "records",
+            f"{counted(orphans, 'row belongs', 'rows belong')} to drawers or rooms that are not there",
+            _BACKUP,
+        )
     else:
         yield _ok("records", "every row belongs to a drawer, every drawer to a room")
 
@@ -66,9 +71,9 @@ def _keyword(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
         return
     missing, extra = len(standing - held), len(held - standing)
     if missing or extra:
-        yield _problem("keyword index", f"{missing} drawers are missing and {extra} are too many")
+        yield _problem("keyword index", _off("drawer", missing, extra))
     else:
-        yield _ok("keyword index", f"{len(held)} drawers, as in the records")
+        yield _ok("keyword index", f"{counted(len(held), 'drawer')}, as in the records")
 
 
 def _backlog(store: SpaceStore, model: str | None) -> Iterator[Finding]:
@@ -76,7 +81,10 @@ def _backlog(store: SpaceStore, model: str | None) -> Iterator[Finding]:
     if model is not None:
         waiting["embedded"] = embedding.pending_drawers(store.database, model)
     for work, count in waiting.items():
-        yield _waiting(f"{count} drawers wait to be {work}") if count else _ok("background", f"every drawer is {work}")
+        if count:
+            yield _waiting(f"{counted(count, 'drawer waits', 'drawers wait')} to be {work}")
+        else:
+            yield _ok("background", f"every drawer is {work}")
 
 
 def _vectors(store: SpaceStore, model: str | None) -> Iterator[Finding]:
@@ -91,9 +99,12 @@ def _vectors(store: SpaceStore, model: str | None) -> Iterator[Finding]:
     if aside:
         yield _refused(aside)
     if bad:
-        yield _problem("vectors", f"{bad} vectors are cut off or not finite")
+        yield _problem("vectors", f"{counted(bad, 'vector is', 'vectors are')} cut off or not finite")
     if total > with_vector and not waiting:
-        yield _problem("vectors", f"{total - with_vector} chunks have none and wait for none")
+        yield _problem(
+            "vectors",
+            f"{counted(total - with_vector, 'chunk has none and waits', 'chunks have none and wait')} for none",
+        )
     if not bad and (total == with_vector or waiting):
         yield _ok("vectors", f"{with_vector} of {total} chunks have one of {model}")
 
@@ -127,12 +138,14 @@ def _compared(expected: set[str], allowed: set[str], chroma: ChromaIndex, behind
         held = chroma.ids()
     except ProjectionDamaged as error:
         return _problem("Chroma", f"It cannot read its own files: {error.message}")
+    except StorageError as error:
+        return _problem("Chroma", error.message, error.way_out)
     if behind:
         return _note("Chroma", "It follows the records and is on its way.")
     missing, extra = len(expected - held), len(held - allowed)
     if missing or extra:
-        return _problem("Chroma", f"{missing} vectors are missing and {extra} are too many")
-    return _ok("Chroma", f"{len(held)} vectors, as in the records")
+        return _problem("Chroma", _off("vector", missing, extra))
+    return _ok("Chroma", f"{counted(len(held), 'vector')}, as in the records")
 
 
 def _last_embedded(connection: Connection, space: str) -> int:
@@ -163,9 +176,12 @@ def _note_words(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
         return
     off = sum(held.get(number) != words for number, words in wanted.items()) + len(held.keys() - wanted.keys())
     if off:
-        yield _problem("keyword index", f"{off} notes are missing, too many or have other words")
+        yield _problem(
+            "keyword index",
+            f"{counted(off, 'note is missing, too many or has', 'notes are missing, too many or have')} other words",
+        )
     else:
-        yield _ok("keyword index", f"{len(wanted)} notes, as in the records")
+        yield _ok("keyword index", f"{counted(len(wanted), 'note')}, as in the records")
 
 
 def _note_vectors(store: SpaceStore, model: str | None) -> Iterator[Finding]:
@@ -178,9 +194,11 @@ def _note_vectors(store: SpaceStore, model: str | None) -> Iterator[Finding]:
             connection, store.key, embedding_cache.refusals(connection, store.key, model)
         )
     if waiting:
-        yield _waiting(f"{waiting} notes wait to be embedded")
+        yield _waiting(f"{counted(waiting, 'note waits', 'notes wait')} to be embedded")
     elif total > with_vector:
-        yield _problem("vectors", f"{total - with_vector} notes have none and wait for none")
+        yield _problem(
+            "vectors", f"{counted(total - with_vector, 'note has none and waits', 'notes have none and wait')} for none"
+        )
     else:
         yield _ok("vectors", f"{with_vector} of {total} notes have one of {model}")
 
@@ -196,12 +214,18 @@ def _graph(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
         wanted = build_view(entities.every(connection, store.key), relations.every(connection, store.key))
     lost = sum(not wanted.drawn(row) for row in wanted.relations.values())
     if lost:
-        yield _problem("graph", f"{lost} relations lead from or to entities that are not there", _BACKUP)
+        yield _problem(
+            "graph",
+            f"{counted(lost, 'relation leads', 'relations lead')} from or to entities that are not there",
+            _BACKUP,
+        )
     off = _differences(held, wanted)
     if off:
         yield _problem("graph", f"{off} entities and relations are missing, too many or others than in the records")
     elif not lost:
-        counts = f"{len(wanted.entities)} entities and {len(wanted.relations)} relations"
+        counts = (
+            f"{counted(len(wanted.entities), 'entity', 'entities')} and {counted(len(wanted.relations), 'relation')}"
+        )
         yield _ok("graph", f"{counts}, as in the records")
 
 
@@ -214,6 +238,12 @@ def _differences(held: GraphView, wanted: GraphView) -> int:
     nodes = {*held.graph.nodes} ^ {*wanted.graph.nodes}
     edges = {*held.graph.edges(keys=True)} ^ {*wanted.graph.edges(keys=True)}
     return rows + len(nodes) + len(edges)
+
+
+def _off(what: str, missing: int, extra: int) -> str:
+    """How many of these are missing and too many in a projection."""
+    too_many = counted(extra, "is", "are")
+    return f"{counted(missing, f'{what} is', f'{what}s are')} missing and {too_many} too many"
 
 
 def _ok(check: str, message: str) -> Finding:

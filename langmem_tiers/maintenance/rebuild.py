@@ -11,6 +11,7 @@ from langmem_tiers.errors import StorageError
 from langmem_tiers.storage import change_log, closets, drawers, embedding_cache, inspection, keyword, notes, rooms
 from langmem_tiers.storage.inspection import SpokenText
 from langmem_tiers.store import SpaceStore
+from langmem_tiers.wording import counted
 from langmem_tiers.writing import turns
 from langmem_tiers.writing.turns import Span
 
@@ -39,7 +40,7 @@ def _statements(store: SpaceStore, chunk_characters: int) -> str:
     with store.reading() as connection:
         last = drawers.newest(connection, store.key)
     looked_at = sum(_restate(store, first, chunk_characters) for first in range(1, last + 1, _STRIDE))
-    return f"statements: {looked_at} drawers looked at"
+    return f"statements: {counted(looked_at, 'drawer')} looked at"
 
 
 def _restate(store: SpaceStore, first: int, chunk_characters: int) -> int:
@@ -85,7 +86,7 @@ def _keyword_index(store: SpaceStore) -> str:
             keyword.drawers.categorise(connection, found)
         count = keyword.drawers.count(connection)
         change_log.append(connection, store.key, "keyword.rebuilt", 1, until=last, at=to_millis(utc_now()))
-    return f"keyword index: {count} drawers"
+    return f"keyword index: {counted(count, 'drawer')}"
 
 
 def _note_index(store: SpaceStore) -> Iterator[str]:
@@ -101,7 +102,7 @@ def _note_index(store: SpaceStore) -> Iterator[str]:
             change_log.append(connection, store.key, "notes.changed", 1, until=newest, at=to_millis(utc_now()))
         total, _ = notes.counts(connection, store.key, None)
     if total:
-        yield f"keyword index of notes: {total} notes"
+        yield f"keyword index of notes: {counted(total, 'note')}"
 
 
 def _graph(store: SpaceStore) -> Iterator[str]:
@@ -112,7 +113,8 @@ def _graph(store: SpaceStore) -> Iterator[str]:
         yield f"graph: its file could not be written ({error.message})"
     else:
         if built.entities:
-            yield f"graph: {len(built.entities)} entities and {len(built.relations)} relations in a fresh file"
+            held = counted(len(built.entities), "entity", "entities")
+            yield f"graph: {held} and {counted(len(built.relations), 'relation')} in a fresh file"
 
 
 # Vectors.
@@ -126,7 +128,7 @@ def _vectors(store: SpaceStore, model: str) -> str:
         embedding_cache.retry_refused(connection, store.key, model)
         for source in SOURCES.values():
             change_log.reset_cursor(connection, store.key, source.cursor_name(model), 0)
-    return f"vectors: {len(bad)} unusable ones dropped, missing ones are embedded in the background"
+    return f"vectors: {counted(len(bad), 'unusable one')} dropped, missing ones are embedded in the background"
 
 
 def _projection(store: SpaceStore) -> str:
@@ -134,4 +136,4 @@ def _projection(store: SpaceStore) -> str:
     if chroma is None or not chroma.own():
         return "Chroma: left alone, another process owns it"
     chroma.rebuild()
-    return f"Chroma: {len(chroma.ids())} vectors in a fresh folder"
+    return f"Chroma: {counted(len(chroma.ids()), 'vector')} in a fresh folder"

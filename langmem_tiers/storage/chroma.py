@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import shutil
 import threading
 import zlib
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -26,6 +28,7 @@ from langmem_tiers.storage import change_log, embedding_cache, facts
 from langmem_tiers.storage.change_log import Change
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import ChunkVectors, Vectors
+from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
@@ -219,6 +222,8 @@ class ChromaIndex:
         if name is None or left is None or name == self._damaged or model != self.model:
             return None
         folder = self.folder / "chroma" / name
+        if not folder.is_dir():  # it may be deleted at any time, and is built anew without a word
+            return None
         try:
             _require_as_left(folder, left)
             return ChromaFolder(folder)
@@ -234,7 +239,10 @@ class ChromaIndex:
             # Changes logged after this position are applied again by `step`, which is harmless.
             position = change_log.head(connection, self._space)
         path = self.folder / "chroma" / str(int(used) + 1)
-        shutil.rmtree(path, ignore_errors=True)
+        with translated(path):
+            _make_way(path.parent)
+            shutil.rmtree(path, ignore_errors=True)
+            path.mkdir(parents=True)
         fresh = ChromaFolder(path)
         try:
             self._fill(fresh)
@@ -242,7 +250,7 @@ class ChromaIndex:
         except BaseException:
             _closed(fresh)  # otherwise the next attempt would run into its files
             raise
-        for other in (self.folder / "chroma").iterdir():
+        for other in path.parent.iterdir():
             if other != path:
                 shutil.rmtree(other, ignore_errors=True)
         return fresh
@@ -274,6 +282,15 @@ class ChromaIndex:
             self._marked = True
 
 
+def _make_way(folder: Path) -> None:
+    """Move aside what stands in the place of the folder and is none."""
+    if folder.is_dir() or not os.path.lexists(folder):
+        return
+    aside = folder.with_name(f"{folder.name}.{uuid4().hex[:8]}.aside")
+    folder.rename(aside)
+    say(log, logging.WARNING, "chroma_moved_aside", file=aside)
+
+
 def _closed(folder: ChromaFolder) -> None:
     try:
         folder.close()
@@ -289,7 +306,7 @@ _OURS = (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError, ProjectionDa
 
 
 class ChromaFolder:
-    """A folder opened with Chroma, created if it is new. Vectors are named drawer.ordinal.
+    """A folder opened with Chroma. Vectors are named drawer.ordinal.
 
     Methods raise `ProjectionDamaged` for any error that Chroma raises about its own files.
     """
@@ -301,7 +318,6 @@ class ChromaFolder:
         self.path = path
         # Searches come from many threads, and none may use a client that is being closed.
         self._lock = threading.RLock()
-        path.mkdir(parents=True, exist_ok=True)
         configuration: Any = {"hnsw": {"space": "cosine", "ef_search": 200}}
         with _damage():
             self._client = chromadb.PersistentClient(str(path), settings=Settings(anonymized_telemetry=False))

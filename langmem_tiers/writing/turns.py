@@ -20,6 +20,7 @@ from langmem_tiers.settings import TextSettings
 from langmem_tiers.storage.drawers import NewDrawer
 from langmem_tiers.trust import secrets
 from langmem_tiers.types import Origin, RejectedTurn, Role, Turn
+from langmem_tiers.wording import type_of
 
 Span = tuple[int, int]
 
@@ -130,5 +131,5 @@ def _require_storable(text: str, most: int) -> None:
 
 def _require_name(given: str | None, what: str) -> None:
     if given is not None and not isinstance(given, str):
-        raise InvalidInput(f"A {type(given).__name__} is no {what}.", way_out="Give a text, or None.")
+        raise InvalidInput(f"{type_of(given)} is no {what}.", way_out="Give a text, or None.")
     validation.require_unicode(given or "", f"turn's {what}")

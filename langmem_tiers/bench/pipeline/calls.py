@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from langmem_tiers.bench.logs import AnswerLog, Fields
 from langmem_tiers.bench.workers import Progress, in_threads, unwatched
 from langmem_tiers.errors import InvalidInput
+from langmem_tiers.wording import type_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -65,7 +66,7 @@ def with_temperature(model: BaseChatModel, temperature: float | None) -> BaseCha
     if temperature is None:
         return model
     if "temperature" not in type(model).model_fields:
-        raise InvalidInput(f"A {type(model).__name__} has no temperature.", way_out="Leave --temperature away.")
+        raise InvalidInput(f"{type_of(model)} has no temperature.", way_out="Leave --temperature away.")
     return model.model_copy(update={"temperature": temperature})
 
 
