@@ -3,6 +3,7 @@
     python examples/chatbot.py --user alice --model openai:gpt-5-mini
 
 Without --model and $LANGMEM_TIERS_MODEL it answers offline, by quoting its memory. Ctrl-D ends it.
+The memory is kept in --path, else in $LANGMEM_TIERS_PATH, else in your data folder.
 """
 
 import argparse
@@ -29,6 +30,7 @@ def main() -> None:
     chosen = options()
     session = chosen.session or f"chat-{datetime.now().astimezone():%Y-%m-%d-%H%M%S}"
     with Memory.open(chosen.path) as memory:
+        print(f"The memory is in {memory.path}.")
         agent = memory_agent(model_or_offline(chosen.model), memory, checkpointer=InMemorySaver())
         chat(agent, user_id=chosen.user, thread_id=session, show=chosen.show)
 

@@ -57,6 +57,7 @@ def service(folder: str | None = None, model: BaseChatModel | None = None) -> Fa
     @asynccontextmanager
     async def open_memory(app: FastAPI) -> AsyncIterator[None]:
         with Memory.open(folder) as memory:
+            print(f"The memory is in {memory.path}.")
             app.state.agent = memory_agent(model or model_or_offline(), memory, checkpointer=InMemorySaver())
             app.state.replies = set()
             yield

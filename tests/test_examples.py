@@ -69,6 +69,36 @@ def test_the_store_finds_and_recalls_what_was_put(root, offline_environment, tmp
     assert "[item lena]" in shown
 
 
+def _of_a_new_user(environment, home):
+    """The environment of a user who has no memory yet, with a data folder and a temporary one of their own."""
+    (home / "temporary").mkdir(parents=True)
+    folders = {
+        "HOME": home,
+        "XDG_DATA_HOME": home / "data",
+        "TMPDIR": home / "temporary",
+        "LOCALAPPDATA": home / "data",
+    }
+    return environment | {name: str(folder) for name, folder in folders.items()}
+
+
+def test_the_store_leaves_the_memory_of_the_user_alone(root, offline_environment, tmp_path):
+    shown = _example(root, _of_a_new_user(offline_environment, tmp_path), "store.py")
+    assert "[item lena]" in shown
+    assert [*tmp_path.rglob("spaces")] == [*(tmp_path / "temporary").glob("store-*/spaces")] != []
+
+
+def test_the_store_uses_the_folder_that_is_named(example, tmp_path):
+    example("store.py", tmp_path / "memory")
+    with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
+        assert memory.spaces() == ("users/alice@example.com",)
+
+
+@pytest.mark.parametrize("name", ["chatbot.py", "server.py"])
+def test_what_is_for_real_use_says_where_the_memory_is(root, offline_environment, tmp_path, name):
+    environment = offline_environment | {"LANGMEM_TIERS_PATH": str(tmp_path / "memory")}
+    assert f"The memory is in {tmp_path / 'memory'}." in _example(root, environment, name)
+
+
 def test_the_tools_correct_what_was_wrong_and_explain_what_was_recalled(example, tmp_path):
     shown = example("tools.py", tmp_path / "memory")
     monday, tuesday, friday = re.split(r"^(?:tuesday|friday): ", shown, flags=re.MULTILINE)

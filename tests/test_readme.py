@@ -1,9 +1,13 @@
 """Every code block of the README and the docs runs as it stands, in an empty folder."""
 
+import ast
+import builtins
+import importlib
 import io
 import json
 import re
 import shlex
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -20,13 +24,17 @@ CONVERSATION = [
 ]
 
 
-def _blocks(language):
-    for page in PAGES:
+def _blocks(*languages, pages=PAGES):
+    for page in pages:
         text = page.read_text()
         for found in BLOCK.finditer(text):
-            if found.group(1) == language:
+            if found.group(1) in languages:
                 line = text.count("\n", 0, found.start()) + 1
                 yield pytest.param(found.group(2), id=f"{page.relative_to(ROOT)}:{line}")
+
+
+def _python(page):
+    return [block.values[0] for block in _blocks("python", pages=[page])]
 
 
 @pytest.fixture
@@ -45,6 +53,58 @@ def output(tmp_path, warm_python):
 @pytest.mark.parametrize("code", [*_blocks("python")])
 def test_python_runs(code, output):
     output(code)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if len(_python(page)) > 1], ids=lambda page: page.name)
+def test_a_page_can_be_worked_through_from_top_to_bottom(page, output):
+    for code in _python(page):
+        output(code)
+
+
+def test_the_page_of_the_graph_prints_what_its_comments_say(output):
+    told = [each for code in _python(ROOT / "docs" / "graph.md") for each in _told(code, output)]
+    assert [(comment, line) for comment, line in told if not _says(comment, line)] == []
+    assert told
+
+
+# On one line, so that those of the block stand where they stood, but one further down.
+MARKING = (
+    "import builtins, sys; "
+    "print = lambda *told: builtins.print(f'<{sys._getframe(1).f_lineno - 1}>', *told)  # noqa: E731\n"
+)
+
+
+def _told(code, output):
+    """The comment behind each call of `print` that has one, with what the call printed."""
+    tokens = tokenize.generate_tokens(io.StringIO(code).readline)
+    comments = {token.start[0]: token.string.removeprefix("# ") for token in tokens if token.type == tokenize.COMMENT}
+    calls = {call.lineno: call.end_lineno for call in ast.walk(ast.parse(code)) if isinstance(call, ast.Call)}
+    for place, line in re.findall(r"^<(\d+)> (.*)$", output(MARKING + code), re.M):
+        if comment := comments.get(calls[int(place)]):
+            yield comment, line
+
+
+def _says(comment, line):
+    return comment.startswith(line) or comment.endswith(f": {line}")
+
+
+@pytest.mark.parametrize("code", [*_blocks("py")])
+def test_python_that_needs_a_server_names_nothing_unknown(code):
+    tree = compile(code, "block", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    imported = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    known = {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    for statement in imported:
+        module = importlib.import_module(statement.module)
+        assert [each.name for each in statement.names if not hasattr(module, each.name)] == []
+        known |= {each.asname or each.name for each in statement.names}
+    assert {name.id for name in names if isinstance(name.ctx, ast.Load)} - known - set(dir(builtins)) == set()
+
+
+def test_no_python_hides_in_a_block_of_another_language():
+    languages = {found.group(1) for page in PAGES for found in BLOCK.finditer(page.read_text())} - {"python", "py"}
+    others = list(_blocks(*languages))
+    assert [block.id for block in others if re.search(r"^(from \S+ )?import \S+", block.values[0], re.M)] == []
 
 
 def _block_with(words):

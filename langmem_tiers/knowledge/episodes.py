@@ -143,7 +143,10 @@ class Episodes:
             return tuple(episodes.of_session(connection, store.key, wanted))
 
     def keep(self, episode_id: str) -> Episode | None:
-        """Keep an episode from expiring; the episode, or None if it does not exist."""
+        """Keep an episode from expiring; the episode as it is now.
+
+        None, as from `get`, if there is no such episode: it never existed, was deleted, or was pruned.
+        """
         wanted = arguments.text(episode_id, "episode_id")
         with self._context.open() as store, store.writing() as connection:
             known = episodes.by_ids(connection, store.key, [wanted]).get(wanted)
