@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langmem_tiers.errors import InvalidSettings
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import read_messages
-from langmem_tiers.graphs.node import MemoryNode, NodeOutcome, OnError, reading
+from langmem_tiers.graphs.node import MemoryNode, NodeOutcome, OnError, memory_of, one_space, reading
 from langmem_tiers.graphs.runs import feed_of
 from langmem_tiers.graphs.track import turns_of
 from langmem_tiers.graphs.visit import Visit
@@ -111,12 +111,14 @@ def flush_before_compaction(
 
     Raises:
         StorageError: what was acknowledged stays; calling again goes on from there.
+        InvalidInput: `memory` or `space` is something else, or the name cannot be that of a space.
         InvalidSettings: `context_window` is no positive number.
     """
+    memory_of(memory)
+    whose = memory.space(space) if isinstance(space, str) else one_space(space)
     history = read_messages({"messages": messages})
     if not _due(memory, history, _checked(context_window)):
         return None
-    whose = memory.space(space) if isinstance(space, str) else space
     return flushing.flush(whose.context, turns_of(history), session=session, project=project, agent=agent)
 
 

@@ -22,6 +22,7 @@ from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
+    from langmem_tiers.space import Space
 
 
 OnError = Literal["log", "raise"]
@@ -36,6 +37,17 @@ def memory_of(given: Any) -> "Memory":
     from langmem_tiers.memory import Memory
 
     return arguments.instance(given, "memory", Memory, "what Memory.open gives")
+
+
+def one_space(given: Any) -> "Space":
+    """A space.
+
+    Raises:
+        InvalidInput: it is something else, such as the memory that holds it.
+    """
+    from langmem_tiers.space import Space
+
+    return arguments.instance(given, "space", Space, "a space, such as memory.user('alice')")
 
 
 def space_of(given: Any) -> Any:

@@ -44,18 +44,6 @@ def faults(step: str, on_error: OnError) -> Iterator[None]:
         say(logger, logging.ERROR, "memory_step_failed", step=step, error=error, reason=error, trace=trace)
 
 
-def one_space(given: Any) -> "Space":
-    """A space.
-
-    Raises:
-        InvalidInput: it is something else, such as the memory that holds it.
-    """
-    # An adapter may be made anew for every run, and the type is known to whoever has a space.
-    from langmem_tiers.space import Space
-
-    return arguments.instance(given, "space", Space, "a space, such as memory.user('alice')")
-
-
 UserId = str | int | UUID
 
 

@@ -12,8 +12,8 @@ from sqlalchemy import Connection
 
 from langmem_tiers import arguments
 from langmem_tiers.graphs.messages import is_synthetic, window_start, without_recalled
+from langmem_tiers.graphs.node import one_space
 from langmem_tiers.graphs.track import log_rejected, turns_of
-from langmem_tiers.integrations.inputs import one_space
 from langmem_tiers.storage import drawers, rooms
 from langmem_tiers.trust.secrets import mask
 from langmem_tiers.types import Drawer, TrackReport

@@ -20,6 +20,7 @@ from langmem_tiers.graphs import (
     build_prompt,
     chat_model,
     dream_graph,
+    flush_before_compaction,
     flush_node,
     memory_agent,
     recall_node,
@@ -239,6 +240,7 @@ def test_a_wrong_option_is_refused_where_it_is_given(door, match, memory):
         lambda given: memory_agent(ScriptedChatModel(responses=[""]), given),
         lambda given: TieredMemory(memory=given),
         lambda given: TieredRetriever(memory=given),
+        lambda given: flush_before_compaction(given, "users/alice", []),
     ],
 )
 def test_a_space_in_place_of_the_memory_is_refused_when_the_door_is_made(door, alice):
@@ -251,6 +253,12 @@ def test_a_space_in_place_of_the_memory_is_refused_when_the_door_is_made(door, a
 def test_what_is_no_space_is_refused_when_the_door_is_made(door, given, memory):
     with pytest.raises(InvalidInput, match=r"`space`.*such as memory\.user\('alice'\)"):
         door(given(memory))
+
+
+@pytest.mark.parametrize("given", [lambda memory: memory, lambda _: None, lambda _: 5])
+def test_a_flush_of_what_is_no_space_is_refused_whether_it_is_due_or_not(given, memory):
+    with pytest.raises(InvalidInput, match=r"`space`.*such as memory\.user\('alice'\)"):
+        flush_before_compaction(memory, given(memory), [])
 
 
 @pytest.mark.parametrize(

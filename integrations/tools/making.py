@@ -8,8 +8,7 @@ from langchain_core.tools import BaseTool
 from langmem_tiers import arguments
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.graphs.identity import SpaceChoice
-from langmem_tiers.graphs.node import memory_of, space_of
-from langmem_tiers.integrations.inputs import one_space
+from langmem_tiers.graphs.node import memory_of, one_space, space_of
 from langmem_tiers.integrations.tools import graph, saving, searching
 from langmem_tiers.integrations.tools.base import Reach, ToolAnswer, of_run, of_space, tool_of
 
