@@ -1,15 +1,15 @@
 """How much of a request a prompt cache of the provider could serve: the beginning it has in common with the last one.
 
 Some turns with a call of a tool in each, of the ready-made agent and of an agent with the middleware, each time with
-other messages to recall. The text of the requests is compared, no provider is asked. The ready-made agent sends the
-last 20 messages of users and models: from the seventh turn on its requests begin later in the conversation.
+other messages to recall. The text of the requests is compared, no provider is asked. The ready-made agent sends a
+window of 20 to 39 messages of users and models, which moves on by 20 at a time.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import cycle, islice, pairwise
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -37,7 +37,7 @@ def weather(city: str) -> str:
 
 def main() -> None:
     arguments = parser(__doc__ or "", "prompt_prefix")
-    arguments.add_argument("--turns", type=int, default=6, choices=range(2, len(SUBJECTS) + 1))
+    arguments.add_argument("--turns", type=int, default=6)
     chosen = arguments.parse_args()
     rows = [
         measured(door, placement, chosen.turns) for door in ("memory_agent", "middleware") for placement in PLACEMENTS
@@ -53,7 +53,7 @@ def measured(door: str, placement: str, turns: int) -> Row:
         alice.track([Turn(role="user", content=fact(subject)) for subject in SUBJECTS], session="before")
         alice.flush()
         agent = agent_of(door, memory, model, placement)
-        for subject in SUBJECTS[:turns]:
+        for subject in islice(cycle(SUBJECTS), turns):
             question = f"Tell me what odd thing happened to my {subject}, and how the weather is in Oslo, please."
             agent.invoke({"messages": question}, {"configurable": {"user_id": "alice", "thread_id": "today"}})
     requests = [written(request) for request in model.requests]
@@ -86,7 +86,8 @@ def written(request: Sequence[BaseMessage]) -> str:
 
 def shares(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Of the requests in a loop of tools and of those that begin a turn: what is kept of the last one, what is new."""
-    told = {}
+    kept = sum(later.startswith(earlier) for earlier, later in pairs)
+    told = {"whole requests kept": f"{kept} of {len(pairs)}"}
     for name, some in (("in the loop", pairs[::2]), ("next turn", pairs[1::2])):
         common = [(in_common(earlier, later), earlier, later) for earlier, later in some]
         told[f"{name}: of the last request kept %"] = spanned([100 * n / len(earlier) for n, earlier, _ in common])

@@ -116,13 +116,13 @@ def memory_agent(
     builder = StateGraph(
         MemoryState, context_schema=MemoryContext, input_schema=MessagesState, output_schema=MessagesState
     )
-    window = memory_of(memory).settings.window.turns
+    window = memory_of(memory).settings.window
     asked = chat_model(model)
     bound: Runnable[Any, AIMessage] = asked.bind_tools(tools) if tools else asked
     system = DEFAULT_SYSTEM_PROMPT if system_prompt is None else system_prompt
 
     def prompt(state: MemoryState) -> list[BaseMessage]:
-        return build_prompt(state, system=system, window=window, placement=placement)
+        return build_prompt(state, system=system, window=window.turns, step=window.step, placement=placement)
 
     def answer(state: MemoryState, config: RunnableConfig) -> dict[str, Any]:
         return {"messages": [bound.invoke(prompt(state), config)]}
@@ -131,7 +131,7 @@ def memory_agent(
         return {"messages": [await bound.ainvoke(prompt(state), config)]}
 
     options: dict[str, Any] = {"space": space, "on_error": on_error}
-    recall = _Recall(memory, name="recall", fallbacks=fallbacks, window=window, placement=placement, **options)
+    recall = _Recall(memory, name="recall", fallbacks=fallbacks, window=window.turns, placement=placement, **options)
     builder.add_node(recall)
     # If the client disconnects, the run ends: so what it said is stored before the model is asked.
     builder.add_node(_Track(memory, name="listen", **options))

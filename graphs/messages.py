@@ -103,13 +103,14 @@ def without_recalled(text: str) -> str:
     return text if kept == text else kept.strip()
 
 
-def window_start(messages: Sequence[BaseMessage], turns: int) -> int:
-    """The index in `messages` where the last `turns` turns begin.
+def window_start(messages: Sequence[BaseMessage], turns: int, step: int = 1) -> int:
+    """The index in `messages` where the window begins: the last `turns` turns, and up to `step - 1` before them.
 
     A turn is a human or an AI message; tool messages ride along with the AI message that asked for them. The window
-    begins with a human message wherever there is one to begin it, so it can be a little shorter than `turns`. It is
-    longer only when the last human message lies further back: that message and all that follows it always stay.
-    System messages at the very beginning stand outside: they are not counted, and come before the index.
+    moves on by `step` turns at a time, so that requests begin alike until it does. It begins with a human message
+    wherever there is one to begin it, so it can be a little shorter than `turns`. It is longer than told only when the
+    last human message lies further back: that message and all that follows it always stay. System messages at the very
+    beginning stand outside: they are not counted, and come before the index.
 
     Example:
         >>> from langchain_core.messages import AIMessage, HumanMessage
@@ -118,13 +119,25 @@ def window_start(messages: Sequence[BaseMessage], turns: int) -> int:
     """
     lead = leading_systems(messages)
     spoken = [i for i in range(lead, len(messages)) if isinstance(messages[i], HumanMessage | AIMessage)]
-    earliest = lead if len(spoken) <= turns else spoken[-max(turns, 1)]
+    held = window_length(len(spoken), turns, step)
+    earliest = lead if held == len(spoken) else spoken[-held]
     humans = [i for i in spoken if isinstance(messages[i], HumanMessage)]
     if humans:
         return next((i for i in humans if i >= earliest), humans[-1])
     # Providers reject a tool message without the call that it answers.
     later = range(earliest, len(messages))
     return next((i for i in later if not isinstance(messages[i], ToolMessage)), len(messages))
+
+
+def window_length(count: int, turns: int, step: int) -> int:
+    """How many of `count` turns are in the window: all up to `turns + step - 1`, then `turns` to `turns + step - 1`.
+
+    Example:
+        >>> [window_length(count, 20, 10) for count in (12, 29, 30, 39, 40)]
+        [12, 29, 20, 29, 20]
+    """
+    turns = max(turns, 1)
+    return count if count <= turns else count - (count - turns) // step * step
 
 
 def leading_systems(messages: Sequence[BaseMessage]) -> int:

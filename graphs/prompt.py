@@ -40,23 +40,25 @@ def build_prompt(
     system: str | None = None,
     identity: str = "",
     window: int = 20,
+    step: int | None = None,
     placement: Placement = "message",
     messages_key: str = "messages",
 ) -> list[BaseMessage]:
     r"""The messages to send to the model; those of the state stay as they are.
 
     First one system message (`system`, `identity`, then the state's own leading system messages), then the last
-    `window` turns (see `window_start`), each recalled block in front of the human message it was recalled for. A
-    block keeps its place and bytes as long as its message is in the window, so each request begins with the whole
-    request before it, and a provider's prompt cache serves it. A summary at the head of the history
-    (`lc_source`) stays even when the window begins after it.
+    `window` turns and up to `step - 1` before them (see `window_start`), each recalled block in front of the human
+    message it was recalled for. A block keeps its place and bytes as long as its message is in the window, so each
+    request begins with the whole request before it, and a provider's prompt cache serves it, except where the window
+    has just moved on. A summary at the head of the history (`lc_source`) stays even when the window begins after it.
 
     Args:
         state: the graph's state; a mapping or an object.
         system: the system prompt, such as `DEFAULT_SYSTEM_PROMPT`.
         identity: text about the user that stays the same for the whole session; by default the profile that the recall
             node found when the session began: the space's identity and its `MEMORY.md`.
-        window: how many turns to send, the same number as the recall node works with.
+        window: how many turns to send at least, the same number as the recall node works with.
+        step: by how many turns the window moves on at a time, as `Settings.window.step`; None means `window`.
         placement: "message" as above; "system" puts the latest block alone at the end of the system message. That
             breaks prompt caches: the request changes at its beginning with every recall.
         messages_key: where the state keeps its messages.
@@ -75,7 +77,7 @@ def build_prompt(
     if not ("memory_blocks" in state if isinstance(state, Mapping) else hasattr(state, "memory_blocks")):
         _say_once(_NO_BLOCKS)
     blocks = kept_in(state, "memory_blocks")
-    lead, start = leading_systems(messages), window_start(messages, window)
+    lead, start = leading_systems(messages), window_start(messages, window, step or window)
     # A summary at the head of the history stands for everything before it, and is not dropped.
     shown = [*takewhile(is_synthetic, messages[lead:start]), *messages[start:]]
     profile = str(kept_in(state, "memory_scope").get(PROFILE) or "")

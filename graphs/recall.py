@@ -33,8 +33,9 @@ class RecallNode(MemoryNode):
         self._placement: Placement = arguments.one_of(placement, "placement", get_args(Placement))
 
     def _work(self, visit: Visit) -> NodeOutcome:
-        turns = self._window or self.memory.settings.window.turns
-        shown = visit.messages[window_start(visit.messages, turns) :]
+        settings = self.memory.settings.window
+        turns = self._window or settings.turns
+        shown = visit.messages[window_start(visit.messages, turns, settings.step or turns) :]
         window = [str(m.id) for m in shown]
         blocks = {key: visit.blocks[key] for key in window if key in visit.blocks and visit.blocks_are_ours}
         asked = last_human(visit.messages)

@@ -48,6 +48,7 @@ class WindowSettings(_Frozen):
     """How much of the conversation itself goes to the model."""
 
     turns: int = Field(default=20, ge=1, description="Last turns sent to the model (RockBot MaxLlmContextTurns).")
+    step: int | None = Field(default=None, ge=1, description="Turns it moves on by at once; None: as many as `turns`.")
 
 
 class RerankSettings(_Frozen):

@@ -49,6 +49,24 @@ def test_the_window_starts(kinds, turns, start):
     assert window_start(_history(kinds), turns) == start
 
 
+@pytest.mark.parametrize(
+    ("count", "held"), [(0, 0), (5, 5), (6, 6), (7, 7), (8, 8), (9, 6), (11, 8), (12, 6), (90, 6), (92, 8)]
+)
+def test_the_window_moves_on_in_steps(count, held):
+    messages = _history("h" * count)
+    assert count - window_start(messages, 6, 3) == held
+
+
+@given(st.text("haat", max_size=60).map(lambda kinds: "h" + kinds), st.integers(1, 12), st.integers(1, 12))
+def test_a_window_holds_no_less_than_one_that_moves_turn_by_turn_and_stands_still_between_steps(kinds, turns, step):
+    starts = [window_start(_history(kinds[:end]), turns, step) for end in range(1, len(kinds) + 1)]
+    closely = [window_start(_history(kinds[:end]), turns) for end in range(1, len(kinds) + 1)]
+    assert all(start <= close for start, close in zip(starts, closely, strict=True))
+    assert starts == sorted(starts)
+    moves = sum(kind != "t" for kind in kinds) // step + 1
+    assert len(set(starts)) <= 2 * moves  # once where the step is, once more where a human message begins it later
+
+
 histories = st.text("haat", max_size=30).map(lambda kinds: _history("s" + kinds))
 
 
@@ -130,12 +148,12 @@ def test_system_messages_in_parts_stay_in_parts():
 
 def test_only_the_window_is_sent():
     messages = _history("hahaha")
-    assert texts(build_prompt({"messages": messages}, system="S", window=2)) == ["S", "4", "5"]
+    assert texts(build_prompt({"messages": messages}, system="S", window=2, step=1)) == ["S", "4", "5"]
 
 
 def test_a_summary_of_what_was_removed_stays_when_the_window_has_passed_it():
     messages = [HumanMessage("summary", additional_kwargs=SUMMARY), *_history("hahaha")]
-    assert texts(build_prompt({"messages": messages}, window=2)) == ["summary", "4", "5"]
+    assert texts(build_prompt({"messages": messages}, window=2, step=1)) == ["summary", "4", "5"]
 
 
 def test_a_summary_inside_the_window_is_sent_once():
