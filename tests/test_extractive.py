@@ -154,7 +154,7 @@ PREFERENCES = [
 ]
 DECISIONS = [
     ("We decided to use Postgres.", "decisions", "The user and others decided to use Postgres."),
-    ("Let's go with the blue logo.", "decisions", "The user decided to go with the blue logo."),
+    ("Let's go with Blender.", "decisions", "The user decided to go with Blender."),
     ("I'll use Blender.", "decisions", "The user will use Blender."),
     ("We'll stick with Docker for now.", "decisions", "The user and others will stick with Docker for now."),
     ("We agreed on a budget of 12,000 euros.", "decisions", "The user and others agreed on a budget of 12,000 euros."),
@@ -755,6 +755,9 @@ def test_near_repetitions_are_evidence_for_what_is_kept() -> None:
         "I'd prefer something light.",
         "I had to call a plumber.",
         "My budget is around $500.",
+        "My budget is $20 per person.",
+        "The delivery fee was $10.",
+        "Let's use six.",
         "Our team has checked the links.",
         "I met some wonderful folks yesterday.",
         "I have been taking notes about local history.",

@@ -53,8 +53,6 @@ _ERRAND = named_pattern("rules", "errand")
 _UNLIKED = named_pattern("rules", "unliked")
 _NO_FAVOURITE = word_set("part thing things moment way bit memory one ones time")
 _VAGUE_PURPOSE = named_pattern("rules", "vague_purpose")
-_PRICES = word_set("budget price cost fee deposit delivery total")
-_OF_SOMETHING = re.compile(r"\b(?:of|for|per|an?) \w")
 _AND = re.compile(r"(?P<and>,? and) (?P<verb>[a-z]+)\b")
 _ADVICE = re.compile(r"\b(?:advice|help|tips|insights?)\b")
 _AFTER_THAT = re.compile(r" (?:after|before|when|while|because) (?=I\b|we\b|my\b)")
@@ -260,12 +258,9 @@ def names_a_tool(match: re.Match[str]) -> bool:
     return re.search(tools, _rest(match)) is not None
 
 
-def says_of_what(match: re.Match[str]) -> bool:
-    """Whether it is more than a price one would pay: "the budget", "my wedding budget", not "my budget is $500"."""
-    said = match.string[match.start() :]
-    if match["what"] not in _PRICES or not said.startswith(("My", "my")):
-        return True
-    return len(said[: match.start("what") - match.start()].split()) > 1 or _OF_SOMETHING.search(said) is not None
+def is_no_spending_limit(match: re.Match[str]) -> bool:
+    """Whether it is more than what a request may cost: "our budget", "my wedding budget", not "my budget is $500"."""
+    return re.match(r"my budget\b", match.string[match.start() :], re.IGNORECASE) is None
 
 
 def is_plain(match: re.Match[str]) -> bool:
@@ -282,18 +277,8 @@ _CHECKS: dict[str, Accept] = {
     check.__name__: check
     for check in (
         *(says_when, rest_says_something, is_asked_or_timed, is_turning_point, is_recent, is_liking, is_favourite),
-        *(
-            is_habit,
-            is_told_of,
-            is_detailed,
-            is_under_way,
-            is_deed,
-            has_object,
-            names_a_person,
-            is_first_name,
-            says_of_what,
-        ),
-        *(names_a_place, names_a_tool, is_plain, is_said_of_kin),
+        *(is_habit, is_told_of, is_detailed, is_under_way, is_deed, has_object, names_a_person, is_first_name),
+        *(names_a_place, names_a_tool, is_no_spending_limit, is_plain, is_said_of_kin),
     )
 }
 
