@@ -3,8 +3,10 @@
 import io
 import json
 import logging
+import re
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from textwrap import dedent
@@ -14,7 +16,7 @@ import pytest
 from langmem_tiers import Memory, Turn
 from langmem_tiers.cli.app import app
 from langmem_tiers.cli.main import main
-from langmem_tiers.cli.terminal import safe
+from langmem_tiers.cli.terminal import progress, safe
 from langmem_tiers.telemetry.logs import say
 from tests.openai_server import openai_server
 
@@ -369,6 +371,33 @@ def test_chat_says_in_one_line_what_is_wrong_with_a_model_and_makes_no_folder(ru
     assert err.startswith(f"langmem-tiers: The model '{model}' cannot be used: ")
     assert "pip install 'langmem-tiers[openai]'" in err
     assert not (tmp_path / "new").exists()
+
+
+def test_a_model_without_a_key_is_said_once_with_the_variable_to_set(run, tmp_path, monkeypatch):
+    pytest.importorskip("langchain_openai")
+    for variable in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    _, _, err = run("--user", "alice", "chat", "--model", "openai:gpt-5-mini", path=tmp_path / "new")
+    assert err.count("openai:gpt-5-mini") == 1
+    assert re.search(r"Set the environment variable OPENAI_API_KEY( or \w+)?\.$", err)
+
+
+def test_a_model_that_nobody_provides_is_named_once(run):
+    _, _, err = run("--user", "alice", "recall", "Lena", "--rerank", "nobody:x")
+    assert err.startswith("langmem-tiers: The model 'nobody:x' cannot be used: nobody is known to provide it. Name it")
+    assert err.count("nobody:x") == 1
+
+
+def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(capsys):
+    with progress("Read", every=0.05) as advance:
+        advance(1200, None)
+        time.sleep(0.3)
+        advance(1200, 19_400)
+        time.sleep(0.3)
+    with progress("Vectors", shown=False, every=0.01):
+        time.sleep(0.05)
+    told = dict.fromkeys(capsys.readouterr().err.splitlines())
+    assert [*told] == ["langmem-tiers: Read: 1,200 so far.", "langmem-tiers: Read: 1,200 of 19,400."]
 
 
 def test_a_chat_with_nobody_makes_no_folder(run, tmp_path):

@@ -498,3 +498,13 @@ def test_an_editor_that_fails_changes_nothing(run, monkeypatch):
     code, _, err = run("edit")
     assert (code, "/nowhere/editor" in err) == (1, True)
     assert run("show")[1].startswith(PROFILE)
+
+
+def test_an_editor_without_a_terminal_is_not_begun_and_the_other_ways_are_named(run, monkeypatch):
+    for variable in ("VISUAL", "EDITOR"):
+        monkeypatch.delenv(variable, raising=False)
+    code, out, err = run("edit")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "needs a terminal" in err
+    assert "identity edit --file FILE" in err
+    assert run("show")[1].startswith(PROFILE)

@@ -9,7 +9,7 @@ import typer
 
 from langmem_tiers.cli.target import target_of
 from langmem_tiers.cli.terminal import OutputFailed, print_error, print_text, shortened
-from langmem_tiers.errors import MemoryTiersError, StorageError
+from langmem_tiers.errors import InvalidSettings, MemoryTiersError, StorageError
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -54,6 +54,9 @@ def chat_model(name: str | None) -> BaseChatModel:
 
     try:
         model = model_or_offline(name)
+    except InvalidSettings as error:  # says itself which model it is about
+        print_error(shortened(str(error), 600))
+        raise typer.Exit(1) from error
     except (MemoryTiersError, ImportError) as error:
         print_error(f"The model {name!r} cannot be used: {shortened(str(error), 600)}")
         raise typer.Exit(1) from error

@@ -55,7 +55,7 @@ def graph(
     # Files for other programs hold all that is stored, unless something narrows it down.
     if out is not None and kind in _EXPORTS and all(each is None for each in (entity, as_of, known_at, limit)):
         space.graph.export(out)
-        return Shown({"path": str(out)}, [f"{out}."])
+        return Shown({"path": str(out)}, [f"Wrote {out}."])
     root = None if entity is None else require_entity(space.graph.resolve, entity)
     wanted = {"as_of": as_of, "known_at": known_at, "ended": all_times, "mentioned": mentioned, "limit": limit}
     part = _part(space, root, depth, wanted)
@@ -88,7 +88,7 @@ def timeline(
         return Shown(graph_data(found), timeline_lines(found, now, _none_known(root, known_at)))
     known = _moment(known_at, now)
     draw_timeline(found, out, at=now, captions=[f"All times, as believed on {known:%Y-%m-%d}."])
-    return Shown({"path": str(out)}, [f"{out}."])
+    return Shown({"path": str(out)}, [f"Wrote {out}."])
 
 
 def _part(space: Space, root: Entity | None, depth: int, wanted: dict[str, Any]) -> Subgraph:
@@ -145,5 +145,5 @@ def _written(space: Space, part: Subgraph, out: Path, kind: str, at: datetime, t
         counts = f"{len(part.entities):,} entities, {len(part.relations):,} relations."
         draw(part, out, at=at, captions=[f"{times} {counts}"])
     among = f" ({merged:,} of them merged into others)" if merged else ""
-    told = f"{out}: {len(part.entities) + merged:,} entities{among}, {len(part.relations):,} relations."
+    told = f"Wrote {out}: {len(part.entities) + merged:,} entities{among}, {len(part.relations):,} relations."
     return Shown({"path": str(out)}, [told, *([left_out(part.cut)] if part.cut else [])])

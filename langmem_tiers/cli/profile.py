@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN_VERSIONS = 20
+_WITHOUT_EDITOR = "Without an editor: `identity edit --file FILE` ('-' is standard input), or `identity add LINE`."
 
 FromFile = Annotated[
     Path | None, typer.Option("--file", metavar="FILE", help="Take the text from this file; '-' is standard input.")
@@ -128,15 +129,18 @@ def _text_of(file: Path) -> str:
 
 def _edited(text: str, name: str) -> str:
     """The text as it was saved in the editor: $VISUAL, else $EDITOR, else that of the system."""
-    default = "notepad" if sys.platform == "win32" else "vi"
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or default
+    chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if chosen is None and not sys.stdin.isatty():
+        leave(f"The editor needs a terminal, and this is none. {_WITHOUT_EDITOR}")
+    editor = chosen or ("notepad" if sys.platform == "win32" else "vi")
     with tempfile.TemporaryDirectory(prefix="langmem-tiers-") as folder:
         file = Path(folder) / name
         file.write_bytes(text.encode())
         try:
             subprocess.run([*shlex.split(editor), str(file)], check=True)
         except (OSError, subprocess.CalledProcessError) as error:
-            print_error(f"The editor {editor} failed, and nothing was changed: {error}.")
+            why = str(error).rstrip(".")
+            print_error(f"The editor {editor} failed, and nothing was changed: {why}. {_WITHOUT_EDITOR}")
             raise typer.Exit(1) from error
         return _text_of(file)
 

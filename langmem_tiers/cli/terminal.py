@@ -13,6 +13,7 @@ import logging
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields, is_dataclass
@@ -246,14 +247,52 @@ def show_warnings() -> None:
 Advance = Callable[[int, int | None], None]
 
 
+_SECONDS_A_LINE = 10.0
+
+
 @contextmanager
-def progress(what: str, *, shown: bool = True) -> Iterator[Advance]:
-    """A progress bar while something runs; call what it yields with the number done and the total, if known."""
+def progress(what: str, *, shown: bool = True, every: float = _SECONDS_A_LINE) -> Iterator[Advance]:
+    """A progress bar while something runs; call what it yields with the number done and the total, if known.
+
+    Where standard error is no terminal, it is a line `every` so many seconds instead.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     errors = Console(stderr=True, markup=False)
-    with Progress(*columns, console=errors, transient=True, disable=not (shown and errors.is_terminal)) as bar:
+    if not errors.is_terminal:
+        with _progress_lines(what, every) if shown else nullcontext(_unseen) as advance:
+            yield advance
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=errors, transient=True, disable=not shown) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def _progress_lines(what: str, every: float) -> Iterator[Advance]:
+    """Told by a thread of its own: between two steps, minutes may pass."""
+    reached: tuple[int, int | None] = (0, None)
+    over = threading.Event()
+
+    def advance(done: int, total: int | None) -> None:
+        nonlocal reached
+        reached = done, total
+
+    def tell() -> None:
+        while not over.wait(every):
+            done, total = reached
+            print_error(f"{what}: {done:,} so far." if total is None else f"{what}: {done:,} of {total:,}.")
+
+    thread = threading.Thread(target=tell, name="langmem-tiers-progress", daemon=True)
+    thread.start()
+    try:
+        yield advance
+    finally:
+        over.set()
+        thread.join()
+
+
+def _unseen(_done: int, _total: int | None) -> None:
+    """Progress that nobody is told of."""

@@ -29,6 +29,9 @@ _BY_PACKAGE = {
 }
 # How LangChain and its packages name what is missing.
 _PACKAGE = re.compile(r"pip install (?:-\S+ )*['\"]?([\w-]+)|\b(langchain-[\w-]+)")
+# How providers name where their key or address is looked for.
+_VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
+_OF_A_PROVIDER = "See what its provider needs, such as a key or an address, or name another one."
 _LONGEST = 300
 _SUCH_AS = {"model": "gpt-5-mini", "embedder": "text-embedding-3-small"}
 
@@ -67,7 +70,8 @@ def _missing(error: ImportError, provider: str, kind: str) -> MemoryTiersError:
     found = _PACKAGE.search(str(error))
     package = (found[1] or found[2]) if found else (error.name or "").partition(".")[0].replace("_", "-")
     if not package:
-        return InvalidSettings(f"The {kind} of {provider!r} cannot be used: {_in_a_line(error)}")
+        what = f"The {kind} of {provider!r} cannot be used: {_in_a_line(error)}"
+        return InvalidSettings(what, way_out="Install what it is missing.")
     return MissingExtra(package, _BY_PACKAGE.get(package))
 
 
@@ -79,10 +83,12 @@ def _refused(name: str, error: Exception, kind: str, usual: tuple[str, ...]) -> 
     said = str(error)
     unknown = isinstance(error, ValueError) and ("provider" in said or "empty" in said)
     if not unknown:
-        return InvalidSettings(f"The {kind} {name!r} cannot be used: {_in_a_line(error)}")
+        variables = " or ".join(dict.fromkeys(_VARIABLE.findall(said)))
+        way_out = f"Set the environment variable {variables}." if variables else _OF_A_PROVIDER
+        return InvalidSettings(f"The {kind} {name!r} cannot be used: {_in_a_line(error)}", way_out=way_out)
     known = ", ".join(f"{each} (pip install 'langmem-tiers[{EXTRAS[each]}]')" for each in usual)
     return InvalidSettings(
-        f"Nobody is known to provide the {kind} {name!r}.",
+        f"The {kind} {name!r} cannot be used: nobody is known to provide it.",
         way_out=f"Name it as provider:model. Known are {known}, and all others of LangChain's, with their packages.",
     )
 
