@@ -38,7 +38,7 @@ def chat_model(model: str | BaseChatModel) -> BaseChatModel:
     Raises:
         InvalidInput: it is neither a name nor a chat model.
         MissingExtra: the package `langchain`, which knows the names, or the provider's own one is not installed.
-        InvalidSettings: nobody is known to provide it, or the provider's client refuses it, such as without a key.
+        InvalidSettings: no provider is known for it, or the provider's client refuses it, such as without a key.
     """
     if isinstance(model, str):
 
@@ -52,7 +52,7 @@ def chat_model(model: str | BaseChatModel) -> BaseChatModel:
     # Checked by its methods: a model with options bound to it has another class. And a class has the methods, too.
     if isinstance(model, type) or not callable(getattr(model, "invoke", None)):
         raise InvalidInput(
-            f"{model!r} is no chat model.",
+            f"{model!r} is not a chat model.",
             way_out="Give a name such as 'openai:gpt-5-mini', or a LangChain chat model.",
         )
     return model
@@ -101,7 +101,7 @@ def memory_agent(
         store: handed on to the tools.
         placement: see `build_prompt`.
         space: a space, or a function of config and runtime that names one; by default the user's own.
-        fallbacks: spaces to look into besides.
+        fallbacks: further spaces to search.
         on_error: "log" answers even when the memory fails, "raise" ends the run.
         name: the graph's name in traces.
 

@@ -170,7 +170,7 @@ class _Spaces(_Node):
         """The spaces that dream in this run.
 
         Raises:
-            MissingUser: nobody says whose memory it is.
+            MissingUser: no user is named.
             InvalidInput: what was said is of the wrong kind, or names two.
             InvalidSpace: what was said cannot name a space, names one that there is not, or that of somebody else.
         """
@@ -181,18 +181,18 @@ class _Spaces(_Node):
             return [self._there(resolve_scope(config, runtime, remembered=None, space=self._space).space)]
         everybody = bool(peek(state, "all"))
         if everybody and (peek(state, "space") or peek(state, "user_id")):
-            raise InvalidInput("The input names somebody, and `all` besides.", way_out="Leave one of the two out.")
+            raise InvalidInput("The input names a user and also `all`.", way_out="Leave one of the two out.")
         named = _named(state)
         mine = authenticated_user(config, runtime)
         if mine is not None and (everybody or named not in {None, user_space(mine)}):
-            raise InvalidSpace(f"{mine!r} may have their own memory dream, and no other.")
+            raise InvalidSpace(f"{mine!r} may only start a dream of their own memory.")
         if everybody:
             return list(self.memory.spaces())
         try:
             return [self._there(named or resolve_scope(config, runtime, remembered=None).space)]
         except MissingUser:
             way_out = "Give the input a user_id, a space, or all; or the graph a space: dream_graph(memory, space=…)."
-            raise MissingUser("Nobody says whose memory is to dream.", way_out=way_out) from None
+            raise MissingUser("No user was named for the dream.", way_out=way_out) from None
 
     def _there(self, space: str) -> str:
         if space in self.memory.spaces():

@@ -124,7 +124,7 @@ def flush_before_compaction(
 
 def _checked(context_window: int | None) -> int | None:
     if context_window is not None and context_window < 1:
-        raise InvalidSettings(f"{context_window!r} tokens are no context window.", way_out="Give the model's, or None.")
+        raise InvalidSettings(f"{context_window!r} is not a context window.", way_out="Give the model's, or None.")
     return context_window
 
 

@@ -54,7 +54,7 @@ def resolve_scope(
     `session_id`.
 
     Raises:
-        MissingUser: nobody says whose memory it is.
+        MissingUser: no user is named.
         InvalidSpace: what was said cannot name a space.
     """
     run = _Run(config, runtime)
@@ -110,7 +110,7 @@ def space_template(template: str) -> SpaceChoice:
     """
     names = _PLACEHOLDER.findall(template)
     if not names:
-        raise InvalidSettings(f"Nothing in {template!r} is left to the run.", way_out="Write such as teams/{team_id}.")
+        raise InvalidSettings(f"{template!r} has no field to fill in.", way_out="Add one, such as teams/{team_id}.")
 
     def choose(config: RunnableConfig, runtime: Runtime[Any] | None) -> str | None:
         run = _Run(config, runtime)

@@ -85,7 +85,7 @@ def recall_node(
         memory: the open memory.
         name: the node's name in the graph.
         space: a space, or a function of config and runtime that names one; by default the user's own.
-        fallbacks: spaces to look into besides, such as `("teams/research",)`.
+        fallbacks: further spaces to search, such as `("teams/research",)`.
         on_error: "log" goes on without recall when the memory fails, "raise" ends the run.
         messages_key: where the host's state keeps its messages.
         window: how many turns go to the model, the same number as `build_prompt` gets; by default the setting.

@@ -90,7 +90,7 @@ def require_fitting(state: Any, messages_key: str, config: RunnableConfig | None
         if value is not None and not isinstance(value, Mapping):
             kind = with_article(type(value).__name__)
             raise InvalidInput(
-                f"The graph's state holds {kind} under {key!r}, where the memory keeps its own.",
+                f"The graph's state has {kind} under {key!r}, which the memory uses.",
                 way_out=_OTHER_NAME,
             )
         _require_declared(config, key)
@@ -101,7 +101,7 @@ def _require_ours(state: Any, messages_key: str) -> None:
     """Blocks are keyed by message ids, and a scope names its space: anything else belongs to the host."""
     scope, blocks = peek(state, SCOPE), peek(state, BLOCKS)
     if scope and not isinstance(scope.get("space"), str):
-        raise InvalidInput(f"What the graph's state holds under {SCOPE!r} is not the memory's.", way_out=_OTHER_NAME)
+        raise InvalidInput(f"The graph's state uses {SCOPE!r} for something else than the memory.", way_out=_OTHER_NAME)
     strange = [key for key, block in (blocks or {}).items() if not str(block).startswith(OPENING)]
     if strange and not {message.id for message in read_messages(state, messages_key)}.issuperset(strange):
         raise InvalidInput(

@@ -57,7 +57,7 @@ def visit_of(
     """The visit of a node that works on `space`.
 
     Raises:
-        MissingUser: nobody says whose memory it is, or only an earlier run does, of another message.
+        MissingUser: no user is named, or only by an earlier run with another message.
         InvalidSpace: what was said cannot name a space.
     """
     remembered: Mapping[str, Any] = peek(state, "memory_scope") or {}

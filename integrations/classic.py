@@ -49,11 +49,12 @@ _WAY_OUT = (
 class TieredMemory(BaseMemory):
     """The last turns of a conversation, and what is recalled from all others, for a classic chain or agent executor.
 
-    Before the chain it gives one variable: the session's last turns, then what is known of the user and recalled for
-    the message at hand. After the chain it stores the message and the reply, without what the memory put into them.
+    Before the chain it provides one variable: the session's last turns, then what is known about the user and
+    recalled for the current message. After the chain it stores the message and the reply, without what the memory
+    put into them.
 
-    Whose memory it is, `space` or `user_id` says, else the run that the chain is part of; such a memory serves many
-    users. The config given to the chain itself does not reach its memory: LangChain hands it none.
+    `space` or `user_id` says whose memory it is, otherwise the run that the chain is part of; such a memory serves many
+    users. The config given to the chain itself does not reach its memory: LangChain does not pass it on.
 
     Attributes:
         memory: the open memory.
@@ -70,8 +71,8 @@ class TieredMemory(BaseMemory):
         ai_prefix: what stands before a reply.
         turns: how many messages of the session are given; by default `Settings.window.turns`.
         profile: give the identity and `MEMORY.md`, too.
-        fallbacks: spaces to look into besides.
-        on_error: "log" goes on without memory where it fails or nobody says whose it is, "raise" ends the chain.
+        fallbacks: further spaces to search.
+        on_error: "log" goes on without memory if it fails or no user is named, "raise" ends the chain.
 
     Example:
         >>> chain = ConversationChain(llm=model, memory=TieredMemory(memory=memory, user_id="alice"))  # doctest: +SKIP

@@ -71,7 +71,7 @@ def scope_of(
     `space` takes precedence over `user_id`, and both over what the run says.
 
     Raises:
-        MissingUser: nobody says whose memory it is; `way_out` tells how to say it here.
+        MissingUser: no user is named; `way_out` says how to name one here.
         InvalidSpace: what was said cannot name a space.
     """
     user = user_id() if callable(user_id) else user_id

@@ -84,7 +84,7 @@ def recall_runnable(
 ) -> RecallRunnable:
     """A step that gives what memory recalls for the question a chain is asked, as text for its prompt.
 
-    It takes a text, messages, or a mapping that holds such. Whose memory it is, the run says, just as for
+    It takes a text, messages, or a mapping that holds such. The run says whose memory it is, just as for
     `recall_node`: `chain.invoke(..., {"configurable": {"user_id": "alice", "thread_id": "monday"}})`. Messages of the
     session that the mapping holds, such as a chat history, are not recalled again. It stores nothing but its receipt.
 
@@ -93,9 +93,9 @@ def recall_runnable(
         input_key: which value of a mapping is the message; by default `input`, `question` or `query`, else the longest
             text, else the last human message.
         space: a space, or a function of config and runtime that names one; by default the user's own.
-        fallbacks: spaces to look into besides.
+        fallbacks: further spaces to search.
         profile: give the identity and `MEMORY.md`, too.
-        on_error: "log" gives an empty text when the memory fails or nobody says whose it is, "raise" ends the chain.
+        on_error: "log" gives an empty text when the memory fails or no user is named, "raise" ends the chain.
         name: its name in traces.
 
     Raises:

@@ -136,8 +136,8 @@ class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
         flush: save the facts of a long history, too, as `flush_node` does. For agents with a summarizer.
         context_window: how many tokens the model takes, for `flush`; None goes by the number of messages alone.
         space: a space, or a function of config and runtime that names one; by default the user's own.
-        fallbacks: spaces to look into besides.
-        on_error: "log" answers even when the memory fails or nobody says whose it is, "raise" ends the run.
+        fallbacks: further spaces to search.
+        on_error: "log" answers even when the memory fails or no user is named, "raise" ends the run.
 
     Raises:
         InvalidInput: `tools` names a tool that there is not, or an argument is of another type.

@@ -21,7 +21,7 @@ _AT_END = re.compile(rf"{_FENCED}\Z", re.DOTALL)
 _ITEM = re.compile(r"^- \[(§[^\]]+)\] (\S+) ([^\n]*(?:\n  [^\n]*)*)", re.MULTILINE)
 
 _LONGEST = 300  # characters of a quotation
-_FOUND = "I am no language model: I can only quote what memory holds about this."
+_FOUND = "I am not a language model: I can only quote what memory holds about this."
 _NOTHING = "I found nothing about this in earlier conversations."
 _WAY_OUT = f"For real answers, name a chat model: --model or ${MODEL_VARIABLE}, such as openai:gpt-5-mini."
 

@@ -61,7 +61,7 @@ class TieredRetriever(BaseRetriever):
         """The documents, best first.
 
         Raises:
-            MissingUser: nobody says whose memory it is.
+            MissingUser: no user is named.
             InvalidInput: `k` or `tier` cannot be used.
         """
         of = self._space_of(config)

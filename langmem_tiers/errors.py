@@ -2,32 +2,32 @@
 
     MemoryTiersError
     ├── InvalidInput (ValueError)
-    │   ├── InvalidSpace          a space name that cannot be one
-    │   │   └── UnknownSpace      one that is not there, and is not made for what was asked
-    │   ├── InvalidCategory       a category path that cannot be one
-    │   ├── InvalidPointer        a text that is no AAAK pointer
+    │   ├── InvalidSpace          a text that is not a valid space name
+    │   │   └── UnknownSpace      a space that does not exist, and is not created by this call
+    │   ├── InvalidCategory       a text that is not a valid category path
+    │   ├── InvalidPointer        a text that is not an AAAK pointer
     │   ├── InvalidText           a text that cannot be stored as it is
     │   │   ├── TextTooLong
     │   │   └── SecretRefused     a key, token, password or card number
-    │   ├── InvalidPath           a path that no document can have
-    │   ├── IdentityFull          more than the identity has room for
+    │   ├── InvalidPath           a path that a document cannot have
+    │   ├── IdentityFull          a text that does not fit into the identity
     │   ├── InvalidSettings
-    │   ├── InvalidDirective      a file in place of a built-in prompt that cannot be used
+    │   ├── InvalidDirective      a file replacing a built-in prompt that cannot be used
     │   ├── NaiveDatetime         a time without a zone
-    │   ├── InvalidRelation       a relation that cannot be, such as of something to itself
-    │   ├── InvalidPeriod         a time that ends before it begins, or is none
+    │   ├── InvalidRelation       an impossible relation, such as from something to itself
+    │   ├── InvalidPeriod         a time that ends before it begins, or a text that is not a date
     │   ├── AmbiguousEntity       a name that several entities have
-    │   ├── MergeRefused          two entities that cannot be one
+    │   ├── MergeRefused          two entities that cannot be merged
     │   └── InvalidVector         NaN, infinite or wrong-sized vectors from an embedder
-    ├── MissingUser (ValueError)  nobody said whose memory it is
-    ├── UnknownEntity (LookupError)   no entity of the graph has this id or name
+    ├── MissingUser (ValueError)  no user was named
+    ├── UnknownEntity (LookupError)   no entity in the graph has this id or name
     ├── UnknownRelation (LookupError) no relation has this id
     ├── UnknownDream (LookupError)    no dream has this id
-    ├── DreamConflict (RuntimeError)  later changes touched what a dream is to be undone of
-    ├── LeaseLost (RuntimeError)      somebody else took over what only one may do
-    ├── UnknownEntry (LookupError)    no entry of the knowledge has this id
+    ├── DreamConflict (RuntimeError)  later changes touched the records that a dream changed
+    ├── LeaseLost (RuntimeError)      another process took over what only one may do
+    ├── UnknownEntry (LookupError)    no entry has this id
     ├── EntryChanged (RuntimeError)   somebody else changed the entry first
-    ├── AuthorityTooLow (RuntimeError)   a higher authority stands behind the entry
+    ├── AuthorityTooLow (RuntimeError)   the entry has a higher authority
     ├── TextChanged (RuntimeError)    somebody else wrote the identity or the document first
     ├── MemoryClosed (RuntimeError)
     ├── StorageError (OSError)
@@ -36,15 +36,15 @@
     │   ├── DiskFull
     │   ├── DatabaseLocked (TimeoutError)
     │   ├── DatabaseDamaged
-    │   ├── ProjectionDamaged     Chroma cannot go on with its files
+    │   ├── ProjectionDamaged     Chroma cannot use its files
     │   ├── NewerSchema           written by a newer version of this package
     │   └── MigrationFailed
     ├── EmbeddingUnavailable (RuntimeError)
-    ├── DownloadFailed (OSError)  a file could not be fetched, or is not the one expected
-    ├── UnreadableFile (ValueError)   a file that is not in the format named
+    ├── DownloadFailed (OSError)  a file could not be downloaded, or is not the expected one
+    ├── UnreadableFile (ValueError)   a file that is not in the given format
     └── MissingExtra (ImportError)
 
-Each also inherits the builtin a caller would expect, says what happened, and says the way out.
+Each also inherits the builtin a caller would expect, says what happened, and says what to do.
 """
 
 from __future__ import annotations
@@ -79,14 +79,14 @@ class InvalidSpace(InvalidInput):
 
 
 class UnknownSpace(InvalidSpace, LookupError):
-    """There is no such space, and none is made for what was asked; `space` is its name."""
+    """There is no such space, and this call does not create one; `space` is its name."""
 
     space = ""
-    way_out = "`memory.spaces()` gives those there are."
+    way_out = "`memory.spaces()` lists the spaces."
 
 
 class InvalidCategory(InvalidInput):
-    """A category path that is absolute, climbs, or holds other than letters, digits, '-', '_' and '/'."""
+    """A category path that is absolute, contains '..', or has characters besides letters, digits, '-', '_' and '/'."""
 
     way_out = "Use letters, digits, '-' and '_' in parts joined by '/', such as 'user-preferences/timezone'."
 
@@ -110,13 +110,13 @@ class TextTooLong(InvalidText):
 
 
 class SecretRefused(InvalidText):
-    """A text with a secret in it, which is kept out of what is derived from conversations."""
+    """A text that contains a secret; secrets are kept out of everything derived from conversations."""
 
     way_out = "Leave the secret out, and say where it is kept instead."
 
 
 class InvalidPath(InvalidInput):
-    """A path that is absolute, hidden, climbs, is over-long, or holds what no file name should."""
+    """A path that is absolute, hidden or too long, contains '..', or has characters that no file name should."""
 
     way_out = "Use a relative path of printable names joined by '/', such as 'memory/2026-03-02.md'."
 
@@ -124,8 +124,8 @@ class InvalidPath(InvalidInput):
 class IdentityFull(InvalidInput):
     """The identity would be longer than it may be; it stays as it was.
 
-    `text` is the identity that stands, `overflow` by how many characters, as users see them, the new one is too long:
-    enough for an agent to merge lines or take some out and try again.
+    `text` is the current identity, `overflow` the number of characters, as users see them, by which the new one is too
+    long: enough for an agent to merge or remove lines and try again.
     """
 
     way_out = "Merge or remove what matters least, and write again."
@@ -139,49 +139,49 @@ class IdentityFull(InvalidInput):
 class InvalidSettings(InvalidInput):
     """A setting outside its range."""
 
-    way_out = "Correct the setting named."
+    way_out = "Correct this setting."
 
 
 class InvalidDirective(InvalidInput):
-    """A file in place of a built-in prompt that is unreadable, empty, too long or no text."""
+    """A file replacing a built-in prompt that is unreadable, empty, too long or not a text."""
 
-    way_out = "Mend the file, or delete it to have the built-in prompt back."
+    way_out = "Repair the file, or delete it to go back to the built-in prompt."
 
 
 class NaiveDatetime(InvalidInput):
-    """A datetime without a time zone: two readers would take it for two different moments."""
+    """A datetime without a time zone, which is not a definite moment."""
 
     way_out = "Add one, for example value.replace(tzinfo=datetime.timezone.utc)."
 
 
 class InvalidVector(InvalidInput):
-    """An embedder gave NaN, infinite, empty or wrong-sized vectors, or the wrong number of them."""
+    """An embedder returned NaN, infinite, empty or wrong-sized vectors, or the wrong number of them."""
 
     way_out = "The texts stay stored and are embedded again once the embedder is repaired."
 
 
 class MissingUser(MemoryTiersError, ValueError):
-    """No user id reached the memory: there is no default pool that strangers share."""
+    """No user id reached the memory; there is no shared default."""
 
     way_out = "Pass context={'user_id': ...} or config={'configurable': {'user_id': ...}}, or name a fixed space."
 
 
 class InvalidRelation(InvalidInput):
-    """A relation that cannot be: of something to itself, without an object or a value, or with both."""
+    """An impossible relation: from something to itself, without an object or a value, or with both."""
 
     way_out = "Give a subject, a predicate, and either an object or a value."
 
 
 class InvalidPeriod(InvalidInput):
-    """A time that ends before it begins, or a text that is no date."""
+    """A time that ends before it begins, or a text that is not a date."""
 
-    way_out = "Write a date as 2024, 2024-05, 2024-05-17 or a time with its zone; what ends does so after it began."
+    way_out = "Write a date as 2024, 2024-05, 2024-05-17 or a time with its zone; the end must be after the beginning."
 
 
 class AmbiguousEntity(InvalidInput):
-    """A name that several entities have; `ids` are theirs."""
+    """A name that several entities have; `ids` are their ids."""
 
-    way_out = "Name the one that is meant by its id."
+    way_out = "Use the id of the one you mean."
 
     def __init__(self, message: str, *, ids: tuple[str, ...] = (), way_out: str | None = None) -> None:
         self.ids = ids
@@ -189,9 +189,9 @@ class AmbiguousEntity(InvalidInput):
 
 
 class MergeRefused(InvalidInput):
-    """Two entities that cannot be one: the same already, kept apart by the user, or of conflicting facts."""
+    """Two entities that cannot be merged: already the same, kept apart by the user, or with conflicting facts."""
 
-    way_out = "See `space.graph.entity` for what each is, and name two others."
+    way_out = "See `space.graph.entity` for what each is, and choose two others."
 
 
 class UnknownDream(MemoryTiersError, LookupError):
@@ -201,9 +201,9 @@ class UnknownDream(MemoryTiersError, LookupError):
 
 
 class DreamConflict(MemoryTiersError, RuntimeError):
-    """A dream cannot be undone, or done again: later changes touched the same records; `records` names them."""
+    """A dream cannot be undone or redone: later changes touched the same records; `records` names them."""
 
-    way_out = "Undo what came later first, or mend the records named by hand."
+    way_out = "Undo the later changes first, or correct these records by hand."
 
     def __init__(self, message: str, *, records: tuple[str, ...] = (), way_out: str | None = None) -> None:
         self.records = records
@@ -211,45 +211,45 @@ class DreamConflict(MemoryTiersError, RuntimeError):
 
 
 class LeaseLost(MemoryTiersError, RuntimeError):
-    """Somebody else took over what this was doing; nothing of it was written."""
+    """Another process took over this work; nothing was written here."""
 
-    way_out = "Look at what the other one did, and try again."
+    way_out = "Check what the other one did, and try again."
 
 
 class UnknownEntity(MemoryTiersError, LookupError):
     """No entity has this id or name."""
 
-    way_out = "Ask space.graph.resolve(name) what there is."
+    way_out = "space.graph.resolve(name) shows similar entities."
 
 
 class UnknownRelation(MemoryTiersError, LookupError):
-    """No relation has this id: it never had, or was deleted."""
+    """No relation has this id: there never was one, or it was deleted."""
 
-    way_out = "Look at the timeline of its entity to learn its id."
+    way_out = "The timeline of its entity shows its id."
 
 
 class UnknownEntry(MemoryTiersError, LookupError):
-    """No entry has this id: it never had, or was deleted."""
+    """No entry has this id: there never was one, or it was deleted."""
 
-    way_out = "Search for the entry to learn its id."
+    way_out = "Search for the entry to find its id."
 
 
 class EntryChanged(MemoryTiersError, RuntimeError):
-    """The entry is not as it was when it was read: writing over it would lose a change."""
+    """The entry has changed since it was read: overwriting it would lose a change."""
 
     way_out = "Read the entry again, and repeat the change with its version."
 
 
 class AuthorityTooLow(MemoryTiersError, RuntimeError):
-    """Somebody of higher authority, such as the user, stands behind the entry."""
+    """The entry has a higher authority, such as the user's."""
 
-    way_out = "Give the user's message that says so as evidence, or leave it to the user."
+    way_out = "Give the user's message that says so as evidence, or leave the change to the user."
 
 
 class TextChanged(MemoryTiersError, RuntimeError):
-    """The identity or a document is not as it was when it was read: writing over it would lose a change.
+    """The identity or a document has changed since it was read: overwriting it would lose a change.
 
-    `version` is the one that stands, 0 where there is none.
+    `version` is the current one, 0 if there is none.
     """
 
     way_out = "Read it again, and repeat the change with its version."
@@ -266,13 +266,13 @@ class MemoryClosed(MemoryTiersError, RuntimeError):
 
 
 class StorageError(MemoryTiersError, OSError):
-    """The records could not be read or written; what was acknowledged before stays whole."""
+    """The records could not be read or written; what was acknowledged before is not affected."""
 
-    way_out = "Look at the cause below; acknowledged memories are not affected."
+    way_out = "See the cause below; acknowledged memories are not affected."
 
 
 class NotAMemoryFolder(StorageError):
-    """The folder holds something else."""
+    """The folder contains something else."""
 
     way_out = "Name an empty or new folder, or one that langmem-tiers made."
 
@@ -286,27 +286,25 @@ class FolderNotWritable(StorageError, PermissionError):
 class DiskFull(StorageError):
     """No space is left on the device; nothing of this call was stored."""
 
-    way_out = "Free some space and repeat the call: repeating stores nothing twice."
+    way_out = "Free some space and repeat the call: nothing is stored twice."
 
 
 class DatabaseLocked(StorageError, TimeoutError):
-    """Another process held the database for longer than the busy timeout."""
+    """Another process locked the database for longer than the busy timeout."""
 
-    way_out = "Repeat the call: repeating stores nothing twice. Settings.storage.busy_timeout says how long to wait."
+    way_out = "Repeat the call: nothing is stored twice. Settings.storage.busy_timeout sets how long to wait."
 
 
 class DatabaseDamaged(StorageError):
-    """The database file is not readable as one."""
+    """The file cannot be read as a database."""
 
-    way_out = "Put a backup in its place; `langmem-tiers doctor` says what else is off."
+    way_out = "Put a backup in its place; `langmem-tiers doctor` shows other problems."
 
 
 class ProjectionDamaged(StorageError):
-    """Chroma cannot go on with its files, and a fresh folder could not be built either."""
+    """Chroma cannot use its files, and a fresh folder could not be built either."""
 
-    way_out = (
-        "Nothing is lost and recall goes on by exact search; see whether the disk is full or the folder read-only."
-    )
+    way_out = "Nothing is lost and recall uses exact search; check whether the disk is full or the folder is read-only."
 
 
 class NewerSchema(StorageError):
@@ -318,32 +316,32 @@ class NewerSchema(StorageError):
 class MigrationFailed(StorageError):
     """A migration did not finish; the file is as it was before, and so is its backup."""
 
-    way_out = "Report it with the cause below; the older version of the package still opens the file."
+    way_out = "Report it with the cause below; the older version of the package can still open the file."
 
 
 class EmbeddingUnavailable(MemoryTiersError, RuntimeError):
-    """The embedding model cannot be loaded or reached now."""
+    """The embedding model cannot be loaded or reached at the moment."""
 
-    way_out = "Recall goes on by keywords; vectors are filled in once the model can be reached."
+    way_out = "Recall uses keywords; vectors are filled in once the model can be reached."
 
     def __init__(
         self, message: str, *, way_out: str | None = None, loggable: str | None = None, away: bool = True
     ) -> None:
         super().__init__(message, way_out=way_out)
         self.loggable = loggable
-        """What a log may say of it, where the message has words of a provider."""
+        """What a log may say instead, if the message has a provider's words."""
         self.away = away
-        """Whether nothing can be embedded now; False where it may be the text that the provider refuses."""
+        """Whether nothing can be embedded now; False if the provider may have refused only this text."""
 
 
 class DownloadFailed(MemoryTiersError, OSError):
-    """A file could not be fetched, or what came is not the file expected."""
+    """A file could not be downloaded, or the downloaded file is not the expected one."""
 
-    way_out = "Run the command again: it goes on where it stopped."
+    way_out = "Run the command again: it continues where it stopped."
 
 
 class UnreadableFile(MemoryTiersError, ValueError):
-    """A file to import or to measure with is missing or not in the format named."""
+    """A file to import or to measure with is missing or not in the given format."""
 
     way_out = "Check the path, and what is in the file."
 

@@ -28,7 +28,7 @@ class _Frozen(BaseModel):
 
 
 class TextSettings(_Frozen):
-    """Limits on one message, and how a long one is cut for embedding (it is always kept whole)."""
+    """Limits on one message, and how a long one is split for embedding (it is always stored whole)."""
 
     max_characters: int = Field(default=1_000_000, ge=1, description="A longer message is refused with TextTooLong.")
     chunk_characters: int = Field(
@@ -52,14 +52,14 @@ class WindowSettings(_Frozen):
 
 
 class RerankSettings(_Frozen):
-    """How a reranker is used, where `Memory.open` was given one."""
+    """How a reranker is used, if `Memory.open` was given one."""
 
     enabled: bool = True
-    candidates: int = Field(default=20, ge=1, le=200, description="Best candidates it is given (AgentStudio).")
+    candidates: int = Field(default=20, ge=1, le=200, description="Most candidates it gets (AgentStudio).")
     keep: int = Field(default=5, ge=1, le=200, description="Most candidates it promotes (AgentStudio).")
     timeout_seconds: float = Field(default=5.0, gt=0, le=600, description="Longest that a reply waits for it.")
-    item_characters: int = Field(default=500, ge=50, description="Of a longer drawer it is given an excerpt.")
-    may_empty: bool = Field(default=True, description="Where it says that none fits, there is no block.")
+    item_characters: int = Field(default=500, ge=50, description="For a longer drawer it gets an excerpt.")
+    may_empty: bool = Field(default=True, description="If it says that none fits, there is no block.")
 
 
 class RecallSettings(_Frozen):
@@ -69,7 +69,7 @@ class RecallSettings(_Frozen):
     limit: int = Field(default=8, ge=1, le=200, description="Most items in a block (RockBot MaxResults).")
     candidates: int = Field(default=60, ge=1, le=1000, description="Most candidates taken from each channel.")
     embed_seconds: float = Field(
-        default=5.0, gt=0, le=600, description="Longest that a reply waits for an embedder; then keywords do."
+        default=5.0, gt=0, le=600, description="Longest that a reply waits for the embedder; then keywords are used."
     )
     item_characters: int = Field(
         default=400, ge=50, description="A longer drawer is shown as an excerpt around what was found."
@@ -81,7 +81,7 @@ class RecallSettings(_Frozen):
     weights: dict[str, float] = Field(
         default=SIGNAL_WEIGHTS, description="Weight of each signal in the log-odds of a drawer; see docs/decisions.md."
     )
-    min_similarity: float = Field(default=0.3, ge=-1, le=1, description="A vector hit below this is not a hit.")
+    min_similarity: float = Field(default=0.3, ge=-1, le=1, description="Vector hits below this are ignored.")
     threshold: float = Field(
         default=0.05,
         ge=0,
@@ -89,16 +89,16 @@ class RecallSettings(_Frozen):
         description="There is a block if the best item's score reaches this; see benchmarks/figures.md.",
     )
     threshold_share: float = Field(
-        default=0.25, ge=0, le=1, description="The share of the threshold that each further item has to reach."
+        default=0.25, ge=0, le=1, description="The share of the threshold that each further item must reach."
     )
     own_space_boost: float = Field(
-        default=1.2, ge=1, le=2, description="Factor for the space itself over fallbacks (GoClaw)."
+        default=1.2, ge=1, le=2, description="Factor for the space's own items over those of fallbacks (GoClaw)."
     )
-    recency_weight: float = Field(default=0.05, ge=0, le=0.5, description="Largest gain of a drawer said just now.")
+    recency_weight: float = Field(default=0.05, ge=0, le=0.5, description="Largest boost for a very recent drawer.")
     recency_half_life_days: float = Field(default=90, gt=0)
     trust: dict[str, float] = Field(
         default={"user": 1.0, "import": 1.0, "assistant": 0.95, "dream": 0.95, "tool": 0.9, "system": 0.9},
-        description="Factor by origin: the user's own words first.",
+        description="Factor by origin, highest for the user's own words.",
     )
     first_turn_fallback: int = Field(
         default=5, ge=0, description="Items shown on a session's first turn without a match."
@@ -114,20 +114,20 @@ class StorageSettings(_Frozen):
 
     busy_timeout: float = Field(default=5.0, ge=0, description="Seconds to wait for another process's transaction.")
     synchronous: Literal["FULL", "NORMAL"] = Field(
-        "FULL", description="NORMAL may lose the last commits at power loss, never at a crash of the process."
+        "FULL", description="NORMAL may lose the last commits in a power loss, but never in a crash of the process."
     )
     open_spaces: int = Field(
         default=16, ge=1, description="Spaces kept open at once; the least recently used is closed."
     )
     exact_below: int = Field(
-        default=200_000, ge=0, description="Up to so many vectors, search in memory answers; above, Chroma."
+        default=200_000, ge=0, description="Up to this many vectors, search in memory is used; above, Chroma."
     )
     receipts_kept: int = Field(default=1000, ge=1, description="Receipts kept in a space; older ones are dropped.")
-    embed_batch: int = Field(default=128, ge=1, description="Texts embedded at once; closing waits for one such batch.")
+    embed_batch: int = Field(default=128, ge=1, description="Texts embedded at once; closing waits for one batch.")
 
 
 class BudgetSettings(_Frozen):
-    """What models may take in the background; beyond it, the path without a model does the work. None: no limit."""
+    """What models may use in the background; beyond it, rules do the work. None: no limit."""
 
     session_calls: int | None = Field(default=40, ge=0, description="Most calls for one session.")
     day_calls: int | None = Field(default=1000, ge=0, description="Most calls in a UTC day.")
@@ -139,12 +139,12 @@ class BudgetSettings(_Frozen):
 
 
 class ModelSettings(_Frozen):
-    """How the chat model that works in the background is asked, where `Memory.open` was given one."""
+    """How the chat model that works in the background is asked, if `Memory.open` was given one."""
 
     timeout_seconds: float = Field(default=30.0, gt=0, le=600, description="Longest wait for one reply (GoClaw).")
-    output_tokens: int = Field(default=1024, ge=1, description="Longest reply that is asked for (GoClaw).")
-    failures: int = Field(default=3, ge=1, description="Failures in a row after which the model rests.")
-    rest_seconds: float = Field(default=60.0, gt=0, description="First rest; each further one is twice as long.")
+    output_tokens: int = Field(default=1024, ge=1, description="Most tokens that a reply may have (GoClaw).")
+    failures: int = Field(default=3, ge=1, description="Consecutive failures after which the model is left alone.")
+    rest_seconds: float = Field(default=60.0, gt=0, description="For how long; twice as long each further time.")
     budget: BudgetSettings = BudgetSettings()
 
 
@@ -152,21 +152,21 @@ class MiningSettings(_Frozen):
     """How conversations are mined for what is worth keeping."""
 
     enabled: bool = Field(default=True, description="False mines only when `Space.mine` is called (AgentStudio).")
-    window_turns: int = Field(default=10, ge=2, le=50, description="Most turns in one look (AgentStudio: 8 to 10).")
-    pause_minutes: float = Field(default=5.0, ge=0, description="A conversation is mined when it pauses so long.")
-    facts_per_window: int = Field(default=8, ge=1, le=50, description="Most facts kept of one look.")
+    window_turns: int = Field(default=10, ge=2, le=50, description="Most turns in one window (AgentStudio: 8 to 10).")
+    pause_minutes: float = Field(default=5.0, ge=0, description="A conversation is mined after a pause this long.")
+    facts_per_window: int = Field(default=8, ge=1, le=50, description="Most facts kept from one window.")
     calls_per_session: int = Field(default=20, ge=0, description="Most model calls for mining one session.")
 
 
 class KnowledgeSettings(_Frozen):
-    """Limits on entries, and when two are one."""
+    """Limits on entries, and when two are merged."""
 
     max_characters: int = Field(default=2000, ge=1, description="A longer entry is refused.")
     merge_similarity: float = Field(
-        default=0.9, ge=0, le=1, description="Nearest vectors from here on may be one fact; see benchmarks/figures.md."
+        default=0.9, ge=0, le=1, description="Entries at least this similar may be one fact; see benchmarks/figures.md."
     )
     enrich: bool = Field(
-        default=True, description="A model cleans, splits and files what was saved, in the background (RockBot)."
+        default=True, description="A model cleans up, splits and files saved entries in the background (RockBot)."
     )
 
 
@@ -191,51 +191,53 @@ class DocumentSettings(_Frozen):
     """Notes in an agent's folder."""
 
     chunk_characters: int = Field(default=1000, ge=100, description="Longest piece that gets one vector (GoClaw).")
-    prompt_tokens: int = Field(default=500, ge=0, description="Most of MEMORY.md in a system prompt, in tokens.")
+    prompt_tokens: int = Field(default=500, ge=0, description="Most tokens of MEMORY.md in a system prompt.")
 
 
 class FlushSettings(_Frozen):
     """When facts are saved before a history is compacted."""
 
-    messages: int = Field(default=50, ge=1, description="Beyond so many messages (GoClaw).")
+    messages: int = Field(default=50, ge=1, description="Beyond this many messages (GoClaw).")
     window_share: float = Field(default=0.85, gt=0, le=1, description="Or this share of the context window (GoClaw).")
     steps: int = Field(default=5, ge=1, description="Most model calls of one flush (GoClaw).")
     timeout_seconds: float = Field(default=90.0, gt=0, description="Longest time of one flush (GoClaw).")
 
 
 class GraphSettings(_Frozen):
-    """The knowledge graph: what a question may take, and when two entities are one."""
+    """The knowledge graph: limits on questions, and when two entities are merged."""
 
-    enabled: bool = Field(default=True, description="False: nothing is taken up into the graph by itself.")
-    depth: int = Field(default=2, ge=1, le=6, description="Most steps from an entity that a question asks for.")
+    enabled: bool = Field(default=True, description="False: nothing is added to the graph automatically.")
+    depth: int = Field(default=2, ge=1, le=6, description="Most steps from an entity in one question.")
     fan_out: int = Field(default=25, ge=1, le=10_000, description="Most relations followed from one entity.")
-    results: int = Field(default=100, ge=1, le=100_000, description="Most relations of one answer.")
+    results: int = Field(default=100, ge=1, le=100_000, description="Most relations in one answer.")
     checkpoint_changes: int = Field(default=500, ge=1, description="Changes after which the graph is written to disk.")
-    window_proposals: int = Field(default=20, ge=1, description="Most relations taken up of one message.")
-    merge_score: int = Field(default=92, ge=0, le=100, description="Names at least as like as this may be merged.")
-    flag_score: int = Field(default=80, ge=0, le=100, description="Names at least as like as this are flagged.")
+    window_proposals: int = Field(default=20, ge=1, description="Most relations added from one message.")
+    merge_score: int = Field(default=92, ge=0, le=100, description="Names at least this similar may be merged.")
+    flag_score: int = Field(default=80, ge=0, le=100, description="Names at least this similar are flagged.")
     single_valued: tuple[str, ...] = Field(
-        default=(), description="Predicates of yours that hold one value at a time, beside the built-in ones."
+        default=(), description="Your own predicates with one value at a time, in addition to the built-in ones."
     )
     several_valued: tuple[str, ...] = Field(
-        default=(), description="Predicates that hold several values, also where a built-in one holds one."
+        default=(), description="Predicates that can have several values, even if a built-in one has one."
     )
 
 
 class DreamSettings(_Frozen):
-    """Consolidation: when it runs, how much it looks at, and how much it may change."""
+    """Consolidation: when it runs, how much it reads, and how much it may change."""
 
     enabled: bool = Field(default=True, description="False: only by hand.")
-    episodes: int = Field(default=5, ge=1, description="Unpromoted episodes that start one (GoClaw).")
-    debounce_minutes: float = Field(default=10, ge=0, description="Least time between two of a space (GoClaw).")
-    interval_hours: float | None = Field(default=None, gt=0, description="Also so often, where something changed.")
-    prune_hours: float = Field(default=6, gt=0, description="How often what has expired is removed (GoClaw).")
-    entries: int = Field(default=1000, ge=1, description="Most entries of one dream (RockBot).")
-    batch_entries: int = Field(default=40, ge=2, description="Entries of one question to the model.")
+    episodes: int = Field(default=5, ge=1, description="Unpromoted episodes that start a dream (GoClaw).")
+    debounce_minutes: float = Field(default=10, ge=0, description="Least time between two dreams of a space (GoClaw).")
+    interval_hours: float | None = Field(
+        default=None, gt=0, description="Also dream at this interval, if something changed."
+    )
+    prune_hours: float = Field(default=6, gt=0, description="How often expired records are removed (GoClaw).")
+    entries: int = Field(default=1000, ge=1, description="Most entries in one dream (RockBot).")
+    batch_entries: int = Field(default=40, ge=2, description="Entries in one question to the model.")
     signals: int = Field(default=50, ge=0, description="Most feedback signals (RockBot).")
-    signal_days: float = Field(default=7, gt=0, description="How far back they are looked for (RockBot).")
+    signal_days: float = Field(default=7, gt=0, description="How many days back signals are read (RockBot).")
     turns: int = Field(default=400, ge=0, description="Most turns that the preference pass reads.")
-    promoted: int = Field(default=10, ge=1, description="Most episodes of one synthesis (GoClaw).")
+    promoted: int = Field(default=10, ge=1, description="Most episodes in one synthesis (GoClaw).")
     synthesis_tokens: int = Field(default=4096, ge=64, description="Longest synthesis (GoClaw).")
     preferences: bool = Field(default=True, description="Infer preferences (RockBot PreferenceInferenceEnabled).")
     retire_share: float = Field(default=0.1, ge=0, le=1, description="Most entries that one dream retires, as a share.")
@@ -244,15 +246,15 @@ class DreamSettings(_Frozen):
     refine_most: int = Field(default=20, ge=0, description="And as a number; the smaller of the two counts.")
     golden: int = Field(default=20, ge=0, description="Questions made from the space's own words for the gate.")
     fade_days: float = Field(default=90, gt=0, description="Half-life of an inferred preference's confidence.")
-    lease_seconds: float = Field(default=300, gt=0, description="How long a dream that died holds up the next.")
+    lease_seconds: float = Field(default=300, gt=0, description="How long a dream that died delays the next.")
     mention_days: float = Field(
-        default=180, gt=0, description="After so long, names mentioned together once, and no more, are let go."
+        default=180, gt=0, description="Days after which names that were mentioned together only once are unlinked."
     )
     undo_days: float | None = Field(
-        default=90, gt=0, description="How long a dream can be undone; then what it changed is dropped. None: for ever."
+        default=90, gt=0, description="How long a dream can be undone and its record is kept. None: for ever."
     )
     seconds: float | None = Field(
-        default=300, gt=0, description="Longest that one dream takes before it asks no model any more: rules go on."
+        default=300, gt=0, description="Seconds after which a dream stops asking the model and rules do the rest."
     )
 
 
@@ -266,10 +268,10 @@ class PrivacySettings(_Frozen):
 
 
 class TelemetrySettings(_Frozen):
-    """What traces may say."""
+    """What traces may contain."""
 
     space_names: bool = Field(
-        default=False, description="Name spaces, and so users, in LangChain's traces instead of marking them by a hash."
+        default=False, description="Show the names of spaces, and so of users, in LangChain's traces instead of hashes."
     )
 
 

@@ -108,7 +108,7 @@ def test_what_stands_in_the_way_of_undoing_is_named(run, alice, merged):
     [holder] = [found.entry for found in alice.knowledge.search("much green tea") if found.entry.active][:1]
     alice.knowledge.update(holder.id, content="The user drinks black tea.", origin="user")
     code, _, err = run("undo", merged.id)
-    assert (code, f"entry {holder.id}" in err, "Undo what came later first" in err) == (1, True, True)
+    assert (code, f"entry {holder.id}" in err, "Undo the later changes first" in err) == (1, True, True)
 
 
 def test_a_dry_run_changes_nothing(run):

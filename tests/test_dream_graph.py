@@ -680,8 +680,8 @@ for entry in sys.argv[1:]:
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ({}, "Nobody says whose memory is to dream."),
-        ({"user_id": ""}, "Nobody says whose memory is to dream."),
+        ({}, "No user was named for the dream."),
+        ({"user_id": ""}, "No user was named for the dream."),
         ({"space": 5}, "is no name of a space"),
         ({"user_id": "nobody"}, "There is no space 'users/nobody'"),
         ({"space": "users/nobody"}, "There is no space 'users/nobody'"),

@@ -629,7 +629,7 @@ def test_the_length_of_a_reply_is_limited_where_the_model_can_be_told(ask, optio
 
 @pytest.mark.parametrize("model", [ScriptedChatModel, "openai:gpt-5-mini", 7, None])
 def test_what_is_no_chat_model_is_refused(asker, model):
-    with pytest.raises(InvalidSettings, match="is no chat model"):
+    with pytest.raises(InvalidSettings, match="is not a chat model"):
         asker(model)
 
 

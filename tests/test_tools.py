@@ -578,7 +578,7 @@ def test_an_entry_is_shown_with_what_it_rests_on(tell, alice):
 
 def test_an_entry_that_no_longer_holds_names_the_one_that_does(tell, tea, alice):
     coffee = alice.knowledge.save("The user prefers coffee.", origin="user", corrects=tea).entry
-    assert f"no longer holds: corrected; [{coffee.id}] holds instead" in tell("get_memory", id_or_pointer=tea).text
+    assert f"no longer active: corrected; replaced by [{coffee.id}]" in tell("get_memory", id_or_pointer=tea).text
 
 
 def test_a_pointer_gives_the_words_verbatim_with_their_date(tell, alice):

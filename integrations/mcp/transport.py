@@ -1,4 +1,4 @@
-"""Serving over standard input and output, or over HTTP on this machine to whoever has the token."""
+"""Serving over standard input and output, or over HTTP on this machine to clients with the token."""
 
 from __future__ import annotations
 

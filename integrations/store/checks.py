@@ -30,12 +30,12 @@ def check_filter(wanted: Any) -> None:
     if wanted is None:
         return
     if not isinstance(wanted, Mapping):
-        raise InvalidInput(f"{type_of(wanted)} is no filter.", way_out='Give a dict, such as {"kind": "note"}.')
+        raise InvalidInput(f"{type_of(wanted)} is not a filter.", way_out='Give a dict like {"kind": "note"}.')
     for name, condition in wanted.items():
         if str(name).startswith("$"):
             raise InvalidInput(
                 f"There is no operator {name!r} over several fields.",
-                way_out=f"Name fields, all of which have to fit; a field may have {', '.join(_KNOWN)}.",
+                way_out=f"Give fields, all of which must match; a field may have {', '.join(_KNOWN)}.",
             )
         if _has_operators(condition):
             unknown = next((each for each in condition if each not in _KNOWN), None)
@@ -129,7 +129,7 @@ def check(op: Op) -> None:
         arguments.optional_whole(op.max_depth, "max_depth", least=1)
         _page(op)
     else:
-        raise InvalidInput(f"{type_of(op)} is no op of a store.", way_out="There are get, search, put and list.")
+        raise InvalidInput(f"{type_of(op)} is not an op of a store.", way_out="There are get, search, put and list.")
 
 
 def labels(namespace: Any) -> None:
@@ -203,5 +203,5 @@ def _fault(label: Any) -> str:
     try:
         label.encode()
     except UnicodeEncodeError:
-        return "it holds a lone surrogate"
+        return "it contains a lone surrogate"
     return ""

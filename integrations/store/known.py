@@ -213,7 +213,7 @@ def content(value: Mapping[str, Any]) -> str:
         if isinstance(said, str) and said.strip():
             return said
     raise InvalidInput(
-        "The value says nothing that can be known.", way_out='Give {"content": "…"}, and category and tags if you like.'
+        "The value has no content to save.", way_out='Give {"content": "…"}, and category and tags if you like.'
     )
 
 

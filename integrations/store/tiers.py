@@ -226,5 +226,5 @@ def _reach(prefix: Namespace) -> tuple[str, Sequence[str]]:
 
 def _unknown(namespace: Namespace) -> InvalidInput:
     return InvalidInput(
-        f"{namespace!r} is no tier.", way_out=f'Give ("{TIERS}", user, tier); tiers are {", ".join(READERS)}.'
+        f"{namespace!r} is not a tier.", way_out=f'Give ("{TIERS}", user, tier); tiers are {", ".join(READERS)}.'
     )

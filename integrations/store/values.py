@@ -119,7 +119,7 @@ def _as_json(value: Any) -> Any:
         return str(value)
     if isinstance(value, Enum):
         return value.value
-    raise TypeError(f"{with_article(type(value).__name__)} is nothing that JSON can hold")
+    raise TypeError(f"{with_article(type(value).__name__)} cannot be stored as JSON")
 
 
 # Every item is scored: a store returns as many as were asked for, whether they fit or not.

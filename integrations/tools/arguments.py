@@ -42,7 +42,7 @@ def _name(value: Any) -> Any:
 def _value(value: Any) -> Any:
     """A value as text, None for an empty one: models write 20 and "20"."""
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} is no value; give a finite number")
+        raise ValueError(f"{value} is not a value; give a finite number")
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value:g}" if isinstance(value, float) else str(value)[:_LONGEST_NUMBER]
     return _present(value)

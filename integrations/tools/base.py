@@ -115,7 +115,7 @@ _ONCE_MORE = f"Try once more; if that fails, too: {_WITHOUT}"
 
 # The ways out of the errors themselves speak to whoever writes the program.
 _WAYS_OUT: dict[type[MemoryTiersError], str] = {
-    MissingUser: f"Nobody said whose memory this is, and calling again does not help. {_WITHOUT}",
+    MissingUser: f"No user was named, and calling again does not help. {_WITHOUT}",
     MemoryClosed: _WITHOUT,
     UnknownEntry: "Call search_memory to find its id.",
     EntryChanged: "Call get_memory to see what it says now.",

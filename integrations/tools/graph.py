@@ -24,14 +24,14 @@ from langmem_tiers.records import Entity, Relation
 _MOST, _LOOKED_AT = 25, 200
 _MOST_ENTITIES = 5
 _EVIDENCE = 2
-_NOBODY = "Nobody and nothing that is known is named here. Give entity: a name, or 'user' for the user."
+_NOBODY = "Nothing known is named here. Give entity: a name, or 'user' for the user."
 _OVER = "Say what held, such as 'lives in', with valid_to; end_relation ends one whose [id] you know."
-_NOT_SO = "Only what is so is noted; end_relation ends one that holds no longer."
+_NOT_SO = "Only what is true is noted; end_relation ends a relation that is no longer true."
 _OUTCOMES = {
     "added": "Added",
     "known": "Known already",
-    "moved": "Known, and holds since earlier now",
-    "ended": "Known, and holds no longer now",
+    "moved": "Known, and now true since an earlier date",
+    "ended": "Known, and now ended",
 }
 
 
@@ -87,7 +87,7 @@ def add_relation(
     value: Annotated[Value, Field(description="Such as 20.")] = None,
     unit: Annotated[Words, Field(description="Such as Ah.")] = None,
     valid_from: Annotated[Words, Field(description="YYYY, YYYY-MM or YYYY-MM-DD, if known.")] = None,
-    valid_to: Annotated[Words, Field(description="First day it holds no more.")] = None,
+    valid_to: Annotated[Words, Field(description="First day it is no longer true.")] = None,
 ) -> ToolAnswer:
     """Note how two relate, or a value, with dates. Where only one can hold, a new one ends the old."""
     over = predicates.negated(predicate)
@@ -123,13 +123,13 @@ def add_relation(
 def end_relation(
     call: Call,
     relation_id: Annotated[Id, Field(description="The relation's id, as shown in [brackets].")],
-    at: Annotated[Words, Field(description="The first day it holds no more: YYYY-MM-DD. Default: now.")] = None,
+    at: Annotated[Words, Field(description="The first day it is no longer true: YYYY-MM-DD. Default: now.")] = None,
 ) -> ToolAnswer:
-    """Note that a relation holds no longer, since a date or now; it stays in the timeline."""
+    """Note that a relation is no longer true, since a date or now; it stays in the timeline."""
     try:
         relation = call.space.graph.end_relation(relation_id, at, origin="assistant")
     except AuthorityTooLow as error:
-        way_out = "The user has said so: ask them. What holds instead since a date can be noted with add_relation."
+        way_out = "The user has said so: ask them. What replaced it on a date can be noted with add_relation."
         raise AuthorityTooLow(error.message, way_out=way_out) from error
     return ToolAnswer(base.fenced("Ended", _lines(call, [relation])), {"id": relation.id})
 

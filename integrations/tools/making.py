@@ -61,7 +61,7 @@ def memory_tools(
 ) -> list[BaseTool]:
     """Tools with which a model writes to its memory and looks into it, for `memory_agent`, `create_agent`, `ToolNode`.
 
-    Whose memory it is, the run says, just as for `recall_node`: in the context, in the config, or in what an earlier
+    The run says whose memory it is, just as for `recall_node`: in the context, in the config, or in what an earlier
     run left in the state. A change is stored when the tool answers; nothing waits for a model. What is saved in a
     graph rests on the user's message, which is stored with it if no track node has done so yet. Errors come back to
     the model as messages; only errors in the program raise.

@@ -22,7 +22,7 @@ _OUTCOMES = {
     "saved": "Saved as [{id}] in category {category}.",
     "known": "Known already, as [{id}] in category {category}: nothing new was stored.",
     "merged": "Known in other words: merged into [{id}] in category {category}.",
-    "reactivated": "Known before and put aside since: [{id}] in category {category} holds again.",
+    "reactivated": "Known before and retired since: [{id}] in category {category} is active again.",
 }
 
 
@@ -147,7 +147,7 @@ def memory_write(
     if action == "update":
         return update_memory(call, str(bare(target_id)), content, tags=tags)
     entry = call.space.knowledge.deactivate(str(bare(target_id)))
-    text = f"Put aside [{entry.id}]: it is no longer recalled. delete_memory deletes it for good."
+    text = f"Retired [{entry.id}]: it is no longer recalled. delete_memory deletes it for good."
     return ToolAnswer(text, {"id": entry.id, "versions": versions([entry])})
 
 

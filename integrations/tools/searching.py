@@ -114,8 +114,8 @@ def _entry(entry: Entry) -> Iterator[str]:
     if entry.flags:
         yield base.item(f"reads like an {', '.join(entry.flags)}")
     if not entry.active:
-        instead = f"; [{entry.successor}] holds instead" if entry.successor else ""
-        yield base.item(f"no longer holds: {entry.reason}{instead}")
+        instead = f"; replaced by [{entry.successor}]" if entry.successor else ""
+        yield base.item(f"no longer active: {entry.reason}{instead}")
     for each in entry.evidence[:_MOST]:
         quoted = f": “{base.cut(each.quote, _SHOWN)}”" if each.quote else ""
         yield base.item(f"rests on {each.pointer}{quoted}")

@@ -97,7 +97,7 @@ def guarded(model: BaseChatModel | GuardedModel, settings: ModelSettings) -> Gua
         return model
     # By its methods: importing its class would cost a tenth of a second. A class has the method too.
     if isinstance(model, type) or not callable(getattr(model, "invoke", None)):
-        raise InvalidSettings(f"{model!r} is no chat model.", way_out="Give a LangChain chat model, or None.")
+        raise InvalidSettings(f"{model!r} is not a chat model.", way_out="Give a LangChain chat model, or None.")
     return GuardedModel(model, settings)
 
 
