@@ -114,7 +114,7 @@ def test_tiers_are_those_of_somebody(store):
 
 @pytest.mark.parametrize("value", [{}, {"content": " "}, {"content": 7}, {"kind": "Memory", "content": {}}])
 def test_what_says_nothing_is_no_knowledge_and_nothing_of_the_batch_is_written(store, value):
-    with pytest.raises(InvalidInput, match="says nothing"):
+    with pytest.raises(InvalidInput, match="has no content"):
         store.batch([PutOp(("memories", "alice"), "1", {}), PutOp(("tiers", "alice", "knowledge"), "1", value)])
     assert store.search(()) == []
 
