@@ -349,6 +349,7 @@ def test_a_chat_says_which_message_was_refused_and_goes_on(run, monkeypatch):
     assert (code, err.count("\n")) == (1, 1)
     assert err.startswith("langmem-tiers: Not stored, and not answered: ")
     assert "lone surrogate" in err
+    assert err.endswith("Write it in UTF-8.\n")
     assert "Ines" in run("--user", "alice", "recall", "daughter Ines")[1]
 
 

@@ -7,9 +7,9 @@ from uuid import uuid4
 
 import typer
 
-from langmem_tiers.cli.target import target_of
+from langmem_tiers.cli.target import in_words_of_commands, target_of
 from langmem_tiers.cli.terminal import OutputFailed, print_error, print_text, shortened
-from langmem_tiers.errors import InvalidSettings, MemoryTiersError, StorageError
+from langmem_tiers.errors import InvalidInput, InvalidSettings, MemoryTiersError, StorageError
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -119,13 +119,14 @@ class _Talk:
 
         turn = Turn(role="user", content=str(message.content), message_id=message.id)
         try:
-            report = self._space.track([turn], session=self.thread)
+            with in_words_of_commands():
+                self._space.track([turn], session=self.thread).raise_rejected()
         except KeyboardInterrupt:
             self._space.track([turn], session=self.thread)  # what was sent is kept; storing takes no time
             raise
-        except StorageError as error:
+        except (InvalidInput, StorageError) as error:
             return error
-        return next((each.error for each in report.rejected), None)
+        return None
 
 
 def _line() -> str | None:

@@ -15,6 +15,7 @@ import typer
 
 from langmem_tiers.cli.terminal import print_json, print_shown
 from langmem_tiers.errors import (
+    InvalidText,
     MemoryTiersError,
     MergeRefused,
     MissingUser,
@@ -284,6 +285,7 @@ def _ways_out() -> dict[str, str]:
 
     return {
         StorageError.way_out: "The cause is in brackets; what is stored already is safe.",
+        InvalidText.way_out: "Write it in UTF-8.",
         UnknownEntity.way_out: _ENTITIES,
         entity_lookup.NONE_LIKE: f"No name is like it: {_ENTITIES}",
         UnknownRelation.way_out: "`langmem-tiers timeline ENTITY` shows the ids of its relations.",
