@@ -385,7 +385,7 @@ def test_a_model_without_a_key_is_said_once_with_the_variable_to_set(run, tmp_pa
 
 def test_a_model_that_nobody_provides_is_named_once(run):
     _, _, err = run("--user", "alice", "recall", "Lena", "--rerank", "nobody:x")
-    assert err.startswith("langmem-tiers: The model 'nobody:x' cannot be used: nobody is known to provide it. Name it")
+    assert err.startswith("langmem-tiers: The model 'nobody:x' cannot be used: no provider is known for it. Name it")
     assert err.count("nobody:x") == 1
 
 

@@ -88,7 +88,7 @@ def _refused(name: str, error: Exception, kind: str, usual: tuple[str, ...]) -> 
         return InvalidSettings(f"The {kind} {name!r} cannot be used: {_in_a_line(error)}", way_out=way_out)
     known = ", ".join(f"{each} (pip install 'langmem-tiers[{EXTRAS[each]}]')" for each in usual)
     return InvalidSettings(
-        f"The {kind} {name!r} cannot be used: nobody is known to provide it.",
+        f"The {kind} {name!r} cannot be used: no provider is known for it.",
         way_out=f"Name it as provider:model. Known are {known}, and all others of LangChain's, with their packages.",
     )
 
