@@ -17,7 +17,19 @@ from langmem_tiers.language.protocol import HOMES, Language
 from langmem_tiers.language.validity import of_event, of_state
 
 PACKAGE = "langmem_tiers.language"
-LOWER = ("arguments", "clock", "content", "errors", "fencing", "language", "records", "settings", "types", "version")
+LOWER = (
+    "arguments",
+    "clock",
+    "content",
+    "errors",
+    "fencing",
+    "language",
+    "records",
+    "settings",
+    "types",
+    "version",
+    "wording",
+)
 TABLES = {"langmem_tiers.language.calendar", "langmem_tiers.language.numbers"}
 NAMED = re.compile(r"february|\bfeb\b|\bwednesday|\beleven\b|\bseven\b(?!\|eigh)", re.IGNORECASE)
 SUNDAY = datetime(2024, 3, 17, 15, tzinfo=UTC)
