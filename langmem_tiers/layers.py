@@ -75,7 +75,7 @@ def _identity(context: SpaceContext, query: str) -> Iterator[LayerFound]:
 
 
 def _of_entry(entry: Entry, score: float) -> LayerFound:
-    return LayerFound(layer="L1", id=entry.id, text=entry.content, score=score, at=entry.updated_at, entry=entry)
+    return LayerFound(layer="L1", id=entry.id, text=entry.content, score=score, at=entry.said_at, entry=entry)
 
 
 def _of_episode(episode: Episode, score: float) -> LayerFound:

@@ -97,7 +97,7 @@ class Proposal:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EntryEvidence:
-    """A drawer that supports an entry.
+    """A drawer that supports an entry, and when it was said.
 
     `quote` is the passage that says so; empty means the whole drawer. If the entry got the drawer by a merge, `via` is
     the id of the entry that had it before.
@@ -107,6 +107,7 @@ class EntryEvidence:
     pointer: str
     quote: str = ""
     via: str | None = None
+    said_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -171,9 +172,23 @@ class Entry:
         return self.status == "active"
 
     @property
+    def said_at(self) -> datetime:
+        """When it was last said: the time of its newest evidence, or of the last change by a user or an agent."""
+        return max(self._times_said(), default=self.updated_at)
+
+    @property
+    def first_said_at(self) -> datetime:
+        """When it was first said: the time of its oldest evidence, or when a user or an agent saved it."""
+        return min(self._times_said(), default=self.created_at)
+
+    @property
     def drawers(self) -> tuple[int, ...]:
         """The numbers of the drawers that it rests on."""
         return tuple(each.drawer for each in self.evidence)
+
+    def _times_said(self) -> list[datetime]:
+        found = self.path in {"rule", "model"}
+        return [each.said_at for each in self.evidence if each.said_at] if found else []
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

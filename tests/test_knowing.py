@@ -1,6 +1,6 @@
 """What is known beside what was said: entries, notes and episodes in a block, and the profile of a session."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -203,3 +203,31 @@ def test_the_profile_of_one_user_never_goes_before_the_model_for_another(memory,
         agent.invoke({"messages": [HumanMessage("Hello there, my friend", id=user_id)]}, config)
     first, second = systems(model)
     assert ("Sam" in first, "Sam" in second) == (True, False)
+
+
+# When it was said, whenever it was taken in
+
+
+def long_ago(alice, clock):
+    """What was said in 2023, taken in today, and known since then."""
+    said = datetime(2023, 5, 8, 12, tzinfo=UTC)
+    alice.track([Turn(role="user", content=f"I prefer {MODE[17:]}", said_at=said, origin="import")], session="old")
+    alice.flush()
+    alice.end_session("old")
+    alice.mine()
+    (entry,) = (found.entry for found in alice.knowledge.search())
+    alice.flush()
+    return said, entry
+
+
+def test_what_was_found_in_messages_has_the_date_on_which_they_were_said(alice, clock):
+    said, entry = long_ago(alice, clock)
+    assert (entry.said_at, entry.created_at) == (said, clock())
+    assert [found.at for found in alice.search(ASK, layer="L1")] == [said]
+
+
+def test_it_is_known_as_of_the_day_on_which_it_was_said(alice, clock):
+    said, entry = long_ago(alice, clock)
+    before, after = said - timedelta(days=1), said + timedelta(days=1)
+    assert entry.id not in verdicts(alice.recall(ASK, session="a", until=before))
+    assert entry.id in verdicts(alice.recall(ASK, session="b", until=after))

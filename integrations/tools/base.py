@@ -76,7 +76,7 @@ def item(text: str, label: str = "", end: str = "") -> str:
 
 def entry_line(entry: Entry, most: int, terms: Sequence[str] = ()) -> str:
     """`[id] (category) content — date`."""
-    end = f" — {day(entry.updated_at)}"
+    end = f" — {day(entry.said_at)}"
     if entry.flags:
         end += f" (reads like an {', '.join(entry.flags)})"
     return item(excerpt(entry.content, terms, most), f"[{entry.id}] ({entry.category}) ", end)

@@ -300,7 +300,7 @@ def _whole(entry: Entry, drawers: Sequence[Drawer], history: Sequence[Entry], su
 
 def _entry(entry: Entry, *, score: float | None = None, indent: int = 0) -> str:
     """An entry on two or three lines: id, date and category, then its text, then its marks."""
-    head = [entry.id, f"{entry.updated_at:%Y-%m-%d}", entry.category]
+    head = [entry.id, f"{entry.said_at:%Y-%m-%d}", entry.category]
     if score is not None:
         head.insert(0, f"{score:.3f}")
     below = " " * (indent + 4)

@@ -149,7 +149,7 @@ def proposed(reply: ConsolidationReply, batch: Sequence[Entry]) -> list[Proposal
 
 def _shown(entry: Entry) -> str:
     """An entry on one line, so that no part of it looks like another entry."""
-    about = "; ".join((entry.category, *entry.tags, f"{entry.created_at:%Y-%m-%d}", f"{len(entry.evidence)} messages"))
+    about = "; ".join((entry.category, *entry.tags, f"{entry.said_at:%Y-%m-%d}", f"{len(entry.evidence)} messages"))
     return one_line(f"({about}) {entry.content}")
 
 

@@ -179,7 +179,7 @@ def _entries(source: SpaceSnapshot, ids: list[str] | None, request: RecallReques
         for ref, entry in found.items()
         if entry.active
         and not (entry.expires_at is not None and entry.expires_at <= request.now)
-        and not (request.until is not None and entry.created_at > request.until)
+        and not (request.until is not None and entry.first_said_at > request.until)
     }
 
 
@@ -208,7 +208,7 @@ def _entry(
     said = _excerpt(hit, request)
     # A drawer cannot say that something binds the agent, or that it must ask.
     derived = entry.path in _DERIVED and not binds and not asks
-    label = f"[entry {entry.id}] {entry.updated_at:%Y-%m-%d} {entry.category}{rendering.ASK_FIRST if asks else ''}"
+    label = f"[entry {entry.id}] {entry.said_at:%Y-%m-%d} {entry.category}{rendering.ASK_FIRST if asks else ''}"
     return _known(
         source,
         hit,
@@ -216,7 +216,7 @@ def _entry(
         label + rendering.render_ended(ended),
         rendering.CONSTRAINT + said.removeprefix("Don't ") if binds else said,
         request,
-        at=entry.updated_at,
+        at=entry.said_at,
         statement=1.0,
         trust=_AUTHORITY[entry.authority] * fading(entry, request.now, request.fade_days),
         derived_from=frozenset(each.drawer for each in entry.evidence) if derived else frozenset(),

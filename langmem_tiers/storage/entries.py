@@ -53,6 +53,7 @@ _RESTS = (
         rooms.c.address_wing,
         rooms.c.address_room,
         drawers.c.place,
+        drawers.c.said_at,
         _lender.c.id.label("lender"),
     )
     .select_from(_TABLES.join(rooms, numbered(rooms, drawers.c.room)).outerjoin(_lender, _LENT))
@@ -293,8 +294,8 @@ def _entry(row: Row[Any], evidence: tuple[EntryEvidence, ...] | None = None) -> 
 def _evidence(stored: str) -> tuple[EntryEvidence, ...]:
     """Each drawer once: an entry's own evidence comes before what others lent it."""
     found: dict[int, EntryEvidence] = {}
-    for drawer, quote, wing, room, place, lender in orjson.loads(stored):
+    for drawer, quote, wing, room, place, said_at, lender in orjson.loads(stored):
         if drawer not in found:
-            pointer = drawer_pointer(wing, room, place)
-            found[drawer] = EntryEvidence(drawer=drawer, pointer=pointer, quote=quote, via=lender)
+            pointer, said = drawer_pointer(wing, room, place), from_millis(said_at)
+            found[drawer] = EntryEvidence(drawer=drawer, pointer=pointer, quote=quote, via=lender, said_at=said)
     return tuple(found.values())
