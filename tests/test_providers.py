@@ -233,7 +233,7 @@ def test_facts_are_mined_by_a_call_of_a_tool(server, open_memory):
         alice = memory.user("alice")
         alice.track([user(SAID)], session="a")
         assert paths(alice.mine()) == ["model"]
-    assert server.asked("completions")[0]["tools"][0]["function"]["name"] == "Told"
+    assert server.asked("completions")[0]["tools"][0]["function"]["name"] == "MinedWindow"
 
 
 def test_a_server_without_schemas_is_asked_in_words_and_from_then_on_only_so(server, model, open_memory):
