@@ -8,6 +8,7 @@ its memory, and rules dream.
 """
 
 import os
+import sys
 
 from langmem_tiers import Memory
 from langmem_tiers.graphs import chat_model, dream_graph, memory_agent
@@ -15,7 +16,7 @@ from langmem_tiers.integrations import model_or_offline
 
 named = os.environ.get("LANGMEM_TIERS_MODEL")
 memory = Memory.open(model=chat_model(named) if named else None)
-print(f"The memory is in {memory.path}.")
+print(f"The memory is in {memory.path}.", file=sys.stderr)
 
 agent = memory_agent(model_or_offline(), memory)
 dream = dream_graph(memory)

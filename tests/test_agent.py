@@ -204,7 +204,7 @@ def test_the_responder_quotes_what_was_recalled_and_says_what_it_is(memory, alic
     reply, _ = converse(agent, "What does my grey cat Miso eat with rice?", user_id="alice", thread_id="friday")
     pointer = alice.drawers()[0].pointer
     assert f"{pointer}, 2026-03-02, user: “Miso <3 tuna & rice:\n  more than anything else my grey cat eats.”" in reply
-    assert "no language model" in reply
+    assert "not a language model" in reply
     assert "LANGMEM_TIERS_MODEL" in reply
 
 

@@ -156,7 +156,7 @@ def test_nobodys_memory_does_not_dream(opened, caplog):
 def test_on_a_server_nobody_has_the_memory_of_somebody_else_dream(opened, asked):
     memory = opened()
     bob = {"configurable": {"langgraph_auth_user_id": "bob"}}
-    with pytest.raises(InvalidSpace, match="no other"):
+    with pytest.raises(InvalidSpace, match="their own memory"):
         dream_graph(memory, on_error="raise").invoke(asked, bob)
     assert memory.user("alice").dreams() == ()
     assert dream_graph(memory).invoke({}, bob)["dream_report"]["space"] == "users/bob"
@@ -685,7 +685,7 @@ for entry in sys.argv[1:]:
         ({"space": 5}, "is no name of a space"),
         ({"user_id": "nobody"}, "There is no space 'users/nobody'"),
         ({"space": "users/nobody"}, "There is no space 'users/nobody'"),
-        ({"user_id": "alice", "all": True}, "`all` besides"),
+        ({"user_id": "alice", "all": True}, "also `all`"),
         ({"all": "yes"}, "True or False"),
         ({"user_id": "alice", "dry_run": "no"}, "True or False"),
     ],

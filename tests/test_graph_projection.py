@@ -467,7 +467,7 @@ def test_the_doctor_finds_relations_of_nobody(folder):
     with opened(folder) as memory:
         alice = memory.user("alice")
         (problem,) = [each for each in alice.doctor() if each.level == "problem"]
-        assert problem.message == "1 relations lead from or to entities that are not there"
+        assert problem.message == "1 relation leads from or to entities that are not there"
         assert len(alice.graph.neighbours("Berlin").relations) == 4
 
 
