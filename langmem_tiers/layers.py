@@ -15,6 +15,7 @@ from langmem_tiers.language.words import searchable, stem, words
 
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
+    from langmem_tiers.knowledge.results import EntryFound
     from langmem_tiers.records import Entry, Episode
 
 Layer = Literal["L0", "L1", "L2"]
@@ -28,7 +29,8 @@ class LayerFound:
     """A search result, and its layer.
 
     `text` is a line of the identity, the content of an entry, or the abstract of an episode; `id` is empty for the
-    identity. `score` is from 0 to 1, and 0 without a query. `at` is when it was last changed, or when a session ended.
+    identity. `score` is from 0 to 1, and 0 without a query. `at` is when it was last said or changed, or when a session
+    ended. `ended` is what of an entry is over, such as "lives in Lisbon: until 2024-05".
     """
 
     layer: Layer
@@ -38,6 +40,7 @@ class LayerFound:
     at: datetime | None
     entry: Entry | None = None
     episode: Episode | None = None
+    ended: tuple[str, ...] = ()
 
 
 def search(
@@ -55,11 +58,11 @@ def search(
         found += _identity(context, query)
     if layer in (None, "L1"):
         for entry in Knowledge(context).search(query, since=since, until=until, limit=limit):
-            found.append(_of_entry(entry.entry, entry.score))
+            found.append(_of_entry(entry))
     if layer in (None, "L2"):
         for episode in Episodes(context).search(query, since=since, until=until, limit=limit):
             found.append(_of_episode(episode.episode, episode.score))
-    return tuple(sorted(found, key=lambda each: -each.score)[:limit])
+    return tuple(sorted(found, key=lambda each: (bool(each.ended), -each.score))[:limit])
 
 
 def _identity(context: SpaceContext, query: str) -> Iterator[LayerFound]:
@@ -74,8 +77,16 @@ def _identity(context: SpaceContext, query: str) -> Iterator[LayerFound]:
             yield LayerFound(layer="L0", id="", text=said, score=round(share, _DECIMALS), at=identity.updated_at)
 
 
-def _of_entry(entry: Entry, score: float) -> LayerFound:
-    return LayerFound(layer="L1", id=entry.id, text=entry.content, score=score, at=entry.said_at, entry=entry)
+def _of_entry(found: EntryFound) -> LayerFound:
+    return LayerFound(
+        layer="L1",
+        id=found.entry.id,
+        text=found.entry.content,
+        score=found.score,
+        at=found.entry.said_at,
+        entry=found.entry,
+        ended=found.ended,
+    )
 
 
 def _of_episode(episode: Episode, score: float) -> LayerFound:

@@ -320,7 +320,7 @@ def test_what_is_known_is_explained_without_an_empty_table_of_messages(run):
 
 def test_what_is_known_is_explained_before_the_messages(run):
     _, out, _ = run("recall", "Where does my sister Anna live?", "--explain")
-    assert 0 < out.index("document anna.md: ") < out.index(" best first")
+    assert 0 < out.index("document anna.md: ") < out.index(", best first", out.index("document anna.md: "))
 
 
 def test_nothing_found_is_explained_in_one_line(run):

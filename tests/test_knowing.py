@@ -231,3 +231,33 @@ def test_it_is_known_as_of_the_day_on_which_it_was_said(alice, clock):
     before, after = said - timedelta(days=1), said + timedelta(days=1)
     assert entry.id not in verdicts(alice.recall(ASK, session="a", until=before))
     assert entry.id in verdicts(alice.recall(ASK, session="b", until=after))
+
+
+def test_a_search_shows_what_is_over_of_an_entry_and_puts_it_last(alice, clock):
+    said(alice, "My sister Anna lives in Lisbon.", "s1")
+    clock.tick(90 * 86_400)
+    said(alice, "My sister Anna moved to Porto.", "s2")
+    found = alice.knowledge.search("Where does my sister Anna live?")
+    assert [(each.entry.content[-7:], each.ended) for each in found] == [
+        (" Porto.", ()),
+        ("Lisbon.", (f"lives in Lisbon: until {clock():%Y-%m-%d}",)),
+    ]
+    assert [bool(each.ended) for each in alice.search("Where does my sister Anna live?", layer="L1")] == [False, True]
+
+
+def test_what_says_itself_that_something_is_over_is_not_marked(alice, clock):
+    said(alice, "I work at Bosch.", "s1")
+    clock.tick(90 * 86_400)
+    said(alice, "I no longer work at Bosch.", "s2")
+    ended = {
+        each.entry.content: bool(each.ended) for each in alice.knowledge.search("Do I work at Bosch?", status="all")
+    }
+    assert ended["The user no longer works at Bosch."] is False
+
+
+def said(alice, text, session):
+    alice.track([Turn(role="user", content=text)], session=session)
+    alice.flush()
+    alice.end_session(session)
+    alice.mine()
+    alice.flush()

@@ -35,7 +35,7 @@ from langmem_tiers.graphs.messages import kept_in, last_human, read_messages
 from langmem_tiers.graphs.runs import TAGS
 from langmem_tiers.graphs.track import turn_of
 from langmem_tiers.integrations.tools.arguments import Injected, arguments_of, names_of
-from langmem_tiers.recall.rendering import excerpt
+from langmem_tiers.recall.rendering import excerpt, render_ended
 from langmem_tiers.records import Entry
 from langmem_tiers.storage import drawers
 from langmem_tiers.telemetry.logs import say
@@ -74,9 +74,9 @@ def item(text: str, label: str = "", end: str = "") -> str:
     return f"- {label}{body}{end}"
 
 
-def entry_line(entry: Entry, most: int, terms: Sequence[str] = ()) -> str:
-    """`[id] (category) content — date`."""
-    end = f" — {day(entry.said_at)}"
+def entry_line(entry: Entry, most: int, terms: Sequence[str] = (), ended: Sequence[str] = ()) -> str:
+    """`[id] (category) content — date`, and what of it is no longer so."""
+    end = f" — {day(entry.said_at)}{render_ended(ended)}"
     if entry.flags:
         end += f" (reads like an {', '.join(entry.flags)})"
     return item(excerpt(entry.content, terms, most), f"[{entry.id}] ({entry.category}) ", end)

@@ -53,12 +53,14 @@ def search_memory(
     found = call.space.knowledge.search(
         query, category=category, tags=tags or (), since=first, until=last, limit=_MOST + 1
     )
-    entries = [each.entry for each in found[:_MOST]]
+    shown = found[:_MOST]
+    entries = [each.entry for each in shown]
     if not entries:
         return ToolAnswer("No memory fits. Try other words, or fewer filters.", {"ids": []})
     more = ", and there are more" if len(found) > _MOST else ""
     terms = parse(query or "", 0).terms
-    text = base.fenced(f"{len(entries)} found, {order}{more}", [base.entry_line(e, _SHOWN, terms) for e in entries])
+    lines = [base.entry_line(each.entry, _SHOWN, terms, each.ended) for each in shown]
+    text = base.fenced(f"{len(entries)} found, {order}{more}", lines)
     return ToolAnswer(text, {"ids": [entry.id for entry in entries], "versions": versions(entries)})
 
 

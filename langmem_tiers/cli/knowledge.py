@@ -111,7 +111,9 @@ def search(
     """Print what is known on QUERY by words and meaning, best first; what was put aside is found by words only."""
     wanted = _wanted(category, tag, since, until, status)
     found = space.knowledge.search(query, **wanted, limit=limit + 1)
-    lines = [_entry(each.entry, score=each.score if each.channels else None) for each in found[:limit]]
+    lines = [
+        _entry(each.entry, score=each.score if each.channels else None, ended=each.ended) for each in found[:limit]
+    ]
     return Shown(_data(found[:limit]), _list(lines, more=len(found) > limit))
 
 
@@ -298,13 +300,13 @@ def _whole(entry: Entry, drawers: Sequence[Drawer], history: Sequence[Entry], su
         yield _entry(successor, indent=2)
 
 
-def _entry(entry: Entry, *, score: float | None = None, indent: int = 0) -> str:
+def _entry(entry: Entry, *, score: float | None = None, ended: Sequence[str] = (), indent: int = 0) -> str:
     """An entry on two or three lines: id, date and category, then its text, then its marks."""
     head = [entry.id, f"{entry.said_at:%Y-%m-%d}", entry.category]
     if score is not None:
         head.insert(0, f"{score:.3f}")
     below = " " * (indent + 4)
-    marks = "; ".join(_marks(entry))
+    marks = "; ".join((*(f"no longer {each}" for each in ended), *_marks(entry)))
     lines = [hanging(" " * indent, "  ".join(head)), hanging(below, shortened(entry.content, _SHOWN))]
     return "\n".join([*lines, hanging(below, marks)] if marks else lines)
 

@@ -187,7 +187,7 @@ class Knowledge:
         )
         vector = self._context.embedder.query(asked)[0] if asked.strip() else None
         with self._context.open() as store:
-            return tuple(search.find(store, asked, vector, filters, most))
+            return tuple(search.find(store, asked, vector, filters, most, at=now))
 
     def update(
         self,

@@ -18,12 +18,14 @@ Reason = Literal["corrected", "merged", "consolidated", "expired", "removed", "u
 class EntryFound:
     """An entry found by a search: its score from 0 to 1, and each channel's own score.
 
-    Without a query there is nothing to score: the score is 0, and the newest come first.
+    Without a query there is nothing to score: the score is 0, and the newest come first. `ended` is what is over of
+    what it says, according to the graph: "lives in Lisbon: until 2024-05".
     """
 
     entry: Entry
     score: float = 0.0
     channels: Mapping[str, float] = field(default_factory=dict)
+    ended: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

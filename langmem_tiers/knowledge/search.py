@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from langmem_tiers.knowledge.results import CategoryCount, EntryFound
+from langmem_tiers.knowledge_graph import outdated
 from langmem_tiers.language.words import STOPWORDS, searchable, stem, words
 from langmem_tiers.storage import entries
 from langmem_tiers.storage.change_log import moment
@@ -21,8 +22,23 @@ DECIMALS = 4
 """Of the scores that are given out."""
 
 
-def find(store: SpaceStore, query: str, vector: Vectors | None, filters: Filters, most: int) -> list[EntryFound]:
-    """The entries that match a query, best first; without a query, the latest changed first."""
+def find(
+    store: SpaceStore, query: str, vector: Vectors | None, filters: Filters, most: int, *, at: int
+) -> list[EntryFound]:
+    """The entries that match a query, best first; without a query, the latest changed first.
+
+    With a query, those of which something is over by now come after the others.
+    """
+    found = _found(store, query, vector, filters, most)
+    with store.reading() as connection:
+        view = store.graph.view(moment(connection, store.key))
+        entries_found = {each.entry.id: each.entry for each in found}
+        over = outdated.in_entries(view, connection, store.key, entries_found, at)
+    marked = [replace(each, ended=over[each.entry.id]) for each in found]
+    return sorted(marked, key=lambda each: bool(each.ended)) if query.strip() else marked
+
+
+def _found(store: SpaceStore, query: str, vector: Vectors | None, filters: Filters, most: int) -> list[EntryFound]:
     if not query.strip():
         with store.reading() as connection:
             return [EntryFound(entry=entry) for entry in entries.find(connection, store.key, filters, most)]

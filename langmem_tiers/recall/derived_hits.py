@@ -15,6 +15,7 @@ import numpy as np
 
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.knowledge.preferences import fading, is_constraint, needs_permission
+from langmem_tiers.knowledge_graph import outdated
 from langmem_tiers.language.questions import asks_history
 from langmem_tiers.recall import graph_channel, rendering, scoring
 from langmem_tiers.recall.graph_channel import Related
@@ -158,7 +159,7 @@ def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request:
     place = (source.connection, source.key)
     told = episodes.holding(*place, refs["episode"], at=at, until=until) if "episode" in refs else {}
     kept = items.holding(*place, refs["item"], at=at, until=until) if "item" in refs else {}
-    over = _ended(source, held, at)
+    over = outdated.in_entries(source.store.graph.view(source.moment), *place, held, at)
     for hit in hits:
         if hit.kind == "entry" and hit.ref in held:
             yield _entry(source, hit, held[hit.ref], over[hit.ref], request)
@@ -180,22 +181,6 @@ def _entries(source: SpaceSnapshot, ids: list[str] | None, request: RecallReques
         if entry.active
         and not (entry.expires_at is not None and entry.expires_at <= request.now)
         and not (request.until is not None and entry.first_said_at > request.until)
-    }
-
-
-def _ended(source: SpaceSnapshot, held: Mapping[str, Entry], at: int) -> dict[str, list[str]]:
-    """For each entry, what its drawers say that is now over; its own words must contain the value, as they say less."""
-    rests = {ref: {each.drawer for each in entry.evidence} for ref, entry in held.items()}
-    drawers = {drawer for those in rests.values() for drawer in those}
-    ended = graph_channel.ended(source, drawers, at) if drawers else {}
-    return {
-        ref: [
-            each.text
-            for drawer in sorted(rests[ref])
-            for each in ended.get(drawer, ())
-            if each.target.casefold() in entry.content.casefold()
-        ]
-        for ref, entry in held.items()
     }
 
 

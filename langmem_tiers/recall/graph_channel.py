@@ -6,18 +6,18 @@ A relation is scored by the words of the message that it explains: the names of 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from langmem_tiers.clock import from_millis, to_millis
-from langmem_tiers.knowledge_graph import entity_lookup, naming
+from langmem_tiers.clock import to_millis
+from langmem_tiers.knowledge_graph import entity_lookup
 from langmem_tiers.knowledge_graph.answers import StatedFact, distinct
-from langmem_tiers.knowledge_graph.conflicts import FOREVER, bounds, version_at
+from langmem_tiers.knowledge_graph.conflicts import version_at
+from langmem_tiers.knowledge_graph.outdated import relation_line, target_words
 from langmem_tiers.knowledge_graph.view import Asked, GraphView
-from langmem_tiers.knowledge_graph.wording import date_words, period_words
+from langmem_tiers.knowledge_graph.wording import period_words
 from langmem_tiers.language import kinship, predicates
 from langmem_tiers.language.calendar import MONTHS
 from langmem_tiers.language.questions import spans
@@ -29,7 +29,6 @@ from langmem_tiers.storage import relations
 
 if TYPE_CHECKING:
     from langmem_tiers.knowledge_graph.types import Match
-    from langmem_tiers.records import GraphEvidence
     from langmem_tiers.storage.relations import RelationRow
 
 _DAY = 86_400_000
@@ -45,14 +44,6 @@ _BEFORE |= {"was", "were", "did", "had"}
 _TIMES = {"last", "past", "previous", "year", "years", "month", "months", "week", "weeks", "day", "days", "ago", "back"}
 _TIMES |= {"spring", "summer", "autumn", "fall", "winter", "early", "late", "beginning", "start", "end", "mid", "then"}
 _TIMES |= {*MONTHS, "today"}
-# Words of a message that ends or corrects something; one that repeats it is not an end.
-_ENDS = re.compile(
-    r"\b(?:no longer|not|never|no|any ?more|left|quit|sold|died|dead|passed away|broke up|split up|separated|divorced"
-    r"|lost|former|ex|resigned|retired|fired|laid off|stopped|gave"
-    r"|actually|correction|wrong|mistaken?|forget|scratch|new"
-    r"|now|used to|moved|was|were)\b|n['’]t\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,7 +75,7 @@ def find(source: SpaceSnapshot, query: Query, request: RecallRequest) -> list[Re
     return [
         Related(
             row=fact.row,
-            text=_text(view, fact.row),
+            text=relation_line(view, fact.row),
             label=period_words(relations.period(fact.version)),
             share=share,
             evidence=tuple(each.drawer for number in fact.numbers for each in rests.get(number, ())),
@@ -203,7 +194,7 @@ class _Search:
         accounts = {word for word, those in self.asked_for.items() if row.predicate in those}
         if self._turned(row, node, accounts):
             return 0.0
-        accounts |= self._named_by(row.subject) | set(words(_target(self.view, row)))
+        accounts |= self._named_by(row.subject) | set(words(target_words(self.view, row)))
         if match.found_by == "kinship":
             accounts |= self.terms & self.asked_for.keys()
         if self.view.user() == node and not accounts & (self.terms | self.asked_for.keys()):
@@ -221,71 +212,7 @@ class _Search:
         return {word for name in names for word in words(name)}
 
 
-class Ended(NamedTuple):
-    """Something a drawer says that is over: "lives in Lisbon: until 2024-05", and its object."""
-
-    text: str
-    target: str
-
-
-def ended(source: SpaceSnapshot, numbers: Collection[int], at: int) -> dict[int, list[Ended]]:
-    """For each drawer, what it says that is over at a moment."""
-    view = source.store.graph.view(source.moment)
-    found: dict[int, list[Ended]] = {}
-    if view.relations and numbers:
-        resting = relations.resting(source.connection, source.key, numbers)
-        rests = relations.evidence(source.connection, source.key, {relation for _, relation in resting})
-        for drawer, relation in resting:
-            row = view.relations.get(relation)
-            says_so = row is not None and _says_the_end(row, drawer, rests.get(relation, ()))
-            if row is not None and row.kind == "stated" and not says_so and (until := _over(row, at)):
-                target = _target(view, row)
-                found.setdefault(drawer, []).append(Ended(f"{_predicate(row)} {target}: {until}", target))
-    return found
-
-
-def _says_the_end(row: RelationRow, drawer: int, rests: Sequence[GraphEvidence]) -> bool:
-    """Whether a drawer ended or withdrew a relation, rather than stating it."""
-    version = version_at(row, None) or row.last
-    several = len({each.drawer for each in rests}) > 1
-    if version.reason not in {"ended", "withdrawn"} or not several or drawer != rests[-1].drawer:
-        return False
-    return any(_ENDS.search(each.quote) for each in rests if each.drawer == drawer)
-
-
 def text(source: SpaceSnapshot, relation_id: str) -> str:
     """A relation as shown; an empty string if it is gone."""
     row = relations.of_id(source.connection, source.key, relation_id)
-    return "" if row is None else _text(source.store.graph.view(source.moment), row)
-
-
-def _text(view: GraphView, row: RelationRow) -> str:
-    return f"{_name(view, row.subject)} {_predicate(row)} {_target(view, row)}"
-
-
-def _predicate(row: RelationRow) -> str:
-    return row.predicate.replace("_", " ")
-
-
-def _name(view: GraphView, number: int) -> str:
-    """The name of the canonical entity for a number."""
-    name = view.entities[view.canonical(number)].name
-    return "The user" if name == naming.USER else name
-
-
-def _target(view: GraphView, row: RelationRow) -> str:
-    """The object of a relation, in words."""
-    if row.object is not None:
-        return _name(view, row.object)
-    return str(row.value) if row.unit is None else f"{row.value} {row.unit}"
-
-
-def _over(row: RelationRow, at: int) -> str:
-    """Until when a relation held; an empty string if it still does."""
-    version = version_at(row, None)
-    if version is None:
-        return "not so"
-    start, end = bounds(version)
-    if start < end and (end == FOREVER or end > at):
-        return ""
-    return f"until {date_words(from_millis(end), version.to_unit)}" if start < end else "not so"
+    return "" if row is None else relation_line(source.store.graph.view(source.moment), row)

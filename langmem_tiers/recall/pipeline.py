@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidVector
+from langmem_tiers.knowledge_graph import outdated
 from langmem_tiers.models.reranker import SOURCE
 from langmem_tiers.recall import candidates, derived_hits, graph_channel, rendering, selection
 from langmem_tiers.recall.candidates import FoundDrawer
@@ -265,7 +266,8 @@ class Recall:
         ended: dict[tuple[str, int], list[str]] = {}
         for source in sources:
             numbers = [found.facts.number for found in chosen.passed if found.space == source.name]
-            for number, those in graph_channel.ended(source, numbers, to_millis(self._request.now)).items():
+            view, at = source.store.graph.view(source.moment), to_millis(self._request.now)
+            for number, those in outdated.in_drawers(view, source.connection, source.key, numbers, at).items():
                 ended[source.name, number] = [each.text for each in those]
         return ended
 

@@ -1,0 +1,121 @@
+"""What drawers and entries say that is over, by the relations that rest on the same drawers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from langmem_tiers.clock import from_millis
+from langmem_tiers.knowledge_graph import naming
+from langmem_tiers.knowledge_graph.conflicts import FOREVER, bounds, version_at
+from langmem_tiers.knowledge_graph.wording import date_words
+from langmem_tiers.storage import relations
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from langmem_tiers.knowledge_graph.view import GraphView
+    from langmem_tiers.records import Entry, GraphEvidence
+    from langmem_tiers.storage.relations import RelationRow
+
+# Words of a message that ends or corrects something; one that repeats it is not an end.
+_ENDS = re.compile(
+    r"\b(?:no longer|not|never|no|any ?more|left|quit|sold|died|dead|passed away|broke up|split up|separated|divorced"
+    r"|lost|former|ex|resigned|retired|fired|laid off|stopped|gave"
+    r"|actually|correction|wrong|mistaken?|forget|scratch|new"
+    r"|now|used to|moved|was|were)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+# Words of an entry that says itself that something is over.
+_IS_OVER = re.compile(
+    r"\b(?:no longer|not|never|any ?more|left|quit|sold|died|dead|passed away|divorced|separated|retired|stopped"
+    r"|used to|former|ex)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+
+
+class Ended(NamedTuple):
+    """Something a drawer says that is over: "lives in Lisbon: until 2024-05", and its object."""
+
+    text: str
+    target: str
+
+
+def in_drawers(
+    view: GraphView, connection: Connection, space: str, numbers: Collection[int], at: int
+) -> dict[int, list[Ended]]:
+    """For each drawer, what it says that is over at a moment."""
+    found: dict[int, list[Ended]] = {}
+    if view.relations and numbers:
+        resting = relations.resting(connection, space, numbers)
+        rests = relations.evidence(connection, space, {relation for _, relation in resting})
+        for drawer, relation in resting:
+            row = view.relations.get(relation)
+            says_so = row is not None and _says_the_end(row, drawer, rests.get(relation, ()))
+            if row is not None and row.kind == "stated" and not says_so and (until := _over(row, at)):
+                target = target_words(view, row)
+                found.setdefault(drawer, []).append(Ended(f"{_predicate(row)} {target}: {until}", target))
+    return found
+
+
+def in_entries(
+    view: GraphView, connection: Connection, space: str, entries: Mapping[str, Entry], at: int
+) -> dict[str, tuple[str, ...]]:
+    """For each entry, what its drawers say that is over, unless it says that itself.
+
+    Its own words must contain the value: they say less than its drawers.
+    """
+    rests = {ref: {each.drawer for each in entry.evidence} for ref, entry in entries.items()}
+    over = in_drawers(view, connection, space, {drawer for those in rests.values() for drawer in those}, at)
+    return {
+        ref: tuple(
+            each.text
+            for drawer in sorted(rests[ref])
+            for each in over.get(drawer, ())
+            if each.target.casefold() in entry.content.casefold() and not _IS_OVER.search(entry.content)
+        )
+        for ref, entry in entries.items()
+    }
+
+
+def relation_line(view: GraphView, row: RelationRow) -> str:
+    """A relation as a sentence: "The user lives in Lisbon"."""
+    return f"{_name(view, row.subject)} {_predicate(row)} {target_words(view, row)}"
+
+
+def target_words(view: GraphView, row: RelationRow) -> str:
+    """The object of a relation, in words."""
+    if row.object is not None:
+        return _name(view, row.object)
+    return str(row.value) if row.unit is None else f"{row.value} {row.unit}"
+
+
+def _predicate(row: RelationRow) -> str:
+    return row.predicate.replace("_", " ")
+
+
+def _name(view: GraphView, number: int) -> str:
+    """The name of the canonical entity for a number."""
+    name = view.entities[view.canonical(number)].name
+    return "The user" if name == naming.USER else name
+
+
+def _says_the_end(row: RelationRow, drawer: int, rests: Sequence[GraphEvidence]) -> bool:
+    """Whether a drawer ended or withdrew a relation, rather than stating it."""
+    version = version_at(row, None) or row.last
+    several = len({each.drawer for each in rests}) > 1
+    if version.reason not in {"ended", "withdrawn"} or not several or drawer != rests[-1].drawer:
+        return False
+    return any(_ENDS.search(each.quote) for each in rests if each.drawer == drawer)
+
+
+def _over(row: RelationRow, at: int) -> str:
+    """Until when a relation held; an empty string if it still does."""
+    version = version_at(row, None)
+    if version is None:
+        return "not so"
+    start, end = bounds(version)
+    if start < end and (end == FOREVER or end > at):
+        return ""
+    return f"until {date_words(from_millis(end), version.to_unit)}" if start < end else "not so"
