@@ -9,7 +9,7 @@ import pytest
 from langmem_tiers import Memory
 
 
-def _example(root, environment, name, *arguments, lines=""):
+def _run(root, environment, name, *arguments, lines=""):
     done = subprocess.run(
         [sys.executable, root / "examples" / name, *map(str, arguments)],
         input=lines,
@@ -20,7 +20,11 @@ def _example(root, environment, name, *arguments, lines=""):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return done
+
+
+def _example(*arguments, **options):
+    return _run(*arguments, **options).stdout
 
 
 @pytest.fixture
@@ -93,10 +97,10 @@ def test_the_store_uses_the_folder_that_is_named(example, tmp_path):
         assert memory.spaces() == ("users/alice@example.com",)
 
 
-@pytest.mark.parametrize("name", ["chatbot.py", "server.py"])
-def test_what_is_for_real_use_says_where_the_memory_is(root, offline_environment, tmp_path, name):
+@pytest.mark.parametrize(("name", "stream"), [("chatbot.py", "stdout"), ("server.py", "stderr")])
+def test_what_is_for_real_use_says_where_the_memory_is(root, offline_environment, tmp_path, name, stream):
     environment = offline_environment | {"LANGMEM_TIERS_PATH": str(tmp_path / "memory")}
-    assert f"The memory is in {tmp_path / 'memory'}." in _example(root, environment, name)
+    assert f"The memory is in {tmp_path / 'memory'}." in getattr(_run(root, environment, name), stream)
 
 
 def test_the_tools_correct_what_was_wrong_and_explain_what_was_recalled(example, tmp_path):
