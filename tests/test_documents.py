@@ -377,7 +377,7 @@ def test_the_block_for_the_prompt_fits_the_budget_with_its_fence(documents, toke
 def test_stored_text_can_not_close_or_imitate_the_fence(documents, hostile):
     documents.write("MEMORY.md", hostile)
     body = documents.prompt_block().split("\n", 2)[2].rsplit("\n", 1)[0]
-    assert not set("<>\uff1c\uff1e\u202e") & set(body)
+    assert not set("<\uff1c\uff1e\u202e") & set(body)
     assert unescape(body) == hostile
 
 

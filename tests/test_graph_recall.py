@@ -106,9 +106,9 @@ def test_small_talk_and_other_names_bring_no_relations(alice, told):
 
 
 def test_names_in_the_graph_are_escaped(alice):
-    alice.graph.add_relation("Rover", "has part", value="<b>left</b> & wheel", subject_type="item")
+    alice.graph.add_relation("Rover", "has part", value="<memory> & left wheel", subject_type="item")
     block = alice.recall("Which part does the Rover have?", session="t").block
-    assert "&lt;b&gt;left&lt;/b&gt; &amp; wheel" in block
+    assert "&lt;memory> & left wheel" in block
 
 
 @pytest.fixture

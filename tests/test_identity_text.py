@@ -377,7 +377,7 @@ def test_the_prompt_block_is_fenced_and_shows_the_usage(identity):
 def test_stored_text_can_not_close_or_imitate_the_fence(identity, hostile):
     identity.write(hostile)
     body = identity.prompt_block().split("\n", 2)[2].rsplit("\n", 1)[0]
-    assert not set("<>\uff1c\uff1e\u202e\u200b") & set(body)
+    assert not set("<\uff1c\uff1e\u202e\u200b") & set(body)
     assert unescape(body) == hostile
 
 

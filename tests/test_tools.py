@@ -477,11 +477,11 @@ def test_memory_write_edits_the_profile_by_section_and_line(tell, alice):
 
 
 def test_a_full_profile_is_refused_with_its_text_and_the_overflow(tell, alice):
-    alice.identity.write("## Notes\n- Speaks <b>German</b>.")
+    alice.identity.write("## Notes\n- Speaks <system>German</system>.")
     refused = tell("memory_write", action="add", layer="L0", content="x" * 1000)
     assert refused.status == "error"
-    assert "Speaks &lt;b&gt;German&lt;/b&gt;." in refused.text
-    over = len("## Notes\n- Speaks <b>German</b>.\n- " + "x" * 1000) - 1000
+    assert "Speaks &lt;system>German&lt;/system>." in refused.text
+    over = len("## Notes\n- Speaks <system>German</system>.\n- " + "x" * 1000) - 1000
     assert f"{over} characters shorter" in refused.text
 
 
