@@ -39,9 +39,11 @@ class RecallNode(MemoryNode):
         window = [str(m.id) for m in shown]
         blocks = {key: visit.blocks[key] for key in window if key in visit.blocks and visit.blocks_are_ours}
         asked = last_human(visit.messages)
-        # The system message holds the latest block only: what earlier ones showed is out of sight again.
-        in_sight = window if self._placement == "message" else [key for key in window if key not in blocks]
-        recalled = _recall(visit, asked, in_sight, _stored_as(visit, shown))
+        # The system message holds the latest block only, and a state that was not kept holds none: what the others
+        # showed is out of sight again.
+        in_sight = blocks if self._placement == "message" else {}
+        bare = [key for key in window if key not in in_sight]
+        recalled = _recall(visit, asked, window, bare, _stored_as(visit, shown))
         if asked is not None:
             # Looked up each time: after an edit, the block of the first wording is no longer this message's.
             blocks[str(asked.id)] = recalled.block if recalled else ""
@@ -105,7 +107,11 @@ def recall_node(
 
 
 def _recall(
-    visit: Visit, asked: HumanMessage | None, window: Sequence[str], stored_as: Mapping[str, str]
+    visit: Visit,
+    asked: HumanMessage | None,
+    window: Sequence[str],
+    bare: Sequence[str],
+    stored_as: Mapping[str, str],
 ) -> "Recalled | None":
     text = "" if asked is None else without_recalled(str(asked.text))
     if asked is None or not text.strip():
@@ -116,7 +122,7 @@ def _recall(
         session=visit.scope.session,
         message_id=stored_as.get(str(asked.id), asked.id),
         window=[*window, *sent_again],
-        bare=sent_again,
+        bare=[*bare, *sent_again],
     )
 
 

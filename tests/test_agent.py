@@ -91,6 +91,22 @@ def test_with_blocks_in_the_system_message_what_left_it_can_be_recalled_again(me
     assert [FACT in request[0].text for request in model.requests] == [True, False, True]
 
 
+@pytest.mark.parametrize("placement", ["message", "system"])
+def test_a_client_that_sends_its_history_itself_is_told_again_what_its_request_no_longer_holds(
+    memory, alice, placement
+):
+    remember(alice, FACT)
+    model = ScriptedChatModel(responses=["Fine."])
+    agent = memory_agent(model, memory, placement=placement)
+    first = HumanMessage(QUESTION, id="one")
+    answer = AIMessage("Fine.", id="two")
+    agent.invoke({"messages": [first]}, run())
+    agent.invoke({"messages": [first, answer, HumanMessage("And where does my grey cat Miso sleep?", id="x")]}, run())
+    shown = ["\n".join(str(message.text) for message in request) for request in model.requests]
+    assert [FACT in each for each in shown] == [True, True]
+    assert said(alice, "friday") == [QUESTION, "Fine.", "And where does my grey cat Miso sleep?", "Fine."]
+
+
 def test_the_agent_recalls_calls_tools_and_stores_what_was_said(memory, alice):
     remember(alice, FACT)
     model = ScriptedChatModel(responses=[_asking("Oslo", 1), "Rain, and Miso is warm."])
