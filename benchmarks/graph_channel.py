@@ -130,7 +130,7 @@ def ask(space: Space, question: str, gold: frozenset[int], top: int, measured: M
     if not gold:
         return
     measured.questions += 1
-    recalled = space.recall(question, threshold=0, limit=top, token_budget=100_000, fallback=False, keep_receipt=False)
+    recalled = space.recall(question, threshold=0, limit=top, token_budget=100_000, keep_receipt=False)
     first = [item.drawer.number for item in recalled.items if item.drawer is not None]
     named = list(dict.fromkeys(by_graph(space, question)))
     measured.named += bool(named)

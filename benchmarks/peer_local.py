@@ -53,7 +53,7 @@ class Ours:
 
     def search(self, query: str, k: int) -> list[str]:
         """See `Peer`."""
-        recalled = self._space.recall(query, threshold=0, fallback=False, keep_receipt=False)
+        recalled = self._space.recall(query, threshold=0, keep_receipt=False)
         return [self._ids[candidate.drawer] for candidate in recalled.receipt.candidates[:k]]
 
     def close(self) -> None:

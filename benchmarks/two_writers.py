@@ -74,7 +74,7 @@ def compared(folder: str, acknowledged: set[str]) -> tuple[int, int, list[str]]:
         unfound = 0
         for name in acknowledged & numbers.keys():
             query = f"What was said about {unique_word(name)} please?"
-            recalled = space.recall(query, threshold=0, fallback=False, keep_receipt=False)
+            recalled = space.recall(query, threshold=0, keep_receipt=False)
             unfound += numbers[name] not in {candidate.drawer for candidate in recalled.receipt.candidates}
         problems = [finding.message for finding in space.doctor() if finding.level == "problem"]
         stats = space.stats()

@@ -77,7 +77,7 @@ def last_human(messages: Sequence[BaseMessage]) -> HumanMessage | None:
     return next((m for m in reversed(messages) if isinstance(m, HumanMessage) and not is_synthetic(m)), None)
 
 
-_HEADERS = (recall.HEADER, recall.FALLBACK_HEADER, recall.KNOWN_HEADER, IDENTITY_HEADER, NOTES_HEADER)
+_HEADERS = (recall.HEADER, recall.KNOWN_HEADER, IDENTITY_HEADER, NOTES_HEADER)
 _OPENINGS = (OPENING, IDENTITY_FENCE[0], NOTES_FENCE[0])
 # This much of a header is enough to tell it from what a user would write after the same tag.
 _TELLING = 20

@@ -9,7 +9,14 @@ from typing import Any, Literal, get_args
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from langmem_tiers import arguments
-from langmem_tiers.graphs.messages import is_synthetic, kept_in, leading_systems, read_messages, window_start
+from langmem_tiers.graphs.messages import (
+    is_synthetic,
+    kept_in,
+    last_human,
+    leading_systems,
+    read_messages,
+    window_start,
+)
 from langmem_tiers.graphs.state import PROFILE
 from langmem_tiers.telemetry.logs import say
 
@@ -59,8 +66,8 @@ def build_prompt(
             node found when the session began: the space's identity and its `MEMORY.md`.
         window: how many turns to send at least, the same number as the recall node works with.
         step: by how many turns the window moves on at a time, as `Settings.window.step`; None means `window`.
-        placement: "message" as above; "system" puts the latest block alone at the end of the system message. That
-            breaks prompt caches: the request changes at its beginning with every recall.
+        placement: "message" as above; "system" puts the block of the last human message, if it has one, at the end of
+            the system message. That breaks prompt caches: the request changes at its beginning with every recall.
         messages_key: where the state keeps its messages.
 
     Raises:
@@ -103,8 +110,9 @@ def _system_message(parts: Sequence[str | list[Any]]) -> list[SystemMessage]:
 
 
 def latest_block(shown: Sequence[BaseMessage], blocks: Mapping[str, str]) -> str:
-    """The block of the last message that has one."""
-    return next((blocks[m.id] for m in reversed(shown) if m.id is not None and m.id in blocks), "")
+    """The block of the last human message; an empty text if nothing was recalled for it."""
+    asked = last_human(shown)
+    return "" if asked is None else blocks.get(str(asked.id), "")
 
 
 def _with_block(message: BaseMessage, blocks: Mapping[str, str]) -> BaseMessage:

@@ -39,7 +39,7 @@ class RecallNode(MemoryNode):
         window = [str(m.id) for m in shown]
         blocks = {key: visit.blocks[key] for key in window if key in visit.blocks and visit.blocks_are_ours}
         asked = last_human(visit.messages)
-        # The system message holds the latest block only, and a state that was not kept holds none: what the others
+        # The system message holds the last message's block only, and a state that was not kept holds none: what the others
         # showed is out of sight again.
         in_sight = blocks if self._placement == "message" else {}
         bare = [key for key in window if key not in in_sight]
@@ -92,7 +92,7 @@ def recall_node(
         messages_key: where the host's state keeps its messages.
         window: how many turns go to the model, the same number as `build_prompt` gets; by default the setting.
         placement: where `build_prompt` puts the blocks. With "message" a drawer that an earlier block in the window
-            shows is not recalled again; with "system" it may be, as only the latest block is before the model.
+            shows is not recalled again; with "system" it may be, as the model sees only the block of the last message.
 
     Raises:
         InvalidInput: an argument is of another type, or none of the words there are.

@@ -131,8 +131,8 @@ class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
         memory: the open memory; the agent does not close it.
         tools: what the model may do to its memory: True for `MEMORY_TOOLS`, or names of tools, such as `("save_memory",
             *GRAPH_TOOLS)`. Tell it when to, with `WRITING_GUIDANCE` in the system prompt.
-        placement: "message" as above; "system" puts the latest block alone behind the profile, which breaks prompt
-            caches.
+        placement: "message" as above; "system" puts the block of the last message, if it has one, behind the profile,
+            which breaks prompt caches.
         flush: save the facts of a long history, too, as `flush_node` does. For agents with a summarizer.
         context_window: how many tokens the model takes, for `flush`; None goes by the number of messages alone.
         space: a space, or a function of config and runtime that names one; by default the user's own.

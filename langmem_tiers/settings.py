@@ -100,9 +100,6 @@ class RecallSettings(_Frozen):
         default={"user": 1.0, "import": 1.0, "assistant": 0.95, "dream": 0.95, "tool": 0.9, "system": 0.9},
         description="Factor by origin, highest for the user's own words.",
     )
-    first_turn_fallback: int = Field(
-        default=5, ge=0, description="Items shown on a session's first turn without a match."
-    )
     trivial_words: int = Field(
         default=3, ge=0, description="Messages with fewer meaningful words recall nothing (GoClaw)."
     )

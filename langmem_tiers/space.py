@@ -143,14 +143,12 @@ class Space:
         limit: int | None = None,
         threshold: float | None = None,
         token_budget: int | None = None,
-        fallback: bool = True,
         keep_receipt: bool = True,
     ) -> Recalled:
         """Find what the memory knows about a user message: a fenced block for the prompt, with a receipt.
 
         Within a session nothing is recalled twice. The same session, message id and text return the same block and
-        count once. If nothing matches on the first turn of a session, the block holds the user's latest messages from
-        other sessions, and says so (`Settings.recall.first_turn_fallback`).
+        count once. If nothing matches, the block is empty, on the first turn of a session as on any other.
 
         Args:
             query: The user message.
@@ -165,7 +163,6 @@ class Space:
             threshold: The score that the best item must reach, 0 to 1; overrides the setting. 0 shows whatever is
                 found.
             token_budget: The maximum size of the block in tokens; overrides the setting.
-            fallback: Whether the first turn of a session may show recent messages when nothing matches.
             keep_receipt: False leaves no trace in the space.
 
         Raises:
@@ -189,7 +186,6 @@ class Space:
             limit=arguments.optional_whole(limit, "limit", least=1),
             threshold=None if threshold is None else arguments.share(threshold, "threshold"),
             token_budget=arguments.optional_whole(token_budget, "token_budget", least=1),
-            fallback=arguments.flag(fallback, "fallback"),
             keep_receipt=arguments.flag(keep_receipt, "keep_receipt"),
             rerank=True,
         )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Role = Literal["user", "assistant", "tool", "system"]
 Origin = Literal["user", "assistant", "tool", "system", "import", "dream"]
 DrawerStatus = Literal["active", "superseded"]
-Channel = Literal["keyword", "vector", "graph", "fallback", "rerank"]
+Channel = Literal["keyword", "vector", "graph", "rerank"]
 CandidateVerdict = Literal[
     "shown",
     "below_threshold",

@@ -168,7 +168,7 @@ QUESTIONS: list[tuple[str, dict]] = [
     ("What car do I drive?", {"session": "new", "message_id": "m1"}),
     ("And since when do I have the Volvo?", {"session": "new", "message_id": "m2"}),
     ("ok", {}),
-    ("Tell me about quantum chromodynamics.", {"fallback": False}),
+    ("Tell me about quantum chromodynamics.", {}),
     ("Good morning, how are you today?", {"session": "fresh"}),
     ("Where did my brother live?", {"until": datetime(2025, 6, 30, tzinfo=UTC), "threshold": 0.0}),
 ]

@@ -167,7 +167,7 @@ def test_a_row_for_each_kind_and_one_of_all(alice):
 def test_ranks_are_those_of_recall(alice):
     (question, *_) = questions = mine_questions(alice, questions=6)
     place = measure(alice, questions).places[0]
-    asked = alice.recall(question.text, now=question.asked_at, threshold=0, fallback=False, keep_receipt=False)
+    asked = alice.recall(question.text, now=question.asked_at, threshold=0, keep_receipt=False)
     found = alice.drawer(asked.receipt.candidates[place.rank - 1].drawer)
     assert question.answer in found.content
     assert place.shown

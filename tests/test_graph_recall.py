@@ -102,7 +102,7 @@ def test_an_entry_says_until_when_it_held(alice, told):
 
 def test_small_talk_and_other_names_bring_no_relations(alice, told):
     for message in ("Thanks a lot, that was helpful!", "What is the capital of Mongolia called?"):
-        assert texts(alice.recall(message, session="t", fallback=False)) == []
+        assert texts(alice.recall(message, session="t")) == []
 
 
 def test_names_in_the_graph_are_escaped(alice):

@@ -57,7 +57,7 @@ def test_an_entry_that_fits_stands_in_the_block_with_its_id_date_and_category(al
 def test_what_fits_nothing_is_not_shown(alice):
     alice.knowledge.save(MODE)
     alice.flush()
-    assert alice.recall("When does the ferry to Lisbon leave?", session="t", fallback=False).block == ""
+    assert alice.recall("When does the ferry to Lisbon leave?", session="t").block == ""
 
 
 def test_it_is_shown_once_in_a_session_and_counted_once(alice):
@@ -65,7 +65,7 @@ def test_it_is_shown_once_in_a_session_and_counted_once(alice):
     alice.flush()
     first = alice.recall(ASK, session="t", message_id="1")
     again = alice.recall(ASK, session="t", message_id="1")
-    later = alice.recall("And which mode does my editor prefer now?", session="t", message_id="2", fallback=False)
+    later = alice.recall("And which mode does my editor prefer now?", session="t", message_id="2")
     assert (again.block, again.known, again.receipt.verdict) == (first.block, first.known, "repeated")
     assert (refs(later), verdicts(later)) == ([], {entry.id: "already_shown"})
     assert alice.knowledge.get(entry.id).recall_count == 1
@@ -107,7 +107,7 @@ def test_a_deleted_entry_leaves_its_words_in_no_receipt_and_no_repeated_block(al
     assert MODE in alice.recall(ASK, session="t", message_id="1").block
     alice.knowledge.delete(entry.id)
     assert alice.receipts() == ()
-    assert MODE not in alice.recall(ASK, session="t", message_id="1", fallback=False).block
+    assert MODE not in alice.recall(ASK, session="t", message_id="1").block
 
 
 @pytest.mark.parametrize("origin", [None, "god", ""])
@@ -152,7 +152,7 @@ def test_another_space_knows_nothing_of_it_but_as_a_declared_fallback(memory):
     team = memory.space("teams/red")
     entry = team.knowledge.save(MODE).entry
     team.flush()
-    assert memory.user("bob").recall(ASK, fallback=False).known == ()
+    assert memory.user("bob").recall(ASK).known == ()
     assert refs(memory.user("bob", fallbacks=["teams/red"]).recall(ASK)) == [entry.id]
 
 

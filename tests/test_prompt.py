@@ -129,6 +129,11 @@ def test_only_human_messages_get_blocks():
     assert texts(build_prompt({"messages": [_ai("two", id="2")], "memory_blocks": {"2": BLOCK}})) == ["two"]
 
 
+def test_placed_in_the_system_message_an_old_block_goes_when_nothing_is_recalled():
+    state = {"messages": [HumanMessage("one", id="1"), HumanMessage("two", id="2")], "memory_blocks": {"1": "A"}}
+    assert texts(build_prompt(state, system="Be brief.", placement="system")) == ["Be brief.", "one", "two"]
+
+
 def test_placed_in_the_system_message_only_the_latest_block_is_there():
     messages = [HumanMessage("one", id="1"), HumanMessage("two", id="2")]
     state = {"messages": messages, "memory_blocks": {"1": "A", "2": "B"}}

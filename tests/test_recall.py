@@ -174,7 +174,7 @@ def test_a_superseded_drawer_is_found_by_neither_channel(opened):
     memory.flush()
     alice.recall(ROBOT, session="t")
     alice.track([user("The oven is red.", "1")], session="s")
-    assert alice.recall(ROBOT, session="u", fallback=False).receipt.candidates == ()
+    assert alice.recall(ROBOT, session="u").receipt.candidates == ()
 
 
 # Factors
@@ -369,41 +369,11 @@ def gadgets(alice, clock):
 UNRELATED = "Zebras gallop through savannas."
 
 
-def test_on_the_first_turn_without_a_match_the_five_newest_telling_words_are_shown(gadgets):
-    gadgets.track(
-        [Turn(role="assistant", content="Seven gadgets is a lot of gadgets."), user("ok thanks")], session="x"
-    )
-    recalled = gadgets.recall(UNRELATED, session="t", message_id="1")
-    assert numbers(recalled) == [7, 6, 5, 4, 3]
-    assert all(candidate.scores == {"fallback": 0.0} for candidate in recalled.receipt.candidates)
-
-
-def test_there_is_no_fallback_on_later_turns_nor_without_a_session_nor_where_it_is_not_wanted(gadgets):
-    assert gadgets.recall(UNRELATED, session="a", fallback=False).items == ()
-    assert gadgets.recall(UNRELATED).items == ()
-    gadgets.recall("What about gadget number 7?", session="t", message_id="1")
-    assert gadgets.recall(UNRELATED, session="t", message_id="2").items == ()
-
-
-def test_the_fallback_keeps_to_limit_dates_and_other_sessions(gadgets, clock):
-    assert numbers(gadgets.recall(UNRELATED, session="a", limit=2)) == [7, 6]
-    assert numbers(gadgets.recall(UNRELATED, session="b", until=clock() - timedelta(seconds=270))) == [2, 1]
-    assert numbers(gadgets.recall(UNRELATED, session="s7")) == [6, 5, 4, 3, 2]
-
-
-def test_what_a_fallback_shows_is_marked_as_shown_though_it_scored_too_low(opened):
-    memory = opened(Meanings(gadget=0.35), **PLAIN)
-    alice = memory.user("alice")
-    alice.track([user("I bought gadget number seven.")], session="s")
-    memory.flush()
-    assert verdicts(alice.recall(UNRELATED, session="t", threshold=0.9)) == {1: "shown"}
-
-
-def test_a_fallback_shows_the_same_words_once_and_never_the_question(alice):
-    for session in ("a", "b"):
-        alice.track([user("I bought seven gadgets.")], session=session)
-    alice.track([user(UNRELATED, "1")], session="c")
-    assert numbers(alice.recall(UNRELATED, session="t")) == [2]
+def test_a_first_turn_that_nothing_matches_gets_no_block_just_like_a_later_one(gadgets):
+    first = gadgets.recall(UNRELATED, session="t", message_id="1")
+    assert (first.block, first.receipt.verdict, first.receipt.candidates) == ("", "nothing_found", ())
+    assert gadgets.recall("What about gadget number 7?", session="t", message_id="2").items
+    assert gadgets.recall(UNRELATED, session="t", message_id="3").block == ""
 
 
 # The block

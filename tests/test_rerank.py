@@ -409,13 +409,13 @@ def test_what_is_not_promoted_has_to_reach_the_threshold(opened):
 
 def test_an_order_shows_nothing_where_nothing_reaches_the_threshold_so_a_compressor_is_not_asked(opened):
     compressor = Compressor(does=last_first)
-    recalled = opened(compressor, robots=3).recall(ROBOT, session="t", threshold=1, fallback=False)
+    recalled = opened(compressor, robots=3).recall(ROBOT, session="t", threshold=1)
     assert (recalled.block, recalled.receipt.usage, compressor.calls) == ("", {}, [])
 
 
 def test_a_chat_model_judges_so_what_it_names_is_shown_even_where_nothing_reaches_the_threshold(opened):
     alice = opened(ScriptedChatModel(responses=["[2]"]), robots=3)
-    assert len(shown(alice.recall(ROBOT, session="t", threshold=1, fallback=False))) == 1
+    assert len(shown(alice.recall(ROBOT, session="t", threshold=1))) == 1
 
 
 @pytest.mark.parametrize(
@@ -426,15 +426,10 @@ def test_a_chat_model_judges_so_what_it_names_is_shown_even_where_nothing_reache
     ],
 )
 def test_where_it_says_that_none_fits_there_is_no_block(opened, reranker):
-    recalled = opened(reranker, robots=22).recall(ROBOT, session="t", fallback=False)
+    recalled = opened(reranker, robots=22).recall(ROBOT, session="t")
     assert (recalled.block, recalled.receipt.verdict) == ("", "nothing_found")
     assert {each.verdict for each in recalled.receipt.candidates} == {"judged_unfit"}
     assert recalled.receipt.notes == ("rerank: none of 20 fits",)
-
-
-def test_where_none_fits_a_first_turn_begins_with_the_latest_words(opened):
-    recalled = opened(ScriptedChatModel(responses=["[]"]), robots=2).recall(ROBOT, session="t")
-    assert "Nothing stored matches this message." in recalled.block
 
 
 def test_that_none_fits_can_be_left_unheard(opened):

@@ -34,7 +34,7 @@ def keys(found):
 
 
 def block(space, query=QUESTION, session="today"):
-    return space.recall(query, session=session, fallback=False).block
+    return space.recall(query, session=session).block
 
 
 def rows_holding(memory, space, text):

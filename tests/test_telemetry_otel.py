@@ -239,7 +239,7 @@ def test_recalls_are_measured(alice, points, total):
     before, hits, empties = counted(), total("recall.hits"), total("recall.empties")
     alice.track([user(SAID)], session="a")
     recalled = alice.recall(ASKED, session="b")
-    alice.recall("What is the capital of Mongolia?", session="c", fallback=False)
+    alice.recall("What is the capital of Mongolia?", session="c")
     assert counted() == before + 2
     assert total("recall.hits") == hits + len(recalled.items) + len(recalled.known)
     assert total("recall.empties") == empties + 1

@@ -200,7 +200,6 @@ _WHY_NOTHING = {
 _CHANNELS = {
     "keyword": "words in common",
     "vector": "like in meaning",
-    "fallback": "among the user's latest words, as nothing fitted",
     "rerank": "picked by the reranker",
 }
 

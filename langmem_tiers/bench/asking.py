@@ -224,7 +224,6 @@ def ask(
         until=question.until,
         threshold=0,
         token_budget=_ALL_TOKENS,
-        fallback=False,
         keep_receipt=False,
     )
     elapsed = (perf_counter() - started) * 1000

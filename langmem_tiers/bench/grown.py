@@ -348,7 +348,7 @@ def ask_grown(case: Case, plan: Plan, base: Base, embedder: Embedder | None) -> 
             space = memory.space(SPACE)
             finish(space, len(report.rejected))
             for _ in range(2):
-                space.recall(_WARMING, fallback=False, keep_receipt=False)
+                space.recall(_WARMING, keep_receipt=False)
             for question in case.questions:
                 answer = ask(space, question, {}, together.number)
                 turns = tuple(_turn(space, number, together) for number in answer.drawers)

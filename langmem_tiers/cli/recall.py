@@ -43,8 +43,8 @@ def recall(
     reranker = reranking_model(rerank)
     with target.existing_memory(settings=_asked_on_purpose(), reranker=reranker) as memory:
         space = target.space(memory)
-        recalled = space.recall(query, session=session, limit=limit, fallback=False, keep_receipt=False)
-        lines: list[RenderableType] = [recalled.block or _why_nothing(recalled.receipt, target, memory.settings)]
+        recalled = space.recall(query, session=session, limit=limit, keep_receipt=False)
+        lines: list[RenderableType] = [recalled.block or _why_nothing(recalled.receipt, target)]
         lines += [f"Note: {note}" for note in recalled.receipt.notes]
         if explain and not target.json:
             lines += _explanation(recalled.receipt, space)
@@ -59,14 +59,10 @@ def _asked_on_purpose() -> Settings:
     return settings.model_copy(update={"recall": settings.recall.model_copy(update={"trivial_words": 0})})
 
 
-def _why_nothing(receipt: Receipt, target: Target, settings: Settings) -> str:
+def _why_nothing(receipt: Receipt, target: Target) -> str:
     if receipt.verdict == "nothing_new":
         return f"Nothing new: what matches was said or shown in session {receipt.session} already."
-    nothing = f"Nothing in the memory of {target.user} comes close to this."
-    most = min(settings.recall.first_turn_fallback, settings.recall.limit)
-    if not most:
-        return nothing
-    return f"{nothing}\nOn a session's first turn, an agent would be given up to {most} recent messages instead."
+    return f"Nothing in the memory of {target.user} comes close to this."
 
 
 def _explanation(receipt: Receipt, space: Space) -> Iterator[RenderableType]:

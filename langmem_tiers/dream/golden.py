@@ -140,7 +140,7 @@ def questions(
         most = settings.dream.golden
         held = entries.find(connection, store.key, Filters(status="active"), settings.dream.entries) if most else []
         named = entries.by_ids(connection, store.key, touched)
-        said = drawers.recent(connection, store.key, most=most * _LOOKED_AT, outside=None, until=None)
+        said = drawers.recent(connection, store.key, most=most * _LOOKED_AT)
     touching = [(each.content, f"entry {each.id}") for each in named.values()]
     of_touched = list(islice(_made(touching, settings), most // 2))
     left = [(each.content, f"entry {each.id}") for each in held if each.id not in named and each.id not in besides]

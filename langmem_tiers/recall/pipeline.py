@@ -74,7 +74,7 @@ class _Result:
     @property
     def block(self) -> str:
         """The block of these lines; an empty string if there are none."""
-        return rendering.render(self.lines, _header(self.chosen, self.known_items))
+        return rendering.render(self.lines, _header(self.known_items))
 
 
 class Recall:
@@ -205,10 +205,6 @@ class Recall:
             chosen = selection.choose(ranked, self._request, before, none_fits=self._rerank.none_fits)
             quoted = {found.key for found in chosen.passed}
             verdicts = derived_hits.choose(known, self._request, before.shown, quoted)
-            if "shown" not in verdicts.values() and not chosen.passed and _verdict([], chosen) == "nothing_found":
-                latest = selection.first_turn(sources[0], self._request, self._query)
-                if latest:
-                    ranked, chosen = selection.with_fallback(ranked, chosen, latest)
         with self._watch.stage("render"):
             known_items = self._pack_known(known, verdicts)
             items, lines = self._pack(sources, chosen, vector, known_items)
@@ -247,7 +243,7 @@ class Recall:
         known: Sequence[tuple[DerivedHit, int]],
     ) -> tuple[list[RecalledItem], list[str]]:
         """Render chosen candidates while they fit the budget; the others get a verdict that says so."""
-        taken = self._count(rendering.render([""], _header(chosen, known))) + sum(tokens for _, tokens in known)
+        taken = self._count(rendering.render([""], _header(known))) + sum(tokens for _, tokens in known)
         packed = rendering.pack(
             sources,
             chosen.passed,
@@ -352,11 +348,8 @@ class Recall:
         return Recalled(block=kept.block, items=tuple(items), receipt=receipt, known=known)
 
 
-def _header(chosen: Chosen, known: Sequence[object]) -> str:
-    if known:
-        return rendering.KNOWN_HEADER
-    by_fallback = any("fallback" in found.scores for found in chosen.passed)
-    return rendering.FALLBACK_HEADER if by_fallback else rendering.HEADER
+def _header(known: Sequence[object]) -> str:
+    return rendering.KNOWN_HEADER if known else rendering.HEADER
 
 
 def _verdict(items: Sequence[object], chosen: Chosen) -> RecallVerdict:

@@ -38,7 +38,6 @@ class RecallRequest:
     window: Collection[str] | None = None
     bare: Collection[str] = ()
     until: datetime | None = None
-    fallback: bool = False
     keep_receipt: bool = False
     rerank: bool = False
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.language.first_person import TELLS
-from langmem_tiers.language.words import STOPWORDS, is_trivial, searchable, stem, words
+from langmem_tiers.language.words import STOPWORDS, searchable, stem, words
 from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.request import Query, RecallRequest
 from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_drawers
-from langmem_tiers.storage import drawers, receipts
 from langmem_tiers.types import CandidateVerdict
 
 _ASKS = re.compile(r"[?？][\s\d()\"'”’]*$")
@@ -20,8 +19,6 @@ _ASKS = re.compile(r"[?？][\s\d()\"'”’]*$")
 _LEAST_MATCH = 0.5
 _QUESTIONS_LOOKED_AT = 100
 _LONGEST_QUESTION = 300
-# How many recent drawers are searched for informative ones.
-_RECENT = 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,39 +146,3 @@ def _question(content: str) -> frozenset[str] | None:
     if len(content) > _LONGEST_QUESTION or not _ASKS.search(content):
         return None
     return frozenset(stem(word) for word in words(searchable(content)) if word not in STOPWORDS and not word.isdigit())
-
-
-def first_turn(own: SpaceSnapshot, request: RecallRequest, query: Query) -> list[FoundDrawer]:
-    """Recent informative drawers of other sessions for a session's first turn, so that no agent starts blank.
-
-    None if the request turns this off, or the session has already recalled something. Duplicates and repetitions of the
-    query are left out.
-    """
-    most = min(request.settings.first_turn_fallback, request.limit)
-    if not request.fallback or not most or request.session is None:
-        return []
-    connection, key = own.connection, own.key
-    if receipts.any_in_session(connection, key, request.session, other_than=request.message_id):
-        return []
-    until = None if request.until is None else to_millis(request.until)
-    recent = drawers.recent(connection, key, most=_RECENT, outside=request.session, until=until)
-    telling = [number for number, content in recent if not is_trivial(content)]
-    facts = {each.number: each for each in own.store.columns.rows(own.drawers_at, telling).facts()}
-    met, shown = {query.content_hash}, []
-    for number in telling:
-        if number in facts and facts[number].content_hash not in met:
-            met.add(facts[number].content_hash)
-            shown.append(facts[number])
-    return [FoundDrawer(own.name, True, facts, (own.name, facts.number), {"fallback": 0.0}) for facts in shown[:most]]
-
-
-def with_fallback(
-    ranked: list[FoundDrawer], chosen: Chosen, fallback: list[FoundDrawer]
-) -> tuple[list[FoundDrawer], Chosen]:
-    """The candidates and the choice, with the first-turn fallback in front."""
-    known = {found.key for found in fallback}
-    others = [found for found in ranked if found.key not in known]
-    verdicts: Mapping[Key, CandidateVerdict] = {
-        key: verdict for key, verdict in chosen.verdicts.items() if key not in known
-    }
-    return [*fallback, *others], Chosen(passed=fallback, verdicts=dict(verdicts))

@@ -226,21 +226,14 @@ def of_session(connection: Connection, space: str, session: str | None) -> list[
     return [_drawer(row) for row in connection.execute(wanted.order_by(drawers.c.number), {"space": space})]
 
 
-def recent(
-    connection: Connection, space: str, *, most: int, outside: str | None, until: int | None
-) -> list[tuple[int, str]]:
-    """Current user drawers of other sessions, newest first, as (number, content)."""
+def recent(connection: Connection, space: str, *, most: int) -> list[tuple[int, str]]:
+    """Current drawers of the user, newest first, as (number, content)."""
     wanted = (
         select(drawers.c.number, drawers.c.content)
-        .select_from(drawers.join(rooms, numbered(rooms, drawers.c.room)))
         .where(*here(drawers, space, role="user"), drawers.c.superseded_by.is_(None))
         .order_by(drawers.c.number.desc())
         .limit(most)
     )
-    if outside is not None:
-        wanted = wanted.where(rooms.c.session != outside)
-    if until is not None:
-        wanted = wanted.where(drawers.c.said_at <= until)
     return [(row.number, row.content) for row in connection.execute(wanted)]
 
 

@@ -108,14 +108,6 @@ def forget(connection: Connection, space: str, names: Collection[str], *, kind: 
     return connection.execute(delete(receipts).where(*here(receipts, space), or_(*shows))).rowcount if shows else 0
 
 
-def any_in_session(connection: Connection, space: str, session: str, other_than: str | None) -> bool:
-    """Whether anything was recalled in this session for another message."""
-    wanted = select(receipts.c.number).where(*here(receipts, space, session=session))
-    if other_than is not None:
-        wanted = wanted.where(receipts.c.message_id.is_distinct_from(other_than))
-    return connection.execute(wanted.limit(1)).first() is not None
-
-
 def latest(connection: Connection, space: str, most: int) -> list[Receipt]:
     """The newest receipts first."""
     wanted = select(receipts).where(*here(receipts, space)).order_by(receipts.c.number.desc()).limit(most)

@@ -196,7 +196,7 @@ class _Gold:
 def _ask(space: Space, question: MinedQuestion, gold: _Gold, notes: dict[str, None]) -> Place:
     started = perf_counter()
     # Under the settings' own threshold, limit and budget: they say what is shown, and change nothing about the ranks.
-    recalled = space.recall(question.text, now=question.asked_at, fallback=False, keep_receipt=False)
+    recalled = space.recall(question.text, now=question.asked_at, keep_receipt=False)
     milliseconds = (perf_counter() - started) * 1000
     found = recalled.receipt.candidates
     notes.update(dict.fromkeys(recalled.receipt.notes))

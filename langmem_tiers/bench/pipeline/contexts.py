@@ -133,7 +133,6 @@ def _recall(space: Space, question: BenchQuestion, reading: ReaderScope, *, limi
         limit=limit,
         threshold=reading.threshold,
         token_budget=token_budget,
-        fallback=False,
         keep_receipt=False,
     )
 
