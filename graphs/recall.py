@@ -39,8 +39,8 @@ class RecallNode(MemoryNode):
         window = [str(m.id) for m in shown]
         blocks = {key: visit.blocks[key] for key in window if key in visit.blocks and visit.blocks_are_ours}
         asked = last_human(visit.messages)
-        # The system message holds the last message's block only, and a state that was not kept holds none: what the others
-        # showed is out of sight again.
+        # The system message holds the last message's block only, and a state that was not kept holds none: what the
+        # others showed is out of sight again.
         in_sight = blocks if self._placement == "message" else {}
         bare = [key for key in window if key not in in_sight]
         recalled = _recall(visit, asked, window, bare, _stored_as(visit, shown))
