@@ -149,27 +149,31 @@ class Memory(Runtime):
         *,
         format: Format | None = None,
         user: str | int | UUID | None = None,
+        user_speaker: str | None = None,
         dry_run: bool = False,
     ) -> ImportReport:
         """Import what other memories and chat programs stored: messages, facts and documents, with their dates.
 
         Importing the same data again stores nothing twice. Parts that cannot be read are in the report's `problems`.
+        What is found in a conversation between people is filed under who said it; `Space.mine` finds it at once.
 
         Args:
             path: A file, a zip file or a folder.
             format: One of `langmem_tiers.transfer.FORMATS`; None to detect it.
             user: The user it all belongs to; None for the users named in the file.
+            user_speaker: Which speaker of conversations between people is the user. None: the one whose name is the
+                user's id, or a name the memory knows the user by; if there is none, nobody is.
             dry_run: Only count what is there and what would be left out.
 
         Raises:
             UnreadableFile: The format is unknown, or not the one given. What was read before that is stored.
             MissingUser: No user is given, and this format names none.
-            InvalidInput: An argument has the wrong type.
+            InvalidInput: An argument has the wrong type, or nobody called `user_speaker` speaks in it.
         """
         from langmem_tiers.transfer import importing
 
-        given = (self.context, self.settings, self.clock)
-        return importing.import_file(*given, path, format=format, user=user, dry_run=dry_run)
+        given = (self.context, self.settings, self.clock, path)
+        return importing.import_file(*given, format=format, user=user, user_speaker=user_speaker, dry_run=dry_run)
 
     aimport_file = twin(import_file)
 

@@ -39,7 +39,8 @@ class Turn:
     """One message of a conversation, as it is handed to `Space.track`.
 
     `message_id` makes tracking idempotent; without one, content and place in the call stand in for it.
-    `said_at` must carry a zone; None means now. `origin` defaults to the role.
+    `said_at` must carry a zone; None means now. `origin` defaults to the role. A turn with the role "user", the origin
+    "import" and a speaker is by that person, not by the user of the memory.
     """
 
     role: Role

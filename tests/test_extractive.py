@@ -53,8 +53,7 @@ def told(text: str) -> list[tuple[str, str, str]]:
 
 def between(*speakers_and_texts: tuple[str, str]) -> list[Said]:
     return [
-        said(text, speaker=speaker, drawer=place, origin="import")
-        for place, (speaker, text) in enumerate(speakers_and_texts, start=1)
+        said(text, speaker=speaker, drawer=place) for place, (speaker, text) in enumerate(speakers_and_texts, start=1)
     ]
 
 

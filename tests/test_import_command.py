@@ -95,6 +95,8 @@ def test_the_format_may_be_left_out(run, save):
         "rejected": [],
         "refused": [],
         "left_behind": {},
+        "speakers": {"Ann": 2},
+        "user_speakers": [],
         "problems": [],
     }
 

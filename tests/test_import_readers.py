@@ -80,10 +80,10 @@ def test_locomo_sessions_come_by_number_with_their_conversation(save):
     assert problems == []
 
 
-def test_the_first_locomo_speaker_is_the_user(save):
+def test_the_speakers_of_locomo_are_people_by_name(save):
     sessions, _ = read(save(LOCOMO), "locomo")
-    told = [(message.speaker, message.role, message.message_id) for message in sessions[0].messages]
-    assert told == [("Ann", "user", "D2:1"), ("Bo", "assistant", "D2:2")]
+    told = [(message.speaker, message.role, message.by_name, message.message_id) for message in sessions[0].messages]
+    assert told == [("Ann", "user", True, "D2:1"), ("Bo", "user", True, "D2:2")]
 
 
 def test_locomo_messages_follow_each_other_by_a_second(save):

@@ -49,6 +49,14 @@ def import_file(
     space_per_conversation: Annotated[
         bool, typer.Option("--space-per-conversation", help="LoCoMo: a space for each conversation, locomo/ID.")
     ] = False,
+    user_speaker: Annotated[
+        str | None,
+        typer.Option(
+            "--user-speaker",
+            metavar="NAME",
+            help="Which speaker is the user. Default: who is named like --user, or as the user is known; else nobody.",
+        ),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what there is, and write nothing.")] = False,
 ) -> Shown:
     """Import conversations and memories, with their dates.
@@ -58,16 +66,23 @@ def import_file(
     or of the users that the file names. LongMemEval goes into a space for each question, longmemeval/ID, and so does
     LoCoMo when no user is named. Dates without a zone are taken as UTC. What cannot be read is skipped, counted and
     named. Importing it again stores nothing twice.
+
+    A conversation between people has speakers instead of roles: each is filed under their name, except for the one who
+    is the user.
     """
     from langmem_tiers.transfer import read_records
     from langmem_tiers.transfer.importing import Spaces, format_of
+    from langmem_tiers.transfer.speakers import require_speaker
 
     kind = format_of(file, None if format is None else format.value)
     own_spaces = space_per_conversation or kind == "longmemeval" or None
     if target.user is not None:
         target.space_name()  # an empty id is an error, and not nobody
-    source, spaces = read_records(file, kind), Spaces(kind, target.user, own_spaces=own_spaces)
-    report = _counted(source, spaces, target) if dry_run else _stored(source, spaces, target)
+    spaces = Spaces(kind, target.user, own_spaces=own_spaces)
+    if user_speaker is not None:
+        require_speaker(read_records(file, kind), user_speaker)
+    done = _counted if dry_run else _stored
+    report = done(read_records(file, kind), spaces, target, user_speaker)
     return Shown(
         {"spaces": [*spaces.used], "dry_run": dry_run, **_as_fields(report)},
         _lines(report, spaces.used, dry_run=dry_run),
@@ -75,7 +90,7 @@ def import_file(
     )
 
 
-def _counted(source: Iterator[Record], spaces: Spaces, target: Target) -> ImportReport:
+def _counted(source: Iterator[Record], spaces: Spaces, target: Target, user_speaker: str | None) -> ImportReport:
     from langmem_tiers.clock import utc_now
     from langmem_tiers.settings import Settings
     from langmem_tiers.transfer import survey
@@ -84,13 +99,13 @@ def _counted(source: Iterator[Record], spaces: Spaces, target: Target) -> Import
     with ExitStack() as opened:
         try:
             memory = opened.enter_context(target.existing_memory())
-            looking = Looking(memory.context, memory.settings, memory.clock)
+            looking = Looking(memory.context, memory.settings, memory.clock, user_speaker=user_speaker)
         except NotAMemoryFolder:  # what was never there deleted nothing
-            looking = Looking(None, Settings(), utc_now)
+            looking = Looking(None, Settings(), utc_now, user_speaker=user_speaker)
         return survey(source, space=spaces, looking=looking)
 
 
-def _stored(source: Iterator[Record], spaces: Spaces, target: Target) -> ImportReport:
+def _stored(source: Iterator[Record], spaces: Spaces, target: Target, user_speaker: str | None) -> ImportReport:
     from langmem_tiers.transfer import import_records
     from langmem_tiers.transfer.importing import Progress
     from langmem_tiers.transfer.storing import Storing
@@ -103,7 +118,7 @@ def _stored(source: Iterator[Record], spaces: Spaces, target: Target) -> ImportR
         advance(reached.read, None)
 
     with target.memory() as memory:
-        storing = Storing(memory.context, memory.settings, memory.clock)
+        storing = Storing(memory.context, memory.settings, memory.clock, user_speaker=user_speaker)
         with progress("Read", shown=not target.json) as advance:
             try:
                 report = import_records(source, storing=storing, space=spaces, on_progress=note)
@@ -153,6 +168,8 @@ def _lines(report: ImportReport, spaces: Collection[str], *, dry_run: bool) -> I
     where = next(iter(spaces)) if len(spaces) == 1 else f"{len(spaces)} spaces"
     done = "nothing was written." if dry_run else _counts_stored(report)
     yield f"{', '.join(parts) or 'Nothing'} into {where}: {done}"
+    if len(report.speakers) > 1:
+        yield from _speakers(report)
     if report.left_behind:
         yield f"Left behind: {', '.join(f'{count:,} {what}' for what, count in report.left_behind.items())}."
     for what, problems in (
@@ -163,6 +180,20 @@ def _lines(report: ImportReport, spaces: Collection[str], *, dry_run: bool) -> I
         if problems:
             print_error(f"{len(problems):,} {what}:")
             print_problems(problems)
+
+
+_SHOWN_SPEAKERS = 10
+
+
+def _speakers(report: ImportReport) -> Iterator[str]:
+    """Who speaks, and who of them is the user."""
+    most = sorted(report.speakers.items(), key=lambda each: -each[1])
+    others = f" and {len(most) - _SHOWN_SPEAKERS:,} more" if len(most) > _SHOWN_SPEAKERS else ""
+    yield f"Speakers: {', '.join(f'{name} ({count:,})' for name, count in most[:_SHOWN_SPEAKERS])}{others}."
+    if report.user_speakers:
+        yield f"The user is {' and '.join(report.user_speakers)}."
+    else:
+        yield "None of them is the user; --user-speaker NAME says who is, when the file is first imported."
 
 
 def _counts_stored(report: ImportReport) -> str:
@@ -183,5 +214,7 @@ def _as_fields(report: ImportReport) -> dict[str, object]:
         "rejected": [{"message_id": one.turn.message_id, "error": str(one.error)} for one in report.rejected],
         "refused": [asdict(one) for one in report.refused],
         "left_behind": dict(report.left_behind),
+        "speakers": dict(report.speakers),
+        "user_speakers": [*report.user_speakers],
         "problems": report.problems,
     }

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from langmem_tiers.language.characters import one_line
+from langmem_tiers.language.turns import is_of_another
 from langmem_tiers.records import Said
 from langmem_tiers.trust.taint import holds_block, tainted
 
@@ -41,6 +42,8 @@ def transcript(turns: Sequence[Said], *, mark: str = "", longest: int = _LONGEST
 
 
 def _speaker(turn: Said) -> str:
+    if turn.speaker and is_of_another(turn):
+        return one_line(turn.speaker)[:40]
     return f"{turn.role} ({one_line(turn.speaker)[:40]})" if turn.speaker else turn.role
 
 

@@ -59,7 +59,7 @@ class Mentions:
         known = self._find(name)
         if known is not None:
             return self._named(known.id, "person")
-        if self._only_speaker(name):
+        if self.drawer and self.drawer.origin != "import" and self._only_speaker(name):
             user = self._named(naming.USER, "person")
             return self._named(user.id, "person", aliases=(name,))
         return self._named(name, "person")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from langmem_tiers.language import speech_acts
@@ -88,9 +88,14 @@ def _named(turn: Said) -> str | None:
     return None if not name or name.casefold() in _NOBODY else name
 
 
-def several_speak(said: Sequence[Said]) -> bool:
+def several_speak(said: Iterable[Said]) -> bool:
     """Whether several named speakers talk."""
     return len({name for turn in said if (name := _named(turn))}) > 1
+
+
+def is_of_another(turn: Said) -> bool:
+    """Whether somebody else than the user said it, in a conversation that was imported."""
+    return turn.origin == "import" and _named(turn) is not None
 
 
 def is_cut(turn: Said) -> bool:
@@ -102,7 +107,9 @@ def readings(said: Sequence[Said], place: int, *, several: bool) -> Iterator[Rea
     """Each sentence of a turn, with what is known at that point."""
     turn, before = said[place], said[place - 1] if place else None
     read = _sentences(turn)
-    subject = Subject(name=_named(turn) if several else None)
+    # One of several who speak for themselves, such as in a group chat, need not be the user.
+    by_name = is_of_another(turn) or several_speak(each for each in said if not is_of_another(each))
+    subject = Subject(name=_named(turn) if by_name else None)
     answers = before is not None and before.speaker != turn.speaker
     asked = before is not None and answers and speech_acts.asks_of_long_ago(before.content[:LONGEST])
     for number, sentence in enumerate(read):

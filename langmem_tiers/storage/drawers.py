@@ -207,8 +207,9 @@ def at_place(connection: Connection, space: str, room: int, place: int) -> Drawe
 
 
 def other_speakers(connection: Connection, space: str, speaker: str | None, *, most: int) -> list[str]:
-    """Names under which users spoke, other than this one."""
+    """Names under which users spoke for themselves, other than this one."""
     named = (*here(drawers, space, role="user"), drawers.c.speaker.is_not(None), drawers.c.speaker != speaker)
+    named += (drawers.c.origin != "import",)
     others = select(drawers.c.speaker).distinct().where(*named)
     return list(connection.execute(others.limit(most)).scalars())
 

@@ -29,14 +29,13 @@ from langmem_tiers.transfer.readers import chatgpt, claude, langgraph, letta, me
 from langmem_tiers.transfer.records import (
     Entry,
     ImportedMessage,
-    ImportedRole,
     ImportedSession,
     LineProblem,
     Record,
     pieces,
 )
 
-JSONL_LINES = "JSONL of {session, role, content, at}"
+JSONL_LINES = "JSONL of {session, role or speaker, content, at}"
 # Room for a message of a million characters in the longest way to write them, twelve bytes each (\ud83d\ude00).
 _LINE_BYTES = 16_000_000
 
@@ -58,13 +57,15 @@ def _messages(path: Path) -> Iterator[ImportedMessage | LineProblem]:
 
 def _jsonl_message(line: object) -> ImportedMessage:
     entry = values.mapping(line, "the line")
-    at = values.optional_text(entry, "at")
+    at, speaker = values.optional_text(entry, "at"), values.optional_text(entry, "speaker")
+    by_name = speaker is not None and "role" not in entry
     return ImportedMessage(
         session=values.text(entry, "session"),
-        role=values.role(entry),
+        role="user" if by_name else values.role(entry),
         content=values.text(entry, "content"),
         at=None if at is None else values.iso_time(at, "at"),
-        speaker=values.optional_text(entry, "speaker"),
+        speaker=speaker,
+        by_name=by_name,
         message_id=values.optional_text(entry, "id") or "",
     )
 
@@ -132,10 +133,11 @@ def _locomo_session(sample: LocomoSample, number: int) -> Iterator[Entry]:
         speaker = values.text(held, "speaker")
         return ImportedMessage(
             session=name,
-            role=_role(sample.conversation, speaker),
+            role="user",
             content=_content(held),
             at=opened and opened + timedelta(seconds=place),
-            speaker=speaker,
+            speaker=_one_of_both(sample.conversation, speaker),
+            by_name=True,
             message_id=values.text(held, "dia_id"),
         )
 
@@ -169,12 +171,10 @@ def _session(
         yield ImportedSession(session=messages[0].session, messages=tuple(messages), conversation=conversation)
 
 
-def _role(conversation: Mapping[str, object], speaker: str) -> ImportedRole:
-    if speaker == conversation.get("speaker_a"):
-        return "user"
-    if speaker == conversation.get("speaker_b"):
-        return "assistant"
-    raise Malformed(f"'speaker' is {speaker[:40]!r}, who is neither speaker_a nor speaker_b")
+def _one_of_both(conversation: Mapping[str, object], speaker: str) -> str:
+    if speaker not in (conversation.get("speaker_a"), conversation.get("speaker_b")):
+        raise Malformed(f"'speaker' is {speaker[:40]!r}, who is neither speaker_a nor speaker_b")
+    return speaker
 
 
 def _content(turn: Mapping[str, object]) -> str:
@@ -346,7 +346,7 @@ _MARKS: Mapping[Format, re.Pattern[str]] = {
     "locomo": re.compile(r'\A\s*\[.*?"(dia_id|evidence|session_\d+)"\s*:', re.DOTALL),
     "langmem": re.compile(r'\A\s*+(?:\[\s*+)?\{(?=.*?"namespace"\s*:)(?=.*?"key"\s*:)(?=.*?"value"\s*:)', re.DOTALL),
     "mem0": re.compile(r'\A\s*[\[{](?=.*?"memory"\s*:)(?=.*?"(hash|user_id|agent_id|run_id)"\s*:)', re.DOTALL),
-    "jsonl": re.compile(r'\A\s*\{(?=[^\n]*"role"\s*:)(?=[^\n]*"content"\s*:)'),
+    "jsonl": re.compile(r'\A\s*\{(?=[^\n]*"(?:role|speaker)"\s*:)(?=[^\n]*"content"\s*:)'),
 }
 
 

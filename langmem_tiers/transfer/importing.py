@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 from uuid import UUID
@@ -22,6 +22,7 @@ from langmem_tiers.transfer.records import (
     LineProblem,
     Record,
 )
+from langmem_tiers.transfer.speakers import require_speaker
 from langmem_tiers.transfer.storing import Kept, Looking, Storing
 from langmem_tiers.types import RejectedTurn, TrackReport
 
@@ -116,7 +117,8 @@ class ImportReport:
     `sessions` and `messages` were read; of the messages `stored` are new, `known` were there before and
     `rejected` were refused by the memory. In the same way, of the `entries` and `documents` read, so many were stored
     or known, and `refused` names the others. `left_behind` counts what is not to be remembered, by what it is.
-    `problems` are parts of the file that could not be read.
+    `problems` are parts of the file that could not be read. `speakers` counts the messages of each named speaker, and
+    `user_speakers` are those of them who were taken for the user.
     """
 
     sessions: int
@@ -133,6 +135,8 @@ class ImportReport:
     documents_known: int = 0
     refused: tuple[Refusal, ...] = ()
     left_behind: Mapping[str, int] = field(default_factory=dict)
+    speakers: Mapping[str, int] = field(default_factory=dict)
+    user_speakers: tuple[str, ...] = ()
 
     @property
     def read(self) -> int:
@@ -207,7 +211,8 @@ def import_records(
             _take(record, tally, space, storing)
             if on_progress is not None:
                 on_progress(tally.progress())
-    return tally.report()
+    speakers = storing.speakers
+    return replace(tally.report(), speakers=dict(speakers.said), user_speakers=tuple(speakers.users))
 
 
 def survey(source: Iterable[Record], *, space: SpaceOf, looking: Looking) -> ImportReport:
@@ -302,7 +307,7 @@ class _Tally:
 
     def report(self) -> ImportReport:
         return ImportReport(
-            **{name: self.counts[name] for name in _COUNTED},
+            **{name: self.counts[name] for name in _COUNTED},  # type: ignore[arg-type]  # these are all numbers
             sessions=len(self.sessions),
             rejected=tuple(self.rejected),
             problems=tuple(self.problems),
@@ -323,14 +328,19 @@ def import_file(
     *,
     format: Format | None,
     user: str | int | UUID | None,
+    user_speaker: str | None,
     dry_run: bool,
 ) -> ImportReport:
     """What `Memory.import_file` does."""
     chosen = None if format is None else cast("Format", arguments.one_of(format, "format", FORMATS))
-    storing = (Looking if arguments.flag(dry_run, "dry_run") else Storing)(context, settings, clock)
+    speaker = arguments.optional_text(user_speaker, "user_speaker")
+    kept = Looking if arguments.flag(dry_run, "dry_run") else Storing
+    storing = kept(context, settings, clock, user_speaker=speaker)
     file = arguments.path(path, "path")
     kind = format_of(file, chosen)
     space = Spaces(kind, user)
+    if speaker is not None:
+        require_speaker(read_records(file, kind), speaker)
     return import_records(read_records(file, kind), storing=storing, space=space)
 
 

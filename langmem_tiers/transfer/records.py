@@ -18,7 +18,8 @@ class ImportedMessage:
 
     `at` is aware and in UTC (a date without a zone is taken as UTC), None where the file gives no date.
     `message_id` is the same each time the file is read, which makes importing it twice harmless; `pieces` names the
-    messages that have none. `unreadable_times` counts the dates that cannot be read.
+    messages that have none. `by_name` says that the file tells speakers only by name: which of them is the user is
+    chosen at import. `unreadable_times` counts the dates that cannot be read.
     """
 
     session: str
@@ -26,6 +27,7 @@ class ImportedMessage:
     content: str
     at: datetime | None = None
     speaker: str | None = None
+    by_name: bool = False
     message_id: str = ""
     unreadable_times: int = 0
 

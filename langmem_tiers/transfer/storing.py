@@ -17,6 +17,7 @@ from langmem_tiers.storage.folder import has_space
 from langmem_tiers.transfer.readers import values
 from langmem_tiers.transfer.readers.values import digest
 from langmem_tiers.transfer.records import ImportedDocument, ImportedFact, ImportedSession
+from langmem_tiers.transfer.speakers import Speakers, introduce
 from langmem_tiers.types import TrackReport, Turn
 from langmem_tiers.writing.tracking import Conversation, track
 
@@ -44,10 +45,18 @@ class Kept:
 class Storing:
     """Stores records in the spaces of a memory. Everything has a stable name: storing it again changes nothing."""
 
-    def __init__(self, context: Callable[[str], SpaceContext], settings: Settings, clock: Clock) -> None:
+    def __init__(
+        self,
+        context: Callable[[str], SpaceContext],
+        settings: Settings,
+        clock: Clock,
+        *,
+        user_speaker: str | None = None,
+    ) -> None:
         self._context = context
         self.settings = settings
         self.clock = clock
+        self.speakers = Speakers(context, user_speaker)
 
     def session(self, session: ImportedSession, space: str) -> TrackReport:
         """Keep what was said, verbatim, with its dates.
@@ -55,11 +64,18 @@ class Storing:
         Raises:
             StorageError: nothing of this session was stored.
         """
+        if (name := self.speakers.users_name(session, space)) is not None:
+            introduce(self._context(space), name)
         turns = [
             Turn(
-                role=each.role, content=each.content, message_id=each.message_id, speaker=each.speaker, said_at=each.at
+                role=each.role,
+                content=each.content,
+                message_id=each.message_id,
+                speaker=each.speaker,
+                said_at=each.at,
+                origin=origin,
             )
-            for each in session.messages
+            for each, origin in zip(session.messages, self.speakers.origins(session, space), strict=True)
             if each.content.strip()
         ]
         return track(self._context(space), turns, Conversation(session=session.session, project=session.project))
@@ -162,12 +178,21 @@ class Looking(Storing):
     Without a `context` there is no memory yet, and nothing was deleted.
     """
 
-    def __init__(self, context: Callable[[str], SpaceContext] | None, settings: Settings, clock: Clock) -> None:
+    def __init__(
+        self,
+        context: Callable[[str], SpaceContext] | None,
+        settings: Settings,
+        clock: Clock,
+        *,
+        user_speaker: str | None = None,
+    ) -> None:
         super().__init__(context or _nowhere, settings, clock)
+        self.speakers = Speakers(context, user_speaker)
         self._there = context is not None
 
     def session(self, session: ImportedSession, space: str) -> TrackReport:
-        """Nothing is known of a session."""
+        """Nothing is known of a session but who speaks."""
+        self.speakers.origins(session, space)
         return TrackReport(session=session.session)
 
     def document(self, document: ImportedDocument, space: str) -> Kept:

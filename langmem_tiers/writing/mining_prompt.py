@@ -21,7 +21,8 @@ _SYSTEM = """\
 You read part of a conversation and note what will be worth knowing in later ones.
 
 facts: what the user tells of themselves, their people, places, work, projects and tools; preferences; decisions; \
-things to be done; corrections. Only from lines of the user, never what the assistant says. At most {facts}. No small \
+things to be done; corrections. Only from lines of the user, never what the assistant says. A line that begins with a \
+name is that person's: note what they tell of themselves by that name, not as the user. At most {facts}. No small \
 talk, no questions, no progress of the task at hand, no passwords or keys.
 - content: one sentence in the third person that can be understood alone ("The user …"), with names instead of "she" \
 and dates instead of "tomorrow"; numbers, names and negations exactly as said, nothing added

@@ -156,7 +156,7 @@ def _unfit(each: ToldEntity | ToldRelation, window: Window) -> str | None:
         return reason
     if any(len(part) > _LONGEST_NAME for part in parts):
         return "a name in it is too long"
-    said = "\n".join(turn.content for turn in (*window.before, *window.turns))
+    said = "\n".join(f"{turn.speaker or ''}\n{turn.content}" for turn in (*window.before, *window.turns))
     named = (each.name,) if isinstance(each, ToldEntity) else (each.subject, each.object)
     if strange := next((name for name in named if not _is_named(name, said)), None):
         return f"nobody names {strange!r}"
