@@ -96,7 +96,7 @@ def test_the_table_counts_by_kind_and_in_all():
 
 def test_each_story_has_sessions_in_order_and_five_questions_whose_answers_were_said():
     told = [*stories()]
-    assert Counter(story.half for story in told)["development"] == 30
+    assert Counter(story.half for story in told) == {"development": 30, "held_out": 30}
     for story in told:
         said = [turn for _, turns in story.sessions for turn in turns]
         assert 5 <= len(story.sessions) <= 9, story.id
