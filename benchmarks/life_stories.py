@@ -6,11 +6,11 @@ the question is judged:
 
 - Shown: each group of `current` has a string that is in the block.
 - Outdated as current: a line of the block says what was no longer true at that moment, or never became true, as if it
-  were. Of a line that the memory wrote itself (entry, relation, summary, document, profile), this is a sentence that
-  has a string of `outdated` while neither it nor the line's label has a word for an end (`ENDS`), and the line has no
-  string of `current`. Of a quoted message it is one that has a string of `outdated`, while the block has nowhere a
-  string of `current`, or a line that has the outdated string with a word for an end: an old message beside a newer one
-  misleads nobody, since both are dated.
+  were: a sentence of the line has a string of `outdated`, and neither this sentence nor any brackets of the line have a
+  word for an end (`ENDS`). Of what the memory wrote itself (entry, relation, summary, document, profile), each such
+  line is an error, unless it has a string of `current` as well. A quoted message is an error only if nowhere in the
+  block there is a string of `current`, or another line that says that the outdated one is over: an old message beside
+  a newer one misleads nobody, since both are dated.
 
 Strings are compared regardless of case, from the beginning of a word on; those of up to three letters to its end too.
 
@@ -38,10 +38,12 @@ HALVES = ("development", "held_out")
 SHORT = 3
 
 ENDS = re.compile(
-    r"\b(?:no longer|not any ?more|not so|until|used to|former(?:ly)?|previous(?:ly)?|was|were|ended|left|quit)\b"
-    r"|\(but\b",
+    r"\b(?:no longer|not any ?more|not so|until|used to|former(?:ly)?|previous(?:ly)?|was|were|had|lived|worked|ended"
+    r"|left|quit|resigned|retired|moved (?:away |out |back )?(?:from|out)|sold|lost|died|stopped|dropped|closed"
+    r"|cancell?ed|broke up|split up|g[ai]ven? up|fell through|(?:do|does|did|is|are)(?: not|n't)|never)\b|\(but\b",
     re.IGNORECASE,
 )
+BRACKETS = re.compile(r"\[[^\]]*\]|\([^)]*\)")
 LABEL = re.compile(r"^[-*\s]*(\[[^\]]*\])")
 SENTENCE_END = re.compile(r"(?<=[.!?;])\s+(?!\()")
 
@@ -179,25 +181,32 @@ def judge(block: str, question: Question) -> Judgement:
 
 def _outdated_line(lines: Sequence[str], question: Question) -> str:
     current = [string for group in question.current for string in group]
-    excused = _holds("\n".join(lines), current) or any(
-        _holds(line, question.outdated) and ENDS.search(line) for line in lines
-    )
-    quoted = False
-    for line in lines:
-        label = LABEL.match(line)
-        quoted = label[1].startswith("[§") if label else quoted and not line.startswith("-")
-        if quoted and not excused and _holds(line, question.outdated):
-            return line
-        if not quoted and not _holds(line, current) and _says_as_current(line, question.outdated):
+    said = [line for line in lines if _holds(line, question.outdated)]
+    excused = _holds("\n".join(lines), current) or any(_is_over(line, question.outdated) for line in said)
+    quotes = _quoted(lines)
+    for line in said:
+        beside = excused if line in quotes else _holds(line, current)
+        if not beside and not _is_over(line, question.outdated):
             return line
     return ""
 
 
-def _says_as_current(line: str, outdated: Sequence[str]) -> bool:
-    label = LABEL.match(line)
-    if label and ENDS.search(label[1]):
-        return False
-    return any(_holds(sentence, outdated) and not ENDS.search(sentence) for sentence in SENTENCE_END.split(line))
+def _quoted(lines: Sequence[str]) -> Sequence[str]:
+    """The lines of messages: further lines belong to the message above."""
+    quotes, quoted = [], False
+    for line in lines:
+        label = LABEL.match(line)
+        quoted = label[1].startswith("[§") if label else quoted and not line.startswith("-")
+        if quoted:
+            quotes.append(line)
+    return quotes
+
+
+def _is_over(line: str, outdated: Iterable[str]) -> bool:
+    """Whether the line says that the outdated is: in the sentence that names it, or in brackets."""
+    if any(ENDS.search(part) for part in BRACKETS.findall(line)):
+        return True
+    return all(ENDS.search(sentence) for sentence in SENTENCE_END.split(line) if _holds(sentence, outdated))
 
 
 def _holds(text: str, strings: Iterable[str]) -> bool:

@@ -57,6 +57,8 @@ def test_what_the_memory_wrote_must_not_say_what_is_outdated_even_beside_the_new
         "- [entry 12] Aunt Ilse used to live in Ghent",
         "- [entry 12] Aunt Ilse moved from Ghent to Bruges",
         "- [entry 12] Aunt Ilse lives in Ghent (but 2024-09-01: she moved)",
+        "- [§W-001/R-01/D-001] 2024-03-01 user (no longer: lives in Ghent): Ilse lives in Ghent. It rains.",
+        "- [§W-001/R-01/D-001] 2024-09-01 user: Ilse has left Ghent at last. It rained.",
     ],
 )
 def test_a_line_that_says_that_it_ended_or_names_the_current_value_is_no_error(line):
@@ -65,6 +67,7 @@ def test_a_line_that_says_that_it_ended_or_names_the_current_value_is_no_error(l
 
 def test_the_end_of_something_else_in_another_sentence_is_no_excuse():
     assert judged("- [episode 5] The user left the choir. Aunt Ilse lives in Ghent.").outdated
+    assert judged(f"{SHE_LIVED}. I left the choir.").outdated
 
 
 def test_an_old_message_is_an_error_only_without_the_newer_one():
