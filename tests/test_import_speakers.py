@@ -1,10 +1,19 @@
 """Importing conversations between people: who of them is the user, and whose facts are whose."""
 
 import json
+import shlex
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing, suppress
+from time import monotonic, sleep
 
 import pytest
+import typer
 
 from langmem_tiers import Memory, Turn
+from langmem_tiers.cli.app import app
 from langmem_tiers.cli.main import main
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.testing import ScriptedChatModel
@@ -21,7 +30,13 @@ def saved(tmp_path, talk=TALK, **fields):
     """A file of JSONL without roles: each line has who said it."""
     path = tmp_path / "talk.jsonl"
     lines = (
-        {"session": "may", "speaker": who, "content": said, "at": f"2023-05-01T10:{minute:02}:00Z", **fields}
+        {
+            "session": "may",
+            "speaker": who,
+            "content": said,
+            "at": f"2023-05-01T{10 + minute // 60 % 14}:{minute % 60:02}:00Z",
+            **fields,
+        }
         for minute, (who, said) in enumerate(talk)
     )
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -148,3 +163,98 @@ def test_the_command_says_who_the_user_is(tmp_path, capsys, monkeypatch):
         assert left.value.code == 0
         assert "Speakers: Ana (2), Ben (2)." in out
         assert told in out
+
+
+@pytest.fixture
+def run(tmp_path, capsys, monkeypatch):
+    """Runs a command line on a memory folder without a model; gives exit code, output and errors."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    def command(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main(["--path", str(tmp_path / "memory"), "--embedder", "none", *map(str, arguments)])
+        told = capsys.readouterr()
+        return left.value.code, told.out, told.err
+
+    return command
+
+
+def test_an_import_ends_with_what_it_found_by_speaker(run, tmp_path):
+    code, out, _ = run("--user", "u1", "import", saved(tmp_path))
+    assert code == 0
+    found = out.splitlines()[out.splitlines().index("Found in them: 4 entries, 6 relations.") :]
+    assert found[1:4] == ["  Ben: 2 entries, 4 relations", "  Ana: 2 entries, 2 relations", "Try:"]
+    assert len(found) == 7
+
+
+def test_the_commands_to_try_show_something(run, tmp_path):
+    told = json.loads(run("import", saved(tmp_path), "--space", "teams/research", "--json")[1])
+    assert len(told["try"]) == 3
+    for line in told["try"]:
+        code, out, _ = run(*shlex.split(line)[1:])
+        assert code == 0
+        assert "Ana" in out or "Ben" in out
+
+
+def test_an_import_may_only_store(run, tmp_path):
+    out = run("--user", "u1", "import", saved(tmp_path), "--no-mine")[1]
+    assert "Found in them" not in out
+    with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
+        assert known(memory.user("u1")) == set()
+
+
+def test_mine_finds_what_an_import_left_and_nothing_twice(run, tmp_path):
+    run("--user", "u1", "import", saved(tmp_path), "--no-mine")
+    assert "Found in them: 4 entries, 6 relations." in run("--user", "u1", "mine")[1]
+    assert "Found in them: 0 entries, 0 relations." in run("mine", "--space", "users/u1")[1]
+
+
+def test_ctrl_c_while_it_mines_keeps_what_is_stored_and_says_how_to_go_on(run, tmp_path, offline_environment):
+    talk = [("Ana", f"I work at Firm{day} as an engineer. My sister Lu{day} lives in Oslo.") for day in range(900)]
+    file = saved(tmp_path, talk)
+    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{heeding}; from langmem_tiers.cli.main import main; main()"
+    whose = ["--path", tmp_path / "memory", "--embedder", "none", "--user", "u1"]
+    command = [sys.executable, "-c", code, *whose, "import", file]
+    with subprocess.Popen(command, env=offline_environment, stderr=subprocess.PIPE, text=True) as importing:
+        _wait_until(lambda: _entries(tmp_path) > 5)
+        importing.send_signal(signal.SIGINT)
+        _, err = importing.communicate(timeout=60)
+    assert importing.returncode == 130
+    assert "Stopped: all messages are stored" in err
+    way_out = shlex.split(err[err.index("`") + 1 : err.rindex("`")])
+    assert way_out[-1] == "mine"
+    assert "Found in them" in run(*way_out[1:])[1]
+
+
+def _entries(tmp_path):
+    database = next(tmp_path.glob("memory/spaces/*/memory.db"), None)
+    if database is None:
+        return 0
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection, suppress(sqlite3.Error):
+        return connection.execute("SELECT count(*) FROM entries").fetchone()[0]
+    return 0
+
+
+def _wait_until(true, seconds=60):
+    until = monotonic() + seconds
+    while not true():
+        assert monotonic() < until
+        sleep(0.02)
+
+
+# Commands that are about the whole memory, or about files of a set.
+NOT_ABOUT_A_SPACE = {"directives", "bench"}
+
+
+def test_every_command_about_a_space_takes_one_by_name():
+    top = typer.main.get_command(app).commands
+    groups = (
+        (f"{name} ", each.commands)
+        for name, each in top.items()
+        if name not in NOT_ABOUT_A_SPACE and hasattr(each, "commands")
+    )
+    single = {name: each for name, each in top.items() if not hasattr(each, "commands")}
+    every = single | {first + name: each for first, commands in groups for name, each in commands.items()}
+    without = [name for name, each in every.items() if not any("--space" in one.opts for one in each.params)]
+    assert without == []

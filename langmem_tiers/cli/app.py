@@ -19,6 +19,7 @@ from langmem_tiers.cli import (
     knowledge,
     maintenance,
     mcp,
+    mine,
     profile,
     recall,
     relations,
@@ -86,6 +87,7 @@ def options(
 _COMMANDS: dict[str, Callable[..., None]] = {
     "chat": chat.chat,
     "import": imports.import_file,
+    "mine": mine.mine,
     "recall": recall.recall,
     "palace": recall.palace,
     "show": recall.show,

@@ -67,7 +67,7 @@ def mine(
 
     changed = settings_of(settings)
     with target.existing_memory() as memory:
-        chosen = target.space(memory) if space is None else existing_space(memory, space)
+        chosen = target.one_space(memory) if space is None else existing_space(memory, space)
         asked = read_questions(source) if source else _made(chosen, questions, seed, model, out, target)
         before = _measured(chosen, asked, target)
     after = comparison = None

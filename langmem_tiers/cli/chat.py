@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import typer
 
-from langmem_tiers.cli.target import in_words_of_commands, target_of
+from langmem_tiers.cli.target import OfSpace, in_words_of_commands, target_of
 from langmem_tiers.cli.terminal import OutputFailed, print_error, print_text, shortened
 from langmem_tiers.errors import InvalidInput, InvalidSettings, MemoryTiersError, StorageError
 
@@ -33,15 +33,17 @@ def chat(
     session: Annotated[str | None, typer.Option(help="The session to continue. Default: a new one.")] = None,
     show: Annotated[bool, typer.Option("--show", help="Print each block that was recalled.")] = False,
     rerank: RerankOption = None,
+    space: OfSpace = None,
 ) -> None:
     """Talk to an agent that remembers; Ctrl-D ends it."""
-    target = target_of(context)
+    target = target_of(context, space=space)
     # Whatever may be refused is looked at before a folder is made.
     name = target.space_name()
     chosen, reranker = chat_model(model), reranking_model(rerank)
     with target.memory(reranker=reranker) as memory:
-        talk = _Talk(chosen, memory, name, user=str(target.user), thread=session or f"chat-{uuid4().hex[:8]}")
-        print_text(f"Session {talk.thread} of {target.user}, memory in {memory.path}. Ctrl-D ends it.")
+        whose = name if target.space is not None or target.user is None else target.user
+        talk = _Talk(chosen, memory, name, user=whose, thread=session or f"chat-{uuid4().hex[:8]}")
+        print_text(f"Session {talk.thread} of {whose}, memory in {memory.path}. Ctrl-D ends it.")
         whole = talk.answer_lines(show=show)
         print_text("")
     if not whole:
@@ -81,7 +83,7 @@ class _Talk:
         self.thread = thread
         self._space = memory.space(space)
         self._user = user
-        self._agent = memory_agent(model, memory, checkpointer=InMemorySaver())
+        self._agent = memory_agent(model, memory, space=space, checkpointer=InMemorySaver())
         # Opens the space, and loads what storing needs: Ctrl-C right after the first message is then no matter.
         self._space.track([], session=thread)
 

@@ -40,7 +40,7 @@ _NOT_DONE = {"gated", "skipped", "failed"}
 golden = typer.Typer(help="The questions that a dream must not make worse.", no_args_is_help=True)
 
 
-@space_command(by_name=True)
+@space_command()
 def dream(
     space: Space,
     *,
@@ -52,7 +52,7 @@ def dream(
     return Shown(_data(report), _lines(report), failed=report.status in _NOT_DONE)
 
 
-@space_command(by_name=True)
+@space_command()
 def dreams(
     space: Space,
     *,
@@ -64,14 +64,14 @@ def dreams(
     return Shown([_data(report) for report in reports], lines or ["The memory has not dreamt yet."])
 
 
-@space_command(by_name=True)
+@space_command()
 def undo(space: Space, which: Id) -> Shown:
     """Put back what a dream changed, unless later changes touched the same records: these are named then."""
     report = space.undo_dream(which)
     return Shown(_data(report), [f"Dream {report.id} was undone; it had changed:", *_diff(report.diff)])
 
 
-@space_command(by_name=True)
+@space_command()
 def redo(space: Space, which: Id) -> Shown:
     """Let a dream that was undone hold again, without asking a model."""
     report = space.redo_dream(which)
@@ -129,7 +129,7 @@ def _proposal(proposal: Mapping[str, Any]) -> str:
 
 
 @golden.command()
-@space_command(by_name=True)
+@space_command()
 def add(
     space: Space,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="As you would ask it.")],
@@ -147,7 +147,7 @@ def add(
 
 
 @golden.command("list")
-@space_command(by_name=True)
+@space_command()
 def list_questions(space: Space) -> Shown:
     """Print the questions that are kept, and what each expects."""
     kept = space.golden.list()
@@ -155,7 +155,7 @@ def list_questions(space: Space) -> Shown:
 
 
 @golden.command()
-@space_command(by_name=True)
+@space_command()
 def remove(
     space: Space,
     number: Annotated[int, typer.Argument(metavar="NUMBER", min=1, help="The question's number, as `list` prints it.")],

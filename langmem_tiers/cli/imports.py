@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from langmem_tiers.cli.target import Shown, Target, command
+from langmem_tiers.cli.mine import Found, commands_to_try, mined
+from langmem_tiers.cli.target import Shown, Target, command_of_space
 from langmem_tiers.cli.terminal import print_error, print_problems, progress
 from langmem_tiers.errors import NotAMemoryFolder
 
@@ -38,7 +40,7 @@ class FormatChoice(StrEnum):
     chatgpt = "chatgpt"
 
 
-@command
+@command_of_space
 def import_file(
     target: Target,
     file: Annotated[Path, typer.Argument(metavar="PATH", help="The file, zip file or folder.")],
@@ -48,6 +50,9 @@ def import_file(
     ] = None,
     space_per_conversation: Annotated[
         bool, typer.Option("--space-per-conversation", help="LoCoMo: a space for each conversation, locomo/ID.")
+    ] = False,
+    no_mine: Annotated[
+        bool, typer.Option("--no-mine", help="Only store it; `mine` looks for what is worth knowing later.")
     ] = False,
     user_speaker: Annotated[
         str | None,
@@ -68,7 +73,7 @@ def import_file(
     named. Importing it again stores nothing twice.
 
     A conversation between people has speakers instead of roles: each is filed under their name, except for the one who
-    is the user.
+    is the user. Once all is stored, it is mined: read for what is worth knowing later.
     """
     from langmem_tiers.transfer import read_records
     from langmem_tiers.transfer.importing import Spaces, format_of
@@ -76,16 +81,21 @@ def import_file(
 
     kind = format_of(file, None if format is None else format.value)
     own_spaces = space_per_conversation or kind == "longmemeval" or None
-    if target.user is not None:
+    if target.names_one:
         target.space_name()  # an empty id is an error, and not nobody
-    spaces = Spaces(kind, target.user, own_spaces=own_spaces)
+    spaces = Spaces(kind, target.user, own_spaces=own_spaces, space=target.space)
     if user_speaker is not None:
         require_speaker(read_records(file, kind), user_speaker)
-    done = _counted if dry_run else _stored
-    report = done(read_records(file, kind), spaces, target, user_speaker)
+    source = read_records(file, kind)
+    if dry_run:
+        report, found = _counted(source, spaces, target, user_speaker), None
+    else:
+        report, found = _stored(source, spaces, target, user_speaker, mines=not no_mine)
+    fields = {"spaces": [*spaces.used], "dry_run": dry_run, **_as_fields(report)}
+    lines = _lines(report, spaces.used, dry_run=dry_run)
     return Shown(
-        {"spaces": [*spaces.used], "dry_run": dry_run, **_as_fields(report)},
-        _lines(report, spaces.used, dry_run=dry_run),
+        fields if found is None else {**fields, **found.as_fields()},
+        lines if found is None else chain(lines, found.lines(mined=report.messages > 0 and not no_mine)),
         failed=bool(report.problems and not report.read),
     )
 
@@ -105,7 +115,9 @@ def _counted(source: Iterator[Record], spaces: Spaces, target: Target, user_spea
         return survey(source, space=spaces, looking=looking)
 
 
-def _stored(source: Iterator[Record], spaces: Spaces, target: Target, user_speaker: str | None) -> ImportReport:
+def _stored(
+    source: Iterator[Record], spaces: Spaces, target: Target, user_speaker: str | None, *, mines: bool
+) -> tuple[ImportReport, Found]:
     from langmem_tiers.transfer import import_records
     from langmem_tiers.transfer.importing import Progress
     from langmem_tiers.transfer.storing import Storing
@@ -129,7 +141,8 @@ def _stored(source: Iterator[Record], spaces: Spaces, target: Target, user_speak
                 print_error(f"Stopped: at least {held} are stored. Import it again, and it goes on from there.")
                 raise
         _wait_for_vectors(memory, spaces.used, target)
-    return report
+        found = mined([memory.space(name) for name in spaces.used if mines], target)
+        return report, replace(found, tries=commands_to_try(memory, [*spaces.used], target))
 
 
 def _wait_for_vectors(memory: Memory, spaces: Iterable[str], target: Target) -> None:

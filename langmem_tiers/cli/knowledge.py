@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from langmem_tiers.cli.target import Shown, Target, command, space_command
+from langmem_tiers.cli.target import Shown, Target, command_of_space, space_command
 from langmem_tiers.cli.terminal import (
     MORE,
     as_data,
@@ -137,7 +137,7 @@ def show(
 
 
 @knowledge.command()
-@command
+@command_of_space
 def add(
     target: Target,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="One fact, as a sentence: 'The user prefers tea.'")],
@@ -163,7 +163,7 @@ def add(
 
 
 @knowledge.command()
-@command
+@command_of_space
 def edit(
     target: Target,
     which: Id,

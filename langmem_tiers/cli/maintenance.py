@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from langmem_tiers.cli.target import Shown, Target, command, in_words_of_commands, space_command
+from langmem_tiers.cli.target import Shown, Target, command_of_space, in_words_of_commands, space_command
 from langmem_tiers.cli.terminal import (
     as_data,
     figures,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from langmem_tiers.types import Finding, SpaceStats
 
 
-@command
+@command_of_space
 def stats(target: Target) -> Shown:
     """Print counts and sizes of the user's space, or of every space when no user is named."""
     found: list[SpaceStats] = []
@@ -58,7 +58,7 @@ def _for_each(target: Target, memory: Memory, work: Callable[[Space], object]) -
             with in_words_of_commands():
                 work(space)
         except StorageError as error:
-            if target.user is not None:
+            if target.names_one:
                 raise
             print_error(f"{space.name}: {error}")
             failed = True
@@ -85,7 +85,7 @@ _BY: tuple[UsageBy, ...] = ("source", "day")
 _NUMBERS = ("calls", "failures", "input_tokens", "output_tokens", "cost")
 
 
-@command
+@command_of_space
 def usage(
     target: Target,
     *,
@@ -182,7 +182,7 @@ _SIGNS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
 _OF_MACHINE = {"sqlite"}
 
 
-@command
+@command_of_space
 def doctor(target: Target) -> Shown:
     """Check the text index and the vectors against the records, in one space or in all. Exit code 1: a problem."""
     with target.existing_memory() as memory:
@@ -197,7 +197,7 @@ def doctor(target: Target) -> Shown:
     )
 
 
-@command
+@command_of_space
 def rebuild(target: Target) -> Shown:
     """Build text index and vectors anew from the records, in one space or in all. No record is changed."""
     done: dict[str, tuple[str, ...]] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from langmem_tiers.cli.target import target_of
+from langmem_tiers.cli.target import OfSpace, target_of
 from langmem_tiers.cli.terminal import print_error
 
 if TYPE_CHECKING:
@@ -23,20 +23,17 @@ def mcp(
     *,
     http: Annotated[bool, typer.Option("--http", help="Serve HTTP on 127.0.0.1, instead of standard input.")] = False,
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="With --http: 8765, or 0 for a free one.")] = None,
-    space: Annotated[
-        str | None, typer.Option("--space", metavar="SPACE", help="A space by name. Default: that of --user.")
-    ] = None,
+    space: OfSpace = None,
 ) -> None:
     """Serve a memory to MCP clients: over standard input and output, or over HTTP on this machine."""
     from langmem_tiers.integrations.mcp.server import require_mcp
-    from langmem_tiers.naming import check_space
 
     if port is not None and not http:
         raise typer.BadParameter("it goes with --http.", param_hint="--port")
     require_mcp()
-    target = target_of(context)
+    target = target_of(context, space=space)
     # Whatever may be refused is looked at before a folder is made.
-    name = target.space_name() if space is None else check_space(space)
+    name = target.space_name()
     token = _token() if http else ""
     with target.memory() as memory:
         if http:

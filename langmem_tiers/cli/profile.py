@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from langmem_tiers.cli.target import Shown, Target, command, space_command
+from langmem_tiers.cli.target import Shown, Target, command_of_space, space_command
 from langmem_tiers.cli.terminal import as_data, leave, print_error, print_problems, working
 from langmem_tiers.errors import MemoryTiersError, UnreadableFile
 
@@ -174,7 +174,7 @@ def show_note(space: Space, path: NotePath) -> Shown:
 
 
 @notes.command()
-@command
+@command_of_space
 def write(
     target: Target,
     path: NotePath,

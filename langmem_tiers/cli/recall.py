@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from langmem_tiers.cli.chat import RerankOption, reranking_model
-from langmem_tiers.cli.target import Shown, Target, command, space_command
+from langmem_tiers.cli.target import Shown, Target, command_of_space, space_command
 from langmem_tiers.cli.terminal import as_data, console, leave, safe, shortened, wrapped
 from langmem_tiers.wording import counted
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from langmem_tiers.types import Candidate, PalaceWing, Receipt, SpaceStats
 
 
-@command
+@command_of_space
 def recall(
     target: Target,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in plain words.")],
@@ -42,7 +42,7 @@ def recall(
         leave("The query is empty. Say what to look for.")
     reranker = reranking_model(rerank)
     with target.existing_memory(settings=_asked_on_purpose(), reranker=reranker) as memory:
-        space = target.space(memory)
+        space = target.one_space(memory)
         recalled = space.recall(query, session=session, limit=limit, keep_receipt=False)
         lines: list[RenderableType] = [recalled.block or _why_nothing(recalled.receipt, target)]
         lines += [f"Note: {note}" for note in recalled.receipt.notes]
@@ -62,7 +62,7 @@ def _asked_on_purpose() -> Settings:
 def _why_nothing(receipt: Receipt, target: Target) -> str:
     if receipt.verdict == "nothing_new":
         return f"Nothing new: what matches was said or shown in session {receipt.session} already."
-    return f"Nothing in the memory of {target.user} comes close to this."
+    return f"Nothing in the memory of {target.space or target.user} comes close to this."
 
 
 def _explanation(receipt: Receipt, space: Space) -> Iterator[RenderableType]:

@@ -58,13 +58,15 @@ _NAMED_USERS = 10
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Target:
-    """The options given before the command: the memory folder, the user, its embedder, and whether a script is reading.
+    """What a command is about: the memory folder, the user or the space, the embedder, and whether a script is reading.
 
-    `path` None means $LANGMEM_TIERS_PATH or the user's data folder, as in `Memory.open`.
+    `path` None means $LANGMEM_TIERS_PATH or the user's data folder, as in `Memory.open`. A `space` by name goes before
+    that of the user.
     """
 
     path: Path | None = None
     user: str | None = None
+    space: str | None = None
     json: bool = False
     embedder: str = "minilm"
 
@@ -106,73 +108,77 @@ class Target:
             yield memory
 
     @contextmanager
-    def existing_space(self, name: str | None = None) -> Iterator[Space]:
-        """The space of the user named, or the one of this name, for commands that look at what is there.
+    def existing_space(self) -> Iterator[Space]:
+        """The space named, for commands that look at what is there.
 
         Raises:
             MissingUser: nobody was named, or there is no such space.
         """
         with self.existing_memory() as memory:
-            if name is None:
-                yield self.space(memory)
-                return
-            if name not in memory.spaces():
-                raise MissingUser(
-                    f"There is no space {name!r} in the memory in {memory.path}.",
-                    way_out=f"`langmem-tiers --path {memory.path} stats` shows those there are.",
-                )
-            yield memory.space(name)
+            yield self.one_space(memory)
 
     @contextmanager
     def any_space(self) -> Iterator[Space]:
-        """The space of a user who may be new; without a user, no folder is made."""
+        """The space named, which may be new; where none is named, no folder is made."""
         name = self.space_name()
         with self.memory() as memory:
             yield memory.space(name)
 
     def space_name(self) -> str:
-        """The name of the space of the user named, whether there is one or not.
+        """The name of the space, or of that of the user named, whether there is one or not.
 
         Raises:
             MissingUser: nobody was named.
             InvalidSpace: nobody can be named so.
         """
-        from langmem_tiers.naming import user_space
+        from langmem_tiers.naming import check_space, user_space
 
+        if self.space is not None:
+            return check_space(self.space)
         if self.user is None:
             raise MissingUser("This command is about one user's memory, and none was named.", way_out=_NAME_ONE)
         if not self.user.strip():
             raise MissingUser("The user id is empty.", way_out=_NAME_ONE)
         return user_space(self.user)
 
-    def space(self, memory: Memory) -> Space:
-        """The space of the user named, for commands that only look.
+    def one_space(self, memory: Memory) -> Space:
+        """The space named, for commands that only look.
 
         Raises:
-            MissingUser: nobody was named, or nobody of this name is in this memory.
+            MissingUser: nobody was named, or nothing of this name is in this memory.
         """
         from langmem_tiers.naming import folder_name
 
         name = self.space_name()
         if not (memory.path / "spaces" / folder_name(name)).is_dir():
+            if self.space is not None:
+                raise MissingUser(
+                    f"There is no space {name!r} in the memory in {memory.path}.",
+                    way_out=f"`langmem-tiers --path {memory.path} stats` shows those there are.",
+                )
             raise MissingUser(
                 f"There is no user {self.user!r} in the memory in {memory.path}.", way_out=self._users(memory)
             )
         return memory.space(name)
 
     def spaces(self, memory: Memory) -> tuple[Space, ...]:
-        """The space of the user named, or every space when none was.
+        """The space named, or every space when none was.
 
         Raises:
-            MissingUser: nobody of this name is in this memory.
+            MissingUser: nothing of this name is in this memory.
         """
-        if self.user is not None:
-            return (self.space(memory),)
+        if self.names_one:
+            return (self.one_space(memory),)
         return tuple(memory.space(name) for name in memory.spaces())
+
+    @property
+    def names_one(self) -> bool:
+        """Whether one space is named, by itself or by its user."""
+        return self.user is not None or self.space is not None
 
     def unreadable(self, memory: Memory) -> tuple[Path, ...]:
         """Folders of spaces whose name cannot be read, for commands about every space."""
-        return memory.unreadable_spaces() if self.user is None else ()
+        return () if self.names_one else memory.unreadable_spaces()
 
     def show(self, found: Shown) -> None:
         """Print what a command found, and end it with exit code 1 if it failed."""
@@ -196,11 +202,11 @@ class Target:
         return f"It has {len(users):,}, among them: {', '.join(alike)}."
 
 
-def target_of(context: typer.Context, *, json: bool = False) -> Target:
-    """The target given by the options before the command; `json` is the command's own flag."""
+def target_of(context: typer.Context, *, json: bool = False, space: str | None = None) -> Target:
+    """The target given by the options before the command; `json` and `space` are the command's own."""
     target = context.obj
     assert isinstance(target, Target)
-    return replace(target, json=target.json or json)
+    return replace(target, json=target.json or json, space=space)
 
 
 def command(
@@ -210,31 +216,41 @@ def command(
 
     Arguments in `given` are no options of the command, and neither are those in `without`, which keep their defaults.
     """
-    fixed = given or {}
+    return _command(function, given or {}, without, {"json": (JsonFlag, False)})
+
+
+def command_of_space(function: Callable[..., Shown]) -> Callable[..., None]:
+    """Like `command`, for functions about one space: it has `--space`, too."""
+    return _command(function, {}, (), {"space": (OfSpace, None), "json": (JsonFlag, False)})
+
+
+def _command(
+    function: Callable[..., Shown],
+    fixed: Mapping[str, object],
+    without: Collection[str],
+    added: Mapping[str, tuple[Any, Any]],
+) -> Callable[..., None]:
 
     def run(*, context: typer.Context, json: bool, **options: Any) -> None:
-        target = target_of(context, json=json)
+        target = target_of(context, json=json, space=options.pop("space") if "space" in added else None)
         target.show(function(target, **fixed, **options))
 
-    return with_options(run, function, {"json": (JsonFlag, False)}, without={*fixed, *without})
+    return with_options(run, function, added, without={*fixed, *without})
 
 
-def space_command(
-    *, new_user: bool = False, by_name: bool = False
-) -> Callable[[Callable[..., Shown]], Callable[..., None]]:
-    """A decorator like `command`, for functions that are called with the open `Space` of the user.
+def space_command(*, new_user: bool = False) -> Callable[[Callable[..., Shown]], Callable[..., None]]:
+    """A decorator like `command_of_space`, for functions that are called with the open `Space`.
 
-    With `new_user`, the user may be a new one; with `by_name`, `--space` can name a space instead.
+    With `new_user`, the space may be a new one.
     """
 
     def made(function: Callable[..., Shown]) -> Callable[..., None]:
         def run(*, context: typer.Context, json: bool, space: str | None = None, **options: Any) -> None:
-            target = target_of(context, json=json)
-            with target.any_space() if new_user else target.existing_space(space) as opened:
+            target = target_of(context, json=json, space=space)
+            with target.any_space() if new_user else target.existing_space() as opened:
                 target.show(function(opened, **options))
 
-        named = {"space": (OfSpace, None)} if by_name else {}
-        return with_options(run, function, {**named, "json": (JsonFlag, False)})
+        return with_options(run, function, {"space": (OfSpace, None), "json": (JsonFlag, False)})
 
     return made
 

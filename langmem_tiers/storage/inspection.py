@@ -6,11 +6,23 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, func, or_, select, update
+from sqlalchemy import Connection, Select, and_, bindparam, func, or_, select, update
 
 from langmem_tiers.storage import keyword
 from langmem_tiers.storage.keyword import WordsRow
-from langmem_tiers.storage.schema import chunks, documents, drawers, entries, episodes, rooms, store_items, turns
+from langmem_tiers.storage.schema import (
+    chunks,
+    documents,
+    drawers,
+    entries,
+    entry_evidence,
+    episodes,
+    relation_evidence,
+    relations,
+    rooms,
+    store_items,
+    turns,
+)
 from langmem_tiers.storage.statements import here, insert_new
 
 
@@ -49,6 +61,36 @@ def counts(connection: Connection, space: str) -> SpaceCounts:
     }
     row = connection.execute(select(*(count.label(name) for name, count in counted.items()))).one()
     return SpaceCounts(**row._mapping)
+
+
+class FoundBySpeaker(NamedTuple):
+    """How many active entries and stated relations rest on the words of a speaker; None for one without a name."""
+
+    speaker: str | None
+    entries: int
+    relations: int
+
+
+def found_by_speaker(connection: Connection, space: str) -> list[FoundBySpeaker]:
+    """What was found in users' messages, by who said it; what several said counts for each."""
+    entry_ids = _resting_on(entries, entry_evidence, entry_evidence.c.entry).where(entries.c.status == "active")
+    relation_ids = _resting_on(relations, relation_evidence, relation_evidence.c.relation)
+    relation_ids = relation_ids.where(relations.c.kind == "stated")
+    counts: list[dict[str | None, int]] = [
+        {row.speaker: row.found for row in connection.execute(each, {"space": space})}
+        for each in (entry_ids, relation_ids)
+    ]
+    said = sorted({*counts[0], *counts[1]}, key=str)
+    return [FoundBySpeaker(speaker, counts[0].get(speaker, 0), counts[1].get(speaker, 0)) for speaker in said]
+
+
+def _resting_on(table: Any, evidence: Any, of: Any) -> Select[Any]:
+    """Counts rows of a table by the speaker of the messages that they rest on."""
+    on_drawer = and_(drawers.c.space == evidence.c.space, drawers.c.number == evidence.c.drawer)
+    on_record = and_(table.c.space == evidence.c.space, table.c.number == of)
+    joined = evidence.join(drawers, on_drawer).join(table, on_record)
+    counted = select(drawers.c.speaker, func.count(func.distinct(of)).label("found")).select_from(joined)
+    return counted.where(evidence.c.space == bindparam("space"), drawers.c.role == "user").group_by(drawers.c.speaker)
 
 
 def faults(connection: Connection) -> list[str]:

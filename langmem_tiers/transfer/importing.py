@@ -52,16 +52,25 @@ class Spaces:
         format: what the records were read from.
         user: whose they all are; None for the users that they name themselves.
         own_spaces: a space for each conversation of a set, such as `locomo/conv-1`; by default where no user is given.
+        space: the name of the space for all of them, instead of a user's.
 
     Raises:
         MissingUser: no user was given, and the format names none.
     """
 
-    def __init__(self, format: str, user: str | int | UUID | None, *, own_spaces: bool | None = None) -> None:
+    def __init__(
+        self,
+        format: str,
+        user: str | int | UUID | None,
+        *,
+        own_spaces: bool | None = None,
+        space: str | None = None,
+    ) -> None:
+        one = user_space(user) if space is None and user is not None else space
         self._format = format
-        self._own = format in OWN_SPACES and (user is None if own_spaces is None else own_spaces)
-        self._only = None if user is None or self._own else user_space(user)
-        if user is None and not self._own and format not in NAME_USERS:
+        self._own = format in OWN_SPACES and (one is None if own_spaces is None else own_spaces)
+        self._only = None if self._own else one
+        if one is None and not self._own and format not in NAME_USERS:
             raise MissingUser(
                 f"A file of {format} does not say whose memory it is.",
                 way_out="Name a user: langmem-tiers --user ID import …, or import_file(…, user=ID).",

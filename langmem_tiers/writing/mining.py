@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -184,14 +185,31 @@ def mine(miner: Miner, session: str | None = None) -> tuple[MiningReport, ...]:
     Raises:
         StorageError: the rest is mined later.
     """
+    return tuple(mine_by_window(miner, session))
+
+
+def mine_by_window(miner: Miner, session: str | None = None) -> Iterator[MiningReport]:
+    """Like `mine`, giving each report as soon as its window is done.
+
+    Raises:
+        StorageError: the rest is mined later.
+    """
     while edits.follow(miner.store, to_millis(miner.context.clock())):
         pass
     with miner.store.reading() as connection:
         rooms = progress.unmined(connection, miner.store.key, session)
         again = progress.to_mine_again(connection, miner.store.key, session) if miner.asker else []
-    reports = [miner.mine_again(once) for once in again]
-    reports += [miner.mine(window) for room in rooms for window in miner.windows(room)]
-    return tuple(report for report in reports if report is not None)
+    reports = chain(
+        (miner.mine_again(once) for once in again),
+        (miner.mine(window) for room in rooms for window in miner.windows(room)),
+    )
+    yield from (report for report in reports if report is not None)
+
+
+def unmined(store: SpaceStore, session: str | None = None) -> int:
+    """How many messages of a session or the space have not been mined."""
+    with store.reading() as connection:
+        return sum(room.drawers - room.done for room in progress.unmined(connection, store.key, session))
 
 
 def _report_of(window: Window, ingested: IngestedEntries, found: WindowFindings) -> MiningReport:
