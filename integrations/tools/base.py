@@ -31,13 +31,11 @@ from langmem_tiers.errors import (
 )
 from langmem_tiers.fencing import escape
 from langmem_tiers.graphs.identity import Scope, SpaceChoice, current_runtime, resolve_scope
-from langmem_tiers.graphs.messages import kept_in, last_human, read_messages
+from langmem_tiers.graphs.messages import kept_in, read_messages
 from langmem_tiers.graphs.runs import TAGS
-from langmem_tiers.graphs.track import turn_of
 from langmem_tiers.integrations.tools.arguments import Injected, arguments_of, names_of
-from langmem_tiers.recall.rendering import excerpt, render_ended
+from langmem_tiers.recall.rendering import FROM_TOOL, excerpt, render_ended
 from langmem_tiers.records import Entry
-from langmem_tiers.storage import drawers
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import Drawer
 
@@ -77,6 +75,8 @@ def item(text: str, label: str = "", end: str = "") -> str:
 def entry_line(entry: Entry, most: int, terms: Sequence[str] = (), ended: Sequence[str] = ()) -> str:
     """`[id] (category) content — date`, and what of it is no longer so."""
     end = f" — {day(entry.said_at)}{render_ended(ended)}"
+    if entry.origin == "tool":
+        end += FROM_TOOL
     if entry.flags:
         end += f" (reads like an {', '.join(entry.flags)})"
     return item(excerpt(entry.content, terms, most), f"[{entry.id}] ({entry.category}) ", end)
@@ -201,35 +201,6 @@ def _state(injected: Any) -> Any:
     state = injected.state if isinstance(injected, ToolRuntime) else None
     # A node that is given a bare list of messages hands it on as the state.
     return {"messages": state} if isinstance(state, list) else state
-
-
-def of_call(call: Call) -> tuple[int, ...]:
-    """The drawer of the message that the model answers, nothing where there is no message or it cannot be stored.
-
-    Tools run before a track node does. So that nothing is known without its evidence, the message is stored here if
-    it is not yet; tracking it again stores nothing twice.
-    """
-    asked = last_human(call.messages)
-    if asked is None:
-        return ()
-    scope = call.scope
-    report = call.space.track([turn_of(asked)], session=scope.session, project=scope.project, agent=scope.agent)
-    return report.stored or report.revised or _known(call, report.session, str(asked.id))
-
-
-def said_in(call: Call) -> dict[str, Any]:
-    """Where a memory was saved, for its metadata."""
-    asked = last_human(call.messages)
-    named = {"session": call.scope.session, "message_id": None if asked is None else asked.id}
-    return {key: value for key, value in named.items() if value is not None}
-
-
-def _known(call: Call, session: str, message_id: str) -> tuple[int, ...]:
-    """The drawer that holds the message as it stands."""
-    with call.space.memory.use(call.space.name) as store, store.reading() as connection:
-        numbers = drawers.of_messages(connection, store.key, session, [message_id])
-        found = drawers.read(connection, store.key, numbers)
-    return tuple(number for number, drawer in found.items() if drawer.status == "active")
 
 
 logger = logging.getLogger(__name__)

@@ -9,6 +9,7 @@ from langmem_tiers.errors import AuthorityTooLow, InvalidRelation, UnknownEntity
 from langmem_tiers.integrations.tools import base
 from langmem_tiers.integrations.tools.arguments import Depth, Id, Name, Named, Value, Words
 from langmem_tiers.integrations.tools.base import Call, ToolAnswer
+from langmem_tiers.integrations.tools.sources import source_of
 from langmem_tiers.knowledge_graph import entity_lookup
 from langmem_tiers.knowledge_graph.answers import answering
 from langmem_tiers.knowledge_graph.entity_lookup import require_entity
@@ -102,6 +103,7 @@ def add_relation(
             raise InvalidRelation(f"Nothing is known that {predicate[:60]!a} could end.", way_out=_OVER)
         start = valid_from if over.how == "once" else None
         return add_relation(call, subject, over.predicate, object, value, unit, start, valid_to or since)
+    source = source_of(call, " ".join(str(part) for part in (subject, predicate, object or value, unit or "")))
     landed = call.space.graph.add_relation(
         subject,
         predicate,
@@ -110,8 +112,8 @@ def add_relation(
         unit=unit,
         valid_from=valid_from,
         valid_to=valid_to,
-        evidence=base.of_call(call),
-        origin="assistant",
+        evidence=source.evidence,
+        origin=source.origin,
     )
     text = base.fenced(_OUTCOMES[landed.outcome], _lines(call, [landed.relation]))
     if landed.changed:

@@ -9,6 +9,7 @@ from langmem_tiers.errors import EntryChanged, InvalidInput, InvalidText, Unknow
 from langmem_tiers.integrations.tools import base
 from langmem_tiers.integrations.tools.arguments import LOWER, UPPER, Id, Tags, Words, bare
 from langmem_tiers.integrations.tools.base import Call, ToolAnswer
+from langmem_tiers.integrations.tools.sources import source_of
 from langmem_tiers.knowledge.identity import DEFAULT_SECTION, Identity
 from langmem_tiers.knowledge.results import IdentityText
 from langmem_tiers.records import Entry
@@ -33,15 +34,16 @@ def save_memory(
     tags: Annotated[Tags, Field(description="A few words to find it by.")] = None,
 ) -> ToolAnswer:
     """Save a lasting fact, preference or correction in long-term memory."""
-    knowledge, scope = call.space.knowledge, call.scope
+    knowledge, scope, source = call.space.knowledge, call.scope, source_of(call, content)
     saved = knowledge.save(
         content,
         category=category,
         tags=tags or (),
-        evidence=base.of_call(call),
+        origin=source.origin,
+        evidence=source.evidence,
         project=scope.project,
         agent=scope.agent,
-        metadata=base.said_in(call),
+        metadata=source.metadata,
     )
     entry = saved.entry
     parts = [_OUTCOMES[saved.outcome].format(id=entry.id, category=entry.category)]
@@ -67,6 +69,7 @@ def update_memory(
     if content is None and category is None and tags is None:
         return ToolAnswer(f"Nothing to change in [{base.plain(id)}]: give content, category or tags.", {})
     knowledge = call.space.knowledge
+    source = None if content is None else source_of(call, content)
     try:
         entry = knowledge.update(
             id,
@@ -74,7 +77,8 @@ def update_memory(
             category=category,
             tags=tags,
             version=_version_seen(call, id),
-            evidence=() if content is None else base.of_call(call),
+            origin="assistant" if source is None else source.origin,
+            evidence=() if source is None else source.evidence,
         )
     except EntryChanged:
         changed = knowledge.get(id)

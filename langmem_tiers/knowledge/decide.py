@@ -18,9 +18,13 @@ from langmem_tiers.language.words import stems
 from langmem_tiers.records import Authority, Entry, NewEntry
 from langmem_tiers.types import Drawer, Origin
 
-_OF_ORIGIN: dict[Origin, Authority] = {"user": Authority.USER, "assistant": Authority.AGENT}
-# An agent's statement counts as the user's own words if these contain this share of its content words, and all numbers.
-_SUPPORT = 0.5
+_OF_ORIGIN: dict[Origin, Authority] = {
+    "user": Authority.USER,
+    "assistant": Authority.AGENT,
+    "tool": Authority.AGENT,
+}
+SUPPORT = 0.5
+"""An agent's statement counts as the user's words if these contain this share of its content words, and all numbers."""
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _BEHIND = {
     Authority.SYSTEM: "the memory itself",
@@ -102,12 +106,14 @@ def authority_of_call(
 ) -> Authority:
     """The authority of a call. An agent that cites words of the user which say the same has the user's authority.
 
+    What a tool brought in never has, whatever it repeats.
+
     Raises:
         InvalidInput: it is not a known origin.
     """
     said_by_user = [drawer.content for drawer in evidence if is_users(drawer)]
     plain = _OF_ORIGIN.get(validation.origin(origin), Authority.SYSTEM)
-    if plain is Authority.AGENT and content is not None and said_by_user and _supports(said_by_user, content):
+    if origin == "assistant" and content is not None and support(said_by_user, content) >= SUPPORT:
         plain = Authority.USER
     return Authority.CORRECTION if corrects and plain is Authority.USER else plain
 
@@ -136,9 +142,10 @@ def forbidden(entry: Entry, authority: Authority) -> str | None:
     return None
 
 
-def _supports(texts: Iterable[str], content: str) -> bool:
-    """Whether texts support an entry: they contain at least half of its words, and every number."""
+def support(texts: Iterable[str], content: str) -> float:
+    """The share of an entry's content words that texts contain; 0 if they lack one of its numbers."""
     said = " ".join(texts)
     wanted = stems(content) - {"user"}
-    numbers = set(_NUMBER.findall(content)) <= set(_NUMBER.findall(said))
-    return numbers and len(wanted & stems(said)) >= _SUPPORT * len(wanted)
+    if not wanted or not set(_NUMBER.findall(content)) <= set(_NUMBER.findall(said)):
+        return 0.0
+    return len(wanted & stems(said)) / len(wanted)

@@ -40,8 +40,8 @@ _LONGEST_REASON = 200
 class Knowledge:
     """What a space knows: declarative sentences with category, tags and evidence.
 
-    A change is stored when its call returns. `origin` is the author: `user`, `assistant` (the default), or code
-    (`system`, `dream`, `import`); a call of lower authority never overwrites what a higher one stated. What the
+    A change is stored when its call returns. `origin` is the author: `user`, `assistant` (the default), `tool` for what
+    an agent read in a tool's result, or code (`system`, `dream`, `import`); a call of lower authority never overwrites what a higher one stated. What the
     agent saves counts as said by the user if it cites, as evidence, a message of the user that says so.
 
     Every method has an asynchronous twin: `asave`, `asearch` and so on.
@@ -218,6 +218,8 @@ class Knowledge:
         if content is not None:
             values["content"] = validation.content(content, self._context.settings)
             values["flags"] = validation.flags(values["content"])
+            if origin == "tool":
+                values["origin"] = origin
         if category is not None:
             values["category"] = validation.category(category, self._context.settings)
         if tags is not None:

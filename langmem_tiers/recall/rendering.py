@@ -33,6 +33,8 @@ CONSTRAINT = "Do not repeat: "
 """What stands before something that the agent should not do again."""
 ASK_FIRST = " (ask the user before acting on this)"
 """What stands behind the label of something that the agent is not to act upon by itself."""
+FROM_TOOL = " (from a tool's result, not the user's word)"
+"""What stands behind something that the agent saved out of what a tool brought in."""
 _OMITTED = " […] "
 # If an item does not fit in full, these shares of its length are tried before it is left out.
 _SHARES = (1.0, 0.5)
