@@ -43,10 +43,15 @@ class Knowledge:
     A change is stored when its call returns. `origin` is the author: `user`, `assistant` (the default), `tool` for what
     an agent read in a tool's result, or code (`system`, `dream`, `import`); a call of lower authority never overwrites
     what a higher one stated. What the agent saves counts as said by the user if it cites, as evidence, a message of the
-    user that says so. Every method has an asynchronous twin: `asave`, `asearch` and so on. Example: >>> knowledge =
-    memory.user("alice").knowledge >>> tea = knowledge.save("The user prefers tea.",
-    category="preferences/drinks").entry >>> knowledge.save("The user prefers coffee.", category="preferences/drinks",
-    corrects=tea.id).outcome 'saved'
+    user that says so.
+
+    Every method has an asynchronous twin: `asave`, `asearch` and so on.
+
+    Example:
+        >>> knowledge = memory.user("alice").knowledge
+        >>> tea = knowledge.save("The user prefers tea.", category="preferences/drinks").entry
+        >>> knowledge.save("The user prefers coffee.", category="preferences/drinks", corrects=tea.id).outcome
+        'saved'
     """
 
     def __init__(self, context: SpaceContext) -> None:
