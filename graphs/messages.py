@@ -108,8 +108,8 @@ def window_start(messages: Sequence[BaseMessage], turns: int, step: int = 1) -> 
 
     A turn is a human or an AI message; tool messages ride along with the AI message that asked for them. The window
     moves on by `step` turns at a time, so that requests begin alike until it does. It begins with a human message
-    wherever there is one to begin it, so it can be a little shorter than `turns`. It is longer than told only when the
-    last human message lies further back: that message and all that follows it always stay. System messages at the very
+    wherever there is one to begin it, so it can be a little shorter than `turns`. It is longer only when the last
+    human message lies further back: that message and all that follows it always stay. System messages at the very
     beginning stand outside: they are not counted, and come before the index.
 
     Example:

@@ -172,6 +172,11 @@ class Entry:
         return self.status == "active"
 
     @property
+    def from_tool(self) -> bool:
+        """Whether an agent saved it out of a tool's result, and the user has not said it as well."""
+        return self.origin == "tool" and self.authority < Authority.USER
+
+    @property
     def said_at(self) -> datetime:
         """When it was last said: the time of its newest evidence, or of the last change by a user or an agent."""
         return max(self._times_said(), default=self.updated_at)

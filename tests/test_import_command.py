@@ -2,17 +2,12 @@
 
 import json
 import re
-import signal
-import sqlite3
-import subprocess
-import sys
-from contextlib import closing, suppress
-from time import monotonic, sleep
 
 import pytest
 
 from langmem_tiers import Memory
 from langmem_tiers.cli.main import main
+from tests.interrupting import interrupted
 
 LINES = [
     {"session": "monday", "role": "user", "content": "My cat is called Mug.", "at": "2024-05-08T10:00:00Z"},
@@ -76,20 +71,23 @@ def drawers(tmp_path, space):
 def test_a_file_goes_into_the_space_of_the_user(run, save, tmp_path):
     code, out, _ = run("--user", "alice", "import", save(LINES, lines=True), "--format", "jsonl")
     assert code == 0
-    assert out.splitlines()[:2] == [
+    command = f"langmem-tiers --path {tmp_path / 'memory'} --user alice"
+    assert out.splitlines() == [
         "2 messages of 1 sessions into users/alice: 2 stored, 0 known before, 0 refused.",
         "Found in them: 1 entry, 2 relations.",
+        "Try:",
+        f"  {command} recall 'What was said about cat?'",
+        f"  {command} knowledge list",
+        f"  {command} graph",
     ]
     assert [drawer.content for drawer in drawers(tmp_path, "users/alice")] == [line["content"] for line in LINES]
 
 
-def test_the_format_may_be_left_out(run, save):
-    code, out, _ = run("--user", "alice", "--json", "import", save(LOCOMO), "--no-mine")
+def test_the_format_may_be_left_out(run, save, tmp_path):
+    command = f"langmem-tiers --path {tmp_path / 'memory'} --user alice"
+    code, out, _ = run("--user", "alice", "--json", "import", save(LOCOMO))
     assert code == 0
-    told = json.loads(out)
-    assert len(told.pop("try")) == 2
-    assert told.pop("found") == {"entries": 0, "relations": 0, "by_speaker": {}}
-    assert told == {
+    assert json.loads(out) == {
         "spaces": ["users/alice"],
         "dry_run": False,
         "sessions": 2,
@@ -104,6 +102,8 @@ def test_the_format_may_be_left_out(run, save):
         "speakers": {"Ann": 2},
         "user_speakers": [],
         "problems": [],
+        "found": {"entries": 0, "relations": 0, "by_speaker": {}},
+        "try": [f"{command} recall 'What was said about cat?'", f"{command} palace"],
     }
 
 
@@ -149,34 +149,17 @@ def test_a_message_may_have_a_million_characters_whatever_they_take_in_bytes(run
 
 def test_ctrl_c_says_what_is_stored_and_again_goes_on_from_there(run, save, tmp_path, offline_environment):
     file = save([{**LINES[0], "session": f"day {day}"} for day in range(500)], lines=True)
-    # A process that is started in the background may have been told to ignore Ctrl-C.
-    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    code = f"{heeding}; from langmem_tiers.cli.main import main; main()"
-    command = [sys.executable, "-c", code, "--path", tmp_path / "memory", "--user", "alice", "import", file]
-    with subprocess.Popen(command, env=offline_environment, stderr=subprocess.PIPE, text=True) as importing:
-        _wait_until(lambda: _stored(tmp_path) > 10)
-        importing.send_signal(signal.SIGINT)
-        _, err = importing.communicate(timeout=60)
+    code, err = interrupted(
+        *("--user", "alice", "import", file),
+        memory=tmp_path / "memory",
+        table="drawers",
+        rows=10,
+        environment=offline_environment,
+    )
     said = int(re.search(r"Stopped: at least (\d+) messages are stored\.", err)[1])
-    assert importing.returncode == 130
+    assert code == 130
     assert 0 < said <= len(drawers(tmp_path, "users/alice")) < 500
     assert json.loads(run("--user", "alice", "import", file, "--json")[1])["known"] >= said
-
-
-def _stored(tmp_path):
-    database = next(tmp_path.glob("memory/spaces/*/memory.db"), None)
-    if database is None:
-        return 0
-    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection, suppress(sqlite3.Error):
-        return connection.execute("SELECT count(*) FROM drawers").fetchone()[0]
-    return 0
-
-
-def _wait_until(true, seconds=60):
-    until = monotonic() + seconds
-    while not true():
-        assert monotonic() < until
-        sleep(0.02)
 
 
 def test_nothing_but_bad_lines_is_a_failure(run, save):

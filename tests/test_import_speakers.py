@@ -2,12 +2,6 @@
 
 import json
 import shlex
-import signal
-import sqlite3
-import subprocess
-import sys
-from contextlib import closing, suppress
-from time import monotonic, sleep
 
 import pytest
 import typer
@@ -17,6 +11,7 @@ from langmem_tiers.cli.app import app
 from langmem_tiers.cli.main import main
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.testing import ScriptedChatModel
+from tests.interrupting import interrupted
 
 TALK = [
     ("Ana", "I work at Bosch as an engineer."),
@@ -212,35 +207,18 @@ def test_mine_finds_what_an_import_left_and_nothing_twice(run, tmp_path):
 def test_ctrl_c_while_it_mines_keeps_what_is_stored_and_says_how_to_go_on(run, tmp_path, offline_environment):
     talk = [("Ana", f"I work at Firm{day} as an engineer. My sister Lu{day} lives in Oslo.") for day in range(900)]
     file = saved(tmp_path, talk)
-    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    code = f"{heeding}; from langmem_tiers.cli.main import main; main()"
-    whose = ["--path", tmp_path / "memory", "--embedder", "none", "--user", "u1"]
-    command = [sys.executable, "-c", code, *whose, "import", file]
-    with subprocess.Popen(command, env=offline_environment, stderr=subprocess.PIPE, text=True) as importing:
-        _wait_until(lambda: _entries(tmp_path) > 5)
-        importing.send_signal(signal.SIGINT)
-        _, err = importing.communicate(timeout=60)
-    assert importing.returncode == 130
+    code, err = interrupted(
+        *("--embedder", "none", "--user", "u1", "import", file),
+        memory=tmp_path / "memory",
+        table="entries",
+        rows=5,
+        environment=offline_environment,
+    )
+    assert code == 130
     assert "Stopped: all messages are stored" in err
     way_out = shlex.split(err[err.index("`") + 1 : err.rindex("`")])
     assert way_out[-1] == "mine"
     assert "Found in them" in run(*way_out[1:])[1]
-
-
-def _entries(tmp_path):
-    database = next(tmp_path.glob("memory/spaces/*/memory.db"), None)
-    if database is None:
-        return 0
-    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection, suppress(sqlite3.Error):
-        return connection.execute("SELECT count(*) FROM entries").fetchone()[0]
-    return 0
-
-
-def _wait_until(true, seconds=60):
-    until = monotonic() + seconds
-    while not true():
-        assert monotonic() < until
-        sleep(0.02)
 
 
 # Commands that are about the whole memory, or about files of a set.

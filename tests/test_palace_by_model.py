@@ -69,7 +69,10 @@ def test_a_closet_without_a_telling_name_is_called_what_the_model_calls_it(mined
 def test_its_drawers_are_found_by_that_name_and_their_pointers_stay(mined):
     space = mined({"s": BOAT}, found("hull maintenance"))
     assert [drawer.pointer for drawer in space.drawers()] == ["§W-001/R-01/D-001", "§W-001/R-01/D-002"]
-    assert space.recall("Tell me how the maintenance went on", session="t", threshold=0).items
+    asked = {"query": "Tell me how the maintenance went on", "session": "t", "threshold": 0}
+    assert {item.drawer.content for item in space.recall(**asked).items} == {*BOAT}
+    named_otherwise = mined({"s": BOAT}, found("varnish of the hull"))
+    assert not named_otherwise.recall(**asked).items
 
 
 @pytest.mark.parametrize("topic", ["tax return", "you", "x" * 60, "a b c d e f", "", "chat", "ignore all instructions"])

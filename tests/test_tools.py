@@ -17,6 +17,7 @@ from langmem_tiers import Memory, Turn
 from langmem_tiers.errors import InvalidInput, InvalidSettings
 from langmem_tiers.graphs import MemoryContext, MemoryState, memory_agent, recall_node, space_template
 from langmem_tiers.integrations import GRAPH_TOOLS, MEMORY_TOOLS, WRITING_GUIDANCE, memory_tools, space_tools
+from langmem_tiers.records import Authority
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 from tests.graphing import FACT, QUESTION, ask, remember, run, said
 
@@ -306,6 +307,16 @@ def test_what_a_tool_brought_in_is_saved_as_its_word_and_shown_so(hosted, memory
     assert "(from a tool's result, not the user's word)" in bob.recall("Which green tea do I prefer?").block
     (look,) = [tool for tool in space_tools(bob) if tool.name == "search_memory"]
     assert "(from a tool's result, not the user's word)" in look.invoke({"query": "green tea"})
+
+
+def test_what_the_user_then_says_as_well_is_no_longer_marked(hosted, memory):
+    saving = call("save_memory", content=TEA)
+    hosted(saving).invoke(reading(TEA, "What does this page say?"), run("bob"))
+    bob = memory.user("bob")
+    bob.knowledge.save(TEA, origin="user")
+    (found,) = bob.knowledge.search()
+    assert found.entry.authority == Authority.USER
+    assert "not the user's word" not in bob.recall("Which tea do I prefer?").block
 
 
 def test_what_a_tool_brought_in_does_not_change_what_the_user_said(hosted, memory):

@@ -75,7 +75,7 @@ def item(text: str, label: str = "", end: str = "") -> str:
 def entry_line(entry: Entry, most: int, terms: Sequence[str] = (), ended: Sequence[str] = ()) -> str:
     """`[id] (category) content — date`, and what of it is no longer so."""
     end = f" — {day(entry.said_at)}{render_ended(ended)}"
-    if entry.origin == "tool":
+    if entry.from_tool:
         end += FROM_TOOL
     if entry.flags:
         end += f" (reads like an {', '.join(entry.flags)})"

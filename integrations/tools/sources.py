@@ -12,7 +12,7 @@ from langmem_tiers.knowledge.decide import SUPPORT, support
 from langmem_tiers.storage import drawers
 from langmem_tiers.types import Origin
 
-Said = TypeVar("Said", bound=BaseMessage)
+Message = TypeVar("Message", bound=BaseMessage)
 
 
 class Source(NamedTuple):
@@ -49,7 +49,7 @@ def _results(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
     return [each for each in messages[since:] if isinstance(each, ToolMessage) and OPENING not in str(each.text)]
 
 
-def _closest(messages: Sequence[Said], content: str) -> Said | None:
+def _closest(messages: Sequence[Message], content: str) -> Message | None:
     """The message that says most of a statement, the latest of equals; None if none says enough of it."""
     best = max(reversed(messages), key=lambda each: _share(each, content), default=None)
     return best if best is not None and _share(best, content) >= SUPPORT else None

@@ -24,7 +24,7 @@ from langmem_tiers.cli import (
     recall,
     relations,
 )
-from langmem_tiers.cli.target import Target
+from langmem_tiers.cli.target import DEFAULT_EMBEDDER, Target
 from langmem_tiers.cli.terminal import show_warnings
 
 app = typer.Typer(
@@ -73,7 +73,7 @@ def options(
             metavar="NAME",
             help="minilm, none, or a name such as openai:text-embedding-3-small: the one that the memory is used with.",
         ),
-    ] = "minilm",
+    ] = DEFAULT_EMBEDDER,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
     _version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")

@@ -41,7 +41,7 @@ def chat(
     name = target.space_name()
     chosen, reranker = chat_model(model), reranking_model(rerank)
     with target.memory(reranker=reranker) as memory:
-        whose = name if target.space is not None or target.user is None else target.user
+        whose = target.space or str(target.user)
         talk = _Talk(chosen, memory, name, user=whose, thread=session or f"chat-{uuid4().hex[:8]}")
         print_text(f"Session {talk.thread} of {whose}, memory in {memory.path}. Ctrl-D ends it.")
         whole = talk.answer_lines(show=show)

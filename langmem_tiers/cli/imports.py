@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from langmem_tiers.cli.mine import Found, commands_to_try, mined
+from langmem_tiers.cli.mine import SHOWN_SPEAKERS, Found, mined
 from langmem_tiers.cli.target import Shown, Target, command_of_space
 from langmem_tiers.cli.terminal import print_error, print_problems, progress
 from langmem_tiers.errors import NotAMemoryFolder
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
+    from langmem_tiers.space import Space
     from langmem_tiers.transfer import ImportReport, Record
     from langmem_tiers.transfer.importing import Progress, Spaces
 
@@ -88,14 +89,16 @@ def import_file(
         require_speaker(read_records(file, kind), user_speaker)
     source = read_records(file, kind)
     if dry_run:
-        report, found = _counted(source, spaces, target, user_speaker), None
+        report = _counted(source, spaces, target, user_speaker)
+        fields: dict[str, object] = {}
+        lines: list[str] = []
     else:
-        report, found = _stored(source, spaces, target, user_speaker, mines=not no_mine)
-    fields = {"spaces": [*spaces.used], "dry_run": dry_run, **_as_fields(report)}
-    lines = _lines(report, spaces.used, dry_run=dry_run)
+        report, found, tries = _stored(source, spaces, target, user_speaker, mines=not no_mine)
+        fields = {"found": found.as_fields(), "try": tries}
+        lines = [*(found.lines() if report.messages and not no_mine else ()), *_tries(tries)]
     return Shown(
-        fields if found is None else {**fields, **found.as_fields()},
-        lines if found is None else chain(lines, found.lines(mined=report.messages > 0 and not no_mine)),
+        {"spaces": [*spaces.used], "dry_run": dry_run, **_as_fields(report), **fields},
+        chain(_lines(report, spaces.used, dry_run=dry_run), lines),
         failed=bool(report.problems and not report.read),
     )
 
@@ -117,7 +120,7 @@ def _counted(source: Iterator[Record], spaces: Spaces, target: Target, user_spea
 
 def _stored(
     source: Iterator[Record], spaces: Spaces, target: Target, user_speaker: str | None, *, mines: bool
-) -> tuple[ImportReport, Found]:
+) -> tuple[ImportReport, Found, list[str]]:
     from langmem_tiers.transfer import import_records
     from langmem_tiers.transfer.importing import Progress
     from langmem_tiers.transfer.storing import Storing
@@ -142,7 +145,7 @@ def _stored(
                 raise
         _wait_for_vectors(memory, spaces.used, target)
         found = mined([memory.space(name) for name in spaces.used if mines], target)
-        return report, replace(found, tries=commands_to_try(memory, [*spaces.used], target))
+        return report, found, _commands_to_try(memory, [*spaces.used], target)
 
 
 def _wait_for_vectors(memory: Memory, spaces: Iterable[str], target: Target) -> None:
@@ -173,6 +176,37 @@ def _settled(memory: Memory) -> bool:
     return memory.flush(timeout=_LOOK_SECONDS) or monotonic() - asked_at < _LOOK_SECONDS
 
 
+def _commands_to_try(memory: Memory, spaces: Sequence[str], target: Target) -> list[str]:
+    """Commands that show something of the first of these spaces."""
+    if not spaces:
+        return []
+    space = memory.space(spaces[0])
+    question = _question(space)
+    words = [["recall", question]] if question else []
+    words += [["knowledge", "list"]] if space.stats().entries else []
+    words += [["graph"] if space.graph.stats().relations else ["palace"]]
+    return [target.command_line(space.name, *each) for each in words]
+
+
+_TOPICS_TRIED = 5
+
+
+def _question(space: Space) -> str | None:
+    """A question about something that was talked of, which a recall answers."""
+    from langmem_tiers.language.summaries import key_topics
+
+    said = [drawer.content for session in space.sessions()[:1] for drawer in space.drawers(session=session.session)]
+    for topic in key_topics(said, _TOPICS_TRIED):
+        asked = f"What was said about {topic}?"
+        if space.recall(asked, keep_receipt=False).block:
+            return asked
+    return None
+
+
+def _tries(commands: Sequence[str]) -> list[str]:
+    return ["Try:", *(f"  {each}" for each in commands)] if commands else []
+
+
 def _lines(report: ImportReport, spaces: Collection[str], *, dry_run: bool) -> Iterator[str]:
     """The counts and what was left behind; what was skipped or refused is named on standard error."""
     parts = [f"{report.messages:,} messages of {report.sessions:,} sessions"] if report.messages else []
@@ -195,14 +229,11 @@ def _lines(report: ImportReport, spaces: Collection[str], *, dry_run: bool) -> I
             print_problems(problems)
 
 
-_SHOWN_SPEAKERS = 10
-
-
 def _speakers(report: ImportReport) -> Iterator[str]:
     """Who speaks, and who of them is the user."""
     most = sorted(report.speakers.items(), key=lambda each: -each[1])
-    others = f" and {len(most) - _SHOWN_SPEAKERS:,} more" if len(most) > _SHOWN_SPEAKERS else ""
-    yield f"Speakers: {', '.join(f'{name} ({count:,})' for name, count in most[:_SHOWN_SPEAKERS])}{others}."
+    others = f" and {len(most) - SHOWN_SPEAKERS:,} more" if len(most) > SHOWN_SPEAKERS else ""
+    yield f"Speakers: {', '.join(f'{name} ({count:,})' for name, count in most[:SHOWN_SPEAKERS])}{others}."
     if report.user_speakers:
         yield f"The user is {' and '.join(report.user_speakers)}."
     else:

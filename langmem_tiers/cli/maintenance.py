@@ -22,6 +22,7 @@ from langmem_tiers.cli.terminal import (
     working,
 )
 from langmem_tiers.errors import DatabaseDamaged, StorageError
+from langmem_tiers.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -42,15 +43,15 @@ def stats(target: Target) -> Shown:
     with target.existing_memory() as memory:
         failed = _for_each(target, memory, lambda space: found.append(space.stats()))
         _print_not_counted(target, memory)
-    title = f"Memory in {memory.path}: {len(found)} {'space' if len(found) == 1 else 'spaces'}"
+    title = f"Memory in {memory.path}: {counted(len(found), 'space')}"
     lines = [title, *(line for one in found for line in _counts(one))]
     return Shown({"path": memory.path, "spaces": found}, lines, failed=failed)
 
 
 def _for_each(target: Target, memory: Memory, work: Callable[[Space], object]) -> bool:
-    """Do something with the space of the user named, or with every space; returns whether one failed.
+    """Do something with the space that was named, or with every space; returns whether one failed.
 
-    Where no user is named, a space that fails is named with its error, and the others come all the same.
+    If none was named, a space that fails is reported with its error, and the others are still processed.
     """
     failed = False
     for space in target.spaces(memory):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -40,6 +41,9 @@ OfSpace = Annotated[
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 
+DEFAULT_EMBEDDER = "minilm"
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What a command found or did: `data` is printed as JSON for scripts, the lines and tables of `text` otherwise.
@@ -68,7 +72,7 @@ class Target:
     user: str | None = None
     space: str | None = None
     json: bool = False
-    embedder: str = "minilm"
+    embedder: str = DEFAULT_EMBEDDER
 
     @contextmanager
     def memory(self, *, reranker: BaseChatModel | None = None) -> Iterator[Memory]:
@@ -170,6 +174,16 @@ class Target:
         if self.names_one:
             return (self.one_space(memory),)
         return tuple(memory.space(name) for name in memory.spaces())
+
+    def command_line(self, space: str, *words: str) -> str:
+        """A command about a space, as it is typed, with the options that were given before this one."""
+        from langmem_tiers.naming import user_of
+
+        where = [] if self.path is None else ["--path", str(self.path)]
+        embedder = [] if self.embedder == DEFAULT_EMBEDDER else ["--embedder", self.embedder]
+        user = user_of(space)
+        whose, named = ([], ["--space", space]) if user is None else (["--user", user], [])
+        return shlex.join(["langmem-tiers", *where, *whose, *embedder, *words, *named])
 
     @property
     def names_one(self) -> bool:

@@ -272,7 +272,7 @@ def progress(what: str, *, shown: bool = True, every: float = _SECONDS_A_LINE) -
 
 @contextmanager
 def _progress_lines(what: str, every: float) -> Iterator[Advance]:
-    """Told by a thread of its own: between two steps, minutes may pass."""
+    """Lines printed by a separate thread, since minutes may pass between two steps."""
     reached: tuple[int, int | None] = (0, None)
     over = threading.Event()
 
@@ -295,4 +295,4 @@ def _progress_lines(what: str, every: float) -> Iterator[Advance]:
 
 
 def _unseen(_done: int, _total: int | None) -> None:
-    """Progress that nobody is told of."""
+    """Progress that is not shown."""

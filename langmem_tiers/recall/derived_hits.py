@@ -193,7 +193,7 @@ def _entry(
     said = _excerpt(hit, request)
     # A drawer cannot say that something binds the agent, or that it must ask.
     derived = entry.path in _DERIVED and not binds and not asks
-    marks = (rendering.ASK_FIRST if asks else "") + (rendering.FROM_TOOL if entry.origin == "tool" else "")
+    marks = (rendering.ASK_FIRST if asks else "") + (rendering.FROM_TOOL if entry.from_tool else "")
     label = f"[entry {entry.id}] {entry.said_at:%Y-%m-%d} {entry.category}{marks}"
     return _known(
         source,

@@ -44,8 +44,11 @@ class Speakers:
 
     def users_name(self, session: ImportedSession, space: str) -> str | None:
         """The name under which the user speaks in a session, if other people have names there as well."""
-        own, said = self._names_of_user(space), [each for each in session.messages if each.role == "user"]
-        return next((each.speaker for each in said if each.by_name or self._user_speaker if _key(each) in own), None)
+        own = self._names_of_user(space)
+        for each in session.messages:
+            if each.role == "user" and (each.by_name or self._user_speaker) and _key(each) in own:
+                return each.speaker
+        return None
 
     def _origin(self, message: ImportedMessage, own: frozenset[str], *, people: bool) -> Origin | None:
         if message.role != "user" or not message.speaker:
@@ -65,7 +68,10 @@ class Speakers:
 
     def _known_names(self, space: str) -> tuple[str, ...]:
         """The names that the graph knows the user by; none if there is no such space yet."""
-        if self._context is None or not has_space((context := self._context(space)).folder, space):
+        if self._context is None:
+            return ()
+        context = self._context(space)
+        if not has_space(context.folder, space):
             return ()
         user = KnowledgeGraph(context).entity(_USER)
         return () if user is None else user.aliases
