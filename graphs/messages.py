@@ -16,7 +16,14 @@ from langchain_core.messages import (
 )
 
 from langmem_tiers.fencing import OPENING
-from langmem_tiers.knowledge.prompt_blocks import IDENTITY_FENCE, IDENTITY_HEADER, NOTES_FENCE, NOTES_HEADER
+from langmem_tiers.knowledge.prompt_blocks import (
+    IDENTITY_FENCE,
+    IDENTITY_HEADER,
+    NOTES_FENCE,
+    NOTES_HEADER,
+    PROFILE_FENCE,
+    PROFILE_HEADER,
+)
 from langmem_tiers.recall import rendering as recall
 from langmem_tiers.trust.secrets import mask
 
@@ -77,8 +84,8 @@ def last_human(messages: Sequence[BaseMessage]) -> HumanMessage | None:
     return next((m for m in reversed(messages) if isinstance(m, HumanMessage) and not is_synthetic(m)), None)
 
 
-_HEADERS = (recall.HEADER, recall.KNOWN_HEADER, IDENTITY_HEADER, NOTES_HEADER)
-_OPENINGS = (OPENING, IDENTITY_FENCE[0], NOTES_FENCE[0])
+_HEADERS = (recall.HEADER, recall.KNOWN_HEADER, IDENTITY_HEADER, PROFILE_HEADER, NOTES_HEADER)
+_OPENINGS = (OPENING, IDENTITY_FENCE[0], PROFILE_FENCE[0], NOTES_FENCE[0])
 # This much of a header is enough to tell it from what a user would write after the same tag.
 _TELLING = 20
 _TAGS = "|".join(re.escape(opening.strip("<>")) for opening in _OPENINGS)

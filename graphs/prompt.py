@@ -62,8 +62,8 @@ def build_prompt(
     Args:
         state: the graph's state; a mapping or an object.
         system: the system prompt, such as `DEFAULT_SYSTEM_PROMPT`.
-        identity: text about the user that stays the same for the whole session; by default the profile that the recall
-            node found when the session began: the space's identity and its `MEMORY.md`.
+        identity: text about the user that goes before the conversation; by default what the recall node found: the
+            space's identity, profile and `MEMORY.md`, which stay the same until the window moves on or a day is over.
         window: how many turns to send at least, the same number as the recall node works with.
         step: by how many turns the window moves on at a time, as `Settings.window.step`; None means `window`.
         placement: "message" as above; "system" puts the block of the last human message, if it has one, at the end of

@@ -1,6 +1,7 @@
 """The recall node: before the model, look up what earlier conversations say about this message."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, get_args
 
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -10,7 +11,7 @@ from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import last_human, window_start, without_recalled
 from langmem_tiers.graphs.node import MemoryNode, NodeOutcome, OnError, reading
 from langmem_tiers.graphs.prompt import Placement
-from langmem_tiers.graphs.state import PROFILE
+from langmem_tiers.graphs.state import PROFILE, PROFILE_READ
 from langmem_tiers.graphs.track import turns_of
 from langmem_tiers.graphs.visit import Visit
 from langmem_tiers.writing.tracking import Conversation, stored_as
@@ -47,15 +48,27 @@ class RecallNode(MemoryNode):
         if asked is not None:
             # Looked up each time: after an edit, the block of the first wording is no longer this message's.
             blocks[str(asked.id)] = recalled.block if recalled else ""
-        # The profile is read when a session begins and stays, so that prompts keep their beginning.
-        profile = visit.space.profile() if visit.profile is None else visit.profile
         return NodeOutcome(
             update={
                 "memory_blocks": {key: block for key, block in blocks.items() if block},
-                "memory_scope": {**visit.as_state(), PROFILE: profile},
+                "memory_scope": {**visit.as_state(), **self._profile(visit, window)},
             },
             event=_event(recalled) if recalled else None,
         )
+
+    def _profile(self, visit: Visit, window: Sequence[str]) -> dict[str, Any]:
+        """The profile and when it was read: it stays as it is, so that prompts keep their beginning.
+
+        It is read when a session begins, when the window has moved on, as the prompt is another one then, and when it
+        is too old, for those who stay in one thread for ever.
+        """
+        now, begins = self.memory.clock(), next(iter(window), "")
+        read = visit.profile_read
+        most = timedelta(hours=self.memory.settings.profile.refresh_hours)
+        fresh = read.get("begins") == begins and now - datetime.fromisoformat(read["at"]) < most
+        if visit.profile is not None and fresh:
+            return {PROFILE: visit.profile, PROFILE_READ: dict(read)}
+        return {PROFILE: visit.space.prompt_block(), PROFILE_READ: {"at": now.isoformat(), "begins": begins}}
 
     def _at_least(self, visit: Visit) -> NodeOutcome:
         if visit.blocks_are_ours:

@@ -13,8 +13,10 @@ from langmem_tiers.fencing import OPENING
 from langmem_tiers.graphs.messages import BLOCKS, SCOPE, peek, read_messages
 from langmem_tiers.wording import with_article
 
-# Keys of `memory_scope`. The profile as it was when the session began: it stays in the prompt.
+# Keys of `memory_scope`. Identity, profile and notes as they are in the prompt.
 PROFILE = "profile"
+# When it was read, and the first message that the model saw then.
+PROFILE_READ = "profile_read"
 # The number of the last activity that was reported on the custom stream of the thread.
 HEARD = "heard"
 # The newest human message when the scope was written.
@@ -42,7 +44,7 @@ class MemoryState(MessagesState):
     """A state to start a graph from: the messages, and what the memory nodes keep beside them.
 
     `memory_blocks` maps the id of a human message to the block recalled for it; `memory_scope` is whose memory it
-    was, with the profile that the session began with, and from which message on. Both stay out of the message history.
+    was, with the profile as it is in the prompt, and from which message on. Both stay out of the message history.
     """
 
     memory_blocks: NotRequired[dict[str, str]]

@@ -1,7 +1,7 @@
 """What a memory node finds when it is called: whose memory it works on, and what of the thread is theirs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage
@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 
 from langmem_tiers.graphs.identity import Scope, SpaceChoice, in_a_tool, marks, own_messages, owner_of, resolve_scope
 from langmem_tiers.graphs.messages import last_human, peek, read_messages
-from langmem_tiers.graphs.state import ASKED, HEARD, OTHERS_UNTIL, PROFILE, RECALLED_FOR
+from langmem_tiers.graphs.state import ASKED, HEARD, OTHERS_UNTIL, PROFILE, PROFILE_READ, RECALLED_FOR
 from langmem_tiers.storage import drawers
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ class Visit:
     """One call of a node: the scope, and the messages and blocks of the state.
 
     The blocks are not ours where the thread worked on another space before, such as another user's. The `profile` is
-    what this session began with, None where it begins now. `heard` is the last activity that the thread was told of.
-    `own` are the messages that may be stored, `marks` what `memory_scope` keeps besides the scope, and `recalled_for`
-    is the message that the middleware recalled for last.
+    what the prompt of this session begins with, None where the session begins now; `profile_read` says since when.
+    `heard` is the last activity that the thread was told of. `own` are the messages that may be stored, `marks` what
+    `memory_scope` keeps besides the scope, and `recalled_for` is the message that the middleware recalled for last.
     """
 
     scope: Scope
@@ -36,6 +36,7 @@ class Visit:
     blocks: dict[str, str]
     blocks_are_ours: bool
     profile: str | None = None
+    profile_read: Mapping[str, str] = field(default_factory=dict)
     heard: int | None = None
     recalled_for: str | None = None
 
@@ -88,6 +89,7 @@ def visit_of(
         blocks=blocks,
         blocks_are_ours=ours,
         profile=remembered.get(PROFILE) if same_session else None,
+        profile_read=(remembered.get(PROFILE_READ) or {}) if same_session else {},
         heard=heard if same_session and isinstance(heard, int) else None,
         recalled_for=remembered.get(RECALLED_FOR) if ours else None,
     )

@@ -70,7 +70,7 @@ class TieredMemory(BaseMemory):
         human_prefix: what stands before a message of the user in the text.
         ai_prefix: what stands before a reply.
         turns: how many messages of the session are given; by default `Settings.window.turns`.
-        profile: give the identity and `MEMORY.md`, too.
+        profile: give identity, profile and `MEMORY.md`, too.
         fallbacks: further spaces to search.
         on_error: "log" goes on without memory if it fails or no user is named, "raise" ends the chain.
 

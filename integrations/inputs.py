@@ -83,8 +83,8 @@ def scope_of(
 
 
 def with_profile(space: "Space", block: str, *, profile: bool) -> str:
-    """A recalled block, after the profile of the user if that is wanted."""
-    parts = (space.profile() if profile else "", block)
+    """A recalled block, after what is always known of the user if that is wanted."""
+    parts = (space.prompt_block() if profile else "", block)
     return "\n\n".join(part for part in parts if part)
 
 

@@ -94,7 +94,7 @@ def recall_runnable(
             text, else the last human message.
         space: a space, or a function of config and runtime that names one; by default the user's own.
         fallbacks: further spaces to search.
-        profile: give the identity and `MEMORY.md`, too.
+        profile: give identity, profile and `MEMORY.md`, too.
         on_error: "log" gives an empty text when the memory fails or no user is named, "raise" ends the chain.
         name: its name in traces.
 

@@ -16,7 +16,7 @@ from langmem_tiers.graphs.messages import kept_in, last_human
 from langmem_tiers.graphs.node import MemoryNode, NodeOutcome, OnError, memory_of
 from langmem_tiers.graphs.prompt import Placement, build_prompt, latest_block
 from langmem_tiers.graphs.recall import RecallNode
-from langmem_tiers.graphs.state import HEARD, PROFILE, RECALLED_FOR
+from langmem_tiers.graphs.state import HEARD, PROFILE, PROFILE_READ, RECALLED_FOR
 from langmem_tiers.graphs.track import TrackNode
 from langmem_tiers.graphs.visit import Visit
 from langmem_tiers.integrations.tools import memory_tools
@@ -51,8 +51,9 @@ class TurnRecall(RecallNode):
     def _at_least(self, visit: Visit) -> NodeOutcome:
         if visit.recalled_for == _asked(visit):
             return NodeOutcome()
-        kept = {PROFILE: visit.profile, HEARD: visit.heard, RECALLED_FOR: _asked(visit)}
-        scope = {**visit.as_state(), **{key: value for key, value in kept.items() if value is not None}}
+        kept = {PROFILE: visit.profile, PROFILE_READ: visit.profile_read or None, HEARD: visit.heard}
+        known = {key: value for key, value in kept.items() if value is not None}
+        scope = {**visit.as_state(), **known, RECALLED_FOR: _asked(visit)}
         return NodeOutcome(update={**super()._at_least(visit).update, "memory_scope": scope})
 
 

@@ -184,6 +184,15 @@ class IdentitySettings(_Frozen):
     max_characters: int = Field(default=1000, ge=1, description="Hard limit, counted as users see characters.")
 
 
+class ProfileSettings(_Frozen):
+    """The standing facts that every conversation begins with."""
+
+    tokens: int = Field(default=150, ge=0, description="Most tokens of its lines; 0 leaves it out.")
+    refresh_hours: float = Field(
+        default=24, gt=0, description="A thread that goes on for longer reads it anew, with identity and notes."
+    )
+
+
 class DocumentSettings(_Frozen):
     """Notes in an agent's folder."""
 
@@ -290,6 +299,7 @@ class Settings(_Frozen):
     knowledge: KnowledgeSettings = KnowledgeSettings()
     episodes: EpisodeSettings = EpisodeSettings()
     identity: IdentitySettings = IdentitySettings()
+    profile: ProfileSettings = ProfileSettings()
     documents: DocumentSettings = DocumentSettings()
     flush: FlushSettings = FlushSettings()
     graph: GraphSettings = GraphSettings()

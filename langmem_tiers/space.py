@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from langmem_tiers.knowledge.episodes import Episodes
     from langmem_tiers.knowledge.identity import Identity
     from langmem_tiers.knowledge.knowledge import Knowledge
+    from langmem_tiers.knowledge.profile import Profile
     from langmem_tiers.knowledge_graph.graph import KnowledgeGraph
     from langmem_tiers.layers import Layer, LayerFound
     from langmem_tiers.models.usage import UsageLine
@@ -76,6 +77,13 @@ class Space:
         from langmem_tiers.knowledge.identity import Identity
 
         return Identity(self.context)
+
+    @property
+    def profile(self) -> Profile:
+        """The standing facts about the user, such as home, diet and languages: before the model on every turn."""
+        from langmem_tiers.knowledge.profile import Profile
+
+        return Profile(self.context)
 
     @property
     def documents(self) -> Documents:
@@ -423,9 +431,10 @@ class Space:
         self.context.wake()
         return lines
 
-    def profile(self) -> str:
-        """Return the part for every system prompt: the identity and `MEMORY.md`, fenced; empty if neither exists."""
-        return "\n\n".join(part for part in (self.identity.prompt_block(), self.documents.prompt_block()) if part)
+    def prompt_block(self) -> str:
+        """Return the part for every system prompt: identity, profile and `MEMORY.md`, fenced; empty without any."""
+        parts = (self.identity.prompt_block(), self.profile.prompt_block(), self.documents.prompt_block())
+        return "\n\n".join(part for part in parts if part)
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until the background work of this space is done. See `Memory.flush`."""

@@ -95,7 +95,7 @@ def test_what_is_kept_of_the_history(told, ottilie):
         "sessions": ottilie.sessions(),
         "episodes": ottilie.archive.recent(limit=50),
         "identity": ottilie.identity.read(),
-        "profile": ottilie.profile(),
+        "profile": ottilie.prompt_block(),
         "documents": ottilie.documents.list(),
         "stats": ottilie.stats(),
         "doctor": ottilie.doctor(),

@@ -145,7 +145,7 @@ def test_the_profile_stands_at_the_end_of_the_system_message(memory, alice):
     agent_of(memory, model).invoke(ask("Hello."), run())
     [said_first, profile] = model.requests[0][0].content
     assert said_first == {"type": "text", "text": "Be kind."}
-    assert profile["text"] == alice.profile()
+    assert profile["text"] == alice.prompt_block()
 
 
 def test_without_a_system_prompt_the_profile_is_one(memory, alice):
@@ -153,7 +153,7 @@ def test_without_a_system_prompt_the_profile_is_one(memory, alice):
     model = ScriptedChatModel(responses=["Hello, Alice."])
     agent_of(memory, model, system_prompt=None).invoke(ask("Hello."), run())
     assert model.requests[0][0].type == "system"
-    assert model.requests[0][0].text == alice.profile()
+    assert model.requests[0][0].text == alice.prompt_block()
 
 
 def test_the_latest_block_can_stand_in_the_system_message(memory, alice):

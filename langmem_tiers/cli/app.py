@@ -89,6 +89,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "import": imports.import_file,
     "mine": mine.mine,
     "recall": recall.recall,
+    "profile": profile.profile,
     "palace": recall.palace,
     "show": recall.show,
     "graph": graph.graph,

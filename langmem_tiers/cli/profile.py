@@ -1,4 +1,4 @@
-"""`langmem-tiers identity` and `notes`: texts that users write themselves."""
+"""`langmem-tiers identity` and `notes`: texts that users write themselves; `profile`: what is known beside them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,16 @@ FromFile = Annotated[
 NotePath = Annotated[str, typer.Argument(metavar="PATH", help="Such as MEMORY.md or memory/2026-03-02.md.")]
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder of notes on this disk.")]
 
-identity = typer.Typer(help="The user's core profile, always before the model.", no_args_is_help=True)
+identity = typer.Typer(help="A short text about the user, always before the model.", no_args_is_help=True)
 notes = typer.Typer(help="Notes as in an agent's folder: MEMORY.md, memory/*.md.", no_args_is_help=True)
+
+
+@space_command()
+def profile(space: Space) -> Shown:
+    """Print the standing facts about the user that are always before the model, and what each was read from."""
+    lines = space.profile.read()
+    text = [f"{line}  {line.kind} {line.ref}" for line in lines]
+    return Shown(lines, text or ["No standing facts are known yet, such as home, diet or languages."])
 
 
 @identity.command()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from langmem_tiers.language.standing_facts import Topic
 from langmem_tiers.records import Entry, Episode, Proposal
 from langmem_tiers.types import Origin
 
@@ -135,6 +136,25 @@ class IdentityText:
             '412 of 1,000 characters (41 %)'
         """
         return f"{self.characters:,} of {self.most:,} characters ({self.share * 100:.0f} %)"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProfileLine:
+    """A standing fact about the user, without its subject: "lives in Porto".
+
+    `said_at` is when it was last said. It was read from the entry or the relation with the id `ref`, which rests on
+    `drawers`.
+    """
+
+    topic: Topic
+    text: str
+    said_at: datetime
+    kind: Literal["entry", "relation"]
+    ref: str
+    drawers: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return f"- {self.text} ({self.said_at:%Y-%m})"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,0 +1,179 @@
+"""The profile of a space: the few standing facts about the user that every conversation begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple, get_args
+
+from langmem_tiers.clock import from_millis, to_millis
+from langmem_tiers.knowledge.preferences import INFERRED, needs_permission, within
+from langmem_tiers.knowledge.prompt_blocks import profile_block
+from langmem_tiers.knowledge.results import ProfileLine
+from langmem_tiers.knowledge_graph import outdated
+from langmem_tiers.knowledge_graph.view import Asked
+from langmem_tiers.language.standing_facts import StandingFact, Topic, of_relation, told_by, without_subject
+from langmem_tiers.language.words import stems
+from langmem_tiers.storage import drawers, entries, identities, relations
+from langmem_tiers.storage.change_log import moment
+from langmem_tiers.storage.entries import Filters
+from langmem_tiers.trust import secrets
+from langmem_tiers.twins import twin
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from langmem_tiers.context import SpaceContext
+    from langmem_tiers.records import Entry
+    from langmem_tiers.store import SpaceStore
+
+_TOPICS: tuple[Topic, ...] = get_args(Topic)
+# The most lines of a topic.
+_MOST = 6
+# A longer sentence is a story and no standing fact.
+_LONGEST = 200
+_RELATIONS = 200
+
+
+class Profile:
+    """The standing facts about a user: name, diet, rules for the agent, home, work, family, languages, preferences.
+
+    They come in this order, of diet the allergies first. `Settings.profile.tokens` is a limit: the first line of each
+    topic has room before the second of any, and then they are left out from the end.
+
+    They are read from the active entries and the relations of the graph, and are not stored anywhere else: what is
+    corrected, ended or deleted there is gone here. Of what can only be true once, such as home, the newest counts.
+    What the identity says already, what came from a tool or reads like an instruction, and secrets are left out.
+
+    Example:
+        >>> [line.text for line in memory.user("alice").profile.read()]
+        ['name is Alice', 'is allergic to walnuts', 'lives in Porto']
+    """
+
+    def __init__(self, context: SpaceContext) -> None:
+        self._context = context
+
+    def __repr__(self) -> str:
+        return f"Profile({self._context.name!r})"
+
+    def read(self) -> tuple[ProfileLine, ...]:
+        """The lines, each with what it rests on."""
+        with self._context.open() as store, store.reading() as connection:
+            identity = identities.newest(connection, store.key)
+            known = [stems(line) for line in identity.text.splitlines()] if identity is not None else []
+            found = standing(store, connection, self._context.now)
+        told = (line for line in found if not any(stems(line.text) <= said for said in known))
+        return tuple(self._fitting(list(told)))
+
+    def prompt_block(self) -> str:
+        """The profile for a system prompt, fenced and escaped, with the date of each fact; empty if there is none."""
+        return profile_block(self.read())
+
+    aread = twin(read)
+    aprompt_block = twin(prompt_block)
+
+    def _fitting(self, lines: Sequence[ProfileLine]) -> list[ProfileLine]:
+        left, fitting = self._context.settings.profile.tokens, []
+        for line in _by_worth(lines):
+            left -= self._context.count_tokens(f"{line}\n")
+            if left < 0:
+                break
+            fitting.append(line)
+        return [line for line in lines if line in fitting]
+
+
+class _Told(NamedTuple):
+    """A standing fact, and what it is about, in words: a relation that an entry tells already is not repeated."""
+
+    fact: StandingFact
+    line: ProfileLine
+    target: str = ""
+
+
+def standing(store: SpaceStore, connection: Connection, now: datetime) -> list[ProfileLine]:
+    """All standing facts of a space by topic, the newest of a kind first, and of each single one only the newest."""
+    told = [*_of_entries(store, connection, now), *_of_relations(store, connection, now)]
+    chosen: list[_Told] = []
+    for each in sorted(told, key=_newest_first):
+        same = [other for other in chosen if other.fact.topic == each.fact.topic]
+        replaced = each.fact.single and any(other.fact == each.fact for other in same)
+        if not replaced and not any(_tells(other, each) for other in same):
+            chosen.append(each)
+    return [each.line for each in sorted(chosen, key=lambda each: (_TOPICS.index(each.fact.topic), each.fact.kind))]
+
+
+def _newest_first(told: _Told) -> tuple[int, int, str, str]:
+    line = told.line
+    return -to_millis(line.said_at), -max(line.drawers, default=0), line.kind, line.text
+
+
+def _tells(one: _Told, other: _Told) -> bool:
+    """Whether a line says what another says, too."""
+    target = other.target or other.line.text
+    return target.casefold() in one.line.text.casefold()
+
+
+def _of_entries(store: SpaceStore, connection: Connection, now: datetime) -> Iterator[_Told]:
+    at = to_millis(now)
+    held = {
+        entry.id: entry
+        for entry in entries.find(connection, store.key, Filters(status="active", active_at=at), -1)
+        if _may_stand(entry)
+    }
+    facts = {ref: fact for ref, entry in held.items() if (fact := told_by(entry.content, entry.category))}
+    view = store.graph.view(moment(connection, store.key))
+    over = outdated.in_entries(view, connection, store.key, {ref: held[ref] for ref in facts}, at)
+    for ref, fact in facts.items():
+        entry = held[ref]
+        if not over[ref]:
+            yield _Told(
+                fact,
+                ProfileLine(
+                    topic=fact.topic,
+                    text=without_subject(entry.content),
+                    said_at=entry.said_at,
+                    kind="entry",
+                    ref=ref,
+                    drawers=entry.drawers,
+                ),
+            )
+
+
+def _may_stand(entry: Entry) -> bool:
+    """Whether an entry may come before every conversation: learned from a person, short, and no secret."""
+    trusted = entry.origin != "tool" and not entry.flags and not needs_permission(entry.metadata)
+    stated = not within(entry.category, INFERRED)
+    return trusted and stated and len(entry.content) <= _LONGEST and not secrets.find(entry.content)
+
+
+def _of_relations(store: SpaceStore, connection: Connection, now: datetime) -> Iterator[_Told]:
+    view, at = store.graph.view(moment(connection, store.key)), to_millis(now)
+    user = view.user()
+    if user is None:
+        return
+    numbers, _ = view.edges(user, Asked(first=at, last=at), _RELATIONS)
+    rows = [view.relations[number] for number in numbers]
+    own = [row for row in rows if view.canonical(row.subject) == user and row.origin != "tool"]
+    facts = {row.number: fact for row in own if (fact := of_relation(row.predicate))}
+    rests = relations.evidence(connection, store.key, list(facts))
+    cited = {each.drawer for those in rests.values() for each in those}
+    said = drawers.read(connection, store.key, sorted(cited))
+    for row in own:
+        text = without_subject(outdated.relation_line(view, row))
+        if row.number in facts and len(text) <= _LONGEST and not secrets.find(text):
+            behind = [each.drawer for each in rests.get(row.number, ()) if each.drawer in said]
+            line = ProfileLine(
+                topic=facts[row.number].topic,
+                text=text,
+                said_at=max((said[drawer].said_at for drawer in behind), default=from_millis(row.created_at)),
+                kind="relation",
+                ref=row.id,
+                drawers=tuple(behind),
+            )
+            yield _Told(facts[row.number], line, outdated.target_words(view, row))
+
+
+def _by_worth(lines: Sequence[ProfileLine]) -> list[ProfileLine]:
+    """The first line of each topic, then all others."""
+    by_topic = [[line for line in lines if line.topic == topic][:_MOST] for topic in _TOPICS]
+    return [*(those[0] for those in by_topic if those), *(line for those in by_topic for line in those[1:])]

@@ -1,0 +1,88 @@
+"""Standing facts: which sentences about a user stay true for long, such as home, diet or language."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+from langmem_tiers.language import kinship
+from langmem_tiers.language.word_lists import COMMON_PARTS, table, word_set, written_out
+
+Topic = Literal["name", "diet", "rules", "home", "work", "family", "languages", "preferences"]
+"""What standing facts are about, in the order in which a profile shows them."""
+
+_SUBJECT = re.compile(r"(?:the )?user(?:'s|’s)? |said: |(?:they|i) (?=[a-z])", re.IGNORECASE)
+
+
+class StandingFact(NamedTuple):
+    """What a sentence or a relation tells: facts of one `kind` that are `single` replace each other."""
+
+    topic: Topic
+    kind: int
+    single: bool
+
+
+class _Row(NamedTuple):
+    fact: StandingFact
+    said: re.Pattern[str] | None
+    categories: frozenset[str]
+    predicates: frozenset[str]
+
+
+def without_subject(sentence: str) -> str:
+    """A sentence about the user in one line, without its subject and its full stop.
+
+    Example:
+        >>> without_subject("The user's wife Marta is a nurse.")
+        'wife Marta is a nurse'
+    """
+    said = " ".join(sentence.split())
+    while match := _SUBJECT.match(said):
+        said = said[match.end() :]
+    return said.removesuffix(".")
+
+
+def told_by(sentence: str, category: str) -> StandingFact | None:
+    """The standing fact that a sentence about the user tells, as filed under a category; None if it tells none.
+
+    Example:
+        >>> told_by("The user lives in Porto.", "people/user").topic
+        'home'
+        >>> told_by("The user plans to visit Porto.", "people/user") is None
+        True
+    """
+    said = without_subject(sentence)
+    said = said[:1].lower() + said[1:]
+    for row in _ROWS:
+        filed = any(category == each or category.startswith(f"{each}/") for each in row.categories)
+        if (filed or not row.categories) and (row.said is None or row.said.match(said)):
+            return row.fact
+    return None
+
+
+def of_relation(predicate: str) -> StandingFact | None:
+    """The standing fact that a relation of the user tells; None if it tells none."""
+    return _BY_PREDICATE.get(predicate)
+
+
+def _rows() -> tuple[_Row, ...]:
+    facts = table("standing_facts")
+    parts = {**COMMON_PARTS, **facts["parts"]}
+    return tuple(
+        _Row(
+            StandingFact(each["topic"], kind, each.get("single", False)),
+            re.compile(written_out(each["said"], parts)) if "said" in each else None,
+            word_set(each.get("categories", "")),
+            word_set(each.get("predicates", "")) | _of_kin(each.get("kin")),
+        )
+        for kind, each in enumerate(facts["fact"])
+    )
+
+
+def _of_kin(which: str | None) -> frozenset[str]:
+    words = {"partners": kinship.PARTNERS, "family": kinship.FAMILY - kinship.PARTNERS}
+    return frozenset(kinship.predicate(word) for word in words.get(which or "", ()))
+
+
+_ROWS = _rows()
+_BY_PREDICATE = {predicate: row.fact for row in _ROWS for predicate in row.predicates}
