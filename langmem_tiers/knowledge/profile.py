@@ -12,7 +12,7 @@ from langmem_tiers.knowledge.prompt_blocks import profile_block
 from langmem_tiers.knowledge.results import ProfileLine
 from langmem_tiers.knowledge_graph import outdated
 from langmem_tiers.knowledge_graph.view import Asked
-from langmem_tiers.language.standing_facts import StandingFact, Topic, of_relation, told_by, without_subject
+from langmem_tiers.language.standing_facts import StandingFact, Topic, in_relation, in_sentence, without_subject
 from langmem_tiers.language.words import stems
 from langmem_tiers.storage import drawers, entries, identities, relations
 from langmem_tiers.storage.change_log import moment
@@ -60,10 +60,9 @@ class Profile:
         """The lines, each with what it rests on."""
         with self._context.open() as store, store.reading() as connection:
             identity = identities.newest(connection, store.key)
-            known = [stems(line) for line in identity.text.splitlines()] if identity is not None else []
-            found = standing(store, connection, self._context.now)
-        told = (line for line in found if not any(stems(line.text) <= said for said in known))
-        return tuple(self._fitting(list(told)))
+            found = standing_facts(store, connection, self._context.now)
+        known = [stems(line) for line in identity.text.splitlines()] if identity is not None else []
+        return tuple(self._fitting([line for line in found if not any(stems(line.text) <= said for said in known)]))
 
     def prompt_block(self) -> str:
         """The profile for a system prompt, fenced and escaped, with the date of each fact; empty if there is none."""
@@ -82,61 +81,58 @@ class Profile:
         return [line for line in lines if line in fitting]
 
 
-class _Told(NamedTuple):
-    """A standing fact, and what it is about, in words: a relation that an entry tells already is not repeated."""
+class _Found(NamedTuple):
+    """A line of what was found, with the fact it says; `target` is the object of a relation, in words."""
 
-    fact: StandingFact
     line: ProfileLine
+    fact: StandingFact
     target: str = ""
 
+    @property
+    def newest_first(self) -> tuple[int, int, str, str]:
+        """By what to sort."""
+        line = self.line
+        return -to_millis(line.said_at), -max(line.drawers, default=0), line.kind, line.text
 
-def standing(store: SpaceStore, connection: Connection, now: datetime) -> list[ProfileLine]:
+    def replaces(self, older: _Found) -> bool:
+        """Whether an older one is not true beside it, or says nothing more."""
+        if self.fact.single and self.fact == older.fact:
+            return True
+        repeated = (older.target or older.line.text).casefold() in self.line.text.casefold()
+        return repeated and self.fact.topic == older.fact.topic
+
+
+def standing_facts(store: SpaceStore, connection: Connection, now: datetime) -> list[ProfileLine]:
     """All standing facts of a space by topic, the newest of a kind first, and of each single one only the newest."""
-    told = [*_of_entries(store, connection, now), *_of_relations(store, connection, now)]
-    chosen: list[_Told] = []
-    for each in sorted(told, key=_newest_first):
-        same = [other for other in chosen if other.fact.topic == each.fact.topic]
-        replaced = each.fact.single and any(other.fact == each.fact for other in same)
-        if not replaced and not any(_tells(other, each) for other in same):
+    found = [*_in_entries(store, connection, now), *_in_relations(store, connection, now)]
+    chosen: list[_Found] = []
+    for each in sorted(found, key=lambda each: each.newest_first):
+        if not any(newer.replaces(each) for newer in chosen):
             chosen.append(each)
     return [each.line for each in sorted(chosen, key=lambda each: (_TOPICS.index(each.fact.topic), each.fact.kind))]
 
 
-def _newest_first(told: _Told) -> tuple[int, int, str, str]:
-    line = told.line
-    return -to_millis(line.said_at), -max(line.drawers, default=0), line.kind, line.text
-
-
-def _tells(one: _Told, other: _Told) -> bool:
-    """Whether a line says what another says, too."""
-    target = other.target or other.line.text
-    return target.casefold() in one.line.text.casefold()
-
-
-def _of_entries(store: SpaceStore, connection: Connection, now: datetime) -> Iterator[_Told]:
+def _in_entries(store: SpaceStore, connection: Connection, now: datetime) -> Iterator[_Found]:
     at = to_millis(now)
-    held = {
-        entry.id: entry
-        for entry in entries.find(connection, store.key, Filters(status="active", active_at=at), -1)
-        if _may_stand(entry)
+    active = entries.find(connection, store.key, Filters(status="active", active_at=at), -1)
+    found = {
+        entry.id: (entry, fact)
+        for entry in active
+        if _may_stand(entry) and (fact := in_sentence(entry.content, entry.category))
     }
-    facts = {ref: fact for ref, entry in held.items() if (fact := told_by(entry.content, entry.category))}
     view = store.graph.view(moment(connection, store.key))
-    over = outdated.in_entries(view, connection, store.key, {ref: held[ref] for ref in facts}, at)
-    for ref, fact in facts.items():
-        entry = held[ref]
+    over = outdated.in_entries(view, connection, store.key, {ref: entry for ref, (entry, _) in found.items()}, at)
+    for ref, (entry, fact) in found.items():
         if not over[ref]:
-            yield _Told(
-                fact,
-                ProfileLine(
-                    topic=fact.topic,
-                    text=without_subject(entry.content),
-                    said_at=entry.said_at,
-                    kind="entry",
-                    ref=ref,
-                    drawers=entry.drawers,
-                ),
+            line = ProfileLine(
+                topic=fact.topic,
+                text=without_subject(entry.content),
+                said_at=entry.said_at,
+                kind="entry",
+                ref=ref,
+                drawers=entry.drawers,
             )
+            yield _Found(line, fact)
 
 
 def _may_stand(entry: Entry) -> bool:
@@ -146,7 +142,7 @@ def _may_stand(entry: Entry) -> bool:
     return trusted and stated and len(entry.content) <= _LONGEST and not secrets.find(entry.content)
 
 
-def _of_relations(store: SpaceStore, connection: Connection, now: datetime) -> Iterator[_Told]:
+def _in_relations(store: SpaceStore, connection: Connection, now: datetime) -> Iterator[_Found]:
     view, at = store.graph.view(moment(connection, store.key)), to_millis(now)
     user = view.user()
     if user is None:
@@ -154,10 +150,9 @@ def _of_relations(store: SpaceStore, connection: Connection, now: datetime) -> I
     numbers, _ = view.edges(user, Asked(first=at, last=at), _RELATIONS)
     rows = [view.relations[number] for number in numbers]
     own = [row for row in rows if view.canonical(row.subject) == user and row.origin != "tool"]
-    facts = {row.number: fact for row in own if (fact := of_relation(row.predicate))}
+    facts = {row.number: fact for row in own if (fact := in_relation(row.predicate))}
     rests = relations.evidence(connection, store.key, list(facts))
-    cited = {each.drawer for those in rests.values() for each in those}
-    said = drawers.read(connection, store.key, sorted(cited))
+    said = drawers.read(connection, store.key, sorted({each.drawer for those in rests.values() for each in those}))
     for row in own:
         text = without_subject(outdated.relation_line(view, row))
         if row.number in facts and len(text) <= _LONGEST and not secrets.find(text):
@@ -170,7 +165,7 @@ def _of_relations(store: SpaceStore, connection: Connection, now: datetime) -> I
                 ref=row.id,
                 drawers=tuple(behind),
             )
-            yield _Told(facts[row.number], line, outdated.target_words(view, row))
+            yield _Found(line, facts[row.number], outdated.target_words(view, row))
 
 
 def _by_worth(lines: Sequence[ProfileLine]) -> list[ProfileLine]:

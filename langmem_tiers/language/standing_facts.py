@@ -15,7 +15,7 @@ _SUBJECT = re.compile(r"(?:the )?user(?:'s|’s)? |said: |(?:they|i) (?=[a-z])",
 
 
 class StandingFact(NamedTuple):
-    """What a sentence or a relation tells: facts of one `kind` that are `single` replace each other."""
+    """What a sentence or a relation says: a newer fact of a `kind` that is `single` replaces the older one."""
 
     topic: Topic
     kind: int
@@ -42,13 +42,13 @@ def without_subject(sentence: str) -> str:
     return said.removesuffix(".")
 
 
-def told_by(sentence: str, category: str) -> StandingFact | None:
-    """The standing fact that a sentence about the user tells, as filed under a category; None if it tells none.
+def in_sentence(sentence: str, category: str) -> StandingFact | None:
+    """The standing fact that a sentence about the user, filed under a category, says; None if it says none.
 
     Example:
-        >>> told_by("The user lives in Porto.", "people/user").topic
+        >>> in_sentence("The user lives in Porto.", "people/user").topic
         'home'
-        >>> told_by("The user plans to visit Porto.", "people/user") is None
+        >>> in_sentence("The user plans to visit Porto.", "people/user") is None
         True
     """
     said = without_subject(sentence)
@@ -60,8 +60,8 @@ def told_by(sentence: str, category: str) -> StandingFact | None:
     return None
 
 
-def of_relation(predicate: str) -> StandingFact | None:
-    """The standing fact that a relation of the user tells; None if it tells none."""
+def in_relation(predicate: str) -> StandingFact | None:
+    """The standing fact that a relation of the user says; None if it says none."""
     return _BY_PREDICATE.get(predicate)
 
 
