@@ -137,7 +137,7 @@ def _in_entries(store: SpaceStore, connection: Connection, now: datetime) -> Ite
 
 def _may_stand(entry: Entry) -> bool:
     """Whether an entry may come before every conversation: learned from a person, short, and no secret."""
-    trusted = entry.origin != "tool" and not entry.flags and not needs_permission(entry.metadata)
+    trusted = not entry.from_tool and not entry.flags and not needs_permission(entry.metadata)
     stated = not within(entry.category, INFERRED)
     return trusted and stated and len(entry.content) <= _LONGEST and not secrets.find(entry.content)
 
