@@ -174,7 +174,7 @@ def searched(space: Space, question: BenchQuestion, items: int, threshold: float
     vector, _ = space.context.embedder.query(query.text)
     with memory.use(space.name) as store, snapshots((RecallSource(store=store),)) as sources:
         ranked = candidates.find(sources, query, vector, request, watch=Stopwatch())
-        passed = selection.choose(ranked, request, Before(query_hash=query.content_hash)).passed
+        passed = selection.choose(sources, ranked, query, request, Before(query_hash=query.content_hash)).passed
         yield Searched(space=space, sources=sources, query=query, vector=vector, chosen=passed)
 
 
@@ -188,6 +188,7 @@ def _request(question: BenchQuestion, items: int, threshold: float | None, setti
         limit=items,
         threshold=threshold,
         token_budget=ANY_NUMBER,
+        selective=False,
     )
 
 

@@ -62,6 +62,21 @@ class RerankSettings(_Frozen):
     may_empty: bool = Field(default=True, description="If it says that none fits, there is no block.")
 
 
+class ListSettings(_Frozen):
+    """What a question for several things gets instead, such as "Which places did I visit?": more and shorter items."""
+
+    limit: int = Field(default=40, ge=1, le=200, description="Most items in a block; the token budget mostly decides.")
+    item_characters: int = Field(
+        default=200, ge=50, description="With more items than other questions get, a longer drawer is cut to this."
+    )
+    knowledge: int = Field(default=12, ge=0, description="Most entries, episodes and notes in a block; 0 shows none.")
+    best_share: float = Field(default=0.1, ge=0, le=1, description="As for other questions, but lower.")
+    match_share: float = Field(default=0.4, ge=0, le=1, description="As for other questions, but lower.")
+    spread: float = Field(
+        default=0.6, ge=0, description="How much each item of a session lowers the log-odds of the session's next one."
+    )
+
+
 class RecallSettings(_Frozen):
     """What is searched, how it is ranked, and how much of it is shown."""
 
@@ -91,6 +106,19 @@ class RecallSettings(_Frozen):
     threshold_share: float = Field(
         default=0.25, ge=0, le=1, description="The share of the threshold that each further item must reach."
     )
+    best_share: float = Field(
+        default=0.3,
+        ge=0,
+        le=1,
+        description="The share of the best item's score that each further item must reach; see benchmarks/figures.md.",
+    )
+    match_share: float = Field(
+        default=0.45, ge=0, le=1, description="The share of the best match that it must reach by its own words."
+    )
+    spread: float = Field(
+        default=0.0, ge=0, description="How much each item of a session lowers the log-odds of the session's next one."
+    )
+    lists: ListSettings = ListSettings()
     own_space_boost: float = Field(
         default=1.2, ge=1, le=2, description="Factor for the space's own items over those of fallbacks (GoClaw)."
     )

@@ -25,12 +25,16 @@ CandidateVerdict = Literal[
     "already_shown",
     "asked_again",
     "duplicate",
+    "chatter",
+    "below_best",
     "over_limit",
     "over_budget",
     "outside_dates",
 ]
 KnownKind = Literal["entry", "episode", "document", "relation", "item"]
-KnownVerdict = Literal["shown", "already_shown", "below_threshold", "quoted_instead", "over_limit", "over_budget"]
+KnownVerdict = Literal[
+    "shown", "already_shown", "below_threshold", "quoted_instead", "duplicate", "over_limit", "over_budget"
+]
 RecallVerdict = Literal["recalled", "nothing_found", "nothing_new", "trivial", "disabled", "repeated"]
 
 

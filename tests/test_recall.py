@@ -245,7 +245,7 @@ def test_a_space_that_is_its_own_fallback_is_read_once(memory):
 
 @pytest.mark.parametrize("share", [1, 0.9, 0.25])
 def test_the_best_item_has_to_reach_the_threshold_and_others_a_share_of_it(opened, share):
-    memory = opened(Meanings(near=0.5, far=0.35), **PLAIN, threshold_share=share)
+    memory = opened(Meanings(near=0.5, far=0.35), **PLAIN, threshold_share=share, best_share=0, match_share=0)
     alice = memory.user("alice")
     alice.track([user("It is near.")], session="r")
     alice.track([user("It is far.")], session="s")

@@ -1,4 +1,4 @@
-"""What a question asks for: history, advice, earlier answers; and the times that it refers to."""
+"""What a question asks for: history, several things, advice, earlier answers; and the times that it refers to."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from langmem_tiers.language.periods import after, written
 from langmem_tiers.language.word_lists import named_pattern, named_patterns
 from langmem_tiers.language.words import LOOKED_AT
 
-_HISTORY_WITHIN = 2000
+_LOOKED_AT = 2000
 _HISTORY = re.compile("|".join(each.pattern for each in named_patterns("questions", "history")), re.IGNORECASE)
+_SEVERAL = re.compile("|".join(each.pattern for each in named_patterns("questions", "several")), re.IGNORECASE)
 _ADVICE = named_pattern("questions", "advice")
 _ANSWERS = named_pattern("questions", "answers")
 _UNIX = date(1970, 1, 1)
@@ -42,7 +43,17 @@ def asks_history(query: str) -> bool:
         >>> asks_history("How did we fix the login last week?"), asks_history("How do I fix the login?")
         (True, False)
     """
-    return _HISTORY.search(" ".join(query[:_HISTORY_WITHIN].replace("’", "'").split())) is not None
+    return _HISTORY.search(" ".join(query[:_LOOKED_AT].replace("’", "'").split())) is not None
+
+
+def asks_for_several(query: str) -> bool:
+    """Whether a query asks for several things: a list, a count, or a comparison.
+
+    Example:
+        >>> asks_for_several("Which cities did I visit?"), asks_for_several("Which city did I visit in May?")
+        (True, False)
+    """
+    return _SEVERAL.search(" ".join(query[:_LOOKED_AT].replace("’", "'").split())) is not None
 
 
 def asks_advice(query: str) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.knowledge.preferences import fading, is_constraint, needs_permission
 from langmem_tiers.knowledge_graph import outdated
+from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.language.questions import asks_history
 from langmem_tiers.recall import graph_channel, rendering, scoring
 from langmem_tiers.recall.graph_channel import Related
@@ -98,6 +99,7 @@ def choose(
     history = asks_history(request.query)
     left = request.settings.knowledge
     episodes_shown: defaultdict[str, set[str]] = defaultdict(set)
+    texts: list[str] = []
     for known in found:
         space = known.key[0]
         aside = known.kind == "episode" and not history and known.score < _STRONG
@@ -109,8 +111,11 @@ def choose(
             verdict = "quoted_instead"
         elif not left or (known.kind == "episode" and known.ref in episodes_shown[space]):
             verdict = "over_limit"  # the best piece of an episode represents it
+        elif any(same_fact(known.text, told, None).same for told in texts):
+            verdict = "duplicate"
         else:
             verdict = "shown"
+            texts.append(known.text)
             left -= 1
             if known.kind == "episode":
                 episodes_shown[space].add(known.ref)

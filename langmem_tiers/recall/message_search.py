@@ -45,5 +45,6 @@ def search_messages(
         threshold=threshold,
         token_budget=_ENDLESS,
         keep_receipt=keep_receipt,
+        selective=False,
     )
     return recall(context, request, fallbacks=(), count_tokens=len).items

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 # The share of a block's tokens for derived memories.
 _KNOWN_SHARE = 0.4
+# Verdicts on what would fit; of a list, what is less near than the rest may belong to it as well.
+_LEFT_OUT = frozenset({"over_limit", "over_budget"})
+_LEFT_OUT_OF_LISTS = _LEFT_OUT | {"below_best"}
 
 
 class QueryEmbedder(Protocol):
@@ -70,11 +73,19 @@ class _Result:
     known: list[tuple[DerivedHit, KnownVerdict]] = field(default_factory=list)
     known_items: list[tuple[DerivedHit, int]] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
+    several: bool = False
 
     @property
     def block(self) -> str:
         """The block of these lines; an empty string if there are none."""
-        return rendering.render(self.lines, _header(self.known_items))
+        header = _header(self.known_items)
+        return rendering.render(self.lines, header + rendering.MORE if self._is_part() else header)
+
+    def _is_part(self) -> bool:
+        """Whether something that fits was left out."""
+        verdicts = [*self.chosen.verdicts.values(), *(verdict for _, verdict in self.known)]
+        left_out = _LEFT_OUT_OF_LISTS if self.several else _LEFT_OUT
+        return not left_out.isdisjoint(verdicts)
 
 
 class Recall:
@@ -90,13 +101,13 @@ class Recall:
         count_tokens: Callable[[str], int] | None = None,
     ) -> None:
         self._context = context
-        self._request = request
+        self._query = parse(request.query, request.settings.trivial_words)
+        self._request = request = request.for_list() if self._query.several and request.selective else request
         self._own = sources[0].store
         self._sources = sources
         self._embedder = embedder or context.embedder
         self._count = count_tokens or context.count_tokens
         self._rerank = RerankStep(context.reranker, request)
-        self._query = parse(request.query, request.settings.trivial_words)
         self._notes: list[str] = []
         self._watch = Stopwatch()
 
@@ -202,7 +213,10 @@ class Recall:
         vector: Vectors | None,
     ) -> _Result:
         with self._watch.stage("choose"):
-            chosen = selection.choose(ranked, self._request, before, none_fits=self._rerank.none_fits)
+            chosen = selection.choose(
+                sources, ranked, self._query, self._request, before, none_fits=self._rerank.none_fits
+            )
+            ranked = [*ranked, *chosen.added]
             quoted = {found.key for found in chosen.passed}
             verdicts = derived_hits.choose(known, self._request, before.shown, quoted)
         with self._watch.stage("render"):
@@ -216,6 +230,7 @@ class Recall:
             known=[(each, verdicts[each.key]) for each in known],
             known_items=known_items,
             lines=[*(each.line for each, _ in known_items), *lines],
+            several=self._request.several,
         )
 
     def _pack_known(
@@ -243,15 +258,17 @@ class Recall:
         known: Sequence[tuple[DerivedHit, int]],
     ) -> tuple[list[RecalledItem], list[str]]:
         """Render chosen candidates while they fit the budget; the others get a verdict that says so."""
-        taken = self._count(rendering.render([""], _header(known))) + sum(tokens for _, tokens in known)
+        header = self._count(rendering.render([""], _header(known) + rendering.MORE))
+        budget = self._request.token_budget - header - sum(tokens for _, tokens in known)
         packed = rendering.pack(
             sources,
             chosen.passed,
             terms=self._query.terms,
             vector=vector,
-            budget=self._request.token_budget - taken,
-            most=self._request.settings.item_characters,
+            budget=budget,
+            most=self._request.item_characters(len(chosen.passed)),
             count=self._count,
+            names=chosen.names,
             ended=self._ended(sources, chosen),
         )
         chosen.verdicts.update(dict.fromkeys(packed.left_out, "over_budget"))

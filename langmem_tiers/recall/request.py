@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from langmem_tiers.content import content_hash
+from langmem_tiers.language.questions import asks_for_several
 from langmem_tiers.language.words import STOPWORDS, is_trivial, searchable, words
 from langmem_tiers.settings import RecallSettings, Settings
 
@@ -22,7 +23,9 @@ class RecallRequest:
 
     `window` are the ids of the messages the model sees anyway; None means the session's last `window_turns`. `bare` are
     those of them it sees without the block recalled for them. `fade_days` is the half-life of inferred preferences. A
-    reranker, if there is one, is only used if `rerank` is set.
+    reranker, if there is one, is only used if `rerank` is set. `limited` means that the caller gave the limit. Unless
+    `selective` is set, everything that fits is shown, best first. `several` means that it is
+    for a question that asks for several things.
     """
 
     query: str
@@ -40,6 +43,9 @@ class RecallRequest:
     until: datetime | None = None
     keep_receipt: bool = False
     rerank: bool = False
+    limited: bool = False
+    selective: bool = True
+    several: bool = False
 
     @classmethod
     def of(cls, settings: Settings, /, **asked: Any) -> RecallRequest:
@@ -53,17 +59,37 @@ class RecallRequest:
             "threshold": how.threshold,
             "token_budget": how.token_budget,
         }
-        return cls(**defaults | {name: value for name, value in asked.items() if value is not None})
+        given = {name: value for name, value in asked.items() if value is not None}
+        # A threshold of 0 asks for whatever is found.
+        given["selective"] = given.get("selective", True) and given.get("threshold", how.threshold) > 0
+        return cls(**defaults | given, limited="limit" in given)
+
+    def for_list(self) -> RecallRequest:
+        """The same request for a question that asks for several things."""
+        base, how = self.settings, self.settings.lists
+        changed = {name: getattr(how, name) for name in ("best_share", "match_share", "spread")}
+        changed["knowledge"] = how.knowledge if base.knowledge else 0
+        limit = self.limit if self.limited else how.limit
+        return replace(self, settings=base.model_copy(update=changed), limit=limit, several=True)
+
+    def item_characters(self, items: int) -> int:
+        """How long each of so many messages may be: less in a list of more than others have."""
+        how = self.settings
+        return how.lists.item_characters if self.several and items > how.limit else how.item_characters
 
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """A user message as a search query: `terms` are distinct, without function words unless there are no others."""
+    """A user message as a search query: `terms` are distinct, without function words unless there are no others.
+
+    `several` means that it asks for a list or a count.
+    """
 
     text: str
     content_hash: bytes
     terms: tuple[str, ...]
     trivial: bool
+    several: bool
 
 
 def parse(text: str, trivial_words: int) -> Query:
@@ -76,4 +102,5 @@ def parse(text: str, trivial_words: int) -> Query:
         content_hash=content_hash(clean),
         terms=telling or tuple(found),
         trivial=is_trivial(clean, trivial_words),
+        several=asks_for_several(clean),
     )

@@ -1,20 +1,24 @@
-"""Selection: a verdict for every candidate, best first, until the limit or the budget is reached."""
+"""Selection: a verdict for every candidate, best first, until the limit or the budget is reached.
+
+An item has to earn its place: it must come near the best one, by its own words as well, and say something. Questions
+and their answers stay together.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from langmem_tiers.clock import to_millis
+from langmem_tiers.language.chatter import asks
 from langmem_tiers.language.first_person import TELLS
 from langmem_tiers.language.words import STOPWORDS, searchable, stem, words
 from langmem_tiers.recall.candidates import FoundDrawer
+from langmem_tiers.recall.lines import Lines, speakers
 from langmem_tiers.recall.request import Query, RecallRequest
 from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_drawers
 from langmem_tiers.types import CandidateVerdict
 
-_ASKS = re.compile(r"[?？][\s\d()\"'”’]*$")
 # Minimum fit to count as repeating the question, and the rank beyond which nothing is shown anyway.
 _LEAST_MATCH = 0.5
 _QUESTIONS_LOOKED_AT = 100
@@ -37,28 +41,87 @@ class Before:
 
 @dataclass(kw_only=True)
 class Chosen:
-    """Candidates that passed all rules except the budget, and the verdicts on the others."""
+    """Candidates that passed all rules except the budget, and the verdicts on the others.
+
+    `added` are those that were no candidates but belong to one that passed. `names` are the words of the names of
+    those who speak.
+    """
 
     passed: list[FoundDrawer] = field(default_factory=list)
     verdicts: dict[Key, CandidateVerdict] = field(default_factory=dict)
+    added: list[FoundDrawer] = field(default_factory=list)
+    names: frozenset[str] = frozenset()
 
 
-def choose(ranked: Sequence[FoundDrawer], request: RecallRequest, before: Before, *, none_fits: bool = False) -> Chosen:
-    """Judge the candidates in order; at most `request.limit` pass, and none if a reranker found that `none_fits`."""
-    chosen, best = Chosen(), _Best(ranked, request, before)
+def choose(
+    sources: Sequence[SpaceSnapshot],
+    ranked: Sequence[FoundDrawer],
+    query: Query,
+    request: RecallRequest,
+    before: Before,
+    *,
+    none_fits: bool = False,
+) -> Chosen:
+    """Judge the candidates; at most `request.limit` pass, and none if a reranker found that `none_fits`.
+
+    A message that belongs to one that passed comes right after it.
+    """
+    chosen, best = Chosen(names=speakers(ranked)), _Best(ranked, request, before)
+    fitting: list[FoundDrawer] = []
     for found in ranked:
         verdict = best.not_new(found)
         if verdict is None:
-            verdict = "judged_unfit" if none_fits else _below_threshold(found, chosen, request)
+            verdict = "judged_unfit" if none_fits else _below_threshold(found, fitting, request)
         if verdict is None and best.is_copy(found):
             verdict = "duplicate"
-        if verdict is None and len(chosen.passed) >= request.limit:
-            verdict = "over_limit"
         if verdict is None:
-            chosen.passed.append(found)
+            fitting.append(found)
         else:
             chosen.verdicts[found.key] = verdict
+    lines = Lines(sources, fitting, query, request, chosen.names)
+    for found, judged in lines.judged():
+        if judged == "shown":
+            chosen.passed.append(found)
+        else:
+            chosen.verdicts[found.key] = judged
+    _add_partners(sources, chosen, ranked, lines, best, room=request.limit - len(chosen.passed))
     return chosen
+
+
+def _add_partners(
+    sources: Sequence[SpaceSnapshot],
+    chosen: Chosen,
+    ranked: Sequence[FoundDrawer],
+    lines: Lines,
+    best: _Best,
+    *,
+    room: int,
+) -> None:
+    """Put what a line says nothing without right after it, unless the model has it; at most `room` are new."""
+    candidates = {found.key: found for found in ranked}
+    shown, passed = {found.key for found in chosen.passed}, dict[Key, FoundDrawer]()
+    for found in chosen.passed:
+        passed.setdefault(found.key, found)
+        drawer = lines.partner(found)
+        if drawer is None or (found.space, drawer.number) in passed:
+            continue
+        partner = candidates.get((found.space, drawer.number)) or _found_beside(sources, found, drawer.number)
+        if partner is None or best.not_new(partner) is not None or (partner.key not in shown and not room):
+            continue
+        passed[partner.key] = partner
+        room -= partner.key not in shown
+        chosen.verdicts.pop(partner.key, None)
+        if partner.key not in candidates:
+            chosen.added.append(partner)
+    chosen.passed = list(passed.values())
+
+
+def _found_beside(sources: Sequence[SpaceSnapshot], found: FoundDrawer, number: int) -> FoundDrawer | None:
+    """A drawer of the same session as if it had been found with the other one; None if it is not in the cache yet."""
+    source = next(source for source in sources if source.name == found.space)
+    for facts in source.store.columns.rows(source.drawers_at, [number]).facts():
+        return FoundDrawer(source.name, source.own, facts, (source.name, number), {}, score=found.score)
+    return None
 
 
 def showable(ranked: Sequence[FoundDrawer], request: RecallRequest, before: Before) -> list[FoundDrawer]:
@@ -107,11 +170,13 @@ class _Best:
         return found.facts.session == self._request.session and found.facts.turns_back < self._request.window_turns
 
 
-def _below_threshold(found: FoundDrawer, chosen: Chosen, request: RecallRequest) -> CandidateVerdict | None:
+def _below_threshold(
+    found: FoundDrawer, fitting: Sequence[FoundDrawer], request: RecallRequest
+) -> CandidateVerdict | None:
     # A reranker's choice always fits; a candidate it was sent but did not choose must fit by its own score.
     if found.scores.get("rerank"):
         return None
-    opened = "rerank" not in found.scores and any(shown.score >= request.threshold for shown in chosen.passed)
+    opened = "rerank" not in found.scores and any(other.score >= request.threshold for other in fitting)
     least = request.threshold * (request.settings.threshold_share if opened else 1)
     return None if found.score >= least else "below_threshold"
 
@@ -143,6 +208,6 @@ def asked_again(sources: Sequence[SpaceSnapshot], ranked: Sequence[FoundDrawer],
 
 def _question(content: str) -> frozenset[str] | None:
     """The content words of a message that asks, without numbers; None if it is not a question."""
-    if len(content) > _LONGEST_QUESTION or not _ASKS.search(content):
+    if len(content) > _LONGEST_QUESTION or not asks(content):
         return None
     return frozenset(stem(word) for word in words(searchable(content)) if word not in STOPWORDS and not word.isdigit())

@@ -1,0 +1,87 @@
+"""Chatter: what people say to keep a conversation going, such as "haha, that's great", and what is left without it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from langmem_tiers.language.key_phrases import FILLER
+from langmem_tiers.language.word_lists import listed, word_set
+from langmem_tiers.language.words import (
+    LOOKED_AT,
+    PLEASANTRIES,
+    STOPWORDS,
+    is_part_of_word,
+    meaningful_words,
+    stem,
+    words,
+)
+
+_CHAT = listed("words", "chat")
+# Short words that an answer may consist of.
+_ANSWERS = word_set("yes yeah yep yup no nope nah not never none nobody nothing neither cannot")
+SENTENCE_END = re.compile(r"(?<=[.!?。！？\n])(?![.!?。！？])\s*")
+"""A sentence ends after its last punctuation mark."""
+_ASKS = re.compile(r"[?？][\s\d()\"'”’]*$")
+
+
+def asks(text: str) -> bool:
+    """Whether a message ends with a question."""
+    return _ASKS.search(text) is not None
+
+
+def substance(text: str, asked: Collection[str] = (), names: Collection[str] = ()) -> int:
+    """How many words of a message say something: no greetings, thanks, praise or fillers, and not who is spoken to.
+
+    `asked` are stems of words that count even if they are fillers, `names` casefolded words that do not count.
+
+    Example:
+        >>> substance("Haha, that's great, Tom!", names={"tom"}), substance("I adopted a beagle from the shelter.")
+        (0, 3)
+    """
+    said = [word for word in meaningful_words(text) if word not in names and word not in _CHAT]
+    return sum(word not in FILLER or stem(word) in asked for word in said)
+
+
+def is_chatter(text: str, asked: Collection[str] = (), names: Collection[str] = ()) -> bool:
+    """Whether a message only keeps a conversation going: greetings, thanks, praise, agreement, signs.
+
+    `asked` and `names` are those of `substance`.
+
+    Example:
+        >>> is_chatter("haha, that's great"), is_chatter("Miso is a cat.")
+        (True, False)
+    """
+    said = words(text)
+    chat = [word for word in said if word in PLEASANTRIES or word in _CHAT]
+    if asked and any(stem(word) in asked for word in chat):
+        return False
+    return not said or (bool(chat) and all(word in STOPWORDS or word in _CHAT or word in names for word in said))
+
+
+def telling_part(text: str, names: Collection[str] = ()) -> tuple[int, int]:
+    """Where the part of a message begins and ends that is left without the chatter around it; all if there is no other.
+
+    Example:
+        >>> text = "Hey Tom! I adopted a beagle. So happy!"
+        >>> start, stop = telling_part(text, {"tom"})
+        >>> text[start:stop]
+        'I adopted a beagle.'
+    """
+    stops = [*(match.end() for match in SENTENCE_END.finditer(text[:LOOKED_AT])), len(text)]
+    starts = [0, *stops[:-1]]
+    telling = [(start, stop) for start, stop in zip(starts, stops, strict=True) if _tells(text[start:stop], names)]
+    if not telling:
+        return 0, len(text)
+    start, stop = telling[0][0], telling[-1][1]
+    return start, start + len(text[start:stop].rstrip())
+
+
+def _tells(sentence: str, names: Collection[str]) -> bool:
+    """Whether a sentence may say something: it has other words than those of chatter, or answers yes or no."""
+    said = words(sentence)
+    if not said:
+        return any(is_part_of_word(sign) for sign in sentence)
+    if any(word in _ANSWERS or word.endswith("n't") for word in said):
+        return True
+    return any(word not in STOPWORDS and word not in _CHAT and word not in names for word in said)

@@ -1,0 +1,133 @@
+"""Lines: which of the candidates that fit a message earn a line in its block, and which messages belong together.
+
+A line has to say something, and to come near the best one, by its own words as well: that others of its session match
+is no reason to show it. A short answer stands with the question before it, and a question that matches with its answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from math import log
+
+from langmem_tiers.language.chatter import asks, is_chatter, substance
+from langmem_tiers.language.first_person import TELLS
+from langmem_tiers.language.words import stem, words
+from langmem_tiers.recall.candidates import FoundDrawer
+from langmem_tiers.recall.request import Query, RecallRequest
+from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_drawers
+from langmem_tiers.storage import drawers
+from langmem_tiers.types import CandidateVerdict, Drawer
+
+# The best score and match are looked for among so many of the first candidates.
+_BEST_OF = 20
+# A drawer answers the message before it if that one has this share of the best match.
+_ANSWERING = 0.8
+# Most telling words of an answer that needs its question, and of a question that is nothing without its answer.
+_SHORT_ANSWER, _SHORT_QUESTION = 3, 5
+_NEARLY = 1e-9
+
+
+class Lines:
+    """The candidates that fit a message, best first, with what they say; `names` are words of the speakers' names."""
+
+    def __init__(
+        self,
+        sources: Sequence[SpaceSnapshot],
+        fitting: Sequence[FoundDrawer],
+        query: Query,
+        request: RecallRequest,
+        names: Collection[str],
+    ) -> None:
+        self._sources = {source.name: source for source in sources}
+        self._request, self._names = request, names
+        self._asked = frozenset(map(stem, query.terms))
+        first = fitting[:_BEST_OF]
+        self._texts = read_drawers(sources, [found.key for found in first])
+        leading = [found for found in first if self._may_lead(found)] or first
+        self._best_score = max((found.score for found in leading), default=0.0)
+        self._best_match = max((found.signals.get("match", 0.0) for found in leading), default=0.0)
+        self._near, self._far = _parted(fitting, self._is_near)
+        self._texts |= read_drawers(sources, [found.key for found in self._near if found.key not in self._texts])
+
+    def judged(self) -> Iterator[tuple[FoundDrawer, CandidateVerdict]]:
+        """Every candidate with its verdict; those that are `shown` in the order in which they get a line."""
+        yield from ((found, "below_best") for found in self._far)
+        chatter, telling = _parted(self._near, self._is_chatter)
+        yield from ((found, "chatter") for found in chatter)
+        for place, found in enumerate(_spread(telling, self._request.settings.spread)):
+            yield found, "shown" if place < self._request.limit else "over_limit"
+
+    def partner(self, found: FoundDrawer) -> Drawer | None:
+        """The message without which a line says nothing: the question of a short answer, the answer to a question."""
+        drawer = self._texts.get(found.key)
+        if drawer is None or not self._request.selective:
+            return None
+        said = substance(drawer.content, names=self._names)
+        if asks(drawer.content):
+            brief = said <= _SHORT_QUESTION and not found.facts.states & TELLS
+            return self._beside(found, +1) if brief else None
+        before = self._beside(found, -1) if said <= _SHORT_ANSWER else None
+        return before if before is not None and asks(before.content) else None
+
+    def _may_lead(self, found: FoundDrawer) -> bool:
+        """Whether others are compared with it: a bare question or chatter may match well and yet tell nothing."""
+        drawer = self._texts.get(found.key)
+        bare = drawer is not None and asks(drawer.content) and not found.facts.states & TELLS
+        return not bare and not self._says_nothing(found)
+
+    def _is_near(self, found: FoundDrawer) -> bool:
+        """Whether it comes near the best score, and by its own words near the best match."""
+        settings, signals = self._request.settings, found.signals
+        if not self._request.selective or found.scores.get("rerank") or signals.get("graph", 0.0) > 0:
+            return True
+        own = signals.get("match", 0.0) >= settings.match_share * self._best_match
+        return found.score >= settings.best_share * self._best_score and (own or self._answers(found))
+
+    def _answers(self, found: FoundDrawer) -> bool:
+        """Whether the message before it matches so well that this one may answer it."""
+        return found.signals.get("previous", 0.0) >= max(_ANSWERING * self._best_match, _NEARLY)
+
+    def _is_chatter(self, found: FoundDrawer) -> bool:
+        if not self._request.selective or found.scores.get("rerank"):
+            return False
+        return self._says_nothing(found) and not (self._best_match and self._answers(found))
+
+    def _says_nothing(self, found: FoundDrawer) -> bool:
+        drawer = self._texts.get(found.key)
+        if drawer is None or found.facts.states & TELLS:
+            return False
+        return is_chatter(drawer.content, self._asked, self._names)
+
+    def _beside(self, found: FoundDrawer, steps: int) -> Drawer | None:
+        """The current message before or after one, if somebody else said it."""
+        source, facts = self._sources[found.space], found.facts
+        other = drawers.at_place(source.connection, source.key, facts.room, facts.place + steps)
+        if other is None or other.status != "active" or (other.role, other.speaker) == (facts.role, facts.speaker):
+            return None
+        return other
+
+
+def speakers(found: Sequence[FoundDrawer]) -> frozenset[str]:
+    """The words of the names of those who speak."""
+    return frozenset(word for name in {each.facts.speaker for each in found} if name for word in words(name))
+
+
+def _parted(
+    found: Sequence[FoundDrawer], test: Callable[[FoundDrawer], bool]
+) -> tuple[list[FoundDrawer], list[FoundDrawer]]:
+    """Those that pass the test, and the others."""
+    passed = {each.key for each in found if test(each)}
+    return [each for each in found if each.key in passed], [each for each in found if each.key not in passed]
+
+
+def _spread(found: Sequence[FoundDrawer], discount: float) -> list[FoundDrawer]:
+    """The candidates in an order in which each further one of a session counts for less, if there is a discount."""
+    if not discount or any(each.scores.get("rerank") for each in found):
+        return list(found)
+    worth, met = dict[Key, float](), Counter[tuple[str, int]]()
+    for each in found:
+        session = each.space, each.facts.room
+        worth[each.key] = log((each.score + _NEARLY) / (1 - each.score + _NEARLY)) - discount * met[session]
+        met[session] += 1
+    return sorted(found, key=lambda each: -worth[each.key])

@@ -1,0 +1,205 @@
+"""The lines of a block: each earns its place, chatter never does, questions for several things get more of them."""
+
+from datetime import UTC, datetime
+
+import pytest
+from meanings import user
+
+from langmem_tiers import Memory, Settings, Turn
+from langmem_tiers.language.questions import asks_for_several
+from langmem_tiers.settings import RecallSettings
+
+LISTS = """
+Which cities did I visit last year?
+What books has Ingrid read?
+What kinds of tea do I like?
+What types of plants have we grown?
+What are the names of my cousins?
+How many times did I go to the dentist?
+How many bicycles do I own?
+Where has Ingrid travelled?
+Where have we been on holiday?
+Who have I met in Ghent?
+What have I tried against the headache so far?
+What do my nephews like?
+What does Ingrid do to relax?
+What are my hobbies?
+Who were the guests at the wedding?
+Which of the lakes in Finland did we swim in?
+What instruments does my brother play?
+List my trips of this year.
+Name all the restaurants we tried.
+Tell me everything you know about Ingrid.
+What else did I buy for the kitchen?
+Who else came along?
+What do Ingrid and Tomas have in common?
+In what ways did the course help me?
+What sports and other activities did I take up?
+Which people did I work with at the museum?
+How much did I spend in total on the boat?
+Which came first, the piano or the cello?
+What is the average age of my sisters?
+What classes have both of them taken?
+"""
+SINGLE = """
+Which city did I visit in May?
+What book did Ingrid lend me?
+When did I last see the dentist?
+Where did I park the car?
+Where have I put my keys?
+What is the name of my cousin?
+Who is my boss?
+Why did we sell the boat?
+How long have I worked at the museum?
+How far is it to the lake?
+What was the password hint?
+What colour is the new sofa?
+How did Ingrid fix the printer?
+Is my sister allergic to nuts?
+What did Tomas say about the contract?
+Who lent me the ladder?
+What did I give Ingrid for her birthday?
+When does the course start?
+Where does my brother live?
+How old is my nephew?
+What is this about?
+Does Ingrid like coffee?
+Can you suggest a cake?
+What was the address of the hotel?
+Which train did I take to Ghent?
+How many days ago did I call the plumber?
+What happened to the old piano?
+Did I ever tell you about the flood?
+What kind of car did we rent in Porto?
+Please email Tomas the report.
+"""
+
+
+def said(recalled) -> list[str]:
+    return [item.drawer.content for item in recalled.items]
+
+
+def verdicts(recalled) -> dict[str, int]:
+    return {candidate.drawer: candidate.verdict for candidate in recalled.receipt.candidates}
+
+
+@pytest.mark.parametrize("question", LISTS.strip().splitlines())
+def test_questions_for_several_things_are_recognised(question):
+    assert asks_for_several(question)
+
+
+@pytest.mark.parametrize("question", SINGLE.strip().splitlines())
+def test_other_questions_are_not_taken_for_lists(question):
+    assert not asks_for_several(question)
+
+
+@pytest.mark.parametrize("chatter", ["haha that's great, the robot!", "Thanks for the robot, wow!"])
+def test_what_the_question_asks_for_is_no_chatter(alice, chatter):
+    alice.track([user(chatter)], session="s")
+    assert said(alice.recall("What about the robot?", threshold=0.001)) == [chatter]
+
+
+@pytest.mark.parametrize("chatter", ["lol", "brb", "ok thanks!", "Haha, that's great!", "So happy to hear that.", "👍"])
+def test_chatter_of_the_session_that_matches_is_not_shown(alice, chatter):
+    said_there = [user("The kayak is stored in the barn at Loenen."), Turn(role="assistant", content=chatter)]
+    alice.track([*said_there, user(chatter)], session="s")
+    assert said(alice.recall("Where is the kayak stored?")) == ["The kayak is stored in the barn at Loenen."]
+
+
+def test_neighbours_of_what_matches_have_to_match_themselves(alice):
+    weather = ["It rained all day in the valley.", "My knee hurts since the hike.", "The bakery was closed again."]
+    alice.track([user("The kayak is stored in the barn."), *map(user, weather)], session="s")
+    recalled = alice.recall("Where is the kayak stored, in which barn?")
+    assert said(recalled) == ["The kayak is stored in the barn."]
+    assert set(verdicts(recalled).values()) <= {"shown", "below_best", "below_threshold"}
+
+
+def test_the_share_of_the_best_is_a_setting(memory_with):
+    alice = memory_with(best_share=0, match_share=0).user("alice")
+    alice.track([user("The kayak is stored in the barn."), user("The barn is red.")], session="s")
+    both = {"The kayak is stored in the barn.", "The barn is red."}
+    assert set(said(alice.recall("Where is the kayak stored, in which barn?"))) == both
+    strict = memory_with(best_share=0.9).user("bob")
+    strict.track([user("The kayak is stored in the barn."), user("The barn is red.")], session="s")
+    assert said(strict.recall("Where is the kayak stored, in which barn?")) == ["The kayak is stored in the barn."]
+
+
+def test_a_question_that_matches_is_shown_with_its_short_answer(alice):
+    turns = [Turn(role="assistant", content="Which colour is the kayak?"), user("Turquoise.")]
+    alice.track([*turns, user("We had lunch at the harbour.")], session="s")
+    assert said(alice.recall("What was the colour of my kayak?")) == ["Which colour is the kayak?", "Turquoise."]
+
+
+def test_a_short_answer_is_shown_with_the_question_before_it(alice):
+    turns = [Turn(role="assistant", content="And what will you call the new kayak?"), user("Sigrun.")]
+    alice.track(turns, session="s")
+    assert sorted(said(alice.recall("Who or what is Sigrun?"))) == [turn.content for turn in turns]
+
+
+def test_greetings_around_what_is_told_are_left_out_of_a_line(alice):
+    alice.track([user("Hey, great to hear from you! The kayak is stored in the barn. Talk to you soon!")], session="s")
+    block = alice.recall("Where is the kayak stored?").block
+    assert "user: […] The kayak is stored in the barn. […]\n" in block
+
+
+def test_lines_of_a_session_stand_together(alice):
+    hours = [datetime(2026, 2, 1, hour, tzinfo=UTC) for hour in (9, 10, 11)]
+    for session, hour, text in zip("aba", hours, ["red", "blue", "old"], strict=True):
+        alice.track([user(f"The kayak was {text}.", said_at=hour)], session=session)
+    lines = [line for line in alice.recall("How was the kayak?").block.splitlines() if line.startswith("- ")]
+    assert [line.rsplit(" ", 1)[1] for line in lines] == ["red.", "old.", "blue."]
+
+
+def test_a_list_is_gathered_over_sessions_up_to_the_budget(alice):
+    places = [
+        "Aarhus",
+        "Bilbao",
+        "Cork",
+        "Dresden",
+        "Evora",
+        "Faro",
+        "Genoa",
+        "Hanko",
+        "Izola",
+        "Jesi",
+        "Kotka",
+        "Lund",
+    ]
+    for place in places:
+        alice.track([user(f"I visited {place} and liked it there.")], session=place)
+        alice.track([user(f"The visit to {place} was long and I took pictures.")], session=place)
+    recalled = alice.recall("Which places did I visit?", token_budget=450)
+    assert {item.drawer.session for item in recalled.items} == set(places)
+    assert len(recalled.items) > 8
+    assert recalled.receipt.tokens <= 450
+    assert "There may be more." in recalled.block
+    assert len(alice.recall("Which places did I visit?", limit=3).items) == 3
+
+
+def test_a_block_that_left_nothing_out_does_not_say_that_there_may_be_more(alice):
+    alice.track([user("I visited Aarhus.")], session="s")
+    assert "There may be more." not in alice.recall("Which places did I visit?").block
+
+
+def test_the_same_fact_of_two_tiers_is_shown_once(alice):
+    alice.knowledge.save("The user lives in Porto.")
+    alice.graph.add_relation("user", "lives in", "Porto", subject_type="person", object_type="place")
+    alice.flush()
+    recalled = alice.recall("Where do I live, in Porto?", session="t")
+    assert len(recalled.known) == 1
+    assert "duplicate" in {each.verdict for each in recalled.receipt.known}
+
+
+@pytest.fixture
+def memory_with(tmp_path, clock):
+    """A function that opens a memory with some recall settings."""
+    opened = []
+
+    def open_it(**recall):
+        folder, settings = tmp_path / f"memory-{len(opened)}", Settings(recall=RecallSettings(**recall))
+        opened.append(Memory.open(folder, embedder=None, settings=settings, background=False, clock=clock))
+        return opened[-1]
+
+    yield open_it
+    for memory in opened:
+        memory.close()
