@@ -70,11 +70,12 @@ def telling_part(text: str, names: Collection[str] = ()) -> tuple[int, int]:
     """
     stops = [*(match.end() for match in SENTENCE_END.finditer(text[:LOOKED_AT])), len(text)]
     starts = [0, *stops[:-1]]
-    telling = [(start, stop) for start, stop in zip(starts, stops, strict=True) if _tells(text[start:stop], names)]
-    if not telling:
+    parts = list(zip(starts, stops, strict=True))
+    first = next((start for start, stop in parts if _tells(text[start:stop], names)), None)
+    if first is None:
         return 0, len(text)
-    start, stop = telling[0][0], telling[-1][1]
-    return start, start + len(text[start:stop].rstrip())
+    last = next(stop for start, stop in reversed(parts) if _tells(text[start:stop], names))
+    return first, first + len(text[first:last].rstrip())
 
 
 def _tells(sentence: str, names: Collection[str]) -> bool:

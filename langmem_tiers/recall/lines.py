@@ -15,7 +15,7 @@ from langmem_tiers.language.first_person import TELLS
 from langmem_tiers.language.words import stem, words
 from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.request import Query, RecallRequest
-from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_drawers
+from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_texts
 from langmem_tiers.storage import drawers
 from langmem_tiers.types import CandidateVerdict, Drawer
 
@@ -43,12 +43,12 @@ class Lines:
         self._request, self._names = request, names
         self._asked = frozenset(map(stem, query.terms))
         first = fitting[:_BEST_OF]
-        self._texts = read_drawers(sources, [found.key for found in first])
+        self._texts = read_texts(sources, [found.key for found in first])
         leading = [found for found in first if self._may_lead(found)] or first
         self._best_score = max((found.score for found in leading), default=0.0)
         self._best_match = max((found.signals.get("match", 0.0) for found in leading), default=0.0)
         self._near, self._far = _parted(fitting, self._is_near)
-        self._texts |= read_drawers(sources, [found.key for found in self._near if found.key not in self._texts])
+        self._texts |= read_texts(sources, [found.key for found in self._near if found.key not in self._texts])
 
     def judged(self) -> Iterator[tuple[FoundDrawer, CandidateVerdict]]:
         """Every candidate with its verdict; those that are `shown` in the order in which they get a line."""
@@ -60,11 +60,11 @@ class Lines:
 
     def partner(self, found: FoundDrawer) -> Drawer | None:
         """The message without which a line says nothing: the question of a short answer, the answer to a question."""
-        drawer = self._texts.get(found.key)
-        if drawer is None or not self._request.selective:
+        text = self._texts.get(found.key)
+        if text is None or not self._request.selective:
             return None
-        said = substance(drawer.content, names=self._names)
-        if asks(drawer.content):
+        said = substance(text, names=self._names)
+        if asks(text):
             brief = said <= _SHORT_QUESTION and not found.facts.states & TELLS
             return self._beside(found, +1) if brief else None
         before = self._beside(found, -1) if said <= _SHORT_ANSWER else None
@@ -72,8 +72,7 @@ class Lines:
 
     def _may_lead(self, found: FoundDrawer) -> bool:
         """Whether others are compared with it: a bare question or chatter may match well and yet tell nothing."""
-        drawer = self._texts.get(found.key)
-        bare = drawer is not None and asks(drawer.content) and not found.facts.states & TELLS
+        bare = asks(self._texts.get(found.key, "")) and not found.facts.states & TELLS
         return not bare and not self._says_nothing(found)
 
     def _is_near(self, found: FoundDrawer) -> bool:
@@ -94,10 +93,10 @@ class Lines:
         return self._says_nothing(found) and not (self._best_match and self._answers(found))
 
     def _says_nothing(self, found: FoundDrawer) -> bool:
-        drawer = self._texts.get(found.key)
-        if drawer is None or found.facts.states & TELLS:
+        text = self._texts.get(found.key)
+        if text is None or found.facts.states & TELLS:
             return False
-        return is_chatter(drawer.content, self._asked, self._names)
+        return is_chatter(text, self._asked, self._names)
 
     def _beside(self, found: FoundDrawer, steps: int) -> Drawer | None:
         """The current message before or after one, if somebody else said it."""

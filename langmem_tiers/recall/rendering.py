@@ -177,7 +177,7 @@ def pack(
     for found in chosen:
         # Caches may be slightly ahead of these snapshots: what is missing in them is left to the next recall.
         drawer, over = whole.get(found.key), (ended or {}).get(found.key, ())
-        if drawer is None:
+        if drawer is None or count(render_item(drawer, "", over)) > budget:
             left_out.append(found.key)
             continue
         for length in lengths:

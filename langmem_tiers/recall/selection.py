@@ -16,7 +16,7 @@ from langmem_tiers.language.words import STOPWORDS, searchable, stem, words
 from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.lines import Lines, speakers
 from langmem_tiers.recall.request import Query, RecallRequest
-from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_drawers
+from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_texts
 from langmem_tiers.types import CandidateVerdict
 
 # Minimum fit to count as repeating the question, and the rank beyond which nothing is shown anyway.
@@ -195,10 +195,10 @@ def asked_again(sources: Sequence[SpaceSnapshot], ranked: Sequence[FoundDrawer],
     ]
     if not likely:
         return frozenset()
-    texts = read_drawers(sources, likely)
+    texts = read_texts(sources, likely)
     questions: dict[Key, frozenset[str]] = {}
     for key in likely:
-        telling = _question(texts[key].content) if key in texts else None
+        telling = _question(texts[key]) if key in texts else None
         if telling is not None:
             questions[key] = telling
     best = {telling: key for key, telling in reversed(questions.items())}

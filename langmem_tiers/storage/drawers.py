@@ -191,6 +191,7 @@ _WHOLE = (
     .where(*here(drawers))
 )
 _OF_NUMBERS = _WHOLE.where(listed(drawers.c.number))
+_AT_PLACE = _WHOLE.where(drawers.c.room == bindparam("room"), drawers.c.place == bindparam("place"))
 
 
 def read(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int, Drawer]:
@@ -201,8 +202,7 @@ def read(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int
 
 def at_place(connection: Connection, space: str, room: int, place: int) -> Drawer | None:
     """The drawer that the last part of a pointer names."""
-    wanted = _WHOLE.where(drawers.c.room == room, drawers.c.place == place)
-    row = connection.execute(wanted, {"space": space}).first()
+    row = connection.execute(_AT_PLACE, {"space": space, "room": room, "place": place}).first()
     return None if row is None else _drawer(row)
 
 
