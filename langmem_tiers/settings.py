@@ -70,7 +70,7 @@ class ListSettings(_Frozen):
         default=200, ge=50, description="With more items than other questions get, a longer drawer is cut to this."
     )
     knowledge: int = Field(default=12, ge=0, description="Most entries, episodes and notes in a block; 0 shows none.")
-    best_share: float = Field(default=0.1, ge=0, le=1, description="As for other questions, but lower.")
+    best_share: float = Field(default=0.2, ge=0, le=1, description="As for other questions, but lower.")
     match_share: float = Field(default=0.4, ge=0, le=1, description="As for other questions, but lower.")
     spread: float = Field(
         default=0.6, ge=0, description="How much each item of a session lowers the log-odds of the session's next one."

@@ -136,6 +136,12 @@ def test_a_short_answer_is_shown_with_the_question_before_it(alice):
     assert sorted(said(alice.recall("Who or what is Sigrun?"))) == [turn.content for turn in turns]
 
 
+def test_a_question_and_its_answer_are_within_the_limit(alice):
+    turns = [Turn(role="assistant", content="Which colour is the kayak?"), user("Turquoise.")]
+    alice.track(turns, session="s")
+    assert said(alice.recall("What was the colour of my kayak?", limit=1)) == ["Which colour is the kayak?"]
+
+
 def test_greetings_around_what_is_told_are_left_out_of_a_line(alice):
     alice.track([user("Hey, great to hear from you! The kayak is stored in the barn. Talk to you soon!")], session="s")
     block = alice.recall("Where is the kayak stored?").block
@@ -174,6 +180,17 @@ def test_a_list_is_gathered_over_sessions_up_to_the_budget(alice):
     assert recalled.receipt.tokens <= 450
     assert "There may be more." in recalled.block
     assert len(alice.recall("Which places did I visit?", limit=3).items) == 3
+
+
+def test_a_list_of_few_shows_them_as_long_as_others_are(alice):
+    alice.track([user(f"I visited Aarhus {'and its harbour ' * 20}in May.")], session="s")
+    assert "[…]" not in alice.recall("Which places did I visit?").block
+
+
+def test_lists_show_nothing_known_where_that_is_turned_off(memory_with):
+    alice = memory_with(knowledge=0).user("alice")
+    alice.knowledge.save("The user visited Aarhus.")
+    assert alice.recall("Which places did the user visit?").known == ()
 
 
 def test_a_block_that_left_nothing_out_does_not_say_that_there_may_be_more(alice):
