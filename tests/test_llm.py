@@ -136,7 +136,7 @@ def test_a_model_without_it_is_given_the_schema_and_one_example_in_words(ask):
     assert ask(model).value == PORTO
     instructions, example = model.requests[0][0].text.split("Example of a reply:\n")
     assert instructions.startswith(PROMPT.system)
-    assert "What was said." in instructions
+    assert '{"facts": [{"content": string, "turn": integer}] (What was said)}' in instructions
     assert Facts.model_validate_json(example) == Facts(facts=[Fact(content="…", turn=1)])
 
 
@@ -519,7 +519,7 @@ def test_the_providers_count_is_booked_by_source_session_day_and_model(ask, aske
 
 def test_a_reply_without_a_count_is_estimated(ask):
     answer = ask(InWords(responses=[JSON]))
-    assert (answer.input_tokens > 150, answer.output_tokens) == (True, -(-len(JSON) // 4))
+    assert (answer.input_tokens > 60, answer.output_tokens) == (True, -(-len(JSON) // 4))
 
 
 def test_of_an_over_long_reply_no_more_is_counted_than_was_asked_for(ask):
@@ -715,7 +715,7 @@ def overrides(tmp_path) -> Path:
 def test_a_prompt_is_the_built_in_one_until_the_memory_has_its_own(overrides):
     rules = Directives(overrides.parent.parent)
     assert rules.text("memory-rules") == Directives(None).text("memory-rules")
-    assert "declarative sentence in the third person" in rules.text("memory-rules")
+    assert "one statement, in the third person" in rules.text("memory-rules")
     overrides.write_text("Remember birthdays only.\n", encoding="utf-8")
     assert rules.text("memory-rules") == "Remember birthdays only."
 

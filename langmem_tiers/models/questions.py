@@ -18,9 +18,8 @@ from langmem_tiers.models.chat_model import GuardedModel
 
 _SHAPE = """
 
-Reply with one JSON object and nothing else: no explanation before or after it, no code fence. \
-It has to fit this JSON schema:
-{schema}
+Reply with one JSON object and nothing else: no explanation before or after it, no code fence. Its form:
+{form}
 
 Example of a reply:
 {example}"""
@@ -34,24 +33,49 @@ _DEEPEST = 6
 
 
 def shaped(schema: type[BaseModel], prompt: Prompt) -> Prompt:
-    """The prompt with the schema and an example: the prompt's own, or else one generated from the schema.
+    """The prompt with the form of the reply and an example: the prompt's own, or else one generated from the schema.
+
+    The form says what the JSON schema says, in a third of its tokens.
 
     Example:
         >>> class Town(BaseModel):
         ...     name: str
         >>> prompt = shaped(Town, Prompt(system="Name a town.", user="In Portugal."))
-        >>> prompt.system.splitlines()[-1]
-        '{"name": "…"}'
+        >>> form, _, _, example = prompt.system.splitlines()[-4:]
+        >>> form, example
+        ('{"name": string}', '{"name": "…"}')
     """
     described = schema.model_json_schema()
+    named = described.get("$defs", {})
     given = prompt.example
-    example = _sample(described, described.get("$defs", {}), 0) if given is None else given.model_dump(mode="json")
-    told = _SHAPE.format(schema=_text(described), example=_text(example))
+    example = _sample(described, named, 0) if given is None else given.model_dump(mode="json")
+    told = _SHAPE.format(form=_form(described, named, ()), example=_text(example))
     return replace(prompt, system=prompt.system + told)
 
 
 def _text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def _form(node: dict[str, Any], named: dict[str, Any], inside: tuple[str, ...]) -> str:
+    """A part of a schema as one would write it down: `{"name": string, "tags": [string]}`."""
+    if "$ref" in node:
+        name = node["$ref"].rpartition("/")[2]
+        return "{…}" if name in inside else _form(named[name], named, (*inside, name))
+    if choices := node.get("anyOf") or node.get("allOf") or node.get("oneOf"):
+        return " or ".join(dict.fromkeys(_form(each, named, inside) for each in choices))
+    if "properties" in node:
+        fields = (f"{_text(name)}: {_described(part, named, inside)}" for name, part in node["properties"].items())
+        return f"{{{', '.join(fields)}}}"
+    if node.get("type") == "array":
+        return f"[{_form(node.get('items', {}), named, inside)}]"
+    stated = [*node.get("enum", ()), *([node["const"]] if "const" in node else ())]
+    return " or ".join(map(_text, stated)) or str(node.get("type", "anything"))
+
+
+def _described(node: dict[str, Any], named: dict[str, Any], inside: tuple[str, ...]) -> str:
+    about = node.get("description", "").rstrip(".")
+    return f"{_form(node, named, inside)} ({about})" if about else _form(node, named, inside)
 
 
 def _sample(node: dict[str, Any], named: dict[str, Any], depth: int) -> object:
