@@ -19,6 +19,7 @@ from langmem_tiers.storage.folder import DATABASE, mark_space, space_folder
 from langmem_tiers.storage.keyword import Postings
 from langmem_tiers.storage.migrations import migrate
 from langmem_tiers.storage.note_index import NoteSearch
+from langmem_tiers.storage.revision_index import RevisionIndex
 from langmem_tiers.storage.vector_search import VectorSearch
 
 
@@ -50,6 +51,7 @@ class SpaceStore:
         self.words = Postings(self.key)
         self.columns = DrawerColumns(self.key)
         self.notes = NoteSearch(self.key, model)
+        self.revisions = RevisionIndex(self.key)
         self.graph = GraphProjection(self.folder, self.database, graph)
 
     def close(self) -> None:

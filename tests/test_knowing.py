@@ -240,7 +240,7 @@ def test_a_search_shows_what_is_over_of_an_entry_and_puts_it_last(alice, clock):
     found = alice.knowledge.search("Where does my sister Anna live?")
     assert [(each.entry.content[-7:], each.ended) for each in found] == [
         (" Porto.", ()),
-        ("Lisbon.", (f"lives in Lisbon: until {clock():%Y-%m-%d}",)),
+        ("Lisbon.", (f'but later, {clock():%Y-%m-%d}: "My sister Anna moved to Porto."',)),
     ]
     assert [bool(each.ended) for each in alice.search("Where does my sister Anna live?", layer="L1")] == [False, True]
 

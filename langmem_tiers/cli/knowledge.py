@@ -306,7 +306,7 @@ def _entry(entry: Entry, *, score: float | None = None, ended: Sequence[str] = (
     if score is not None:
         head.insert(0, f"{score:.3f}")
     below = " " * (indent + 4)
-    marks = "; ".join((*(f"no longer {each}" for each in ended), *_marks(entry)))
+    marks = "; ".join((*ended, *_marks(entry)))
     lines = [hanging(" " * indent, "  ".join(head)), hanging(below, shortened(entry.content, _SHOWN))]
     return "\n".join([*lines, hanging(below, marks)] if marks else lines)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.knowledge import decide, document_text, lifecycle, tombstones
@@ -21,10 +21,10 @@ from langmem_tiers.knowledge_graph.deletion import retract_evidence
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.language.sentences import passages, without
 from langmem_tiers.language.summaries import abstract
-from langmem_tiers.language.words import words
+from langmem_tiers.language.words import occurs, words
 from langmem_tiers.records import Authority, Entry, Episode
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import documents, dreams, entries, episodes, receipts
+from langmem_tiers.storage import documents, dreams, entries, episodes, receipts, revisions
 
 # Inactive for one of these reasons, an entry is another wording of its successor.
 _OTHER_WORDINGS = ("merged", "consolidated", "updated", "enriched")
@@ -86,6 +86,8 @@ def _clear(writer: EntryWriter, said: Unsaid, settings: Settings) -> None:
     """Remove deleted content from the graph, episodes, daily notes, dreams and golden questions."""
     with GraphTransaction(writer.connection, writer.space, writer.now, settings) as graph:
         retract_evidence(graph, said.passages)
+    for drawer, found in said.passages.items():
+        revisions.forget(writer.connection, writer.space, drawer, partial(_is_of, found), at=writer.now)
     for episode in episodes.of_sessions(writer.connection, writer.space):
         _clear_episode(writer, episode, said, settings)
     for path in documents.paths(writer.connection, writer.space):
@@ -93,6 +95,11 @@ def _clear(writer: EntryWriter, said: Unsaid, settings: Settings) -> None:
             _clear_document(writer, path, said, settings)
     left = _left(said)
     dreams.unsay(writer.connection, writer.space, left)
+
+
+def _is_of(passages: Iterable[str], quote: str) -> bool:
+    """Whether a quote is part of one of these passages, or holds one."""
+    return any(occurs(quote, each) or occurs(each, quote) for each in passages)
 
 
 def _left(said: Unsaid) -> Callable[[str], str]:

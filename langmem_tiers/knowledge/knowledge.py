@@ -174,7 +174,7 @@ class Knowledge:
         asked = "" if query is None else arguments.any_text(query, "query")
         wanted: Status = arguments.one_of(status, "status", get_args(Status))
         most = arguments.whole(limit, "limit", least=1)
-        now = to_millis(self._context.clock())
+        now = self._context.clock()
         filters = Filters(
             substring=arguments.optional_text(substring, "substring"),
             category=None if category is None or category == "" else validation.category(category),
@@ -184,7 +184,7 @@ class Knowledge:
             project=arguments.optional_text(project, "project"),
             agent=arguments.optional_text(agent, "agent"),
             status=None if wanted == "all" else wanted,
-            active_at=now if wanted == "active" else None,
+            active_at=to_millis(now) if wanted == "active" else None,
         )
         vector = self._context.embedder.query(asked)[0] if asked.strip() else None
         with self._context.open() as store:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from langmem_tiers.clock import from_millis, to_millis
+from langmem_tiers.knowledge import standing
 from langmem_tiers.knowledge.preferences import INFERRED, needs_permission, within
 from langmem_tiers.knowledge.prompt_blocks import profile_block
 from langmem_tiers.knowledge.results import ProfileLine
@@ -113,15 +114,14 @@ def standing_facts(store: SpaceStore, connection: Connection, now: datetime) -> 
 
 
 def _in_entries(store: SpaceStore, connection: Connection, now: datetime) -> Iterator[_Found]:
-    at = to_millis(now)
-    active = entries.find(connection, store.key, Filters(status="active", active_at=at), -1)
+    active = entries.find(connection, store.key, Filters(status="active", active_at=to_millis(now)), -1)
     found = {
         entry.id: (entry, fact)
         for entry in active
         if _may_stand(entry) and (fact := in_sentence(entry.content, entry.category))
     }
-    view = store.graph.view(moment(connection, store.key))
-    over = outdated.in_entries(view, connection, store.key, {ref: entry for ref, (entry, _) in found.items()}, at)
+    said = {ref: entry for ref, (entry, _) in found.items()}
+    over = standing.in_entries(store, moment(connection, store.key), said, now)
     for ref, (entry, fact) in found.items():
         if not over[ref]:
             line = ProfileLine(
@@ -143,7 +143,8 @@ def _may_stand(entry: Entry) -> bool:
 
 
 def _in_relations(store: SpaceStore, connection: Connection, now: datetime) -> Iterator[_Found]:
-    view, at = store.graph.view(moment(connection, store.key)), to_millis(now)
+    seen, at = moment(connection, store.key), to_millis(now)
+    view = store.graph.view(seen)
     user = view.user()
     if user is None:
         return
@@ -153,9 +154,10 @@ def _in_relations(store: SpaceStore, connection: Connection, now: datetime) -> I
     facts = {row.number: fact for row in own if (fact := in_relation(row.predicate))}
     rests = relations.evidence(connection, store.key, list(facts))
     said = drawers.read(connection, store.key, sorted({each.drawer for those in rests.values() for each in those}))
+    over = standing.in_relations(store, seen, {row.number: outdated.relation_line(view, row) for row in own}, now)
     for row in own:
         text = without_subject(outdated.relation_line(view, row))
-        if row.number in facts and len(text) <= _LONGEST and not secrets.find(text):
+        if row.number in facts and row.number not in over and len(text) <= _LONGEST and not secrets.find(text):
             behind = [each.drawer for each in rests.get(row.number, ()) if each.drawer in said]
             line = ProfileLine(
                 topic=facts[row.number].topic,

@@ -19,8 +19,9 @@ Reason = Literal["corrected", "merged", "consolidated", "expired", "removed", "u
 class EntryFound:
     """An entry found by a search: its score from 0 to 1, and each channel's own score.
 
-    Without a query there is nothing to score: the score is 0, and the newest come first. `ended` is what is over of
-    what it says, according to the graph: "lives in Lisbon: until 2024-05".
+    Without a query there is nothing to score: the score is 0, and the newest come first. `ended` says why what
+    it says no longer holds: what the user said later, or else the relation that ended ("no longer: lives in Lisbon:
+    until 2024-05").
     """
 
     entry: Entry

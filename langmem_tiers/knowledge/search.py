@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 
+from langmem_tiers.knowledge import standing
 from langmem_tiers.knowledge.results import CategoryCount, EntryFound
-from langmem_tiers.knowledge_graph import outdated
 from langmem_tiers.language.words import STOPWORDS, searchable, stem, words
 from langmem_tiers.storage import entries
 from langmem_tiers.storage.change_log import moment
@@ -23,7 +24,7 @@ DECIMALS = 4
 
 
 def find(
-    store: SpaceStore, query: str, vector: Vectors | None, filters: Filters, most: int, *, at: int
+    store: SpaceStore, query: str, vector: Vectors | None, filters: Filters, most: int, *, at: datetime
 ) -> list[EntryFound]:
     """The entries that match a query, best first; without a query, the latest changed first.
 
@@ -31,9 +32,8 @@ def find(
     """
     found = _found(store, query, vector, filters, most)
     with store.reading() as connection:
-        view = store.graph.view(moment(connection, store.key))
         entries_found = {each.entry.id: each.entry for each in found}
-        over = outdated.in_entries(view, connection, store.key, entries_found, at)
+        over = standing.in_entries(store, moment(connection, store.key), entries_found, at)
     marked = [replace(each, ended=over[each.entry.id]) for each in found]
     return sorted(marked, key=lambda each: bool(each.ended)) if query.strip() else marked
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from langmem_tiers.clock import from_millis
+from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.knowledge_graph.mentions import Mentions, RefusedClaim
 from langmem_tiers.knowledge_graph.relations import NewRelation, withdraw_relation
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction, is_open
@@ -85,6 +85,13 @@ def denied(mentions: Mentions, subject: Entity, claim: Claim) -> list[RelationRo
     """The relations that a claim says were never true: those that hold, otherwise those that did."""
     rows = [row for row in _meant(mentions, subject, claim) if row.believed]
     return [row for row in rows if is_open(row)] or rows
+
+
+def planned(mentions: Mentions, subject: Entity, claim: Claim) -> list[RelationRow]:
+    """The relations that a claim says will not begin after all: those that were to begin later."""
+    seen = to_millis(mentions.seen)
+    rows = [row for row in _meant(mentions, subject, claim) if row.believed and row.authority <= Authority.SYSTEM]
+    return [row for row in rows if row.last.valid_from is not None and row.last.valid_from > seen]
 
 
 def _ends_with_claims(row: RelationRow) -> bool:

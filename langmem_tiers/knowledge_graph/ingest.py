@@ -246,6 +246,10 @@ def _order(claim: Claim) -> tuple[bool, ...]:
     return claim.kind == "mentioned", claim.ended not in {"", "never"}, claim.ended != "never", not kin
 
 
+# Which relations claims take back, by how they say so.
+_TAKES_BACK = {"never": endings.denied, "planned": endings.planned}
+
+
 @dataclass
 class _Applying:
     """Writes what one claim says; `done` collects the outcome."""
@@ -264,13 +268,12 @@ class _Applying:
             self._die(claim)
             return
         subject = self._entity(claim, "subject")
-        over = endings.over(self.mentions, subject, claim)
-        if claim.ended == "never":
-            wrong = endings.denied(self.mentions, subject, claim)
+        if claim.ended in _TAKES_BACK:
+            wrong = _TAKES_BACK[claim.ended](self.mentions, subject, claim)
             if not wrong:
                 raise RefusedClaim(NOTHING)
             self.done.withdrawn += endings.withdraw(self.mentions, subject, wrong)
-        elif over is not None:
+        elif (over := endings.over(self.mentions, subject, claim)) is not None:
             self._end(over, claim)
         else:
             self._say(subject, claim)

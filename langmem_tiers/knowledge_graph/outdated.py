@@ -53,7 +53,9 @@ def in_drawers(
         for drawer, relation in resting:
             row = view.relations.get(relation)
             says_so = row is not None and _says_the_end(row, drawer, rests.get(relation, ()))
-            if row is not None and row.kind == "stated" and not says_so and (until := _over(row, at)):
+            if row is None or row.kind != "stated" or says_so or _holds_again(view, row, at):
+                continue
+            if until := _over(row, at):
                 target = target_words(view, row)
                 found.setdefault(drawer, []).append(Ended(f"{_predicate(row)} {target}: {until}", target))
     return found
@@ -70,7 +72,7 @@ def in_entries(
     over = in_drawers(view, connection, space, {drawer for those in rests.values() for drawer in those}, at)
     return {
         ref: tuple(
-            each.text
+            f"no longer: {each.text}"
             for drawer in sorted(rests[ref])
             for each in over.get(drawer, ())
             if each.target.casefold() in entry.content.casefold() and not _IS_OVER.search(entry.content)
@@ -108,6 +110,18 @@ def _says_the_end(row: RelationRow, drawer: int, rests: Sequence[GraphEvidence])
     if version.reason not in {"ended", "withdrawn"} or not several or drawer != rests[-1].drawer:
         return False
     return any(_ENDS.search(each.quote) for each in rests if each.drawer == drawer)
+
+
+def _holds_again(view: GraphView, row: RelationRow, at: int) -> bool:
+    """Whether the same is so once more at a moment: who moved away has moved back."""
+    ends = view.ends(row)
+    others = (each for each in view.incident(ends[0]) if each.number != row.number and each.kind == "stated")
+    return any(each.predicate == row.predicate and view.ends(each) == ends and _holds(each, at) for each in others)
+
+
+def _holds(row: RelationRow, at: int) -> bool:
+    version = version_at(row, None)
+    return version is not None and bounds(version)[0] <= at and not _over(row, at)
 
 
 def _over(row: RelationRow, at: int) -> str:

@@ -73,6 +73,11 @@ def differ(right: str, other: str) -> bool:
     here, there = slot(right), slot(other)
     if here is None or there is None or (here.subject, here.attribute) != (there.subject, there.attribute):
         return False
+    return exclude(here, there)
+
+
+def exclude(here: Slot, there: Slot) -> bool:
+    """Whether two values of one attribute cannot both hold: values of different kinds are not compared."""
     if here.kind in {"name", "other"}:
         return here.kind == there.kind and not here.value & there.value
     return here.kind == there.kind and not (here.value <= there.value or there.value <= here.value)

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from langmem_tiers.language import entries, relations
+from langmem_tiers.language import entries, relations, revisions
 from langmem_tiers.language.claims import Claim
+from langmem_tiers.language.revisions import Revised
 from langmem_tiers.language.turns import LONGEST, may_speak, readings, several_speak
 from langmem_tiers.records import Proposal, Said
 
@@ -48,3 +49,19 @@ def read(
         if place >= len(before) and len(turn.content) <= LONGEST and speaks(turn):
             claimed += relations.of_turn(sentences)
     return Read(entries=tuple(entries.merged(stated)), claims=tuple(claimed))
+
+
+def read_revisions(
+    said: Sequence[Said], now: datetime, *, before: Sequence[Said] = (), speaks: Callable[[Said], bool] = may_speak
+) -> list[Revised]:
+    """The sentences that end, change or take back what was said earlier.
+
+    The arguments are those of `read`; `before` only shows what "it" means.
+    """
+    turns = [*before, *said]
+    several = several_speak(turns)
+    found: list[Revised] = []
+    for place, turn in enumerate(turns):
+        if place >= len(before) and turn.said_at <= now and may_speak(turn) and speaks(turn):
+            found += revisions.of_turn(readings(turns, place, several=several))
+    return found

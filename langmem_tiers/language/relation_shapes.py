@@ -44,6 +44,7 @@ WHEN: dict[str, Callable[[Fit], dict[str, str]]] = {
     "over": lambda fit: {"ended": "said"},
     "over if known": lambda fit: {"ended": "known"},
     "never": lambda fit: {"ended": "never"},
+    "fell through": lambda fit: {"ended": "planned"},
     "ended": lambda fit: {"until": fit.event(), "ended": "said"},
     "ended if known": lambda fit: {"until": fit.event(), "ended": "known"},
     "ended since": lambda fit: {"until": fit.state.since or fit.event(), "ended": "said"},

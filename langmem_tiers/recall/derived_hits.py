@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from langmem_tiers.clock import from_millis, to_millis
+from langmem_tiers.knowledge import standing
 from langmem_tiers.knowledge.preferences import fading, is_constraint, needs_permission
-from langmem_tiers.knowledge_graph import outdated
 from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.language.questions import asks_history
 from langmem_tiers.recall import graph_channel, rendering, scoring
@@ -40,6 +40,8 @@ _LOOKED_AT = 4
 _STRONG = 0.5
 # Factor by an entry's authority: a user's correction first, what the system derived last.
 _AUTHORITY = (0.95, 1.0, 1.1, 1.2)
+# Factor of an entry that no longer holds: what holds comes first.
+_NO_LONGER = 0.8
 _DERIVED = {"rule", "model"}
 _DECIMALS = 4
 Key = tuple[str, str]
@@ -84,7 +86,7 @@ def find(
     found: list[DerivedHit] = []
     for source in sources:
         found += _notes(source, query, vector, request)
-        found += (_relation(source, each, request) for each in related.get(source.name, ()))
+        found += _relations(source, related.get(source.name, ()), request)
     return sorted(found, key=lambda known: (not known.answers, -known.score, known.key))
 
 
@@ -164,7 +166,7 @@ def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request:
     place = (source.connection, source.key)
     told = episodes.holding(*place, refs["episode"], at=at, until=until) if "episode" in refs else {}
     kept = items.holding(*place, refs["item"], at=at, until=until) if "item" in refs else {}
-    over = outdated.in_entries(source.store.graph.view(source.moment), *place, held, at)
+    over = standing.in_entries(source.store, source.moment, held, request.as_of)
     for hit in hits:
         if hit.kind == "entry" and hit.ref in held:
             yield _entry(source, hit, held[hit.ref], over[hit.ref], request)
@@ -209,7 +211,9 @@ def _entry(
         request,
         at=entry.said_at,
         statement=1.0,
-        trust=_AUTHORITY[entry.authority] * fading(entry, request.now, request.fade_days),
+        trust=_AUTHORITY[entry.authority]
+        * fading(entry, request.now, request.fade_days)
+        * (_NO_LONGER if ended else 1.0),
         derived_from=frozenset(each.drawer for each in entry.evidence) if derived else frozenset(),
     )
 
@@ -226,7 +230,15 @@ def _item(source: SpaceSnapshot, hit: NoteHit, item: ItemRow, request: RecallReq
     return _known(source, hit, "item", label, _excerpt(hit, request), request, at=at, statement=1.0)
 
 
-def _relation(source: SpaceSnapshot, related: Related, request: RecallRequest) -> DerivedHit:
+def _relations(source: SpaceSnapshot, found: Sequence[Related], request: RecallRequest) -> Iterator[DerivedHit]:
+    # What the graph has an end for says so itself.
+    lines = {each.row.number: each.text for each in found if each.row.last.valid_to is None}
+    over = standing.in_relations(source.store, source.moment, lines, request.as_of)
+    for each in found:
+        yield _relation(source, each, over.get(each.row.number, ()), request)
+
+
+def _relation(source: SpaceSnapshot, related: Related, ended: Sequence[str], request: RecallRequest) -> DerivedHit:
     """A relation as a line; scored like an entry of the same authority and fit."""
     row = related.row
     signals = {"match": related.share, "session": related.share, "statement": 1.0}
@@ -236,11 +248,15 @@ def _relation(source: SpaceSnapshot, related: Related, request: RecallRequest) -
         kind="relation",
         ref=row.id,
         text=related.text,
-        line=rendering.render_known(f"[relation {row.id}] {related.label}".rstrip(), related.text),
+        line=rendering.render_known(
+            f"[relation {row.id}] {related.label}".rstrip() + rendering.render_ended(ended), related.text
+        ),
         scores={"graph": round(related.share, _DECIMALS)},
-        score=_score(source, signals, request, trust=_AUTHORITY[row.authority], age=age),
+        score=_score(
+            source, signals, request, trust=_AUTHORITY[row.authority] * (_NO_LONGER if ended else 1.0), age=age
+        ),
         derived_from=frozenset(related.evidence),
-        answers=related.answers,
+        answers=related.answers and not ended,
     )
 
 

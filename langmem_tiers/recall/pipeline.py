@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidVector
-from langmem_tiers.knowledge_graph import outdated
+from langmem_tiers.knowledge import standing
 from langmem_tiers.models.reranker import SOURCE
 from langmem_tiers.recall import candidates, derived_hits, graph_channel, rendering, selection
 from langmem_tiers.recall.candidates import FoundDrawer
@@ -274,14 +274,13 @@ class Recall:
         chosen.verdicts.update(dict.fromkeys(packed.left_out, "over_budget"))
         return packed.items, packed.lines
 
-    def _ended(self, sources: Sequence[SpaceSnapshot], chosen: Chosen) -> dict[tuple[str, int], list[str]]:
-        """What the chosen drawers say that is over, according to the graph."""
-        ended: dict[tuple[str, int], list[str]] = {}
+    def _ended(self, sources: Sequence[SpaceSnapshot], chosen: Chosen) -> dict[tuple[str, int], tuple[str, ...]]:
+        """What says that the chosen drawers no longer hold."""
+        ended: dict[tuple[str, int], tuple[str, ...]] = {}
         for source in sources:
             numbers = [found.facts.number for found in chosen.passed if found.space == source.name]
-            view, at = source.store.graph.view(source.moment), to_millis(self._request.now)
-            for number, those in outdated.in_drawers(view, source.connection, source.key, numbers, at).items():
-                ended[source.name, number] = [each.text for each in those]
+            those = standing.in_drawers(source.store, source.moment, numbers, self._request.as_of)
+            ended |= {(source.name, number): words for number, words in those.items()}
         return ended
 
     def _finish(self, result: _Result) -> Recalled:

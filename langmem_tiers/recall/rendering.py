@@ -66,8 +66,8 @@ def render_known(label: str, text: str) -> str:
 
 
 def render_ended(ended: Sequence[str]) -> str:
-    """What is over, as shown after a label; an empty string if nothing is."""
-    return f" (no longer: {escape('; '.join(ended))})".replace("\n", " ") if ended else ""
+    """What says that it no longer holds, as shown after a label; an empty string if nothing does."""
+    return f" ({escape('; '.join(ended))})".replace("\n", " ") if ended else ""
 
 
 def excerpt(

@@ -47,6 +47,11 @@ class RecallRequest:
     selective: bool = True
     several: bool = False
 
+    @property
+    def as_of(self) -> datetime:
+        """The moment whose state is asked for: now, unless only what was said up to an earlier one counts."""
+        return self.now if self.until is None else min(self.until, self.now)
+
     @classmethod
     def of(cls, settings: Settings, /, **asked: Any) -> RecallRequest:
         """A request, with the settings' defaults for everything not given, or None."""

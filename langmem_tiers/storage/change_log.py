@@ -28,6 +28,7 @@ Kind = Literal[
     "relations.changed",  # subject..until are relations that were added, got a new version, or were removed
     "dream.applied",  # subject is a dream
     "dream.undone",  # subject is a dream
+    "revisions.changed",  # subject is a drawer: what its sentences revise was stored or deleted
     "proposals.added",  # subject..until are proposals for the graph
     "identity.changed",  # subject is its new version
     "document.changed",  # a document was written or deleted; detail is its path

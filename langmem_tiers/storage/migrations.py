@@ -64,6 +64,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration("temporal knowledge graph", _create),
     Migration("dreams", _create),
     Migration("store items", _create),
+    Migration("revisions", _create),
 )
 
 

@@ -521,6 +521,15 @@ proposals = _table(
     comment="Entities and relations that mining found, for the graph to take up.",
 )
 
+revisions = _table(
+    "revisions",
+    _key("drawer", Integer),
+    _key("start", Integer, "Where the sentence begins in the drawer."),
+    _column("stop", Integer),
+    _column("body", Text, "JSON: what it says is over, or is so by now; see language/revisions.py."),
+    comment="Sentences of users that end, change or take back something said before.",
+)
+
 
 # Items of a LangGraph store over the memory.
 store_items = _table(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
+from langmem_tiers.knowledge import tombstones
 from langmem_tiers.knowledge.ingest import DELETED, ingest
 from langmem_tiers.knowledge.neighbours import Embed, by_words, embed_with
 from langmem_tiers.knowledge.results import IngestedEntries
@@ -27,9 +28,9 @@ from langmem_tiers.language.words import meaningful_words
 from langmem_tiers.listeners import notify
 from langmem_tiers.models.asker import ModelAsker
 from langmem_tiers.models.calls import ModelAnswer
-from langmem_tiers.records import Authority, Entry, Evidence, MiningReport, Proposal, RefusedProposal
+from langmem_tiers.records import Authority, Entry, Evidence, MiningReport, Proposal, RefusedProposal, Said
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import activities, progress
+from langmem_tiers.storage import activities, progress, revisions
 from langmem_tiers.storage.progress import Again, MinedPath, ProposalRow
 from langmem_tiers.storage.rooms import Unfinished
 from langmem_tiers.store import SpaceStore
@@ -138,6 +139,7 @@ class Miner:
         return _by_model(window, self.asker, self.context.settings, now)
 
     def _take_in(self, window: Window, found: WindowFindings) -> IngestedEntries:
+        self._keep_revisions(window)
         return ingest(
             self.store,
             found.proposals,
@@ -149,6 +151,18 @@ class Miner:
             session=window.session,
             embed=self.embed,
         )
+
+    def _keep_revisions(self, window: Window) -> None:
+        """Store which sentences of a window end, change or take back something, without deleted ones and secrets."""
+        now, keeps_secrets = self.context.clock(), self.context.settings.privacy.derived == "keep"
+        read = reader.read_revisions(window.turns, now, before=window.before, speaks=_is_trusted)
+        found = [each for each in read if keeps_secrets or not secrets.find(each.quote)]
+        if not found:
+            return
+        with self.store.writing() as connection:
+            left = tombstones.cleared(connection, self.store.key, [(each.drawer, each.quote) for each in found])
+            for each in (each for each, words in zip(found, left, strict=True) if words.strip()):
+                revisions.put(connection, self.store.key, each, at=to_millis(now))
 
     def _note(self, window: Window, path: MinedPath) -> None:
         with self.store.writing() as connection:
@@ -244,7 +258,7 @@ def by_rule(
     window: Window, settings: Settings, now: datetime, *, reason: str = "", temporary: bool = False
 ) -> WindowFindings:
     """What the rules find in a window; `reason` says why the model was not asked."""
-    read = reader.read(window.turns, now, before=window.before, speaks=lambda turn: tainted(turn) is None)
+    read = reader.read(window.turns, now, before=window.before, speaks=_is_trusted)
     proposals = _of_window(read.entries, window)
     most = settings.mining.facts_per_window
     kept, quoting = _without_secrets(proposals[:most], settings)
@@ -258,6 +272,11 @@ def by_rule(
         reason=reason,
         temporary=temporary,
     )
+
+
+def _is_trusted(turn: Said) -> bool:
+    """Whether a turn is free of instructions and of what others wrote."""
+    return tainted(turn) is None
 
 
 def _by_model(window: Window, asker: ModelAsker, settings: Settings, now: datetime) -> WindowFindings:

@@ -1,0 +1,149 @@
+"""How what was said stands now: whether it still holds, and if not, which later words or which relation say so.
+
+Whatever shows an entry, a message or a relation asks here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import takewhile
+from typing import TYPE_CHECKING, NamedTuple
+
+from langmem_tiers.clock import to_millis
+from langmem_tiers.knowledge_graph import outdated
+from langmem_tiers.language.assertions import USER, Assertion, assertions
+from langmem_tiers.language.revisions import Revision, affirms, concerns
+from langmem_tiers.storage import drawers, relations
+
+if TYPE_CHECKING:
+    from langmem_tiers.records import Entry, GraphEvidence
+    from langmem_tiers.storage.change_log import Moment
+    from langmem_tiers.storage.revision_index import StandingRevisions
+    from langmem_tiers.storage.revisions import RevisedRow
+    from langmem_tiers.store import SpaceStore
+    from langmem_tiers.types import Drawer
+
+_LONGEST_QUOTE = 160
+# Behind every sentence of a message: what is derived from a message is not revised by that message.
+_END = 1 << 40
+
+
+def in_entries(
+    store: SpaceStore, moment: Moment, entries: Mapping[str, Entry], at: datetime
+) -> dict[str, tuple[str, ...]]:
+    """For each entry, what says that it no longer holds at a time; an empty tuple if nothing does."""
+    over = outdated.in_entries(store.graph.view(moment), moment.connection, store.key, entries, to_millis(at))
+    later = _LaterWords.until(store, moment, at)
+    return {ref: later.on(_of_entry(entry)) or over[ref] for ref, entry in entries.items()}
+
+
+def in_drawers(store: SpaceStore, moment: Moment, numbers: Collection[int], at: datetime) -> dict[int, tuple[str, ...]]:
+    """For each drawer of which something no longer holds at a time, what says so."""
+    over = outdated.in_drawers(store.graph.view(moment), moment.connection, store.key, numbers, to_millis(at))
+    found = {number: tuple(f"no longer: {each.text}" for each in those) for number, those in over.items()}
+    later = _LaterWords.until(store, moment, at)
+    if later:
+        said = drawers.read(moment.connection, store.key, numbers)
+        told = {number: later.on(_of_drawer(drawer)) for number, drawer in said.items() if drawer.role == "user"}
+        found |= {number: those for number, those in told.items() if those}
+    return found
+
+
+def in_relations(
+    store: SpaceStore, moment: Moment, lines: Mapping[int, str], at: datetime
+) -> dict[int, tuple[str, ...]]:
+    """For each relation that no longer holds at a time, by number, what was said later; `lines` are its sentences."""
+    later = _LaterWords.until(store, moment, at)
+    if not later or not lines:
+        return {}
+    rests = relations.evidence(moment.connection, store.key, lines)
+    said = drawers.read(moment.connection, store.key, {each.drawer for those in rests.values() for each in those})
+    # What was added by hand rests on nothing, and is for people to end.
+    found = {number: later.on(_of_relation(lines[number], those, said)) for number, those in rests.items()}
+    return {number: those for number, those in found.items() if those}
+
+
+class _Said(NamedTuple):
+    """Assertions with the moment they were last made: its time, the drawer, and the place in it."""
+
+    assertions: Sequence[Assertion]
+    at: datetime
+    drawer: int
+    start: int
+
+    def is_before(self, row: RevisedRow) -> bool:
+        """Whether it was said before a sentence."""
+        return (self.at, self.drawer, self.start) < (row.said_at, row.drawer, row.start)
+
+
+def _of_entry(entry: Entry) -> _Said:
+    last = max(entry.evidence, key=lambda each: (each.said_at or entry.updated_at, each.drawer), default=None)
+    return _Said(assertions(entry.content), entry.said_at, last.drawer if last else 0, _END)
+
+
+def _of_drawer(drawer: Drawer) -> _Said:
+    return _Said(assertions(drawer.content, _names(drawer.speaker)), drawer.said_at, drawer.number, len(drawer.content))
+
+
+def _of_relation(line: str, rests: Sequence[GraphEvidence], said: Mapping[int, Drawer]) -> _Said:
+    """A relation as its sentence, and as the words that it rests on say it."""
+    own = assertions(line)
+    quoted = [each for rest in rests for each in assertions(rest.quote, _names(said[rest.drawer].speaker))]
+    words = frozenset().union(*(each.stems for each in own))
+    at, drawer = max((said[each.drawer].said_at, each.drawer) for each in rests)
+    return _Said((*own, *(each for each in quoted if each.stems & words)), at, drawer, _END)
+
+
+def _names(speaker: str | None) -> tuple[str, ...]:
+    return (USER, speaker) if speaker and speaker.casefold() != USER else (USER,)
+
+
+@dataclass(frozen=True)
+class _LaterWords:
+    """The revisions of a space that were made up to a time."""
+
+    revisions: StandingRevisions
+    at: datetime
+
+    @classmethod
+    def until(cls, store: SpaceStore, moment: Moment, at: datetime) -> _LaterWords:
+        return cls(store.revisions.at(moment), at)
+
+    def __bool__(self) -> bool:
+        return bool(self.revisions.rows)
+
+    def on(self, said: _Said) -> tuple[str, ...]:
+        """The newest later words on each of these assertions, unless they say that it is so again."""
+        found = (self._revising(each, said) for each in said.assertions)
+        return tuple(dict.fromkeys(_quoted(row) for row in found if row is not None))
+
+    def _revising(self, assertion: Assertion, said: _Said) -> RevisedRow | None:
+        """The newest sentence that says that an assertion no longer holds; None if it was affirmed since."""
+        for row in takewhile(said.is_before, self.revisions.on(assertion)):
+            counting = [each for each in row.revisions if self._counts(each, row, said)]
+            if any(affirms(each, assertion) for each in counting):
+                return None
+            if any(concerns(each, assertion) for each in counting):
+                return row
+        return None
+
+    def _counts(self, revision: Revision, row: RevisedRow, said: _Said) -> bool:
+        """Whether it was said by now, is about the time after something was said, and has come true if planned."""
+        if row.said_at > self.at:
+            return False
+        if not revision.since:
+            return True
+        if revision.since < said.at.date().isoformat()[: len(revision.since)]:
+            return False
+        return not revision.planned or (revision.since <= self.at.date().isoformat() and not self._fell_through(row))
+
+    def _fell_through(self, row: RevisedRow) -> bool:
+        return bool(self.on(_Said(assertions(row.quote), row.said_at, row.drawer, row.start)))
+
+
+def _quoted(row: RevisedRow) -> str:
+    words = " ".join(row.quote.split())
+    shown = words if len(words) <= _LONGEST_QUOTE else f"{words[:_LONGEST_QUOTE].rstrip()} …"
+    return f'but later, {row.said_at:%Y-%m-%d}: "{shown}"'

@@ -1,0 +1,248 @@
+"""What a message or an entry asserts, clause by clause: of whom, with which words, and as which value of an attribute.
+
+`revisions` compares it with what is said later.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from langmem_tiers.language import contradictions, kinship, speech_acts
+from langmem_tiers.language.clauses import clauses, with_subject
+from langmem_tiers.language.contradictions import Slot
+from langmem_tiers.language.names import FIRST_NAMES, names
+from langmem_tiers.language.rewriting import Subject, spelled_out, third_person
+from langmem_tiers.language.sentences import sentences
+from langmem_tiers.language.turns import LONGEST
+from langmem_tiers.language.verbs import BARE, is_past
+from langmem_tiers.language.verbs import third_person as third_person_of
+from langmem_tiers.language.word_lists import COMMON_PARTS, alternatives, table, word_set, written_out
+from langmem_tiers.language.words import STOPWORDS, stem, words
+
+USER = "user"
+"""Whoever speaks, unless several named people do."""
+
+ANY = ""
+"""The clue that every assertion has."""
+
+_TABLE = table("revisions")
+_OPENING = word_set(_TABLE["opening"])
+_BEINGS = f"{alternatives('vocabulary', 'kin')}|{alternatives('vocabulary', 'pets')}"
+_NAMED = _TABLE["fragments"]["named"]
+_OF_KIN = re.compile(
+    rf"^(?:(?P<mine>[Mm]y|[Oo]ur|[Tt]he(?! user))|(?P<user>[Tt]he user)'s|(?P<owner>{_NAMED})'s)"
+    r" (?:(?P<which>little|big|older|younger|elder|eldest|oldest|youngest|twin|other|late|dear|lovely|new|old) )?"
+    rf"(?P<kin>{_BEINGS})\b(?!'s| and I\b)(?:,? (?P<name>{_NAMED})(?!'s))?"
+)
+_MENTIONED = re.compile(rf"\b[Mm]y (?:(?:little|big|older|younger) )?(?P<kin>{_BEINGS})\b(?:,? (?P<name>{_NAMED}))?")
+_NO_ADJECTIVE_OF_ONE = frozenset({None, "dear", "lovely", "late", "new", "old"})
+_BY_NAME = re.compile(
+    r"^(?!(?:I|We|The|My|Our|It|That|This|He|She|They|You)\b)"
+    rf"(?P<name>{_NAMED})(?:'s| (?:just |now |also |finally |recently )?(?P<verb>[a-z']+))\b"
+)
+_FINITE = frozenset(map(third_person_of, BARE)) | word_set(
+    "is was has had does doesn't isn't will won't can died can't"
+)
+_QUOTED = re.compile(r'^[\w ]{1,60} (?:said|corrected "[^"]{1,300}"): "(?P<said>[^"]*)"')
+_DATES = re.compile(r" \((?:about )?[\d, -]+\)")
+_ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
+# Clauses whose "I" is left out: "Sold the car", "Can't stand it any more", "Not vegetarian any more".
+_ELIDED = re.compile(
+    r"^(?:(?:Just|Finally|Recently) )?(?:Can't|Cannot|Don't|Doesn't|Haven't|Didn't|Won't|No longer|Not|Never|Stopped"
+    r"|Gave|Back|Went|Moving|Staying|Living|Working|Going|Used to|(?P<verb>[A-Z][a-z]+))\b(?!,)"
+)
+_IS_OVER = re.compile(
+    r"\b(?:no longer|any ?more|used to|quit|stopped|gave up|sold|died|passed away|former|ex-|got rid of|cancell?ed"
+    r"|postponed|broke up|split up|divorced|separated|laid off|resigned|fell through)\b"
+    r"|(?:not|n't) .{0,80}\bafter all\b",
+    re.IGNORECASE,
+)
+# Words that make what follows unreal: "I might quit", "I never quit", "I'm thinking of quitting".
+_UNREAL = re.compile(
+    r"(?:\b(?:not|never|almost|nearly|wants?(?: to)?|wanted to|wanna|going to|gonna|will|would|might|may|should|could"
+    r"|can|must|plan(?:s|ning|ned)? to|thinking (?:of|about)|hop(?:e|es|ing) to|considering|about to"
+    r"|tr(?:y|ied|ying) to|needs? to|ha(?:ve|s) to|used to|refuse to)|n't|'ll|'d)(?: \w+ly| just| even| ever| be)*$",
+    re.IGNORECASE,
+)
+_VERB = re.compile(
+    r"^(?:I|[Ww]e|[Tt]he user(?: and others)?|[A-Z]\w+)(?:'ve| have| has)?(?: (?:\w+ly|just|also|finally))*"
+    r" (?P<verb>[a-z]+)\b"
+)
+_CAPITALS_OF_ALL = re.compile(r"\bI\b|^The(?= user\b)")
+# In a clause without other capitals, any word may be a name.
+_ANY_NAME = (
+    r"(?!(?:an?|the|my|our|his|her|this|that|it|me|us|here|there|bed|town|work|school|home|love|you)\b)[a-z][\w'-]+"
+)
+
+
+class Who(NamedTuple):
+    """Whom something is said of: the owner of a kinship or pet, its word, "older" or "younger", and a first name."""
+
+    owner: str = ""
+    kin: str = ""
+    which: str = ""
+    name: str = ""
+
+    def is_same(self, other: Who) -> bool:
+        """Whether it is certainly the same person."""
+        if self.name and other.name:
+            return self.name == other.name
+        if self.kin and other.kin:
+            which = not (self.which and other.which) or self.which == other.which
+            return self.owner == other.owner and self.kin == other.kin and which
+        return self == other
+
+
+class Valued(NamedTuple):
+    """An attribute whose value is a name, and how clauses say it; `small` finds names without capitals."""
+
+    attribute: str
+    pattern: re.Pattern[str]
+    small: re.Pattern[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assertion:
+    """What a clause asserts: who it may be about, and the stems of its words."""
+
+    clause: str
+    who: tuple[Who, ...]
+    stems: frozenset[str]
+
+    @cached_property
+    def slots(self) -> tuple[Slot, ...]:
+        """The attributes that it gives a value to."""
+        return tuple(slots(self.clause))
+
+    @cached_property
+    def may_end(self) -> bool:
+        """Whether it tells of a state, a plan or a habit, rather than of an end or a single event."""
+        if says_the_end(self.clause):
+            return False
+        verb = _VERB.match(self.clause)
+        return verb is None or not is_past(verb["verb"]) or verb["verb"] in _OPENING
+
+    def clues(self) -> set[str]:
+        """Its words and attributes, to look up revisions by."""
+        return {
+            ANY,
+            *self.stems,
+            *(clue for slot in self.slots for each in self.who for clue in value_clues(each, slot)),
+        }
+
+
+def value_clues(who: Who, slot: Slot) -> list[str]:
+    """The clues that say whose attribute it is; two that may be of the same person share one."""
+    kin = f"{who.owner}'s {who.kin}" if who.kin else ""
+    keys = [each for each in (who.name, kin) if each] or [who.owner]
+    return [f"{slot.attribute} of {key}" for key in keys]
+
+
+@lru_cache(maxsize=4096)
+def assertions(text: str, me: tuple[str, ...] = (USER,)) -> tuple[Assertion, ...]:
+    """What a message or an entry asserts; `me` are the names of its speaker."""
+    quoted = _QUOTED.match(text)
+    said = quoted["said"] if quoted else text[:LONGEST]
+    found = (each.text for each in sentences(said) if speech_acts.is_stated(each.text, joking=True))
+    return tuple(_assertion(clause, me) for sentence in found for clause, _ in clauses(sentence))
+
+
+def _assertion(clause: str, me: Sequence[str]) -> Assertion:
+    told = in_full(_DATES.sub("", clause))
+    return Assertion(
+        clause=told, who=tuple(dict.fromkeys(subject(told, each) for each in me)), stems=frozenset(stems(told))
+    )
+
+
+def in_full(clause: str) -> str:
+    """The clause spelled out, with an "I" that is left out."""
+    told = with_subject(spelled_out(clause))
+    elided = _ELIDED.match(told)
+    if elided is None or (elided["verb"] and not is_past(elided["verb"].casefold())):
+        return told
+    return f"I {told[0].lower()}{told[1:]}"
+
+
+def stems(text: str) -> set[str]:
+    """The stems of the words that mean something, ordinals as numbers."""
+    return {stem(_ORDINAL.sub("", word)) for word in words(text) if word not in STOPWORDS} - {USER}
+
+
+def says_the_end(clause: str) -> bool:
+    """Whether a clause says itself that something is over."""
+    return bool(_IS_OVER.search(clause))
+
+
+def is_unreal(before: str) -> bool:
+    """Whether what follows these words is a wish, a thought, a plan or denied."""
+    return bool(_UNREAL.search(before.rstrip()))
+
+
+def subject(clause: str, me: str) -> Who:
+    """Whom a clause is about: the speaker, unless it begins with somebody else."""
+    if kin := _OF_KIN.match(clause):
+        owner = USER if kin["user"] else (kin["owner"] or me).casefold()
+        which = "" if kin["which"] in _NO_ADJECTIVE_OF_ONE else kin["which"]
+        return Who(owner, kinship.canonical(kin["kin"]), which, _first(kin["name"]))
+    named = _BY_NAME.match(clause)
+    if named and named["verb"] and (named["verb"] in _FINITE or is_past(named["verb"])):
+        first = _first(named["name"])
+        if first not in STOPWORDS and not is_past(first):
+            return Who(name=first)
+    return speaker(me)
+
+
+def speaker(me: str) -> Who:
+    """The one who speaks."""
+    return Who(owner=USER) if me == USER else Who(name=_first(me))
+
+
+def somebody(clause: str, me: str) -> Who | None:
+    """The person a clause is about, or mentions as kin or by name; None if it is only about the speaker."""
+    first = subject(clause, me)
+    if first.kin or (first.name and first != speaker(me)):
+        return first
+    if kin := _MENTIONED.search(clause):
+        return Who(me, kinship.canonical(kin["kin"]), "", _first(kin["name"]))
+    named = [each for each in names(clause) if each.folded.split()[0] in FIRST_NAMES]
+    return Who(name=named[-1].folded.split()[0]) if named else None
+
+
+def _first(name: str | None) -> str:
+    return (name or "").casefold().split(" ")[0]
+
+
+def compiled(text: str, flags: int = 0, **parts: str) -> re.Pattern[str]:
+    """A pattern of revisions.toml, with its fragments and these parts."""
+    return re.compile(written_out(text, COMMON_PARTS | _TABLE["fragments"] | parts), flags)
+
+
+def valued(listed: Sequence[dict[str, str]]) -> tuple[Valued, ...]:
+    """The attributes in a list of revisions.toml."""
+    return tuple(
+        Valued(each["slot"], compiled(each["said"]), compiled(each["said"], named=_ANY_NAME)) for each in listed
+    )
+
+
+_STATES = valued(_TABLE["state"])
+
+
+def slots(clause: str) -> Iterator[Slot]:
+    """The attributes that a clause gives a value to, in the first or third person; not what is unreal."""
+    yield from (slot for before, slot in values(clause, _STATES) if not is_unreal(before))
+    told = clause if clause.startswith("The user") else third_person(clause, Subject())
+    if told and (slot := contradictions.slot(told)) is not None:
+        yield Slot("", slot.attribute, slot.value, slot.kind, "")
+
+
+def values(clause: str, attributes: Sequence[Valued]) -> Iterator[tuple[str, Slot]]:
+    """The values that a clause gives to these attributes, each with the words before it."""
+    plain = _CAPITALS_OF_ALL.sub("", clause).islower()
+    for attribute, pattern, small in attributes:
+        match = (small if plain else pattern).search(clause)
+        if match and (value := frozenset(words(match["value"])) - STOPWORDS):
+            yield clause[: match.start()], Slot("", attribute, value, "name", "")

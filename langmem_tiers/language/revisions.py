@@ -1,0 +1,360 @@
+"""What later words make of earlier ones: "I quit Spotify" ends "I work at Spotify", whatever a rule made of either.
+
+A revision says that something is over, fell through, was wrong, or has another value by now. It concerns an assertion
+about the same person and on the same thing: by its words, by a topic, or by an attribute with one value at a time.
+Which of the two was said first is for the caller to compare.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from langmem_tiers.language import contradictions, speech_acts, validity
+from langmem_tiers.language.assertions import (
+    ANY,
+    USER,
+    Assertion,
+    Who,
+    compiled,
+    in_full,
+    is_unreal,
+    says_the_end,
+    slots,
+    somebody,
+    speaker,
+    stems,
+    subject,
+    value_clues,
+    valued,
+    values,
+)
+from langmem_tiers.language.clauses import clauses
+from langmem_tiers.language.contradictions import Slot
+from langmem_tiers.language.dates import SPOKEN
+from langmem_tiers.language.names import CALENDAR
+from langmem_tiers.language.sentences import sentences
+from langmem_tiers.language.turns import LONGEST, Reading
+from langmem_tiers.language.word_lists import table, word_set
+from langmem_tiers.language.words import STOPWORDS, stem, words
+
+_TABLE = table("revisions")
+_TOPICS = {name: compiled(said, re.IGNORECASE) for name, said in _TABLE["topics"].items()}
+_LIGHT = frozenset(map(stem, _TABLE["light"].split()))
+_SAME = {stem(word): frozenset(map(stem, others.split())) for word, others in _TABLE["same"].items()}
+_ALTERNATIVES = tuple(map(word_set, table("attributes")["alternatives"]))
+_PLANNED = valued(_TABLE["ahead"])
+_WRONG = tuple(compiled(_TABLE["wrong"][each], value=_TABLE["wrong"]["value"]) for each in ("behind", "before"))
+_DAY_OF_MONTH = compiled(_TABLE["wrong"]["day"])
+_NAME = compiled("@named@")
+_PRONOUN = re.compile(r"^(?:[Hh]e|[Ss]he|[Tt]hey)\b")
+_SAYS_NOTHING = re.compile(
+    r"(?:it|that|this|them|those|there|him|her|these|things?|all that|either|the whole thing)?", re.IGNORECASE
+)
+# Opens a sentence that takes back what was said before it.
+_TAKING_BACK = re.compile(
+    r"^(?:(?:no|nope|ah|oh|oops|sorry)[,.]? )?(?:wait|hold on|scratch that|correction)\b(?:,? no\b)?[,.:;!–— -]*",
+    re.IGNORECASE,
+)
+_SWITCHED_TO = re.compile(
+    r"\b(?:switched|changed|converted|went over|moved over|gone over) (?:over )?to (?P<new>[a-z]+)\b"
+)
+_AHEAD = re.compile(
+    r"\b(?:going to|will|won't|plan\w*|want\w*|hop(?:e|es|ing)|might|may|would|should|could|(?:am|'m) moving)\b|'ll\b"
+)
+_UNDER_WAY = re.compile(r"(?:'m|'re|'s|\b(?:am|are|is)) (?:moving|relocating|starting|joining)\b")
+_SOON = timedelta(days=30)
+_AGAIN = re.compile(r"\b(?:again|back (?:together|at|with|in|to)|resumed|restarted|still)\b", re.IGNORECASE)
+_LEAST_SHARE = 0.5
+_NOBODY = Who(owner="?")
+_ANYBODY = Who(owner="*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Revision:
+    """What a clause says of earlier assertions.
+
+    `over` are the stems of what is over, `named` those of them that are names; without any, all on the `topic` is.
+    `strict` only concerns what has all the words, `being` whatever is said of `who`. `slot` is what is so by now, and
+    `again` says that what is `over` here is so once more. `since` is when, as a date, if the clause says so; what is
+    `planned` holds from then on.
+    """
+
+    who: Who
+    over: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+    topic: str = ""
+    strict: bool = False
+    being: bool = False
+    again: bool = False
+    slot: Slot | None = None
+    since: str = ""
+    planned: bool = False
+
+    def is_about(self, who: Who) -> bool:
+        """Whether it is about this person; "my new boss" is about the speaker's boss as well."""
+        return (
+            self.who in {_ANYBODY, who}
+            or self.who.is_same(who)
+            or (who.owner == self.who.owner and stem(who.kin) in self.over)
+        )
+
+    def clues(self) -> Iterable[str]:
+        """Of these, every assertion that it concerns has one too."""
+        if self.slot is not None:
+            return value_clues(self.who, self.slot)
+        if self.being or not self.over:
+            return (ANY,)
+        return frozenset().union(*map(_said_otherwise, self.over))
+
+    def body(self) -> dict[str, Any]:
+        """The revision as it is stored."""
+        told = {name: sorted(value) if isinstance(value, frozenset) else value for name, value in vars(self).items()}
+        slot = self.slot and {**asdict(self.slot), "value": sorted(self.slot.value)}
+        return {name: value for name, value in (told | {"slot": slot, "who": list(self.who)}).items() if value}
+
+
+def _said_otherwise(word: str) -> frozenset[str]:
+    """The stems of words that may stand for a stem, itself included."""
+    return _SAME.get(word, frozenset({word}))
+
+
+def revision_of(body: dict[str, Any]) -> Revision:
+    """The revision in a stored body."""
+    slot = body.get("slot")
+    return Revision(
+        **body
+        | {"who": Who(*body["who"])}
+        | {name: frozenset(body.get(name, ())) for name in ("over", "named")}
+        | {"slot": Slot(**slot | {"value": frozenset(slot["value"])}) if slot else None}
+    )
+
+
+class Revised(NamedTuple):
+    """The revisions that a sentence makes, its place in a drawer, and its words."""
+
+    revisions: tuple[Revision, ...]
+    drawer: int
+    start: int
+    stop: int
+    quote: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ending:
+    """One way of saying that something is over, as revisions.toml describes it."""
+
+    said: re.Pattern[str]
+    topic: str = ""
+    words: frozenset[str] = frozenset()
+    all: bool = False
+    strict: bool = False
+    being: bool = False
+    whole: bool = False
+
+
+_ENDINGS = tuple(
+    _Ending(**each | {"said": compiled(each["said"]), "words": word_set(each.get("words", ""))})
+    for each in _TABLE["over"]
+)
+
+
+def of_turn(read: Iterable[Reading]) -> Iterator[Revised]:
+    """The revisions that the sentences of a turn make, up to a task: whatever follows that is material for it."""
+    for reading in read:
+        if speech_acts.is_task(reading.text):
+            return
+        text = _TAKING_BACK.sub("", reading.text)
+        if not speech_acts.is_stated(text, joking=True) or speech_acts.is_taken_back(text):
+            continue
+        found = [each for clause, _ in clauses(text) for each in _of_clause(in_full(clause), reading)]
+        found += (each for each in _ended(reading.text, reading, whole=True))
+        if found:
+            said, start, stop = reading.said, reading.sentence.start, reading.sentence.stop
+            yield Revised(tuple(dict.fromkeys(found)), said.drawer, start, stop, said.content[start:stop])
+
+
+def _of_clause(clause: str, reading: Reading) -> Iterator[Revision]:
+    """What a clause says is over, or is so by now."""
+    if speech_acts.is_unsure(clause):
+        return
+    said_at = reading.said.said_at
+    since = validity.of_event(clause, said_at) or validity.of_state(clause, said_at).since
+    who = _whose(clause, reading)
+    ends = _ended(clause, reading)
+    for each in (*ends, *_switched(clause, who), *_valued(clause, who)):
+        yield replace(each, since=since)
+    yield from _wrong(clause)
+    yield from _planned(clause, who, reading)
+    if _AGAIN.search(clause) and not ends and (meant := _telling(_AGAIN.sub("", clause))):
+        yield Revision(who=who, over=meant, again=True)
+
+
+def _switched(clause: str, who: Who) -> Iterator[Revision]:
+    """That the alternatives of what somebody switched to are over: tea ends coffee."""
+    if switched := _SWITCHED_TO.search(clause):
+        group = next((each for each in _ALTERNATIVES if switched["new"] in each), frozenset())
+        if over := frozenset(map(stem, group)) - {stem(switched["new"])}:
+            yield Revision(who=who, over=over)
+
+
+def _valued(clause: str, who: Who) -> Iterator[Revision]:
+    """What a clause says has this value by now."""
+    if not _AHEAD.search(clause) and not says_the_end(clause):
+        yield from (Revision(who=who, slot=slot) for slot in slots(clause))
+
+
+def _wrong(clause: str) -> Iterator[Revision]:
+    """The value that a clause gives as the wrong one beside the right one."""
+    for match in filter(None, (pattern.search(clause) for pattern in _WRONG)):
+        if wrong := frozenset(stems(match["wrong"])):
+            topic = "day" if _DAY_OF_MONTH.search(match["wrong"]) else ""
+            yield Revision(who=_ANYBODY, over=wrong, strict=True, topic=topic)
+
+
+def _planned(clause: str, who: Who, reading: Reading) -> Iterator[Revision]:
+    """What is so from a later day on, as planned."""
+    if since := _planned_for(clause, reading.said.said_at):
+        for _, slot in values(clause, _PLANNED):
+            yield Revision(who=who, slot=slot, since=since, planned=True)
+
+
+def _planned_for(clause: str, said_at: datetime) -> str:
+    """From when on a plan holds: its date, or soon if it is under way; empty if neither is said."""
+    date = validity.of_event(clause, said_at, ahead=True)
+    if date:
+        return date if date > said_at.date().isoformat() else ""
+    return (said_at + _SOON).date().isoformat() if _UNDER_WAY.search(clause) else ""
+
+
+def _ended(text: str, reading: Reading, *, whole: bool = False) -> list[Revision]:
+    """What a clause or a whole sentence says is over; what it merely denies counts if it ends nothing else."""
+    ways = (each for each in _ENDINGS if each.whole or not whole)
+    found = [each for each in (_ending(way, text, reading) for way in ways) if each is not None]
+    return [each for each in found if not each.strict] or found
+
+
+def _ending(way: _Ending, clause: str, reading: Reading) -> Revision | None:
+    """What a clause says is over in one way of saying so; None if it does not."""
+    match = way.said.search(clause)
+    if match is None or is_unreal(clause[: match.start()]) or (way.strict and SPOKEN.search(clause)):
+        return None
+    groups = match.groupdict()
+    thing = groups.get("thing") or ""
+    what = (groups.get("what") or thing).strip()
+    who = _speaker_of(reading) if thing else _whose(clause, reading)
+    if way.being:
+        return _of_being(who)
+    named = _names(what)
+    if way.all:
+        partners = _names(clause) - {who.name} if way.topic == "partner" else frozenset[str]()
+        return Revision(who=who, named=named or partners, topic=way.topic)
+    meant = way.words or _telling(what) | named or _meant_before(what, reading)
+    return Revision(who=who, over=meant, named=named, topic=way.topic, strict=way.strict) if meant else None
+
+
+def _of_being(who: Who) -> Revision | None:
+    """That a person or an animal lives no more."""
+    told = frozenset(filter(None, (stem(who.kin), who.name)))
+    return Revision(who=who, over=told, named=frozenset(filter(None, (who.name,))), being=True) if told else None
+
+
+def _speaker_of(reading: Reading) -> Who:
+    return speaker(_me(reading))
+
+
+def _me(reading: Reading) -> str:
+    return (reading.subject.name or USER).casefold()
+
+
+def _whose(clause: str, reading: Reading) -> Who:
+    """Whom a clause is about; "she" is whoever was named last."""
+    if not _PRONOUN.match(clause):
+        return subject(clause, _me(reading))
+    before = (told for sentence in reversed(reading.own) for told, _ in reversed([*clauses(sentence.text)]))
+    named = filter(None, (somebody(told, _me(reading)) for told in before))
+    return next(named, _NOBODY)
+
+
+def _telling(text: str) -> frozenset[str]:
+    """The stems that tell what is meant: without times, and without light words if there are others."""
+    found = frozenset(stems(SPOKEN.sub(" ", text)))
+    return found - _LIGHT or found
+
+
+def _names(text: str) -> frozenset[str]:
+    every = {word for name in _NAME.findall(text) for word in words(name)}
+    return frozenset(stem(word) for word in every if word not in STOPWORDS and word not in CALENDAR and word != "i")
+
+
+def _meant_before(what: str, reading: Reading) -> frozenset[str]:
+    """What "it" means: the telling words of what was said just before."""
+    if not _SAYS_NOTHING.fullmatch(what):
+        return frozenset()
+    if reading.own:
+        return _telling(reading.own[-1].text)
+    before = [each.text for turn in reading.behind[:1] for each in sentences(turn.content[:LONGEST])]
+    return _telling(before[-1]) if before else frozenset()
+
+
+def concerns(revision: Revision, assertion: Assertion) -> bool:
+    """Whether a revision says that what an assertion says is no longer so."""
+    if revision.again or not assertion.may_end:
+        return False
+    if revision.being:
+        return _tells_of(revision, assertion)
+    if not any(revision.is_about(who) for who in assertion.who):
+        return False
+    if revision.slot is not None:
+        return any(_other_value(revision.slot, each) for each in assertion.slots)
+    return _is_on(revision, assertion)
+
+
+def _is_on(revision: Revision, assertion: Assertion) -> bool:
+    """Whether an assertion is on what is over: its topic, and its words or names."""
+    if revision.topic and not _TOPICS[revision.topic].search(assertion.clause):
+        return False
+    if revision.over:
+        return _shares(revision, assertion)
+    return not revision.named or not _names(assertion.clause) or not revision.named.isdisjoint(assertion.stems)
+
+
+def affirms(revision: Revision, assertion: Assertion) -> bool:
+    """Whether a revision says that what an assertion says is so once more."""
+    if not any(map(revision.who.is_same, assertion.who)):
+        return False
+    if revision.again:
+        return _shares(revision, assertion)
+    slot = revision.slot
+    same = (each for each in assertion.slots if slot and each.attribute == slot.attribute)
+    return slot is not None and any(slot.value & each.value for each in same)
+
+
+def _tells_of(revision: Revision, assertion: Assertion) -> bool:
+    """Whether an assertion tells of a being, as its subject or as somebody's."""
+    if any(map(revision.who.is_same, assertion.who)):
+        return True
+    if revision.who.name:
+        return revision.who.name in {*words(assertion.clause)}
+    owners = {each.owner for each in assertion.who if not each.kin}
+    return revision.who.owner in owners and stem(revision.who.kin) in assertion.stems
+
+
+def _other_value(new: Slot, old: Slot) -> bool:
+    return new.attribute == old.attribute and contradictions.exclude(new, old)
+
+
+def _shares(revision: Revision, assertion: Assertion) -> bool:
+    """Whether an assertion has the words of what a revision is about: one of the names, or half of the others."""
+    if revision.named:
+        return not revision.named.isdisjoint(assertion.stems)
+    told = revision.over
+    held = {word for word in told if not _said_otherwise(word).isdisjoint(assertion.stems)}
+    if revision.strict:
+        return held == told
+    if told <= _LIGHT:
+        return held == told and assertion.stems <= _LIGHT | told
+    return len(held) >= max(1.0, _LEAST_SHARE * len(told))

@@ -1,0 +1,264 @@
+"""Later words end what they contradict: entries, messages and relations say so, whatever the rules made of either."""
+
+import pytest
+
+from langmem_tiers import Turn
+
+DAY = 86_400
+
+
+@pytest.fixture
+def tell(alice, clock):
+    """Has the user say something in a session of its own, and lets days pass."""
+
+    def told(*texts, days=30, session=None):
+        turns = [Turn(role="user", content=text, said_at=clock()) for text in texts]
+        alice.track(turns, session=session or f"{clock():%Y-%m-%d}")
+        alice.mine()
+        assert alice.flush()
+        clock.tick(days * DAY)
+
+    return told
+
+
+def marks(space, value):
+    """What is said of each active entry with a value."""
+    found = space.knowledge.search("", limit=50)
+    return [each.ended for each in found if value.casefold() in each.entry.content.casefold()]
+
+
+def unmarked(space, query, value, since="2026-03-02"):
+    """The lines of a block that say a value of a day as if it were so."""
+    lines = space.recall(query).block.splitlines()
+    old = [line for line in lines if since in line and value.casefold() in line.casefold()]
+    return [line for line in old if "but later" not in line and "no longer" not in line]
+
+
+# What was said, what was said later, a question, the value that no longer holds, and what the block shows as well.
+CHANGES = [
+    (
+        "I work at Vattenfall.", "Big news: I quit Vattenfall, I start at Nordkraft on Monday.",
+        "Where do I work?", "Vattenfall", "Nordkraft",
+    ),
+    ("I work at Vattenfall as a planner.", "I left Vattenfall.", "Where do I work?", "Vattenfall", ""),
+    ("I work at Bosch.", "I started a new job at Miele.", "Where do I work?", "Bosch", "Miele"),
+    ("I work as a teacher.", "I retired last summer.", "What is my job?", "teacher", ""),
+    ("My brother works at Philips.", "My brother got laid off.", "Where does my brother work?", "Philips", ""),
+    ("My boss is called Henk.", "I have a new boss, Marijke.", "Who is my boss?", "Henk", "Marijke"),
+    ("I'm married to Tom.", "Tom and I got divorced.", "Am I married?", "Tom", ""),
+    ("My boyfriend is called Milan.", "Milan and I broke up.", "Who is my boyfriend?", "Milan", ""),
+    ("I'm dating Joris.", "I'm single again.", "Am I dating anybody?", "Joris", ""),
+    ("My girlfriend is Ines.", "My girlfriend Carla and I went hiking.", "Who is my girlfriend?", "Ines", "Carla"),
+    ("I love sushi.", "I don't like sushi any more.", "Do I like sushi?", "sushi", ""),
+    ("I love sushi.", "I went off sushi completely.", "Do I like sushi?", "sushi", ""),
+    ("I really like sushi.", "Can't stand sushi these days.", "Do I like sushi?", "sushi", ""),
+    ("I drink coffee every morning.", "I switched from coffee to tea.", "What do I drink?", "coffee", "tea"),
+    ("I've been vegetarian for years.", "I'm not vegetarian any more.", "What do I eat?", "vegetarian", ""),
+    ("I'm vegetarian.", "I've started eating meat again.", "Am I vegetarian?", "vegetarian", "meat"),
+    ("I'm allergic to peanuts.", "Turns out I'm not allergic to peanuts.", "Am I allergic to peanuts?", "allergic", ""),
+    ("I smoke a pack a day.", "I quit smoking.", "Do I smoke?", "smoke", ""),
+    ("My sister Anna lives in Lisbon.", "My sister Anna moved to Porto.", "Where does Anna live?", "Lisbon", "Porto"),
+    ("My sister lives in Lisbon.", "My sister moved to Porto.", "Where does my sister live?", "Lisbon", "Porto"),
+    ("I live in Turin.", "I live in Genoa now.", "Where do I live?", "Turin", "Genoa"),
+    ("i live in turin", "we moved to genoa last month", "Where do I live?", "turin", "genoa"),
+    ("I drive a Volvo to work every day.", "We sold the Volvo last week.", "What do I drive?", "Volvo", ""),
+    ("We have a car, an old Saab.", "Sold the car yesterday.", "Do I have a car?", "Saab", ""),
+    ("My laptop is a ThinkPad.", "Someone stole my laptop.", "Which laptop do I have?", "ThinkPad", ""),
+    ("I have a dog named Bruno.", "The dog died last week.", "Do I have a dog?", "Bruno", ""),
+    ("I have a dog named Bruno.", "Bruno passed away.", "Do I have a dog?", "Bruno", ""),
+    ("I play the guitar in a band.", "I gave up the guitar.", "Which instrument do I play?", "guitar", ""),
+    ("I do yoga every Tuesday.", "I no longer do yoga.", "Do I do yoga?", "yoga", ""),
+    ("I go to the gym three times a week.", "I cancelled my gym membership.", "Do I go to the gym?", "gym", ""),
+    ("I'm a member of the choir Cantando.", "I left the choir.", "Am I in a choir?", "choir", ""),
+    ("I'm learning Dutch.", "I stopped learning Dutch, no time.", "Which language am I learning?", "Dutch", ""),
+    ("I'm studying law at Leiden University.", "I dropped out of Leiden.", "What do I study?", "Leiden", ""),
+    ("We're going on a trip to Iceland in June.", "The trip is off.", "Where are we travelling?", "Iceland", ""),
+    ("We're moving to Ghent in August.", "We're not moving after all.", "Are we moving?", "Ghent", ""),
+    ("We're planning our wedding for May.", "The wedding is postponed to autumn.", "When do we marry?", "May", ""),
+    (
+        "I'm training for the Berlin marathon.", "I pulled out of the marathon.",
+        "Am I running a marathon?", "marathon", "",
+    ),
+    ("We're buying a house in Delft.", "The house in Delft fell through.", "Are we buying a house?", "Delft", ""),
+    (
+        "My dentist appointment is on Monday.", "No wait, my dentist appointment is on Tuesday.",
+        "When is my dentist appointment?", "Monday", "Tuesday",
+    ),
+    (
+        "My meeting with the bank is on Thursday.", "The bank meeting was moved to Friday.",
+        "When is my meeting with the bank?", "Thursday", "Friday",
+    ),
+    (
+        "My birthday is in May.", "I told you my birthday is in May, that was wrong, it's in June.",
+        "When is my birthday?", "May", "June",
+    ),
+    (
+        "My flight is on 8 February.", "They changed it, it's on the 11th, not the 8th.",
+        "When is my flight?", "8 February", "11th",
+    ),
+    (
+        "My phone number is 0612345678.", "My new phone number is 0698765432.",
+        "What is my phone number?", "0612345678", "0698765432",
+    ),
+    (
+        "My favourite colour is green.", "My favourite colour is blue now.",
+        "What is my favourite colour?", "green", "blue",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "then", "question", "value", "shown"), CHANGES)
+def test_what_was_ended_or_changed_later_is_never_shown_alone_as_current(
+    alice, tell, first, then, question, value, shown
+):
+    tell(first)
+    tell(then)
+    old = [each for each in alice.knowledge.search("", limit=50) if each.entry.first_said_at.month == 3]
+    assert all(each.ended for each in old if value.casefold() in each.entry.content.casefold())
+    assert unmarked(alice, question, value) == []
+    assert shown.casefold() in alice.recall(question).block.casefold()
+
+
+UNCHANGED = [
+    ("I work at Vattenfall.", "I'm thinking of quitting Vattenfall."),
+    ("I work at Vattenfall.", "I might leave Vattenfall next year."),
+    ("I work at Vattenfall.", "If I left Vattenfall, I'd be poor."),
+    ("I work at Vattenfall.", "I quit smoking."),
+    ("I work at Vattenfall.", "My sister quit her job."),
+    ("I work at Vattenfall.", "My colleague left Vattenfall."),
+    ("I work at Vattenfall.", "I don't work on Fridays."),
+    ("I live in Turin.", "My brother moved to Genoa."),
+    ("I live in Turin.", "I want to move to Genoa."),
+    ("I live in Turin.", "I lived in Genoa as a child."),
+    ("I live in Turin.", "I visited Genoa last week."),
+    ("I live in Turin.", "I moved to Genoa in 2015."),
+    ("My sister Anna lives in Lisbon.", "My sister Clara moved to Porto."),
+    ("My sister Anna lives in Lisbon.", "My cousin moved to Porto."),
+    ("I'm married to Tom.", "My sister got divorced."),
+    ("I love sushi.", "My son hates sushi."),
+    ("I love sushi.", "I ran out of sushi rice."),
+    ("I have a dog named Bruno.", "My cat died."),
+    ("I have a dog named Bruno.", "My grandmother died last year."),
+    ("I play the guitar in a band.", "I stopped playing chess."),
+    ("I'm allergic to peanuts.", "I'm not allergic to cats."),
+    ("I drink coffee every morning.", "I stopped drinking beer."),
+    ("I go to the gym three times a week.", "I didn't go to the gym today."),
+    ("We bought a house in Delft.", "I left the house at nine."),
+    ("My dentist appointment is on Monday.", "My yoga class is on Tuesday."),
+    ("I was born in Ulm.", "I moved to Kiel."),
+    ("Do I work at Vattenfall?", "I work at Vattenfall."),
+]
+
+
+@pytest.mark.parametrize(("first", "then"), UNCHANGED)
+def test_what_somebody_else_did_or_nobody_did_ends_nothing(alice, tell, first, then):
+    tell(first)
+    tell(then)
+    old = [each for each in alice.knowledge.search("", limit=50) if each.entry.first_said_at.month == 3]
+    assert [each.ended for each in old if each.ended] == []
+    assert "but later" not in alice.recall(first).block
+
+
+def test_the_mark_holds_the_later_words_and_their_date(alice, tell):
+    tell("I work at Vattenfall.")
+    tell("Big news: I quit Vattenfall, I start at Nordkraft on Monday.")
+    said = 'but later, 2026-04-01: "Big news: I quit Vattenfall, I start at Nordkraft on Monday."'
+    assert marks(alice, "works at Vattenfall") == [(said,)]
+
+
+def test_the_profile_leaves_out_what_was_ended_later(alice, tell):
+    tell("I work at Vattenfall.", "I love black coffee.")
+    assert [each.text for each in alice.profile.read()] == ["works at Vattenfall", "loves black coffee"]
+    tell("I left Vattenfall.", "I don't like coffee any more.")
+    assert [each.topic for each in alice.profile.read() if "no" not in each.text.split()] == []
+
+
+def test_of_a_message_all_that_was_ended_is_marked(alice, tell):
+    tell("I work at Vattenfall and I play the cello.")
+    tell("I gave up the cello.")
+    tell("I left Vattenfall.")
+    line = next(each for each in alice.recall("Where do I work?").block.splitlines() if "2026-03-02 user" in each)
+    assert "I gave up the cello." in line
+    assert "I left Vattenfall." in line
+
+
+def test_conversations_mined_in_another_order_are_understood_all_the_same(alice, clock):
+    later = Turn(role="user", content="I gave up the guitar.", said_at=clock())
+    earlier = Turn(role="user", content="I play the guitar in a band.", said_at=clock().replace(year=2025))
+    for turn in (later, earlier):
+        alice.track([turn], session=f"{turn.said_at.year}")
+        alice.mine()
+    assert marks(alice, "plays the guitar") == [('but later, 2026-03-02: "I gave up the guitar."',)]
+
+
+def test_what_is_said_once_more_holds_again(alice, tell):
+    tell("I play the guitar in a band.")
+    tell("I gave up the guitar.")
+    assert marks(alice, "plays the guitar") != [()]
+    tell("I'm playing the guitar again.")
+    assert marks(alice, "plays the guitar") == [()]
+
+
+def test_who_moves_back_lives_there_again(alice, tell):
+    tell("I live in Turin.")
+    tell("I moved to Genoa.")
+    assert unmarked(alice, "Where do I live?", "Turin") == []
+    tell("I moved back to Turin.")
+    assert unmarked(alice, "Where do I live?", "Turin") != []
+
+
+def test_it_is_what_was_said_just_before(alice, tell):
+    tell("I play the cello.")
+    tell("The cello takes too much time.", "I gave it up.", session="one")
+    assert unmarked(alice, "Do I play the cello?", "play the cello") == []
+
+
+def test_a_dated_plan_takes_over_on_its_day_unless_it_fell_through(alice, tell):
+    tell("I live in Turin.", days=5)
+    tell("I'm moving to Genoa on 20 March 2026.", days=5)
+    assert marks(alice, "lives in Turin") == [()]
+    tell("It's raining.", days=30)
+    assert marks(alice, "lives in Turin") != [()]
+
+
+def test_a_move_that_fell_through_changes_no_home(alice, tell):
+    tell("I live in Turin.", days=5)
+    tell("I'm moving to Genoa on 20 March 2026.", days=5)
+    tell("We're not moving after all.", days=40)
+    assert marks(alice, "lives in Turin") == [()]
+
+
+def test_as_of_an_earlier_moment_only_what_was_said_by_then_counts(alice, tell, clock):
+    tell("I play the guitar in a band.")
+    before = clock()
+    clock.tick(DAY)
+    tell("I gave up the guitar.")
+    assert unmarked(alice, "Do I play the guitar?", "guitar") == []
+    assert "but later" not in alice.recall("Do I play the guitar?", until=before).block
+
+
+def test_what_is_deleted_is_no_longer_held_against_anything(alice, tell):
+    tell("I play the guitar in a band.")
+    tell("I'm not vegetarian any more, and I quit playing the guitar.")
+    for each in alice.knowledge.search("", limit=50):
+        if each.entry.first_said_at.month != 3:
+            alice.knowledge.delete(each.entry.id, origin="user")
+    assert marks(alice, "plays the guitar") == [()]
+
+
+def test_an_edited_message_ends_nothing_any_more(alice, tell):
+    tell("I play the guitar in a band.")
+    alice.track([Turn(role="user", content="I gave up the guitar.", message_id="m")], session="later")
+    alice.mine()
+    assert marks(alice, "plays the guitar") != [()]
+    alice.track([Turn(role="user", content="I gave up the drums.", message_id="m")], session="later")
+    alice.mine()
+    assert marks(alice, "plays the guitar") == [()]
+
+
+def test_what_no_longer_holds_comes_after_what_does(alice, tell):
+    tell("I love sushi.", "I love ramen.")
+    tell("I went off sushi.")
+    found = alice.knowledge.search("Which food do I love?")
+    assert [bool(each.ended) for each in found] == sorted(bool(each.ended) for each in found)
+    assert any(each.ended for each in found)
