@@ -9,7 +9,7 @@ from datetime import UTC
 
 from pydantic import BaseModel, Field
 
-from langmem_tiers.knowledge.transcript import Words, transcript
+from langmem_tiers.knowledge.transcript import Several, Value, Words, transcript
 from langmem_tiers.language import summaries
 from langmem_tiers.language.characters import before_mask, cut, one_line
 from langmem_tiers.language.sentences import is_latin
@@ -51,7 +51,7 @@ class ToldEpisode(BaseModel):
     """The summary of a conversation."""
 
     summary: Words = Field(description="What was wanted, done and decided, in plain sentences.")
-    topics: list[Words] = Field(description="What it was about, in one to three words each.")
+    topics: Several[Value] = Field(description="What it was about, in one to three words each.")
 
 
 _EXAMPLE = ToldEpisode(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from langmem_tiers.language.characters import one_line
 from langmem_tiers.language.turns import is_of_another
@@ -15,6 +16,11 @@ from langmem_tiers.trust.taint import holds_block, tainted
 _LONGEST_TURN = 1200  # characters of a turn that are shown: people write shorter turns, and paste longer ones
 
 
+def _as_text(given: Any) -> Any:
+    """A number as text: models write the year 2019, an age or a house number without quotation marks."""
+    return str(given) if isinstance(given, int | float) and not isinstance(given, bool) else given
+
+
 def _storable(text: str) -> str:
     """The text without lone surrogates, which models produce by escaping and no database accepts."""
     return text.encode("utf-8", "replace").decode()
@@ -22,6 +28,31 @@ def _storable(text: str) -> str:
 
 Words = Annotated[str, AfterValidator(_storable)]
 """A text in a model's reply."""
+Value = Annotated[str, BeforeValidator(_as_text), AfterValidator(_storable)]
+"""A name, topic or date in a model's reply, which may be a number."""
+
+
+def _number(given: Any) -> Any:
+    """The number in "[3]", "line 3" or [3]; 0, which stands for nothing shown, if there is none."""
+    if isinstance(given, list):
+        return _number(given[0]) if given else 0
+    if not isinstance(given, str):
+        return given
+    found = re.search(r"\d{1,6}", given)
+    return int(found.group()) if found else 0
+
+
+def _several(given: Any) -> Any:
+    """A list, also where a model gives the only one without it."""
+    listed = [given] if isinstance(given, str | dict) else given
+    return [each for each in listed if each is not None] if isinstance(listed, list) else listed
+
+
+Given = TypeVar("Given")
+Number = Annotated[int, BeforeValidator(_number)]
+"""The number of a line or pair in a model's reply."""
+Several = Annotated[list[Given], BeforeValidator(_several)]
+"""A list in a model's reply."""
 
 
 def may_be_shown(turn: Said) -> bool:

@@ -37,6 +37,10 @@ _LEFT = re.compile(
     r"(?:has |have )?(?:left|quit|resigned from|was (?:fired|laid off) from|retired from)", re.IGNORECASE
 )
 _NOT = re.compile(r"\b(?:not|never|no|nor|neither|cannot)\b|n['’]t\b", re.IGNORECASE)
+_PLANS = re.compile(
+    r"(?:plans?|wants?|hopes?|intends?|aims?|wish(?:es)?|would like|(?:is |are )?(?:planning|hoping)) to\b",
+    re.IGNORECASE,
+)
 _OF_THE_USER = re.compile(r"^(?:the )?user['’]s (?=[a-z-]+$)", re.IGNORECASE)
 _YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20|21)\d\d(?!\d)")
 _SHORT_YEAR = re.compile(r"['’](\d\d)(?!\d)")
@@ -92,7 +96,9 @@ def read(row: ProposalRow, said_at: datetime, known: Mapping[str, str], turn: st
         raise ValueError("a part of it is missing")
     if row.path == "rule":
         return claim
-    if not is_stated(row.quote, turn):
+    # A plan is no supposition where the claim itself says that it is one.
+    plan = _PLANS.match(claim.predicate.replace("_", " ")) is not None and not speech_acts.is_question(row.quote)
+    if not plan and not is_stated(row.quote, turn):
         raise ValueError("its quote is a question, a supposition or a joke")
     return _typed(_dated(_plain(_ended(claim)), row, turn, said_at), known)
 

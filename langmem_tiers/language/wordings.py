@@ -159,7 +159,7 @@ class _Token:
 
 def _tokens(text: str) -> Iterator[_Token]:
     """The words of a text, with numbers, days and phrases in one form."""
-    shown = unicodedata.normalize("NFKC", text).translate(_STRAIGHT)
+    shown = unicodedata.normalize("NFKC", text).translate(_STRAIGHT).replace(" & ", " and ")
     shown = _DAY_OF.sub(r"\1", _DAY.sub(r"\1 \2", _CLOCK.sub(r"\1m", shown)))
     shown = synonyms.phrases(_THOUSANDS.sub("", _ORDINAL.sub(r"#\1", shown)))
     first, comma = True, False

@@ -46,6 +46,8 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NAME_INSIDE = re.compile(r"(?<=[\w,;]\s)[^\W\d_a-z][\w'-]*")
 _STRAIGHT_QUOTES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"'})
+_WRITTEN = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
+_ELLIPSIS = re.compile(r"…|\.{3,}")
 _STRAIGHT = str.maketrans({"’": "'", "ʼ": "'"})
 
 
@@ -165,6 +167,36 @@ def occurs(quote: str, text: str) -> bool:
         True
     """
     return _unquoted(quote) in _unquoted(text)
+
+
+def passage(quote: str, text: str) -> str | None:
+    """The part of a text that a quote stands for, None if there is none.
+
+    A quote may differ in blanks, case and punctuation, and leave out what stands at an ellipsis; the part is the text's
+    own, with what was left out.
+
+    Example:
+        >>> passage('My sister ... lives in Oslo, "for now"', "My sister, the tall one, lives in Oslo – for now!")
+        'My sister, the tall one, lives in Oslo – for now'
+    """
+    if quote.strip() and quote.strip() in text:
+        return quote.strip()
+    there = list(_WRITTEN.finditer(text))
+    said = [_bare(word[0]) for word in there]
+    first, place = None, 0
+    for piece in _ELLIPSIS.split(quote):
+        wanted = [_bare(word) for word in _WRITTEN.findall(piece)]
+        begin = next((at for at in range(place, len(said)) if said[at : at + len(wanted)] == wanted), None)
+        if wanted and begin is None:
+            # In scripts without blanks a part of a word may be quoted.
+            return quote.strip() if occurs(quote, text) else None
+        if wanted and begin is not None:
+            first, place = begin if first is None else first, begin + len(wanted)
+    return None if first is None else text[there[first].start() : there[place - 1].end()]
+
+
+def _bare(word: str) -> str:
+    return folded(word).replace("'", "").replace("’", "").replace("ʼ", "")
 
 
 def _unquoted(text: str) -> str:

@@ -5,12 +5,11 @@ Short, for small local models: one call per window, and one example.
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from langmem_tiers.knowledge.transcript import Words, transcript
+from langmem_tiers.knowledge.transcript import Number, Several, Value, Words, transcript
 from langmem_tiers.models.calls import Prompt
 from langmem_tiers.writing.windows import Window
 
@@ -42,16 +41,7 @@ Said on Monday, 2026-03-02:
 [1] user: my sister Anna moved to Porto last week, she is with Bosch now"""
 
 
-def _number(given: Any) -> Any:
-    """The number in "[3]" or "line 3"; 0, which is no line, if there is none."""
-    if not isinstance(given, str):
-        return given
-    found = re.search(r"\d{1,6}", given)
-    return int(found.group()) if found else 0
-
-
-Line = Annotated[int, BeforeValidator(_number)]
-_EMPTY: dict[str, Any] = {"turn": 0, "topics": [], "entities": [], "relations": []}
+_EMPTY: dict[str, Any] = {"turn": 0, "topics": [], "facts": [], "entities": [], "relations": []}
 # Required, so that "nothing to keep" must be stated explicitly.
 _NEEDED = "facts"
 
@@ -72,8 +62,8 @@ class _Told(BaseModel):
     def _filled(cls, given: Any) -> Any:
         if not isinstance(given, dict):
             return given
-        said = {name: value for name, value in given.items() if value is not None}
-        return {name: _EMPTY.get(name, "") for name in cls.model_fields if name != _NEEDED} | said
+        absent = {name for name in cls.model_fields if given.get(name) is None and (name in given or name != _NEEDED)}
+        return {**given, **{name: _EMPTY.get(name, "") for name in absent}}
 
 
 class ToldFact(_Told):
@@ -82,39 +72,39 @@ class ToldFact(_Told):
     content: Words
     kind: Words
     quote: Words
-    turn: Line
-    corrects: Words
+    turn: Number
+    corrects: Value
 
 
 class ToldEntity(_Told):
     """Somebody or something that the user named."""
 
-    name: Words
+    name: Value
     type: Words = Field(description="person, place, organisation, project, thing or event")
     quote: Words
-    turn: Line
+    turn: Number
 
 
 class ToldRelation(_Told):
     """How two entities are related."""
 
-    subject: Words
+    subject: Value
     predicate: Words = Field(description="a few words, such as 'works at'")
-    object: Words
-    since: Words
-    until: Words
+    object: Value
+    since: Value
+    until: Value
     quote: Words
-    turn: Line
+    turn: Number
 
 
 class MinedWindow(_Told):
     """What a window holds that is worth knowing."""
 
-    topics: list[Words]
-    subject: Words
-    facts: list[ToldFact]
-    entities: list[ToldEntity]
-    relations: list[ToldRelation]
+    topics: Several[Value]
+    subject: Value
+    facts: Several[ToldFact]
+    entities: Several[ToldEntity]
+    relations: Several[ToldRelation]
 
 
 _QUOTE = "Anna moved to Porto last week"

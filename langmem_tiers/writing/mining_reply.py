@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from langmem_tiers.knowledge.validation import refusal
 from langmem_tiers.language.characters import one_line
-from langmem_tiers.language.words import occurs
+from langmem_tiers.language.sentences import is_latin
+from langmem_tiers.language.words import passage
 from langmem_tiers.records import Evidence, Proposal, ProposalKind, RefusedProposal, Said
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage.progress import ProposalRow
@@ -35,9 +37,16 @@ _CATEGORIES: dict[ProposalKind, str] = {
 # Signs that the user corrects something; without any, a model's claim is not enough.
 _CORRECTING = re.compile(
     r"\b(?:no|nope|not|wrong|incorrect|actually|instead|rather than|meant|correct(?:ion|ed)?|any ?more|no longer"
-    r"|used to|by now|these days|changed|moved|switched|now)\b|n['’]t\b",
+    r"|used to|by now|these days|changed|moved|switched|now|new|left|quit|stopped|ended|sold|lost|cancell?ed|since"
+    r"|sorry|oops|typo|mistaken?|mixed up|misspoke)\b|n['’]t\b",
     re.IGNORECASE,
 )
+
+
+_SENTENCE_END = re.compile(r"[.!?…\n]+")
+_THE_USERS = re.compile(r"(?:the )?user['’]s ", re.IGNORECASE)
+# Of a name in a script whose names are inflected, at least so many letters stay, and at most so many change.
+_STEM, _ENDING = 3, 2
 
 
 @dataclass(kw_only=True, slots=True)
@@ -88,7 +97,31 @@ def _unfounded(content: str, cited: ToldFact | ToldEntity | ToldRelation, window
         return f"line {cited.turn} was said by the {turn.role}"
     if sum(map(str.isalnum, cited.quote)) < _LEAST_LETTERS:
         return "it quotes nothing"
-    return None if occurs(cited.quote, turn.content) else f"its quote does not occur in line {cited.turn}"
+    return None if _evidence(cited, window) else f"its quote does not occur in line {cited.turn}"
+
+
+def _evidence(cited: ToldFact | ToldEntity | ToldRelation, window: Window) -> tuple[Evidence, ...]:
+    """What a claim rests on, in the words of the messages; nothing if its quote does not occur in its line.
+
+    A quote may join sentences of several lines, as long as one of them is in its line; only those of the user count.
+    """
+    turn = window.turns[cited.turn - 1]
+    whole = passage(cited.quote, turn.content)
+    if whole is not None:
+        return (Evidence(drawer=turn.drawer, quote=whole),)
+    shown = (turn, *(each for each in (*window.turns, *window.before) if each is not turn))
+    found: dict[int, Evidence] = {}
+    for piece in filter(_says_something, _SENTENCE_END.split(cited.quote)):
+        place = next(((each, part) for each in shown if (part := passage(piece, each.content)) is not None), None)
+        if place is None:
+            return ()
+        if place[0] in window.told:
+            found.setdefault(place[0].drawer, Evidence(drawer=place[0].drawer, quote=place[1]))
+    return tuple(sorted(found.values(), key=lambda each: each.drawer != turn.drawer)) if turn.drawer in found else ()
+
+
+def _says_something(text: str) -> bool:
+    return any(map(str.isalnum, text))
 
 
 def _proposal(fact: ToldFact, window: Window) -> Proposal:
@@ -98,7 +131,7 @@ def _proposal(fact: ToldFact, window: Window) -> Proposal:
         kind=kind,
         content=one_line(fact.content),
         category=_CATEGORIES[kind],
-        evidence=(Evidence(drawer=turn.drawer, quote=fact.quote.strip()),),
+        evidence=_evidence(fact, window),
         corrects=one_line(fact.corrects) or None if kind == "correction" else None,
         path="model",
     )
@@ -132,12 +165,9 @@ def _for_graph(each: ToldEntity | ToldRelation, window: Window) -> ProposalRow:
     body = {name: one_line(getattr(each, name)) for name in fields}
     if isinstance(each, ToldRelation):
         body |= _when(each)
-    return ProposalRow(
-        kind="entity" if isinstance(each, ToldEntity) else "relation",
-        body=body,
-        drawer=window.turns[each.turn - 1].drawer,
-        quote=each.quote.strip(),
-    )
+    kind: Literal["entity", "relation"] = "entity" if isinstance(each, ToldEntity) else "relation"
+    said = _evidence(each, window)[0]
+    return ProposalRow(kind=kind, body=body, drawer=said.drawer, quote=said.quote)
 
 
 def _when(each: ToldRelation) -> dict[str, str]:
@@ -169,7 +199,18 @@ def _parts(each: ToldEntity | ToldRelation) -> tuple[str, ...]:
 
 
 def _is_named(name: str, said: str) -> bool:
-    return name.strip().casefold() in {"user", "the user"} or occurs(name, said)
+    if name.strip().casefold() in {"user", "the user"}:
+        return True
+    words = _THE_USERS.sub("", name, count=1)
+    return passage(words, said) is not None or _is_inflected(words, said)
+
+
+def _is_inflected(name: str, said: str) -> bool:
+    """Whether a name occurs with other endings, as names do in Russian or Greek."""
+    if is_latin(name):
+        return False
+    stems = [word[: max(_STEM, len(word) - _ENDING)] for word in name.split()]
+    return all(any(word.startswith(stem) for word in said.split()) for stem in stems)
 
 
 def _is_plain(named: str) -> bool:
