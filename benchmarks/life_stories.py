@@ -154,13 +154,13 @@ def answered(told: Iterable[Story], embedder: str) -> Iterator[Answer]:
 def _asked(story: Story, space: Space, clock: StoryClock) -> Iterator[Answer]:
     since = datetime.min.replace(tzinfo=UTC)
     for question in story.questions:
-        _tell(story, space, clock, since, question.asked_at)
+        tell(story, space, clock, since, question.asked_at)
         since = clock.now = question.asked_at
         block = space.recall(question.ask, session=f"question-{question.id}", now=question.asked_at).block
         yield Answer(question=question, block=block, judgement=judge(block, question))
 
 
-def _tell(story: Story, space: Space, clock: StoryClock, since: datetime, until: datetime) -> None:
+def tell(story: Story, space: Space, clock: StoryClock, since: datetime, until: datetime) -> None:
     """Track what was said after the last question and before this one, session by session."""
     for session, turns in story.sessions:
         new = [turn for turn in turns if since < turn.said_at <= until]

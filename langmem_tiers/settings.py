@@ -20,6 +20,7 @@ SIGNAL_WEIGHTS: dict[str, float] = {
     "preference": 0.7,
     "time": 3.0,
     "graph": 3.0,
+    "needed": 6.0,
 }
 
 

@@ -85,4 +85,6 @@ def _of_kin(which: str | None) -> frozenset[str]:
 
 
 _ROWS = _rows()
+RULES = frozenset().union(*(row.categories for row in _ROWS if row.fact.topic == "rules"))
+"""The categories of rules for the agent."""
 _BY_PREDICATE = {predicate: row.fact for row in _ROWS for predicate in row.predicates}

@@ -57,15 +57,20 @@ def find(
     *,
     watch: Stopwatch,
     from_graph: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
+    needed: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
 ) -> list[FoundDrawer]:
-    """All candidates, best first; `from_graph` are the drawers that each source's graph names, with their fit.
+    """All candidates, best first.
+
+    `from_graph` are the drawers that each source's graph names, with their fit, `needed` those that the message needs
+    whatever their words.
 
     Raises:
         InvalidVector: the query's vector has another length than those stored.
     """
     found: list[FoundDrawer] = []
     for source in sources:
-        channels = _search(source, query, vector, request, watch, from_graph.get(source.name, {}))
+        named = {"graph": from_graph.get(source.name, {}), "needed": needed.get(source.name, {})}
+        channels = _search(source, query, vector, request, watch, named)
         with watch.stage("fuse"):
             found += _ranked(source, channels, query, request)
     if len(sources) > 1:
@@ -90,7 +95,8 @@ class _Channels:
     rows: Rows
     keyword: Column
     vector: Column
-    graph: Column | None
+    named: dict[str, Column]
+    """Those that named any: the graph, and what the message needs."""
     match: Column
     previous: Column
     """How well the preceding drawer matches each."""
@@ -102,7 +108,7 @@ def _search(
     vector: Vectors | None,
     request: RecallRequest,
     watch: Stopwatch,
-    from_graph: Mapping[int, float],
+    named: Mapping[str, Mapping[int, float]],
 ) -> _Channels:
     """Ask every channel; none gates another, and each then scores what the others found."""
     store, at, settings = source.store, source.drawers_at, request.settings
@@ -116,7 +122,7 @@ def _search(
             similar = index.similar(at, vector, settings.candidates)
     near = [drawer for drawer, similarity in similar.items() if similarity >= settings.min_similarity]
     with watch.stage("look_up"):
-        rows = store.columns.rows(at, {*hits, *near, *from_graph})
+        rows = store.columns.rows(at, {*hits, *near, *(number for each in named.values() for number in each)})
     judged = np.concatenate([rows.numbers, rows.previous])
     with watch.stage("vector"):
         others = set(judged.tolist()) - similar.keys() - {0}
@@ -132,7 +138,11 @@ def _search(
             rows=rows,
             keyword=keyword[:count],
             vector=by_meaning[:count],
-            graph=_column(from_graph, rows.numbers) if from_graph.keys() & set(rows.numbers.tolist()) else None,
+            named={
+                name: _column(scores, rows.numbers)
+                for name, scores in named.items()
+                if scores.keys() & set(rows.numbers.tolist())
+            },
             match=match[:count],
             previous=np.where(rows.previous > 0, match[count:], 0.0),
         )
@@ -152,9 +162,7 @@ def _ranked(source: SpaceSnapshot, channels: _Channels, query: Query, request: R
     age = (to_millis(request.now) - rows.said_at).astype(np.float64)
     factors = scoring.factors(own=source.own, trust=trust, age=age, settings=settings)
     score = np.asarray(scoring.score(signals, factors, settings))
-    channel = {"keyword": channels.keyword, "vector": channels.vector}
-    if channels.graph is not None:
-        channel["graph"] = channels.graph
+    channel = {"keyword": channels.keyword, "vector": channels.vector, **channels.named}
     found = [
         FoundDrawer(source.name, source.own, facts, (source.name, facts.number), *by_name)
         for facts, *by_name in zip(
@@ -182,7 +190,7 @@ def _signals(channels: _Channels, query: Query, request: RecallRequest) -> dict[
         "statement": (rows.states & TELLS > 0).astype(np.float64),
         "preference": (rows.states & PREFERS > 0) * float(asks_advice(query.text)),
     }
-    return signals if channels.graph is None else {**signals, "graph": np.nan_to_num(channels.graph)}
+    return signals | {name: np.nan_to_num(column) for name, column in channels.named.items()}
 
 
 def _asked(rows: Rows, query: Query) -> Column:

@@ -18,12 +18,14 @@ from langmem_tiers.knowledge import standing
 from langmem_tiers.knowledge.preferences import fading, is_constraint, needs_permission
 from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.language.questions import asks_history
-from langmem_tiers.recall import graph_channel, rendering, scoring
+from langmem_tiers.recall import graph_channel, needed, rendering, scoring
 from langmem_tiers.recall.graph_channel import Related
+from langmem_tiers.recall.needed import Needed
 from langmem_tiers.recall.request import Query, RecallRequest
 from langmem_tiers.recall.sources import Key as DrawerKey
 from langmem_tiers.recall.sources import SpaceSnapshot
 from langmem_tiers.storage import entries, episodes, items, notes
+from langmem_tiers.storage.note_index import NoteHit
 from langmem_tiers.types import KnownCandidate, KnownItem, KnownKind, KnownVerdict
 
 if TYPE_CHECKING:
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from langmem_tiers.records import Entry, Episode
     from langmem_tiers.storage.embedding_cache import Vectors
     from langmem_tiers.storage.items import ItemRow
-    from langmem_tiers.storage.note_index import NoteHit
 
 # Notes examined per line that a block may have.
 _LOOKED_AT = 4
@@ -61,6 +62,8 @@ class DerivedHit(NamedTuple):
     derived_from: frozenset[int] = frozenset()
     answers: bool = False
     """Whether it says what held at the time the message asks about: several messages may mention that time."""
+    needed: bool = False
+    """Whether the message needs it, though its words do not say so."""
 
     def item(self, tokens: int) -> KnownItem:
         """It, as a shown item."""
@@ -80,14 +83,23 @@ def find(
     request: RecallRequest,
     related: Mapping[str, Sequence[Related]],
 ) -> list[DerivedHit]:
-    """The derived memories that fit, direct answers first, then by score; none if the settings turn them off."""
+    """The derived memories that fit, direct answers and what the message needs first, then by score.
+
+    None if the settings turn them off.
+    """
     if not request.settings.knowledge:
         return []
     found: list[DerivedHit] = []
     for source in sources:
-        found += _notes(source, query, vector, request)
-        found += _relations(source, related.get(source.name, ()), request)
-    return sorted(found, key=lambda known: (not known.answers, -known.score, known.key))
+        wanted = needed.needed(source, query, request)
+        found += _needed(source, wanted, request)
+        met = {known.key for known in found}
+        others = (
+            *_notes(source, query, vector, request),
+            *_relations(source, related.get(source.name, ()), request),
+        )
+        found += (known for known in others if known.key not in met)
+    return sorted(found, key=lambda known: (not known.answers, not known.needed, -known.score, known.key))
 
 
 def choose(
@@ -99,7 +111,8 @@ def choose(
     """A verdict for each, best first; `quoted` are the drawers that are in the block themselves."""
     verdicts: dict[Key, KnownVerdict] = {}
     history = asks_history(request.query)
-    left = request.settings.knowledge
+    # What is needed is not limited like what only fits.
+    left = max(request.settings.knowledge, sum(known.needed for known in found))
     episodes_shown: defaultdict[str, set[str]] = defaultdict(set)
     texts: list[str] = []
     for known in found:
@@ -151,6 +164,20 @@ def count_recalled(connection: Connection, space: str, names: Sequence[str], at:
         refs.setdefault(kind, []).append(ref)
     entries.count_recalled(connection, space, refs["entry"], at)
     episodes.count_recalled(connection, space, refs["episode"], at)
+
+
+def _needed(source: SpaceSnapshot, wanted: Sequence[Needed], request: RecallRequest) -> Iterator[DerivedHit]:
+    """What a message needs, as fitting it, in this order."""
+    fit = {each: 1 - place / 100 for place, each in enumerate(wanted)}
+    held = _entries(source, [each.ref for each in wanted if each.kind == "entry"], request)
+    view, at = source.store.graph.view(source.moment), to_millis(request.as_of)
+    over = standing.in_entries(view, source.connection, source.key, held, at)
+    for ref, entry in held.items():
+        hit = NoteHit(0, "entry", ref, 0, entry.content, None, None, fit[Needed("entry", ref)])
+        yield _entry(source, hit, entry, over[ref], request)._replace(needed=True)
+    shares = {each.ref: fit[each] for each in wanted if each.kind == "relation"}
+    for known in _relations(source, graph_channel.of_ids(source, shares), request):
+        yield known._replace(needed=True)
 
 
 def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request: RecallRequest) -> Iterator[DerivedHit]:

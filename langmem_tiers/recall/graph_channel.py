@@ -212,6 +212,27 @@ class _Search:
         return {word for name in names for word in words(name)}
 
 
+def of_ids(source: SpaceSnapshot, ids: Mapping[str, float]) -> list[Related]:
+    """Relations by id, each with the share of a message that it answers."""
+    view = source.store.graph.view(source.moment)
+    rows = [
+        view.relations[view_row.number]
+        for each in ids
+        if (view_row := relations.of_id(source.connection, source.key, each))
+    ]
+    rests = relations.evidence(source.connection, source.key, [row.number for row in rows])
+    return [
+        Related(
+            row=row,
+            text=relation_line(view, row),
+            label=period_words(relations.period(row.last)),
+            share=ids[row.id],
+            evidence=tuple(each.drawer for each in rests.get(row.number, ())),
+        )
+        for row in rows
+    ]
+
+
 def text(source: SpaceSnapshot, relation_id: str) -> str:
     """A relation as shown; an empty string if it is gone."""
     row = relations.of_id(source.connection, source.key, relation_id)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Protocol
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidVector
 from langmem_tiers.knowledge import standing
+from langmem_tiers.language.needs import asks_for_all
 from langmem_tiers.models.reranker import SOURCE
-from langmem_tiers.recall import candidates, derived_hits, graph_channel, rendering, selection
+from langmem_tiers.recall import candidates, derived_hits, graph_channel, needed, rendering, selection
 from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.derived_hits import DerivedHit
 from langmem_tiers.recall.graph_channel import Related
@@ -169,7 +170,8 @@ class Recall:
         self, sources: Sequence[SpaceSnapshot], vector: Vectors | None, related: dict[str, list[Related]]
     ) -> list[FoundDrawer]:
         behind = {space: graph_channel.drawers_behind(found) for space, found in related.items()}
-        how = {"watch": self._watch, "from_graph": behind}
+        told = {source.name: needed.messages(source, self._query) for source in sources}
+        how = {"watch": self._watch, "from_graph": behind, "needed": told}
         try:
             return candidates.find(sources, self._query, vector, self._request, **how)  # type: ignore[arg-type]
         except InvalidVector as error:
@@ -213,9 +215,10 @@ class Recall:
         vector: Vectors | None,
     ) -> _Result:
         with self._watch.stage("choose"):
-            chosen = selection.choose(
-                sources, ranked, self._query, self._request, before, none_fits=self._rerank.none_fits
-            )
+            # Standing facts answer "what do you know about me", not whatever was said last.
+            answered = asks_for_all(self._query.needs) and any(each.needed for each in known)
+            none_fits = self._rerank.none_fits or answered
+            chosen = selection.choose(sources, ranked, self._query, self._request, before, none_fits=none_fits)
             ranked = [*ranked, *chosen.added]
             quoted = {found.key for found in chosen.passed}
             verdicts = derived_hits.choose(known, self._request, before.shown, quoted)

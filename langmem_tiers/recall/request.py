@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from langmem_tiers.content import content_hash
+from langmem_tiers.language.needs import Need, needed_for
 from langmem_tiers.language.questions import asks_for_several
 from langmem_tiers.language.words import STOPWORDS, is_trivial, searchable, words
 from langmem_tiers.settings import RecallSettings, Settings
@@ -87,7 +88,7 @@ class RecallRequest:
 class Query:
     """A user message as a search query: `terms` are distinct, without function words unless there are no others.
 
-    `several` means that it asks for a list or a count.
+    `several` means that it asks for a list or a count, `needs` is what has to be known of the user to answer it.
     """
 
     text: str
@@ -95,17 +96,19 @@ class Query:
     terms: tuple[str, ...]
     trivial: bool
     several: bool
+    needs: tuple[Need, ...] = ()
 
 
 def parse(text: str, trivial_words: int) -> Query:
     """Parse a user message into a search query; any text is accepted."""
     clean = _SURROGATE.sub("\ufffd", text).strip()
     found = dict.fromkeys(words(searchable(clean[:_LONGEST])))
-    telling = tuple(word for word in found if word not in STOPWORDS)
+    telling, needs = tuple(word for word in found if word not in STOPWORDS), needed_for(clean)
     return Query(
         text=clean,
         content_hash=content_hash(clean),
         terms=telling or tuple(found),
-        trivial=is_trivial(clean, trivial_words),
+        trivial=not needs and is_trivial(clean, trivial_words),
         several=asks_for_several(clean),
+        needs=needs,
     )

@@ -1,0 +1,127 @@
+"""Needs: what has to be known of the user to answer a message, though its words do not say so.
+
+"Suggest a cake" needs their diet, "Tell me about myself" all that is known, "Email Bob" the rule that forbids it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple, get_args
+
+from langmem_tiers.language.standing_facts import Topic
+from langmem_tiers.language.synonyms import CLASSES
+from langmem_tiers.language.word_lists import COMMON_PARTS, table, word_set, written_out
+from langmem_tiers.language.words import FIRST_PERSON, STOPWORDS, meaningful_words, stem, words
+
+_LOOKED_AT = 2000
+_TOPICS: tuple[Topic, ...] = get_args(Topic)
+_TABLE = table("needs")
+_FORBIDS = re.compile(written_out(_TABLE["rules"]["forbids"], {}), re.IGNORECASE)
+_ORDER = re.compile(written_out(_TABLE["rules"]["order"], {}))
+_PLAIN = {stem(word) for word in _TABLE["rules"]["plain"].split()}
+_PATH_WORDS = {word: name for name, line in _TABLE["path_words"].items() for word in line.split()}
+
+
+class Need(NamedTuple):
+    """What answers a kind of message: standing facts on `topics`, entries of `categories`, and own words.
+
+    The user's own words are in messages that hold one of `words` and a sentence that fits `said`.
+    """
+
+    topics: frozenset[Topic]
+    categories: frozenset[str]
+    words: tuple[str, ...]
+    said: re.Pattern[str] | None
+
+    def is_told(self, text: str) -> bool:
+        """Whether a message of the user tells something of the kind, rather than asking for it."""
+        if self.said is None:
+            return False
+        sentences = re.split(r"(?<=[.!?\n])\s+", _plain(text))
+        return any(self.said.search(sentence) for sentence in sentences if not sentence.rstrip().endswith("?"))
+
+
+def needed_for(message: str) -> tuple[Need, ...]:
+    """What a message needs; nothing for small talk and questions about the world.
+
+    Example:
+        >>> [sorted(need.topics) for need in needed_for("Can you suggest a cake?")]
+        [['diet']]
+        >>> needed_for("What is the capital of France?")
+        ()
+    """
+    plain = _plain(message)
+    return tuple(need for asked, need in _NEEDS if asked.search(plain))
+
+
+def asks_for_all(needs: Iterable[Need]) -> bool:
+    """Whether all that is known of the user is asked for."""
+    return any(len(need.topics) == len(_TOPICS) for need in needs)
+
+
+def forbidden(rule: str, message: str, category: str = "") -> bool:
+    """Whether a message asks for what a rule for the agent, filed under a category, forbids.
+
+    Example:
+        >>> rule = "Never send emails without asking me first."
+        >>> forbidden(rule, "Please email Bob the report."), forbidden(rule, "What is an email header?")
+        (True, False)
+    """
+    action = _FORBIDS.search(_plain(rule))
+    if action is None:
+        return False
+    about = _kinds(action["action"]) | _kinds(category.rpartition("/")[2])
+    verbs = {_kind(order["verb"]) for order in _ORDER.finditer(_plain(message).casefold())}
+    return bool(verbs & about) and bool(((verbs & about) | _kinds(message) & about) - _PLAIN)
+
+
+def names_category(question: str, category: str) -> bool:
+    """Whether the words of a question are those of a category's path: "my food preferences".
+
+    Example:
+        >>> names_category("What are my food preferences?", "user-preferences/food")
+        True
+    """
+    asked = [_PATH_WORDS.get(word, word) for word in words(question) if word in _PATH_WORDS or word not in STOPWORDS]
+    if len(asked) < 2 and FIRST_PERSON.isdisjoint(words(question)):
+        return False  # "What is food?"
+    path, last = _kinds(category.replace("-", " ").replace("/", " ")), _kinds(category.rpartition("/")[2])
+    return bool(last) and last <= {_kind(word) for word in asked} <= path
+
+
+def _kinds(text: str) -> set[str]:
+    return {_kind(word) for word in meaningful_words(text)}
+
+
+def _kind(word: str) -> str:
+    """A word in a form that its inflections and synonyms share."""
+    base = word.removesuffix("s") if word.removesuffix("s") in CLASSES else word
+    return stem(CLASSES.get(base, word))
+
+
+def _plain(text: str) -> str:
+    return text[:_LOOKED_AT].replace("’", "'").replace("ʼ", "'")
+
+
+def _needs() -> tuple[tuple[re.Pattern[str], Need], ...]:
+    parts = {**COMMON_PARTS, **_TABLE["parts"]}
+    return tuple(
+        (
+            re.compile(written_out(each["asked"], parts), re.IGNORECASE),
+            Need(
+                topics=_topics(each.get("topics", "")),
+                categories=word_set(each.get("categories", "")),
+                words=tuple(each.get("words", "").split()),
+                said=re.compile(written_out(each["said"], parts), re.IGNORECASE) if "said" in each else None,
+            ),
+        )
+        for each in _TABLE["need"]
+    )
+
+
+def _topics(named: str) -> frozenset[Topic]:
+    return frozenset(topic for topic in _TOPICS if named == "all" or topic in named.split())
+
+
+_NEEDS = _needs()

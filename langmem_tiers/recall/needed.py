@@ -1,0 +1,102 @@
+"""What a message needs of what is known of the user, though its words do not say so.
+
+"Suggest a cake" needs their diet, "Tell me about myself" the standing facts, "Email Bob" the rule that forbids it; and
+"Where do I live?" their own newest words about moving, whatever these are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from langmem_tiers.clock import to_millis
+from langmem_tiers.knowledge.profile import standing_facts
+from langmem_tiers.knowledge.results import ProfileLine
+from langmem_tiers.language.needs import Need, forbidden, names_category
+from langmem_tiers.language.standing_facts import RULES
+from langmem_tiers.recall.request import Query, RecallRequest
+from langmem_tiers.recall.sources import SpaceSnapshot
+from langmem_tiers.storage import drawers, entries
+from langmem_tiers.storage.entries import Filters
+from langmem_tiers.types import KnownKind
+
+if TYPE_CHECKING:
+    from langmem_tiers.records import Entry
+
+# Most lines that a message gets because it needs them, of those most of each category.
+_MOST, _OF_A_CATEGORY = 10, 5
+# Rules for the agent that are looked at.
+_RULES = 50
+# The newest messages of the user that are looked at for what they need, and how many are taken.
+_LOOKED_AT, _MESSAGES = 60, 4
+# A message of more words names no category.
+_PATH_WORDS = 4
+_PARTS = re.compile("[/-]")
+
+
+class Needed(NamedTuple):
+    """An entry or a relation that a message needs, by its id."""
+
+    kind: KnownKind
+    ref: str
+
+
+def needed(source: SpaceSnapshot, query: Query, request: RecallRequest) -> list[Needed]:
+    """What a message needs of a space, most important first; a fallback has no user, only rules."""
+    found = list(_rules(source, query, request))
+    if source.own:
+        found += _standing(source, query.needs, request)
+        found += _in_categories(source, query, request)
+    return list(dict.fromkeys(found))[:_MOST]
+
+
+def messages(source: SpaceSnapshot, query: Query) -> dict[int, float]:
+    """The user's newest messages about what a question asks of them, with their fit: the newest fits best."""
+    sought = [need for need in query.needs if need.words]
+    if not source.own or not sought:
+        return {}
+    words = dict.fromkeys(word for need in sought for word in need.words)
+    held, _ = source.store.words.holding(source.drawers_at, tuple(words))
+    numbers = sorted({number for said, _ in held for number in said.tolist()}, reverse=True)[:_LOOKED_AT]
+    found = drawers.read(source.connection, source.key, numbers)
+    own = (found[number] for number in numbers if number in found and found[number].role == "user")
+    newest = sorted(own, key=lambda drawer: drawer.said_at, reverse=True)
+    told = [drawer.number for drawer in newest if any(need.is_told(drawer.content) for need in sought)]
+    return {number: 1 - place / 10 for place, number in enumerate(told[:_MESSAGES])}
+
+
+def _rules(source: SpaceSnapshot, query: Query, request: RecallRequest) -> Iterator[Needed]:
+    for category in sorted(RULES):
+        for entry in _active(source, category, _RULES, request):
+            if forbidden(entry.content, query.text, entry.category):
+                yield Needed("entry", entry.id)
+
+
+def _standing(source: SpaceSnapshot, needs: Sequence[Need], request: RecallRequest) -> Iterator[Needed]:
+    topics = frozenset().union(*(need.topics for need in needs))
+    if topics:
+        for line in standing_facts(source.store, source.connection, request.now):
+            if line.topic in topics and _known_then(line, request):
+                yield Needed(line.kind, line.ref)
+
+
+def _in_categories(source: SpaceSnapshot, query: Query, request: RecallRequest) -> Iterator[Needed]:
+    """Entries of the categories that a message names ("my food preferences"), or that are about what it needs."""
+    parts = frozenset().union(*(need.categories for need in query.needs))
+    if not parts and len(query.terms) > _PATH_WORDS:
+        return
+    for category in sorted(entries.categories(source.connection, source.key, to_millis(request.now))):
+        if not parts.isdisjoint(_PARTS.split(category)) or names_category(query.text, category):
+            for entry in _active(source, category, _OF_A_CATEGORY, request):
+                yield Needed("entry", entry.id)
+
+
+def _active(source: SpaceSnapshot, category: str, most: int, request: RecallRequest) -> list[Entry]:
+    """The newest entries in and below a category."""
+    chosen = Filters(category=category, status="active", active_at=to_millis(request.now))
+    return entries.find(source.connection, source.key, chosen, most)
+
+
+def _known_then(line: ProfileLine, request: RecallRequest) -> bool:
+    return request.until is None or line.said_at <= request.until

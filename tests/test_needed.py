@@ -1,0 +1,121 @@
+"""What a message needs of what is known of the user, though its words do not say so."""
+
+import pytest
+
+from tests.stating import say
+
+ANNA = (
+    "My name is Anna Winkler.",
+    "I am allergic to hazelnuts.",
+    "I live in Graz.",
+    "I work at Norrholm Paper as a chemist.",
+    "Never send emails without asking me first.",
+    "The tram was late again today.",
+)
+
+
+@pytest.fixture
+def anna(alice):
+    """A space in which a user told of herself."""
+    say(alice, *ANNA, session="told")
+    alice.knowledge.save("The user loves lemon tart.", category="user-preferences/food")
+    return alice
+
+
+def known(space, message):
+    """What a block says that is known; each message has a session of its own."""
+    return [item.text for item in space.recall(message, session=message).known]
+
+
+def shown(space, message):
+    return space.recall(message, session=message).block
+
+
+@pytest.mark.parametrize("message", ["What do you know about me?", "Tell me about myself.", "who am I"])
+def test_who_asks_what_is_known_of_them_gets_the_standing_facts_and_no_chatter(anna, message):
+    assert known(anna, message) == [
+        "The user's name is Anna Winkler.",
+        "The user is allergic to hazelnuts.",
+        'The user said: "Never send emails without asking me first."',
+        "The user lives in Graz.",
+        "The user works at Norrholm Paper as a chemist.",
+        "The user loves lemon tart.",
+    ]
+    assert "tram" not in shown(anna, message)
+
+
+@pytest.mark.parametrize("message", ["Can you suggest a cake?", "recommend a recipe", "Where shall we eat?"])
+def test_who_asks_for_food_is_served_by_their_diet_and_taste(anna, message):
+    block = shown(anna, message)
+    assert "hazelnuts" in block
+    assert "lemon tart" in block
+
+
+@pytest.mark.parametrize("message", ["What are my food preferences?", "which food do I like"])
+def test_a_category_counts_by_its_words(anna, message):
+    assert "The user loves lemon tart." in known(anna, message)
+
+
+@pytest.mark.parametrize(
+    "message", ["Please email Bob the report.", "Finish the report and e-mail it to Bob.", "Send Bob an email."]
+)
+def test_a_rule_for_the_agent_comes_with_the_request_to_do_that(anna, message):
+    assert "Never send emails without asking me first." in shown(anna, message)
+
+
+def test_a_rule_counts_by_its_category_too_and_in_fallbacks(memory):
+    rule = "Don't write without a draft because it was wrong."
+    memory.space("teams/sales").knowledge.save(rule, category="anti-patterns/email", origin="user")
+    bob = memory.user("bob", fallbacks=["teams/sales"])
+    [item] = bob.recall("Please email Carla the report.").known
+    assert (item.space, item.text) == ("teams/sales", rule)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "capital of France",
+        "write a haiku",
+        "Who invented the sandwich?",
+        "Write a regular expression that matches an email address.",
+        "Tell me about yourself.",
+    ],
+)
+def test_what_needs_nothing_gets_nothing(anna, message):
+    assert shown(anna, message) == ""
+
+
+@pytest.mark.parametrize(
+    ("told", "asked"),
+    [
+        ("We finally got the keys, moved into the cottage on Friday.", "where am I living these days?"),
+        ("Signed with Halvorsen Freight, first shift tomorrow!", "who do I work for?"),
+        ("Switched to marine biology in the end.", "whats my major"),
+        ("Picked up the old Saab from the garage, it's ours now.", "what car do we drive"),
+    ],
+)
+def test_a_question_finds_the_users_own_words_in_other_terms(alice, told, asked):
+    say(alice, "The lake was cold this morning.", "I was glad about the sun.", session="a")
+    say(alice, told, session="b")
+    assert told in shown(alice, asked)
+
+
+def test_of_what_they_said_the_newest_is_shown(alice, clock):
+    for home in ("Linz", "Ghent", "Porto", "Turku", "Bari", "Metz"):
+        say(alice, f"We moved, this time to {home}, boxes everywhere.", session=home)
+        clock.tick(90 * 86_400)
+    block = shown(alice, "What town are we living in?")
+    assert "Metz" in block
+    assert "Linz" not in block
+
+
+def test_what_a_fallback_knows_of_another_user_is_not_needed(memory):
+    say(memory.user("bob"), "I live in Ghent.", session="a")
+    assert shown(memory.user("carla", fallbacks=["users/bob"]), "Tell me about myself.") == ""
+
+
+def test_what_is_known_only_later_is_not_needed_before(alice, clock):
+    before = clock()
+    clock.tick(86_400)
+    say(alice, "I am allergic to hazelnuts.", session="a")
+    assert alice.recall("Can you suggest a cake?", until=before).block == ""
