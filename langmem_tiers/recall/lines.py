@@ -71,14 +71,20 @@ class Lines:
         return before if before is not None and asks(before.content) else None
 
     def _may_lead(self, found: FoundDrawer) -> bool:
-        """Whether others are compared with it: a bare question or chatter may match well and yet tell nothing."""
+        """Whether others are compared with it.
+
+        A bare question or chatter may match well and yet tell nothing; what is needed is so whatever its words.
+        """
+        if found.signals.get("needed", 0.0) > 0:
+            return False
         bare = asks(self._texts.get(found.key, "")) and not found.facts.states & TELLS
         return not bare and not self._says_nothing(found)
 
     def _is_near(self, found: FoundDrawer) -> bool:
         """Whether it comes near the best score, and by its own words near the best match."""
         settings, signals = self._request.settings, found.signals
-        if not self._request.selective or found.scores.get("rerank") or signals.get("graph", 0.0) > 0:
+        named = signals.get("graph", 0.0) > 0 or signals.get("needed", 0.0) > 0
+        if not self._request.selective or found.scores.get("rerank") or named:
             return True
         own = signals.get("match", 0.0) >= settings.match_share * self._best_match
         return found.score >= settings.best_share * self._best_score and (own or self._answers(found))
