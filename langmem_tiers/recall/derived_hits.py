@@ -170,8 +170,7 @@ def _needed(source: SpaceSnapshot, wanted: Sequence[Needed], request: RecallRequ
     """What a message needs, as fitting it, in this order."""
     fit = {each: 1 - place / 100 for place, each in enumerate(wanted)}
     held = _entries(source, [each.ref for each in wanted if each.kind == "entry"], request)
-    view, at = source.store.graph.view(source.moment), to_millis(request.as_of)
-    over = standing.in_entries(view, source.connection, source.key, held, at)
+    over = standing.in_entries(source.store, source.moment, held, request.as_of)
     for ref, entry in held.items():
         hit = NoteHit(0, "entry", ref, 0, entry.content, None, None, fit[Needed("entry", ref)])
         yield _entry(source, hit, entry, over[ref], request)._replace(needed=True)
