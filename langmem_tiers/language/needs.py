@@ -17,6 +17,7 @@ from langmem_tiers.language.words import FIRST_PERSON, STOPWORDS, meaningful_wor
 _LOOKED_AT = 2000
 _TOPICS: tuple[Topic, ...] = get_args(Topic)
 _TABLE = table("needs")
+_PAST = re.compile(_TABLE["past"], re.IGNORECASE)
 _FORBIDS = re.compile(written_out(_TABLE["rules"]["forbids"], {}), re.IGNORECASE)
 _ORDER = re.compile(written_out(_TABLE["rules"]["order"], {}))
 _PLAIN = {stem(word) for word in _TABLE["rules"]["plain"].split()}
@@ -26,13 +27,15 @@ _PATH_WORDS = {word: name for name, line in _TABLE["path_words"].items() for wor
 class Need(NamedTuple):
     """What answers a kind of message: standing facts on `topics`, entries of `categories`, and own words.
 
-    The user's own words are in messages that hold one of `words` and a sentence that fits `said`.
+    The user's own words are in messages that hold one of `words` and a sentence that fits `said`. What holds `now` is
+    not needed for a question about the past.
     """
 
     topics: frozenset[Topic]
     categories: frozenset[str]
     words: tuple[str, ...]
     said: re.Pattern[str] | None
+    now: bool
 
     def is_told(self, text: str) -> bool:
         """Whether a message of the user tells something of the kind, rather than asking for it."""
@@ -52,7 +55,8 @@ def needed_for(message: str) -> tuple[Need, ...]:
         ()
     """
     plain = _plain(message)
-    return tuple(need for asked, need in _NEEDS if asked.search(plain))
+    past = _PAST.search(plain) is not None
+    return tuple(need for asked, need in _NEEDS if asked.search(plain) and not (need.now and past))
 
 
 def asks_for_all(needs: Iterable[Need]) -> bool:
@@ -114,6 +118,7 @@ def _needs() -> tuple[tuple[re.Pattern[str], Need], ...]:
                 categories=word_set(each.get("categories", "")),
                 words=tuple(each.get("words", "").split()),
                 said=re.compile(written_out(each["said"], parts), re.IGNORECASE) if "said" in each else None,
+                now=each.get("now", False),
             ),
         )
         for each in _TABLE["need"]

@@ -91,14 +91,10 @@ def find(
         return []
     found: list[DerivedHit] = []
     for source in sources:
-        wanted = needed.needed(source, query, request)
-        found += _needed(source, wanted, request)
-        met = {known.key for known in found}
-        others = (
-            *_notes(source, query, vector, request),
-            *_relations(source, related.get(source.name, ()), request),
-        )
-        found += (known for known in others if known.key not in met)
+        wanted = {known.key: known for known in _needed(source, needed.needed(source, query, request), request)}
+        found += _notes(source, query, vector, request)
+        found += _relations(source, related.get(source.name, ()), request)
+        found = [_together(known, wanted.pop(known.key, None)) for known in found] + [*wanted.values()]
     return sorted(found, key=lambda known: (not known.answers, not known.needed, -known.score, known.key))
 
 
@@ -177,6 +173,13 @@ def _needed(source: SpaceSnapshot, wanted: Sequence[Needed], request: RecallRequ
     shares = {each.ref: fit[each] for each in wanted if each.kind == "relation"}
     for known in _relations(source, graph_channel.of_ids(source, shares), request):
         yield known._replace(needed=True)
+
+
+def _together(known: DerivedHit, wanted: DerivedHit | None) -> DerivedHit:
+    """What fits and is needed as well."""
+    if wanted is None:
+        return known
+    return known._replace(score=max(known.score, wanted.score), needed=True)
 
 
 def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request: RecallRequest) -> Iterator[DerivedHit]:
