@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import IntEnum
 from typing import Any, Literal
 
+from langmem_tiers.clock import to_millis
 from langmem_tiers.language.periods import Exactness
 from langmem_tiers.language.values import Value
 from langmem_tiers.types import Origin, Role
@@ -190,6 +191,12 @@ class Entry:
     def drawers(self) -> tuple[int, ...]:
         """The numbers of the drawers that it rests on."""
         return tuple(each.drawer for each in self.evidence)
+
+    def copy(self, **values: Any) -> NewEntry:
+        """A new entry like this one, except for the given values, which include an `id` of its own."""
+        like = {each.name: getattr(self, each.name) for each in fields(NewEntry)}
+        like["expires_at"] = None if self.expires_at is None else to_millis(self.expires_at)
+        return NewEntry(**like | values)
 
     def _times_said(self) -> list[datetime]:
         found = self.path in {"rule", "model"}

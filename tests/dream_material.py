@@ -1,5 +1,6 @@
 """Entries and other things as a dream sees them, for tests that need no space."""
 
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 
 from langmem_tiers.dream.types import Material, PairSeen, Signal
@@ -11,9 +12,8 @@ NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 def entry(place, content, *, evidence=None, authority=0, **values):
     """The entry of a place: `e07` for 7, said in drawer 7, a day later than the one before."""
     at = NOW - timedelta(days=400 - place)
-    nothing = ("reason", "successor", "project", "agent", "expires_at", "last_recalled_at")
     given = {
-        **dict.fromkeys(nothing),
+        **dict.fromkeys(each.name for each in fields(Entry)),
         "number": place,
         "id": f"e{place:02}",
         "version": 1,
@@ -31,7 +31,7 @@ def entry(place, content, *, evidence=None, authority=0, **values):
         "path": "rule",
     }
     rests = tuple(EntryEvidence(drawer=each, pointer="") for each in ((place,) if evidence is None else evidence))
-    return Entry(**given | values, authority=Authority(authority), evidence=rests)
+    return Entry(**given | values | {"authority": Authority(authority), "evidence": rests})
 
 
 def material(*contents, active=1000, **values):

@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -22,7 +23,7 @@ from langmem_tiers.errors import (
     UnknownEntry,
 )
 from langmem_tiers.knowledge.knowledge import Knowledge
-from langmem_tiers.records import Evidence
+from langmem_tiers.records import Entry, Evidence, NewEntry
 from langmem_tiers.settings import KnowledgeSettings, PrivacySettings
 from langmem_tiers.storage import activities
 from langmem_tiers.storage.schema import changes, embeddings
@@ -388,6 +389,26 @@ def test_what_was_expected_to_end_is_not_found_afterwards(knowledge, clock):
     assert [each.id for each in knowledge.expire()] == [entry.id]
     assert knowledge.get(entry.id).reason == "expired"
     assert knowledge.reactivate(entry.id).expires_at is None
+
+
+def test_a_change_keeps_the_former_entry_with_all_its_fields_but_those_that_say_that_it_gave_way(knowledge):
+    given = {"category": "drinks", "tags": ["hot"], "project": "kitchen", "agent": "cook", "metadata": {"cups": 3}}
+    before = knowledge.save(TEA, **given, pinned=True, expires_at=datetime(2027, 1, 1, tzinfo=UTC)).entry
+    knowledge.update(before.id, content="The user prefers green tea.", origin="user")
+    (former,) = knowledge.search(status="inactive")
+    changed = {each.name for each in fields(NewEntry) if getattr(former.entry, each.name) != getattr(before, each.name)}
+    assert changed == {"id", "status", "reason", "successor", "pinned", "expires_at"}
+
+
+def test_a_copy_of_an_entry_has_all_its_fields_but_those_that_the_memory_counts_and_dates_itself(knowledge):
+    counted = {"number", "created_at", "updated_at", "version", "recall_count", "last_recalled_at", "evidence"}
+    entry = replace(
+        knowledge.save(TEA).entry, **({each.name: each.name for each in fields(Entry)} | {"expires_at": None})
+    )
+    copy = entry.copy()
+    carried = {each.name for each in fields(Entry)} - counted
+    assert {each.name for each in fields(copy)} == carried
+    assert {name for name in carried if getattr(copy, name) != getattr(entry, name)} == set()
 
 
 def test_another_wording_is_merged_and_taken_out_again_as_it_was(knowledge, said):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -47,6 +48,19 @@ _OUTCOME = {
     "known": "It was known already.",
     "reactivated": "It was known before, and holds again.",
 }
+# The names of fields for readers, where they differ.
+_LABELS = {
+    "authority": "who stands behind it",
+    "flags": "warning",
+    "created_at": "created",
+    "updated_at": "changed",
+    "expires_at": "expected until",
+    "recall_count": "recalled",
+}
+# Fields that are shown beside the others, or together with one of them.
+_SHOWN_ELSEWHERE = frozenset(
+    {"number", "content", "reason", "successor", "path", "last_recalled_at", "evidence"},
+)
 # Characters of an entry in the question whether to delete it.
 _ASKED_ABOUT = 200
 
@@ -333,23 +347,34 @@ def _flagged(entry: Entry) -> str:
 
 def _fields(entry: Entry) -> Iterator[tuple[str, str]]:
     """The fields of an entry besides its text, as they are shown."""
-    yield "id", entry.id
-    yield "category", entry.category
-    yield "tags", ", ".join(entry.tags)
-    yield "status", "active" if entry.active else _why_inactive(entry)
-    yield "origin", f"{entry.origin}, {_PATH[entry.path]}"
-    yield "who stands behind it", _AUTHORITY[entry.authority]
-    yield "pinned", "yes" if entry.pinned else ""
-    yield "warning", _flagged(entry) if entry.flags else ""
-    yield "project", entry.project or ""
-    yield "agent", entry.agent or ""
-    yield "metadata", json.dumps(as_data(entry.metadata), ensure_ascii=False) if entry.metadata else ""
-    yield "created", _minute(entry.created_at)
-    yield "changed", _minute(entry.updated_at)
-    yield "expected until", _minute(entry.expires_at)
-    yield "version", str(entry.version)
-    times = f"{entry.recall_count:,} times, last {_minute(entry.last_recalled_at)}" if entry.recall_count else "never"
-    yield "recalled", times
+    special = {
+        "status": "active" if entry.active else _why_inactive(entry),
+        "origin": f"{entry.origin}, {_PATH[entry.path]}",
+        "authority": _AUTHORITY[entry.authority],
+        "flags": _flagged(entry) if entry.flags else "",
+        "recall_count": _recalled(entry),
+    }
+    for each in fields(entry):
+        if each.name not in _SHOWN_ELSEWHERE:
+            shown = special.get(each.name) or _shown(getattr(entry, each.name))
+            yield _LABELS.get(each.name, each.name.replace("_", " ")), shown
+
+
+def _recalled(entry: Entry) -> str:
+    return f"{entry.recall_count:,} times, last {_minute(entry.last_recalled_at)}" if entry.recall_count else "never"
+
+
+def _shown(value: object) -> str:
+    """The value of a field; empty if there is nothing to show."""
+    if isinstance(value, datetime):
+        return _minute(value)
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    if isinstance(value, Mapping):
+        return json.dumps(as_data(value), ensure_ascii=False) if value else ""
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    return "" if value is None else str(value)
 
 
 def _minute(moment: datetime | None) -> str:

@@ -139,6 +139,8 @@ def _merge(dream: DreamTransaction, proposal: MergeEntries) -> None:
 def _merged_entry(proposal: MergeEntries, sources: Sequence[Entry], settings: Settings) -> NewEntry:
     """The entry that replaces its sources: as trusted as the least trusted of them, valid as long as any of them.
 
+    What is not put together here is taken from the first source.
+
     Raises:
         InvalidInput: its words, category or tags cannot be stored, or the sources concern different projects or
             agents: what is known for one is not known for another.
@@ -148,7 +150,7 @@ def _merged_entry(proposal: MergeEntries, sources: Sequence[Entry], settings: Se
     content = validation.content(proposal.content, settings)
     tags = proposal.tags or _union(source.tags for source in sources)
     ends = [source.expires_at for source in sources]
-    return NewEntry(
+    return sources[0].copy(
         id=validation.new_id(),
         content=content,
         category=validation.category(proposal.category or sources[0].category, settings),

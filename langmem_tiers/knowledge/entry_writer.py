@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from sqlalchemy import Connection
@@ -23,6 +23,8 @@ GAVE_WAY = frozenset({"merged", "consolidated"})
 """Reasons of inactive entries whose fact lives on in their successor; a dream may also retire one without any."""
 # What of an entry is searched: where none of it changes, the index stays as it is.
 _SEARCHED = frozenset({"content", "tags", "category", "status"})
+# What an entry that is said again keeps; all other values are taken as they are given now.
+_KEPT = frozenset({"id", "content", "origin", "path", "authority", "project", "agent", "status", "reason", "successor"})
 
 
 class EntryWriter:
@@ -161,9 +163,7 @@ class EntryWriter:
 
     def _renew(self, entry: Entry, new: NewEntry, evidence: Cited) -> Entry:
         """Reactivate an entry, with category, tags and so on as they are given now."""
-        values = {
-            name: getattr(new, name) for name in ("category", "tags", "flags", "pinned", "metadata", "expires_at")
-        }
+        values = {each.name: getattr(new, each.name) for each in fields(NewEntry) if each.name not in _KEPT}
         return self.join(self.revive(entry, authority=max(entry.authority, new.authority), **values), evidence)
 
     def _resting(self, entry: Entry) -> Entry:

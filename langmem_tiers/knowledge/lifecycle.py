@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -145,10 +145,8 @@ def expire(writer: EntryWriter) -> list[Entry]:
 
 def keep_former(writer: EntryWriter, entry: Entry, reason: str) -> Entry:
     """Keep the present content of an entry as a separate inactive entry."""
-    values = {each.name: getattr(entry, each.name) for each in fields(NewEntry)}
     inactive = {"status": "inactive", "reason": reason, "successor": entry.id, "pinned": False, "expires_at": None}
-    former = NewEntry(**values | inactive | {"id": new_id()})
-    return writer.add(former, [each for each in entry.evidence if each.via is None])
+    return writer.add(entry.copy(id=new_id(), **inactive), [each for each in entry.evidence if each.via is None])
 
 
 def enrichments(writer: EntryWriter) -> list[Activity]:

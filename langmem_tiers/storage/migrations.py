@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection, insert
+from sqlalchemy import Column, Connection, insert
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.schema import CreateIndex, CreateTable
+from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
 from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.errors import DatabaseDamaged, MigrationFailed, NewerSchema, NotAMemoryFolder
@@ -50,16 +51,22 @@ def _create(connection: Connection) -> None:
     connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
 
 
-def _states(connection: Connection) -> None:
-    # The first step creates today's tables: only a file that was made before lacks the column.
-    columns = connection.exec_driver_sql("SELECT name FROM pragma_table_info('drawers')").scalars()
-    if "states" not in set(columns):
-        connection.exec_driver_sql("ALTER TABLE drawers ADD COLUMN states INTEGER NOT NULL DEFAULT 0")
+def _adding(column: Column[Any]) -> Callable[[Connection], None]:
+    """The step that adds a column; NOT NULL needs a `server_default`."""
+
+    def add(connection: Connection) -> None:
+        # The first step creates today's tables: only a file that was made before lacks the column.
+        present = connection.exec_driver_sql(f"SELECT name FROM pragma_table_info('{column.table.name}')").scalars()
+        if column.name not in set(present):
+            definition = CreateColumn(column).compile(dialect=sqlite.dialect())
+            connection.exec_driver_sql(f"ALTER TABLE {column.table.name} ADD COLUMN {definition}")
+
+    return add
 
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration("create", _create),
-    Migration("states of drawers", _states),
+    Migration("states of drawers", _adding(schema.drawers.c.states)),
     Migration("knowledge, episodes, identity, documents", _create),
     Migration("temporal knowledge graph", _create),
     Migration("dreams", _create),

@@ -23,7 +23,7 @@ from langmem_tiers.listeners import notify
 from langmem_tiers.models.asker import ModelAsker
 from langmem_tiers.models.calls import ModelAnswer
 from langmem_tiers.models.directives import Directives
-from langmem_tiers.records import Entry, NewEntry
+from langmem_tiers.records import Entry
 from langmem_tiers.storage import activities, drawers, entries, progress
 from langmem_tiers.storage.progress import Task, Waits
 from langmem_tiers.store import SpaceStore
@@ -201,7 +201,8 @@ def _known(writer: EntryWriter, entry: Entry, part: Part, near: Neighbours) -> E
 def _beside(writer: EntryWriter, entry: Entry, part: Part, near: Neighbours, least: float) -> Saved:
     """Store a part as an entry of its own, or merge it with another wording."""
     known = ExistingKnowledge(near=_known(writer, entry, part, near).near)
-    return writer.place(_entry(entry, part), entry.evidence, known, least=least)
+    new = entry.copy(id=new_id(), content=part.content, category=part.category, tags=part.tags, path="model")
+    return writer.place(new, entry.evidence, known, least=least)
 
 
 def _reason_against(writer: EntryWriter, entry: Entry, part: Part, known: ExistingKnowledge) -> str | None:
@@ -220,23 +221,6 @@ def _take_place(writer: EntryWriter, entry: Entry, part: Part) -> Entry:
     if part.content != entry.content:
         values |= {"content": part.content, "path": "model"}
     return writer.change(entry, **values)
-
-
-def _entry(entry: Entry, part: Part) -> NewEntry:
-    """A separate entry with the authority of the one it is part of."""
-    return NewEntry(
-        id=new_id(),
-        content=part.content,
-        category=part.category,
-        tags=part.tags,
-        origin=entry.origin,
-        path="model",
-        authority=entry.authority,
-        project=entry.project,
-        agent=entry.agent,
-        metadata=entry.metadata,
-        expires_at=None if entry.expires_at is None else to_millis(entry.expires_at),
-    )
 
 
 def _body(entry: Entry, enriched_to: Enriched, checked: Checked, answer: ModelAnswer[Ordered]) -> dict[str, Any]:
