@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from langmem_tiers.dream.types import DreamReport
     from langmem_tiers.models.embedder import Embedder
-    from langmem_tiers.transfer import Format, ImportReport
+    from langmem_tiers.transfer import ImportReport
+    from langmem_tiers.types import Format
 
 
 class Memory(Runtime):

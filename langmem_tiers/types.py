@@ -35,6 +35,11 @@ KnownKind = Literal["entry", "episode", "document", "relation", "item"]
 KnownVerdict = Literal[
     "shown", "already_shown", "below_threshold", "quoted_instead", "duplicate", "over_limit", "over_budget"
 ]
+ConversationFormat = Literal["locomo", "longmemeval", "jsonl"]
+Format = Literal[
+    ConversationFormat, "langmem", "langgraph", "mem0", "mempalace", "rockbot", "letta", "claude", "chatgpt"
+]
+"""What can be imported; `transfer/formats.py` says how each is read."""
 RecallVerdict = Literal["recalled", "nothing_found", "nothing_new", "trivial", "disabled", "repeated"]
 
 

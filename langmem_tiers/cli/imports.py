@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import chain
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
@@ -17,6 +17,7 @@ from langmem_tiers.cli.mine import SHOWN_SPEAKERS, Found, mined
 from langmem_tiers.cli.target import Shown, Target, command_of_space
 from langmem_tiers.cli.terminal import print_error, print_problems, progress
 from langmem_tiers.errors import NotAMemoryFolder
+from langmem_tiers.types import Format
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
@@ -25,20 +26,7 @@ if TYPE_CHECKING:
     from langmem_tiers.transfer.importing import Progress, Spaces
 
 
-class FormatChoice(StrEnum):
-    """What `--format` can be."""
-
-    locomo = "locomo"
-    longmemeval = "longmemeval"
-    jsonl = "jsonl"
-    langmem = "langmem"
-    langgraph = "langgraph"
-    mem0 = "mem0"
-    mempalace = "mempalace"
-    rockbot = "rockbot"
-    letta = "letta"
-    claude = "claude"
-    chatgpt = "chatgpt"
+FormatChoice = StrEnum("FormatChoice", [*get_args(Format)])  # type: ignore[misc]  # no second list of the formats
 
 
 @command_of_space
@@ -80,7 +68,7 @@ def import_file(
     from langmem_tiers.transfer.importing import Spaces, format_of
     from langmem_tiers.transfer.speakers import require_speaker
 
-    kind = format_of(file, None if format is None else format.value)
+    kind = format_of(file, None if format is None else cast("Format", format.value))
     own_spaces = space_per_conversation or kind == "longmemeval" or None
     if target.names_one:
         target.space_name()  # an empty id is an error, and not nobody

@@ -1,6 +1,6 @@
 """Bringing in conversations and memories from files: the readers, and the import that stores what they read."""
 
-from langmem_tiers.transfer.formats import FORMATS, Format, guess_format, read_conversations, read_records
+from langmem_tiers.transfer.formats import FORMATS, guess_format, read_conversations, read_records
 from langmem_tiers.transfer.importing import ImportReport, Refusal, Track, import_conversations, import_records, survey
 from langmem_tiers.transfer.records import (
     Entry,
@@ -16,7 +16,6 @@ from langmem_tiers.transfer.records import (
 __all__ = [
     "FORMATS",
     "Entry",
-    "Format",
     "ImportReport",
     "ImportedDocument",
     "ImportedFact",

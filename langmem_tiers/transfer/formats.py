@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Literal, NamedTuple, cast, get_args
+from typing import NamedTuple, cast, get_args
 
 from langmem_tiers.errors import UnreadableFile
 from langmem_tiers.language.calendar import MONTHS
@@ -34,6 +34,7 @@ from langmem_tiers.transfer.records import (
     Record,
     pieces,
 )
+from langmem_tiers.types import ConversationFormat, Format
 
 JSONL_LINES = "JSONL of {session, role or speaker, content, at}"
 # Room for a message of a million characters in the longest way to write them, twelve bytes each (\ud83d\ude00).
@@ -302,52 +303,85 @@ def _haystack_session(question: LongMemEvalQuestion, index: int, told: object) -
         yield from _session(question.position, where, 0, turns, message, question.question_id)
 
 
-ConversationFormat = Literal["locomo", "longmemeval", "jsonl"]
-Format = Literal[
-    ConversationFormat, "langmem", "langgraph", "mem0", "mempalace", "rockbot", "letta", "claude", "chatgpt"
-]
 FORMATS: tuple[Format, ...] = get_args(Format)
-
-
-class _Reader(NamedTuple):
-    """Reads one format; `folder` says whether it may be a folder."""
-
-    read: Callable[[Path], Iterator[Record]]
-    expected: str
-    folder: bool = False
-
-
-_READERS: Mapping[Format, _Reader] = {
-    "locomo": _Reader(read_locomo, LOCOMO_LINES),
-    "longmemeval": _Reader(read_longmemeval, LONGMEMEVAL_LINES),
-    "jsonl": _Reader(read_jsonl, JSONL_LINES),
-    "langmem": _Reader(langgraph.read_store, langgraph.EXPECTED),
-    "langgraph": _Reader(langgraph.read_store, langgraph.EXPECTED),
-    "mem0": _Reader(mem0.read_mem0, mem0.EXPECTED, folder=True),
-    "mempalace": _Reader(mempalace.read_mempalace, mempalace.EXPECTED, folder=True),
-    "rockbot": _Reader(rockbot.read_rockbot, rockbot.EXPECTED, folder=True),
-    "letta": _Reader(letta.read_letta, letta.EXPECTED),
-    "claude": _Reader(claude.read_claude, claude.EXPECTED, folder=True),
-    "chatgpt": _Reader(chatgpt.read_chatgpt, chatgpt.EXPECTED, folder=True),
-}
-# Two names for one format: who comes from langmem looks for it under that one.
-_SAME: Mapping[str, str] = {"langgraph": "langmem"}
-
-
 EXPECTED = "something to import"
 _LOOKED_AT = 20
 _HEAD_BYTES = 65_536
-# What gives a format away within the first 64 KB. LoCoMo puts its questions first, the conversation behind them.
-_MARKS: Mapping[Format, re.Pattern[str]] = {
-    "longmemeval": re.compile(r'"(haystack_\w+|answer_session_ids)"\s*:'),
-    "chatgpt": re.compile(r'(?<!\\)"mapping"\s*:\s*\{'),
-    "claude": re.compile(r'"(chat_messages|conversations_memory|project_memories|prompt_template)"\s*:'),
-    "letta": re.compile(r'\A\s*\{\s*"agents"\s*:\s*\[|"(core_memory|in_context_message_(id|indice)s|archive_id)"\s*:'),
-    "locomo": re.compile(r'\A\s*\[.*?"(dia_id|evidence|session_\d+)"\s*:', re.DOTALL),
-    "langmem": re.compile(r'\A\s*+(?:\[\s*+)?\{(?=.*?"namespace"\s*:)(?=.*?"key"\s*:)(?=.*?"value"\s*:)', re.DOTALL),
-    "mem0": re.compile(r'\A\s*[\[{](?=.*?"memory"\s*:)(?=.*?"(hash|user_id|agent_id|run_id)"\s*:)', re.DOTALL),
-    "jsonl": re.compile(r'\A\s*\{(?=[^\n]*"(?:role|speaker)"\s*:)(?=[^\n]*"content"\s*:)'),
+
+
+class _Format(NamedTuple):
+    """How a format is read and recognised, and whose its records are.
+
+    `marks` give a file away within its first 64 KB. `folder` says whether it may be a folder, `names_users` whether
+    each record says whose it is, `own_spaces` whether each conversation is somebody else's. `looks_like` is the format
+    it is taken for if nobody says which it is.
+    """
+
+    read: Callable[[Path], Iterator[Record]]
+    expected: str
+    marks: re.Pattern[str] | None = None
+    folder: bool = False
+    names_users: bool = False
+    own_spaces: bool = False
+    looks_like: Format | None = None
+
+
+# In the order in which their marks are looked for. LoCoMo puts its questions first, the conversation behind them.
+_FORMATS: Mapping[Format, _Format] = {
+    "longmemeval": _Format(
+        read_longmemeval,
+        LONGMEMEVAL_LINES,
+        marks=re.compile(r'"(haystack_\w+|answer_session_ids)"\s*:'),
+        own_spaces=True,
+    ),
+    "chatgpt": _Format(
+        chatgpt.read_chatgpt, chatgpt.EXPECTED, marks=re.compile(r'(?<!\\)"mapping"\s*:\s*\{'), folder=True
+    ),
+    "claude": _Format(
+        claude.read_claude,
+        claude.EXPECTED,
+        marks=re.compile(r'"(chat_messages|conversations_memory|project_memories|prompt_template)"\s*:'),
+        folder=True,
+        names_users=True,
+    ),
+    "letta": _Format(
+        letta.read_letta,
+        letta.EXPECTED,
+        marks=re.compile(r'\A\s*\{\s*"agents"\s*:\s*\[|"(core_memory|in_context_message_(id|indice)s|archive_id)"\s*:'),
+    ),
+    "locomo": _Format(
+        read_locomo,
+        LOCOMO_LINES,
+        marks=re.compile(r'\A\s*\[.*?"(dia_id|evidence|session_\d+)"\s*:', re.DOTALL),
+        own_spaces=True,
+    ),
+    "langmem": _Format(
+        langgraph.read_store,
+        langgraph.EXPECTED,
+        marks=re.compile(r'\A\s*+(?:\[\s*+)?\{(?=.*?"namespace"\s*:)(?=.*?"key"\s*:)(?=.*?"value"\s*:)', re.DOTALL),
+        names_users=True,
+    ),
+    # The same under another name: who comes from langmem looks for it under that one.
+    "langgraph": _Format(langgraph.read_store, langgraph.EXPECTED, names_users=True, looks_like="langmem"),
+    "mem0": _Format(
+        mem0.read_mem0,
+        mem0.EXPECTED,
+        marks=re.compile(r'\A\s*[\[{](?=.*?"memory"\s*:)(?=.*?"(hash|user_id|agent_id|run_id)"\s*:)', re.DOTALL),
+        folder=True,
+        names_users=True,
+    ),
+    "mempalace": _Format(mempalace.read_mempalace, mempalace.EXPECTED, folder=True),
+    "rockbot": _Format(rockbot.read_rockbot, rockbot.EXPECTED, folder=True),
+    "jsonl": _Format(
+        read_jsonl,
+        JSONL_LINES,
+        marks=re.compile(r'\A\s*\{(?=[^\n]*"(?:role|speaker)"\s*:)(?=[^\n]*"content"\s*:)'),
+    ),
 }
+NAME_USERS = frozenset(name for name, each in _FORMATS.items() if each.names_users)
+"""Formats that say whose each of their records is."""
+OWN_SPACES = frozenset(name for name, each in _FORMATS.items() if each.own_spaces)
+"""Sets of conversations that are nobody's: a space for each."""
 
 
 def read_conversations(path: Path, format: ConversationFormat) -> Iterator[Entry]:
@@ -366,7 +400,7 @@ def read_records(path: Path, format: Format) -> Iterator[Record]:
         UnreadableFile: as for `read_conversations`.
     """
     require_format(path, format)
-    return _READERS[format].read(path)
+    return _FORMATS[format].read(path)
 
 
 def require_format(path: Path, format: Format) -> None:
@@ -375,13 +409,13 @@ def require_format(path: Path, format: Format) -> None:
     Raises:
         UnreadableFile: it looks like another format; the way out names that one.
     """
-    reader = _READERS[format]
-    if path.is_dir() and not reader.folder:
-        raise unreadable(path, reader.expected, "it is no regular file")
-    looks_like = _guessed(path, reader.expected)
-    if looks_like not in (None, _SAME.get(format, format)):
+    wanted = _FORMATS[format]
+    if path.is_dir() and not wanted.folder:
+        raise unreadable(path, wanted.expected, "it is no regular file")
+    looks_like = _guessed(path, wanted.expected)
+    if looks_like not in (None, wanted.looks_like or format):
         raise UnreadableFile(
-            f"{path} looks like {looks_like}, and {reader.expected} was expected.",
+            f"{path} looks like {looks_like}, and {wanted.expected} was expected.",
             way_out=f"Say --format {looks_like}.",
         )
 
@@ -408,7 +442,7 @@ def _guessed(path: Path, expected: str) -> Format | None:
 
 
 def _of_text(start: str) -> Format | None:
-    return next((name for name, marks in _MARKS.items() if marks.search(start)), None)
+    return next((name for name, each in _FORMATS.items() if each.marks and each.marks.search(start)), None)
 
 
 def _of_folder(path: Path, expected: str) -> Format | None:

@@ -12,7 +12,7 @@ from uuid import UUID
 from langmem_tiers import arguments
 from langmem_tiers.errors import InvalidSpace, MissingUser, UnreadableFile
 from langmem_tiers.naming import user_space
-from langmem_tiers.transfer.formats import FORMATS, Format, guess_format, read_records
+from langmem_tiers.transfer.formats import FORMATS, NAME_USERS, OWN_SPACES, guess_format, read_records
 from langmem_tiers.transfer.records import (
     Entry,
     ImportedDocument,
@@ -24,7 +24,7 @@ from langmem_tiers.transfer.records import (
 )
 from langmem_tiers.transfer.speakers import require_speaker
 from langmem_tiers.transfer.storing import Kept, Looking, Storing
-from langmem_tiers.types import RejectedTurn, TrackReport
+from langmem_tiers.types import Format, RejectedTurn, TrackReport
 
 if TYPE_CHECKING:
     from langchain_core.messages import AnyMessage
@@ -38,10 +38,6 @@ Keepable = ImportedSession | ImportedFact | ImportedDocument
 SpaceOf = Callable[[Keepable], str]
 """Names the space of a record; raises InvalidSpace for one that belongs nowhere."""
 
-# Sets of conversations that are nobody's: a space for each.
-OWN_SPACES = frozenset({"locomo", "longmemeval"})
-# Formats that say whose each of their records is.
-NAME_USERS = frozenset({"langmem", "langgraph", "mem0", "claude"})
 _NO_USER = "It names no user, and none was given."
 
 
