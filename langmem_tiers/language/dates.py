@@ -28,7 +28,7 @@ SPOKEN = named_pattern("dates", "spoken")
 _WEEKDAY = named_pattern("dates", "weekday")
 _ABBREVIATED = re.compile(r"\b((?:next|last|this) )(mon|tues?|wed|thurs?|fri|sat|sun)\b(?!day)", re.IGNORECASE)
 # Weeks resolve to one of their days.
-_VAGUE = re.compile(r"\b(?:last|next|this|past) week(?:end)?\b|\bweek(?:end)?s? ago\b|\bin \w+ weeks?\b", re.IGNORECASE)
+_VAGUE = named_pattern("dates", "within_a_unit")
 # These days come every year.
 _NAMES_A_MONTH = re.compile(rf"\b(?:{MONTH_NAMES})\b", re.IGNORECASE)
 
@@ -161,7 +161,7 @@ def _shifted(spoken: date, count: int, unit: str) -> str:
     if unit == "weekend":  # named by its Saturday; on a Sunday, 'this weekend' began yesterday
         saturday = spoken + timedelta(days=-1 if spoken.weekday() == 6 else 5 - spoken.weekday())
         return (saturday + timedelta(weeks=count)).isoformat()
-    return _days_off(spoken, count * (7 if unit == "week" else 1))
+    return _days_off(spoken, count * table("units")[unit]["days"])
 
 
 _MEANS: dict[str, Callable[[re.Match[str], date], str]] = {
@@ -187,8 +187,9 @@ class _Rule:
         self, said: str, means: str, words: Sequence[str] = (), hint: str = "", *, lowers: bool = False
     ) -> None:
         self.lowers = lowers
-        self._pattern, self._means, self._words = _compiled(said), _MEANS[means], words
-        self._hint = _compiled(hint) if hint else None
+        self._pattern, self._means = re.compile(_written(said)), _MEANS[means]
+        self._words = [each for word in words for each in _written(word).split("|")]
+        self._hint = re.compile(_written(hint)) if hint else None
 
     def found(self, text: str, spoken: date) -> Iterator[tuple[re.Match[str], str]]:
         """Where the text names a time in this way, and which; an empty one if there is no such day."""
@@ -200,8 +201,8 @@ class _Rule:
                     yield match, ""
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(written_out(pattern, {"counted": COUNT, **COMMON_PARTS, **table("dates")["fragments"]}))
+def _written(pattern: str) -> str:
+    return written_out(pattern, {"counted": COUNT, **COMMON_PARTS, **table("dates")["fragments"]})
 
 
 _RULES = tuple(_Rule(**each) for each in table("dates")["rule"])

@@ -10,7 +10,7 @@ from datetime import date
 from langmem_tiers.language.dates import times
 from langmem_tiers.language.numbers import counted
 from langmem_tiers.language.periods import after, written
-from langmem_tiers.language.word_lists import named_pattern, named_patterns
+from langmem_tiers.language.word_lists import named_pattern, named_patterns, table
 from langmem_tiers.language.words import LOOKED_AT
 
 _LOOKED_AT = 2000
@@ -21,7 +21,6 @@ _ANSWERS = named_pattern("questions", "answers")
 _UNIX = date(1970, 1, 1)
 # How far off people are when they name a time: some days for a day, some more for a month.
 _DAYS_OFF: dict[str, int] = {"day": 4, "month": 10, "year": 20}
-_UNIT_DAYS = {"day": 1, "night": 1, "week": 7, "weekend": 7, "month": 30.44, "year": 365.25}
 _STRETCH = named_pattern("questions", "stretch")
 _VAGUE = {"few": 4, "several": 6}
 _START_OF_YEAR = named_pattern("questions", "start_of_year")
@@ -94,7 +93,7 @@ def _stretches(text: str, asked: date) -> Iterator[TimeSpan]:
         if number is None and plural is None:
             continue  # "last week" names a time, "the last day" does not
         count = 1 if number is None else _VAGUE.get(number.casefold()) or counted(number)
-        days = count * _UNIT_DAYS[unit]
+        days = count * table("units")[unit]["days"]
         yield TimeSpan(start=today - days, stop=today + 1, margin=max(2.0, days / 4))
     if _START_OF_YEAR.search(text):
         yield TimeSpan(start=_day(date(asked.year, 1, 1)), stop=today + 1, margin=_DAYS_OFF["month"])

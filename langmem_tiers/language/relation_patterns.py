@@ -15,10 +15,18 @@ from langmem_tiers.language.names import CALENDAR, FIRST_NAMES, LANGUAGES, NOT_N
 from langmem_tiers.language.numbers import cardinals
 from langmem_tiers.language.rewriting import spelled_out
 from langmem_tiers.language.validity import StatedTime
-from langmem_tiers.language.word_lists import contractions, listed, named_pattern, table, word_set, written_out
+from langmem_tiers.language.word_lists import (
+    COMMON_PARTS,
+    contractions,
+    listed,
+    named_pattern,
+    table,
+    word_set,
+    written_out,
+)
 
 _TABLE = table("relations")
-_RAW = table("vocabulary") | _TABLE["fragments"]
+_RAW = COMMON_PARTS | table("vocabulary") | _TABLE["fragments"]
 _RAW |= {
     "kin": kinship.WORDS,
     "several_kin": "|".join(kinship.PLURALS),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from langmem_tiers.language.calendar import MONTHS, WEEKDAY_NAMES
+from langmem_tiers.language.calendar import MONTHS
 from langmem_tiers.language.clauses import OPENING_TIME
 from langmem_tiers.language.dates import SPOKEN
 from langmem_tiers.language.key_phrases import FILLER
@@ -16,20 +16,19 @@ from langmem_tiers.language.numbers import cardinals
 from langmem_tiers.language.rewriting import Subject
 from langmem_tiers.language.slugs import slugify
 from langmem_tiers.language.verbs import ADVERBS, is_past
-from langmem_tiers.language.word_lists import finds, listed, named_pattern, table, word_set, written_out
+from langmem_tiers.language.word_lists import COMMON_PARTS, finds, listed, named_pattern, table, word_set, written_out
 from langmem_tiers.language.words import STOPWORDS, words
 from langmem_tiers.records import ProposalKind
 
 Listener = Literal["anyone", "agent", "people"]
 Accept = Callable[[re.Match[str]], bool]
 
-_RAW = table("vocabulary") | table("rules")["fragments"]
+_RAW = COMMON_PARTS | table("vocabulary") | table("rules")["fragments"]
 _RAW |= {
     # Atomic: "really" is both listed and an adverb in -ly, so several of them could otherwise match in two ways each.
     "some_adverbs": rf"(?: (?>(?:{'|'.join(sorted(ADVERBS))}|[a-z]{{3,20}}ly)\b)){{0,6}}",
     "one_to_ten": cardinals(1, 10),
     "two_to_ten": cardinals(2, 10),
-    "weekdays": WEEKDAY_NAMES,
     "sure_months": "|".join(month for month in MONTHS if month != "may"),
 }
 PARTS: dict[str, str] = {name: written_out(text, _RAW) for name, text in _RAW.items()}

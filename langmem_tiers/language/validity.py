@@ -22,7 +22,7 @@ _FOR = named_pattern("validity", "for")
 _WRITTEN = named_patterns("validity", "written")
 _FIRST_YEAR, _YEARS_AHEAD = 1900, 50
 _LEAP_YEAR = 2000
-_A_WEEK = re.compile(r"\b(?:last|this|past) week(?:end)?\b|\bweeks? ago\b")
+_WITHIN_A_UNIT = named_pattern("dates", "within_a_unit")
 _SLASHED = re.compile(r"\b(?P<on>[Oo]n (?:the )?)?(?P<first>\d{1,2})/(?P<second>\d{1,2})/(?P<year>(?:19|20)\d\d)\b")
 _PART_OF_YEAR = re.compile(r"\b(?:the )?(?P<part>end|beginning|start) of (?P<year>(?:19|20)\d\d)\b")
 
@@ -96,7 +96,7 @@ is_vague = finds("validity", "vague")
 def within(clause: str, said_at: datetime) -> str:
     """Like `of_event`, for something known only to the week: the month or year that the week is in."""
     moment = of_event(clause, said_at)
-    if not (DAY.fullmatch(moment) and _A_WEEK.search(clause)):
+    if not (DAY.fullmatch(moment) and _WITHIN_A_UNIT.search(clause)):
         return moment
     day = date.fromisoformat(moment)
     first = day - timedelta(days=day.weekday())

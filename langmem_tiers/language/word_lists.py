@@ -56,7 +56,7 @@ def written_out(text: str, parts: Mapping[str, str]) -> str:
 
 
 def named_pattern(section: str, name: str, **parts: str) -> re.Pattern[str]:
-    """A pattern of `data/patterns.toml`, with these parts, those of its section, and months, weekdays and numbers."""
+    """A pattern of `data/patterns.toml`, with these parts, those of its section, and `COMMON_PARTS`."""
     texts: dict[str, str] = table("patterns")[section]
     return re.compile(written_out(texts[name], {**COMMON_PARTS, **texts, **parts}))
 
@@ -78,12 +78,22 @@ def contractions(section: str) -> tuple[tuple[re.Pattern[str], str], ...]:
     return tuple((re.compile(one_line(each["short"])), each["long"]) for each in table("contractions")[section])
 
 
+def units(*kinds: str) -> tuple[str, ...]:
+    """The units of time that are of all these kinds, as `data/units.toml` tells them apart."""
+    return tuple(name for name, unit in table("units").items() if all(unit.get(kind) for kind in kinds))
+
+
 COMMON_PARTS = {
     "months": MONTH_NAMES,
     "month_written": MONTH_WRITTEN,
     "weekdays": WEEKDAY_NAMES,
     "weekday_written": WEEKDAY_WRITTEN,
     "short_weekdays": "|".join(SHORT_WEEKDAYS[:7]),
+    "all_units": "|".join(units()),
+    "counted_units": "|".join(units("counted")),
+    "named_units": "|".join(units("named")),
+    "vague_units": "|".join(units("vague")),
+    "vague_counted_units": "|".join(units("vague", "counted")),
     **{f"{first}_to_{last}": cardinals(first, last) for first in (1, 2) for last in (6, 7, 10, 12)},
 }
-"""Parts of patterns: months, weekdays, and numbers such as `@1_to_10@`."""
+"""Parts of patterns: months, weekdays, units of time, and numbers such as `@1_to_10@`."""

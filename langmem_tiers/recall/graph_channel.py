@@ -21,6 +21,7 @@ from langmem_tiers.knowledge_graph.wording import period_words
 from langmem_tiers.language import kinship, predicates
 from langmem_tiers.language.calendar import MONTHS
 from langmem_tiers.language.questions import spans
+from langmem_tiers.language.word_lists import units
 from langmem_tiers.language.words import asks_about_oneself, words
 from langmem_tiers.recall.request import Query, RecallRequest
 from langmem_tiers.recall.sources import SpaceSnapshot
@@ -41,9 +42,9 @@ _LEAST_SHARE = 0.3
 _BEFORE = {"before", "previously", "formerly", "former", "used", "earlier", "past", "ever", "history", "ago", "last"}
 _BEFORE |= {"was", "were", "did", "had"}
 # Words for times in a message; relations that held then explain them.
-_TIMES = {"last", "past", "previous", "year", "years", "month", "months", "week", "weeks", "day", "days", "ago", "back"}
+_TIMES = {form for unit in units("counted") for form in (unit, f"{unit}s")}
+_TIMES |= {*MONTHS, "today", "last", "past", "previous", "ago", "back"}
 _TIMES |= {"spring", "summer", "autumn", "fall", "winter", "early", "late", "beginning", "start", "end", "mid", "then"}
-_TIMES |= {*MONTHS, "today"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
