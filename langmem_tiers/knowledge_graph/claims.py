@@ -18,7 +18,6 @@ from langmem_tiers.language import dates, kinship, predicates, speech_acts, vali
 from langmem_tiers.language.claims import ME, Claim, claim_of
 from langmem_tiers.language.sentences import sentences
 from langmem_tiers.language.slugs import name_key
-from langmem_tiers.language.word_lists import word_set
 from langmem_tiers.language.words import occurs
 from langmem_tiers.storage.progress import ProposalRow
 
@@ -44,17 +43,6 @@ _PLANS = re.compile(
 _OF_THE_USER = re.compile(r"^(?:the )?user['’]s (?=[a-z-]+$)", re.IGNORECASE)
 _YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20|21)\d\d(?!\d)")
 _SHORT_YEAR = re.compile(r"['’](\d\d)(?!\d)")
-# Predicates that lead to a literal value, not to an entity.
-_VALUES = word_set(
-    """
-    works_as is_a born_on died_on has_age has_birthday has_height has_weight has_size has_colour has_battery
-    has_capacity has_range has_price has_version has_status has_email has_phone has_timezone has_salary has_budget
-    has_deadline has_score has_nickname has_nationality studies plays practises speaks has_goal named
-    """
-)
-# Predicates of persons and places: the type of their object, unless stated.
-_LEADS_TO = {"lives_in": "place", "born_in": "place", "works_at": "organisation", "studies_at": "organisation"}
-_LEADS_TO |= {"located_in": "place", "visited": "place", "from": "place", "married_to": "person", "dates": "person"}
 
 
 def types(rows: Sequence[ProposalRow]) -> dict[str, str]:
@@ -68,7 +56,8 @@ def types(rows: Sequence[ProposalRow]) -> dict[str, str]:
         elif row.kind == "relation":
             claim = claim_of(row.body)
             with suppress(InvalidRelation):
-                implied[name_key(claim.object)].add(_LEADS_TO.get(predicates.normalise(claim.predicate), ""))
+                predicate = predicates.normalise(claim.predicate)
+                implied[name_key(claim.object)].add(predicates.object_type(predicate))
     found: dict[str, str] = {}
     for name, kinds in said.items():
         known = [kind for kind in kinds if kind != "other"] or kinds
@@ -144,12 +133,13 @@ def _dated(claim: Claim, row: ProposalRow, turn: str, said_at: datetime) -> Clai
 
 def _typed(claim: Claim, known: Mapping[str, str]) -> Claim:
     predicate = predicates.normalise(claim.predicate)
-    if claim.object and (predicate in _VALUES or claim.object[0].isdigit()) and name_key(claim.object) not in known:
+    literal = claim.object and (predicates.leads_to_value(predicate) or claim.object[0].isdigit())
+    if literal and name_key(claim.object) not in known:
         claim = replace(claim, value=claim.object, object="", object_type="")
     return replace(
         claim,
         subject_type="person" if claim.subject == ME else known.get(name_key(claim.subject)) or claim.subject_type,
-        object_type=known.get(name_key(claim.object)) or claim.object_type or _LEADS_TO.get(predicate, ""),
+        object_type=known.get(name_key(claim.object)) or claim.object_type or predicates.object_type(predicate),
     )
 
 

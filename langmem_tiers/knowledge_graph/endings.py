@@ -12,7 +12,6 @@ from langmem_tiers.knowledge_graph.transaction import GraphTransaction, is_open
 from langmem_tiers.language import kinship, predicates
 from langmem_tiers.language.claims import ANY_OTHER, Claim
 from langmem_tiers.language.slugs import name_key
-from langmem_tiers.language.word_lists import word_set
 from langmem_tiers.records import Authority, Entity
 from langmem_tiers.storage import drawers, entities, relations
 from langmem_tiers.storage.relations import RelationRow
@@ -27,16 +26,11 @@ _ALSO = {
     **dict.fromkeys(("has_wife", "has_husband", "has_spouse"), ("married_to",)),
     **dict.fromkeys(("has_girlfriend", "has_boyfriend", "has_partner"), ("dates",)),
 }
-# What only the living do or have, or others have only in the living. A sister remains a sister.
-_OF_THE_LIVING = word_set(
-    """
-        lives_in also_lives_in works_at also_works_at works_as works_on works_in works_with studies_at studies teaches
-        teaches_at reports_to manages leads member_of responsible_for owns drives rides uses has_pet plays practises
-        likes loves dislikes prefers wants plans needs attends stays_at has_age has_goal takes speaks interested_in
-        """
-) | {*_PARTNER}
-_IN_THE_LIVING = frozenset({"has_pet", "reports_to", "works_with", "manages", *_PARTNER}) | {
-    kinship.predicate(word) for word in kinship.COMPANY if "friend" not in word
+_OF_THE_LIVING = predicates.OF_THE_LIVING | {*_PARTNER}
+# What others have only in the living. A sister remains a sister.
+_IN_THE_LIVING = predicates.IN_THE_LIVING | {
+    *_PARTNER,
+    *(kinship.predicate(word) for word in kinship.COMPANY if "friend" not in word),
 }
 NAMES = frozenset({"named", "has_nickname"})
 """What people are called: other names of theirs."""

@@ -1,7 +1,7 @@
 """Predicates of relations: many phrases are normalised to one word, and what is known about each.
 
 `data/predicates.toml` lists for each predicate the phrases that mean it, whether it has one value at a time,
-whether it is symmetric, and which questions ask for it.
+whether it is symmetric, which questions ask for it, what it leads to, and whether it ends with a life.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ class Predicate(NamedTuple):
     mutual: bool = False
     where: str = ""
     kin: str = ""
+    value: bool = False
+    object: str = ""
+    living: Literal["", "subject", "both"] = ""
 
 
 def _predicate(said: str, turned: str = "", **known: Any) -> Predicate:
@@ -52,6 +55,11 @@ _SOMEWHERE = frozenset(name for name, known in _PREDICATES.items() if known.wher
 _ALSO = {word: name for name, known in _PREDICATES.items() for word in known.kin.split()}
 # Words in many phrases that mean nothing alone.
 _SAY_NOTHING = STOPWORDS | word_set("be have get go use time place name people person own part")
+
+OF_THE_LIVING = frozenset(name for name, known in _PREDICATES.items() if known.living)
+"""Predicates that end with the life of their subject: what only the living do or have."""
+IN_THE_LIVING = frozenset(name for name, known in _PREDICATES.items() if known.living == "both")
+"""Predicates that end with the life of their object as well."""
 
 OVER = "Say what held, such as 'lives in', with valid_to; what is known is ended with end_relation."
 """What to do instead of saying that something is over."""
@@ -141,9 +149,21 @@ def symmetric(predicate: str) -> bool:
     return predicate.startswith("has_") and kinship.mutual(predicate.removeprefix("has_"))
 
 
+def leads_to_value(predicate: str) -> bool:
+    """Whether a stored predicate leads to a literal value, not to an entity."""
+    known = _PREDICATES.get(predicate)
+    return known is not None and known.value
+
+
+def object_type(predicate: str) -> str:
+    """The type of the entity that a stored predicate leads to; empty if it may be any."""
+    known = _PREDICATES.get(predicate)
+    return "" if known is None else known.object
+
+
 def known() -> tuple[str, ...]:
     """The predicates with known phrases, by name."""
-    return tuple(sorted(_PREDICATES))
+    return tuple(sorted(name for name, known in _PREDICATES.items() if known.said))
 
 
 def negated(said: str) -> Negated | None:
@@ -261,8 +281,9 @@ def phrases() -> dict[str, PredicateForm]:
             for phrase in known.turned if turned else known.said:
                 for form in _inflected(phrase):
                     made.setdefault(_plain(form), PredicateForm(predicate, turned))
-    for predicate in _PREDICATES:
-        made[predicate.replace("_", " ")] = PredicateForm(predicate)
+    for predicate, known in _PREDICATES.items():
+        if known.said:
+            made[predicate.replace("_", " ")] = PredicateForm(predicate)
     return made
 
 
