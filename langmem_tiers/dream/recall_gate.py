@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.dream import apply, golden
@@ -191,8 +191,10 @@ def _touches(proposal: Proposal, rests_on: Collection[Ref]) -> bool:
             return ("relation", proposal.id) in rests_on
         case MergeEntities() | CloseWindows():
             return any(kind == "relation" for kind, _ in rests_on)
-        case _:
+        case AntiPattern() | InferredPreference():
             return False
+        case _:
+            assert_never(proposal)
 
 
 # The space as a dream would make it.
