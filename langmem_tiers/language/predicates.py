@@ -114,7 +114,7 @@ def reading(text: str) -> PredicateForm:
 
     Example:
         >>> reading("employs")
-        Reading(predicate='works_at', turned=True)
+        PredicateForm(predicate='works_at', turned=True)
     """
     if not isinstance(text, str):
         raise InvalidRelation(f"{type_of(text)} is no predicate.")
@@ -201,8 +201,8 @@ def asked(said: Iterable[str]) -> dict[str, frozenset[str]]:
     """The words of a question that refer to predicates, with those predicates.
 
     Example:
-        >>> sorted(asked(["where", "did", "i", "live"])["live"])
-        ['lives_in']
+        >>> asked(["when", "did", "we", "marry"])
+        {'marry': frozenset({'married_to'})}
     """
     words = list(said)
     told = {}

@@ -67,7 +67,7 @@ def read(reply: str, passages: int) -> Places | UnclearOrder:
         >>> read("[3, 1]", 3), read("Ranking: 2, 9, 2", 3), read("None.", 3)
         ((2, 0), (1,), ())
         >>> read("I would say the third.", 3)
-        Unclear(reason='it holds no list of numbers')
+        UnclearOrder(reason='it holds no list of numbers')
     """
     said = _said(reply)
     if not said:

@@ -71,8 +71,8 @@ def evidence(matches: Iterable[tuple[int, float]]) -> dict[int, SessionEvidence]
     so, less, do the three that follow.
 
     Example:
-        >>> evidence([(7, 0.6), (7, 0.3), (8, 0.9)])[7]
-        Evidence(best=0.6, support=0.1)
+        >>> evidence([(7, 0.5), (7, 0.375), (8, 0.9)])[7]
+        SessionEvidence(best=0.5, support=0.125)
     """
     by_room: dict[int, list[float]] = defaultdict(list)
     for room, match in matches:
@@ -115,8 +115,8 @@ def asked(query: str, speakers: Collection[str]) -> Asked:
 
     Example:
         >>> about = asked("What did Lena paint?", {"Lena", "Tom"})
-        >>> about(Voice(role="user", speaker="Lena")), about(Voice(role="user", speaker="Tom"))
-        (1.0, 0.0)
+        >>> [about(DrawerSpeaker(role="user", speaker=name)) for name in ("Lena", "Tom")]
+        [1.0, 0.0]
     """
     said = set(words(query))
     named = {speaker for speaker in speakers if not said.isdisjoint(words(speaker))}
