@@ -22,7 +22,7 @@ _FOR = named_pattern("validity", "for")
 _WRITTEN = named_patterns("validity", "written")
 _FIRST_YEAR, _YEARS_AHEAD = 1900, 50
 _LEAP_YEAR = 2000
-_WITHIN_A_UNIT = named_pattern("dates", "within_a_unit")
+_WITHIN_A_UNIT = named_pattern("validity", "within_a_unit")
 _SLASHED = re.compile(r"\b(?P<on>[Oo]n (?:the )?)?(?P<first>\d{1,2})/(?P<second>\d{1,2})/(?P<year>(?:19|20)\d\d)\b")
 _PART_OF_YEAR = re.compile(r"\b(?:the )?(?P<part>end|beginning|start) of (?P<year>(?:19|20)\d\d)\b")
 
