@@ -12,10 +12,12 @@ from langmem_tiers.transfer.records import (
     LineProblem,
     Record,
 )
+from langmem_tiers.types import Format
 
 __all__ = [
     "FORMATS",
     "Entry",
+    "Format",
     "ImportReport",
     "ImportedDocument",
     "ImportedFact",
