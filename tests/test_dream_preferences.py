@@ -285,6 +285,17 @@ def test_a_model_tells_what_shows_and_the_turns_are_counted_here(asked):
     assert "[2] user: coffee again, black please" in model.requests[0][-1].text
 
 
+def test_lines_quoted_with_other_punctuation_are_cited_in_their_own_words(asked):
+    seen = material(said(*COFFEE))
+    told = [(1, "I take coffee - black."), (2, "“coffee again … please”"), (3, "One more black coffee.")]
+    (found,), _ = asked(seen, reply(BLACK, *told))
+    assert [each.quote for each in found.evidence] == [
+        "I take coffee, black",
+        "coffee again, black please",
+        "One more black coffee",
+    ]
+
+
 @pytest.mark.parametrize(
     ("evidence", "why"),
     [

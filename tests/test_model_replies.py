@@ -174,6 +174,30 @@ MINED = {
         ),
         {"Ben lives_in Leeds, since 2023-01-01"},
     ),
+    "about a year": (
+        ["My brother Ben has lived in Leeds since around 2015."],
+        told(
+            fact("The user's brother Ben has lived in Leeds since around 2015.", "since around 2015"),
+            relations=[LEEDS | {"since": "around 2015"}],
+        ),
+        {"Ben lives_in Leeds, since 2015-01-01"},
+    ),
+    "for so long": (
+        ["My brother Ben has lived in Leeds for ten years."],
+        told(
+            fact("The user's brother Ben has lived in Leeds for ten years.", "Ben has lived in Leeds for ten years."),
+            relations=[LEEDS | {"since": "for ten years"}],
+        ),
+        {"Ben lives_in Leeds, since 2016-01-01"},
+    ),
+    "what somebody does not like": (
+        ["My brother Ben doesn’t like sailing at all."],
+        told(
+            fact("The user's brother Ben does not like sailing.", "Ben doesn't like sailing at all"),
+            relations=[relation("Ben", "doesn't like", "sailing", "My brother Ben doesn't like sailing")],
+        ),
+        {"Ben dislikes sailing"},
+    ),
     "an end": (
         ["My brother Ben lived in Leeds until June 2022."],
         told(
@@ -353,6 +377,23 @@ def test_what_rests_on_two_messages_cites_both_in_their_own_words(mining):
     (report,) = space.mine()
     cited = {each.drawer: each.quote for each in space.knowledge.get(report.kept[0]).evidence}
     assert cited == {1: "My sister is called Anna", 3: "She lives in Porto now"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Oops, I mixed that up: Anna works at Siemens.", "Anna has a new job at Siemens.", "Anna left Bosch for Siemens."],
+)
+def test_what_a_good_model_takes_for_a_correction_puts_the_wrong_value_aside(mining, said):
+    memory, replies = mining
+    right = fact("The user's sister Anna works at Siemens.", said, kind="correction", corrects="Bosch")
+    replies += [told(fact("The user's sister Anna works at Bosch.", "Anna works at Bosch"))]
+    space = memory.user(f"corrects {len(said)}")
+    space.track([Turn(role="user", content="My sister Anna works at Bosch.", message_id="1")], session="s")
+    space.mine()
+    replies += [told(right)]
+    space.track([Turn(role="user", content=said, message_id="2")], session="s")
+    space.mine()
+    assert contents(space) == {right["content"]}
 
 
 @pytest.mark.parametrize("quote", ["She hates Porto. My sister is called Anna", "My sister … lives in Rome"])

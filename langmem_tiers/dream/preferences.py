@@ -22,7 +22,7 @@ from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.language.wishes import Wish, wishes
 from langmem_tiers.language.word_lists import word_set
 from langmem_tiers.language.wordings import plain
-from langmem_tiers.language.words import occurs, stem, stems
+from langmem_tiers.language.words import passage, stem, stems
 from langmem_tiers.models.directives import Directives
 from langmem_tiers.records import Evidence, SpokenTurn
 from langmem_tiers.settings import Settings
@@ -259,14 +259,15 @@ def _supporting_lines(told: PreferenceReply, numbered: Mapping[int, SpokenTurn])
     seen: set[tuple[str, str]] = set()
     for each in told.evidence:
         turn = numbered.get(each.turn)
-        if turn is None or sum(map(str.isalnum, each.quote)) < _LEAST_LETTERS or not occurs(each.quote, turn.content):
+        quote = None if turn is None else passage(each.quote, turn.content)
+        if turn is None or quote is None or sum(map(str.isalnum, quote)) < _LEAST_LETTERS:
             continue
         same = (turn.session, plain(turn.content))
         asked = (wish.content for wish in wishes(turn.content))
         shows = wanted & stems(turn.content) or any(same_fact(told.content, wish, None).same for wish in asked)
         if same not in seen and shows:
             seen.add(same)
-            yield Evidence(drawer=turn.drawer, quote=each.quote)
+            yield Evidence(drawer=turn.drawer, quote=quote)
 
 
 def _is_counted(content: str, evidence: Sequence[Evidence], counted: InferredPreference) -> bool:

@@ -41,6 +41,10 @@ _PLANS = re.compile(
     re.IGNORECASE,
 )
 _OF_THE_USER = re.compile(r"^(?:the )?user['’]s (?=[a-z-]+$)", re.IGNORECASE)
+_DISLIKES = re.compile(r"(?:do|does|did)(?: not|n['’]t) (?:like|love|enjoy)", re.IGNORECASE)
+_ABOUT = re.compile(
+    r"\b(?:around|about|circa|ca\.|roughly|approximately|early|late|mid)[\s-]+(?:in )?|~", re.IGNORECASE
+)
 _YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20|21)\d\d(?!\d)")
 _SHORT_YEAR = re.compile(r"['’](\d\d)(?!\d)")
 
@@ -100,6 +104,8 @@ def _ended(claim: Claim) -> Claim:
         return replace(claim, predicate=base, ended="said") if base else claim
     if _LEFT.fullmatch(claim.predicate.strip()):
         return replace(claim, predicate="works at", ended="known")
+    if _DISLIKES.fullmatch(claim.predicate.replace("_", " ").strip()):
+        return replace(claim, predicate="dislikes")
     if _NOT.search(claim.predicate):
         raise ValueError("it says what is not so")
     return claim
@@ -124,8 +130,9 @@ def _plain(claim: Claim) -> Claim:
 
 def _dated(claim: Claim, row: ProposalRow, turn: str, said_at: datetime) -> Claim:
     """A claim with the dates that its quote or turn supports; without any, it gets the date of the turn."""
-    said = [row.body.get(name) for name in ("since", "until")]
-    dates = [validity.resolve(each, said_at) if isinstance(each, str) else "" for each in said]
+    said = [_ABOUT.sub("", each) if isinstance(each := row.body.get(name), str) else "" for name in ("since", "until")]
+    dates = [validity.resolve(each, said_at) for each in said]
+    dates[0] = dates[0] or validity.of_state(said[0], said_at).since  # "for three years"
     text = f"{row.quote}\n{turn}"
     since, until = (date if date and borne_out(date, text, said_at) else "" for date in dates)
     return replace(claim, since=since, until=until)
