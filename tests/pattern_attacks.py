@@ -2,10 +2,12 @@
 
 Whatever is compiled while all modules are imported is collected, so are string literals given to `re`. From the parse
 tree of a pattern come texts in which each of its repeats has much to repeat and fails at the end. Time is that of the
-processor, so that a busy machine changes nothing.
+processor, as a multiple of what `REFERENCE` takes in the same moment: so neither a slow machine nor a busy one changes
+much. A pattern may take five times as long, which is 50 ms on two shared cores.
 """
 
 import ast
+import contextlib
 import gc
 import importlib
 import json
@@ -20,11 +22,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-SMALL, LARGE = 10_000, 100_000  # characters
-MOST_SECONDS = 0.5  # for the large text; a quadratic pattern takes minutes
-MOST_GROWTH = 40  # where the text grows tenfold: a hundredfold is quadratic
-GIVEN_UP = 1.0  # seconds
-MOST_ATTACKS = 40  # of one pattern
+SMALL, LARGE = 5_000, 100_000  # characters
+REFERENCE, REFERENCE_TEXT = re.compile(r"(?:\w+ ){1,3}\d"), "ab " * (LARGE // 3)
+REFERENCE_SECONDS = 0.01  # on two shared cores
+MOST_SECONDS = 0.05  # for the large text, there: what is not linear takes minutes
+WORST = 2  # attacks of a pattern, by the small text, that are tried with the large one
+TRIALS = 3  # all of which must be too slow
+NEVER_ENDING = 1.0  # seconds for the small text
+GIVEN_UP = 5.0  # seconds of the clock: a timer of the processor's time would make that coarse
 METHODS = {"match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split"}
 # Records whose pattern is matched from the beginning of a clause only.
 MATCHED_AT_THE_START = {"Rule", "Shape"}
@@ -151,9 +156,8 @@ def attacks(pattern: re.Pattern[str]) -> list[tuple[str, str]]:
     found = {("", sample(tree, pick) + end): None for pick in range(6) for end in ("", " ")}
     found |= dict.fromkeys(of_repeats(tree, ""))
     found |= {("", before + repeated): None for before, repeated in [*found]}
-    made = [each for each in found if each[1]]
-    step = max(1, len(made) // MOST_ATTACKS + 1)
-    return [*made[::step], *(("", each) for each in ANYTHING)]
+    found |= {("", each): None for each in ANYTHING}
+    return [each for each in found if each[1]]
 
 
 def of_repeats(tree, before: str) -> Iterator[tuple[str, str]]:
@@ -220,15 +224,12 @@ class GivenUpError(Exception):
 
 
 def seconds(run: Callable[[str], object], text: str) -> float:
-    """The time of the processor that a call takes, `GIVEN_UP` at most."""
+    """The time of the processor that a call takes until it is given up."""
     begun = time.process_time()
-    signal.setitimer(signal.ITIMER_PROF, GIVEN_UP)
-    try:
+    signal.setitimer(signal.ITIMER_REAL, GIVEN_UP)
+    with contextlib.suppress(GivenUpError):
         run(text)
-    except GivenUpError:
-        return GIVEN_UP
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
     return time.process_time() - begun
 
 
@@ -244,25 +245,36 @@ def runner(pattern: re.Pattern[str], method: str) -> Callable[[str], object]:
     return pattern.findall
 
 
+def text_of(attack: tuple[str, str], length: int) -> str:
+    """A text of about this length, which ends in what no pattern expects."""
+    before, repeated = attack
+    return before + repeated * (length // len(repeated)) + "\u2603"
+
+
 def slow(pattern: re.Pattern[str], method: str) -> tuple[str, str, float] | None:
     """The worst attack on a pattern, where that is too slow: what it begins with, repeats, and its seconds."""
     run = runner(pattern, method)
-    worst = (0.0, "", "a")
-    for before, repeated in attacks(pattern):
-        text = before + repeated * (SMALL // len(repeated)) + "\u2603"
-        took = seconds(run, text)
-        worst = max(worst, (took, before, repeated))
-        if took >= MOST_SECONDS / 5:
-            return before, repeated, took
-    small, before, repeated = worst
-    large = seconds(run, before + repeated * (LARGE // len(repeated)) + "\u2603")
-    grown = large > 0.1 and large > MOST_GROWTH * small
-    return (before, repeated, large) if grown or large > MOST_SECONDS else None
+    timed = []
+    for attack in attacks(pattern):
+        took = seconds(run, text_of(attack, SMALL))
+        if took > NEVER_ENDING:
+            return *attack, took
+        timed.append((took, attack))
+    for _, attack in sorted(timed, reverse=True)[:WORST]:
+        if all((took := scaled(run, attack)) > MOST_SECONDS for _ in range(TRIALS)):
+            return *attack, took
+    return None
+
+
+def scaled(run: Callable[[str], object], attack: tuple[str, str]) -> float:
+    """The seconds that an attack takes on two shared cores."""
+    took = seconds(run, text_of(attack, LARGE))
+    return took * REFERENCE_SECONDS / seconds(REFERENCE.search, REFERENCE_TEXT)
 
 
 def main() -> None:
     """Print the number of patterns and the slow ones."""
-    signal.signal(signal.SIGPROF, give_up)
+    signal.signal(signal.SIGALRM, give_up)
     gc.disable()  # a collection looks at all that was imported, which takes longer than most patterns
     found = collected()
     told = []

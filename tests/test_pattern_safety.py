@@ -39,7 +39,11 @@ ATTACKS = (
 
 
 def test_every_pattern_takes_linear_time(root, offline_environment):
-    """Each is given texts made from its own words; a pattern that never ends is given up by the script itself."""
+    """Each takes at most five times as long as a simple pattern: 50 ms for 100,000 characters on two shared cores.
+
+    The texts are made from its own words. One is too slow if it is three times in a row, so that a busy machine fails
+    nothing; a pattern that never ends is given up by the script itself.
+    """
     run = subprocess.run(
         [sys.executable, str(root / "tests" / "pattern_attacks.py")],
         env=offline_environment,

@@ -40,7 +40,7 @@ _NO_DOMAIN = re.compile(r"[^a-z0-9]+")
 _CORRECTED = "the user corrected it"
 
 _START = (
-    r"^(?:(?:no|nope|ugh|hey|oh|ok(?:ay)?|come on|seriously|but|and|again|please|also|well)\b[,.!:;-]* *)*"
+    r"^(?:(?:no|nope|ugh|hey|oh|ok(?:ay)?|come on|seriously|but|and|again|please|also|well)\b[,.!:;-]*+ *+)*"
     r"(?:(?:can|could|would|will) you (?:please |just |finally )*)?"
 )
 _BECAUSE = r"(?:,? (?:because|since|as) (?P<because>[^.;!?]{3,120}?))?"

@@ -26,7 +26,7 @@ _LINKS = """
     among behind beyond before after named called who whom whose which that where because and or
 """
 _BREAK = re.compile(
-    rf"(?:[,;]\s{{0,8}}|\s{{1,8}})(?=(?P<link>{'|'.join(_LINKS.split())})\s)|[,;]\s+|[.:!?]\s+(?=\S)", re.IGNORECASE
+    rf"(?:[,;]\s{{0,8}}+|\s{{1,8}}+)(?=(?P<link>{'|'.join(_LINKS.split())})\s)|[,;]\s+|[.:!?]\s+(?=\S)", re.IGNORECASE
 )
 _LISTING = word_set(", and or")
 # Words for who, where and when. All others that change the meaning must be the same in both: all, never, may, only.

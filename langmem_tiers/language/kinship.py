@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-from langmem_tiers.language.word_lists import listed, phrases, table
+from langmem_tiers.language.word_lists import any_of, listed, phrases, table
 
 Gender = Literal["he", "she"]
 
@@ -29,7 +29,7 @@ _ONLY_ONE = listed("kinship", "only_one")
 _MUTUAL = frozenset(phrases(_TABLE["mutual"]))
 _ALL = sorted({*FAMILY, *COMPANY, *FORMER, *_CANONICAL}, key=lambda word: (-len(word), word))
 
-WORDS = "(?:" + "|".join(re.escape(word).replace(r"\-", "[- ]") for word in _ALL) + ")"
+WORDS = any_of(re.escape(word).replace(r"\-", "[- ]") for word in _ALL)
 """A pattern for one of the words."""
 
 _MINE = re.compile(

@@ -35,7 +35,7 @@ _CALLS = [*_GREETINGS, *map(str.capitalize, _GREETINGS), ". ", "! ", "? ", ", "]
 _KIN = alternatives("names", "kin")
 KIN = frozenset(re.sub(r"[?]", "", _KIN).split("|")) | {"neighbor", "coworker", "twin", "fiance", "fiancé"}
 _OUR = ["".join(cased) for word in ("my", "our") for cased in product(*zip(word, word.upper(), strict=True))]
-_KINSHIP = re.compile(rf"\b(?:my|our)\s+(?:\w+\s+)?({_KIN})\b(?!['’-]\w\w)", re.IGNORECASE)
+_KINSHIP = re.compile(rf"\b(?:my|our)\s++(?:\w++\s++)?({_KIN})\b(?!['’-]\w\w)", re.IGNORECASE)
 _TITLES = listed("names", "titles")
 _TITLED = re.compile(rf"^(?:{'|'.join(map(re.escape, _TITLES))})\.* (?=.)", re.DOTALL)
 _BEFORE_PERSON = listed("names", "before_person")

@@ -14,7 +14,10 @@ from langmem_tiers.language.word_lists import named_pattern, named_patterns, tab
 from langmem_tiers.language.words import LOOKED_AT
 
 _LOOKED_AT = 2000
-_HISTORY = re.compile("|".join(each.pattern for each in named_patterns("questions", "history")), re.IGNORECASE)
+# All of them begin with a word, or at the beginning: nowhere else are they tried.
+_HISTORY = re.compile(
+    rf"(?:^|\b(?=\w))(?:{'|'.join(each.pattern for each in named_patterns('questions', 'history'))})", re.IGNORECASE
+)
 _SEVERAL = re.compile("|".join(each.pattern for each in named_patterns("questions", "several")), re.IGNORECASE)
 _ADVICE = named_pattern("questions", "advice")
 _ANSWERS = named_pattern("questions", "answers")

@@ -100,7 +100,7 @@ _BEFORE_VERB = compiled(
 # Words that mark a claim as merely wished, planned or possible.
 _OPEN = named_pattern("relations", "open")
 _ITS_NAME = re.compile(r"(?:[Hh]er|[Hh]is|[Ii]ts|[Tt]heir) names? (?:is|are) [A-Z]")
-_SOMEBODY_NEW = compiled(r"\b(?:an?|another|two|three) (?:[\w-]+ ){0,3}(?:@pet@s?|@kin@)[.!…]*$")
+_SOMEBODY_NEW = compiled(r"\b(?:an?|another|two|three) (?:[\w-]++ ){0,3}(?:@pet@s?|@kin@)[.!…]*$")
 
 
 def of_turn(read: Iterable[Reading]) -> list[Claim]:

@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from langmem_tiers.language.numbers import CARDINALS, ORDINALS
-from langmem_tiers.language.word_lists import listed, table, word_set
+from langmem_tiers.language.word_lists import any_of, listed, table, word_set
 
 _TABLE = table("synonyms")
 _PHRASES: dict[str, str] = _TABLE["phrases"]
@@ -21,7 +21,7 @@ CONTRACTIONS |= {f"{verb}n't": (verb, "not") for verb in _VERBS.split()}
 # Capitalised at the start of a sentence without being names.
 COMMON = word_set("user users") | frozenset(CLASSES)
 _PHRASE = re.compile(
-    r"(?<!\w)(?:" + "|".join(re.escape(each) for each in sorted(_PHRASES, key=len, reverse=True)) + r")(?!\w)",
+    rf"(?<!\w){any_of(re.escape(each) for each in sorted(_PHRASES, key=len, reverse=True))}(?!\w)",
     re.IGNORECASE,
 )
 _BRITISH = re.compile(r"([aeiouy][a-z]{0,30}[bcdfghklmnprt])is(e|es|ed|ing|er|ers|ation)$")

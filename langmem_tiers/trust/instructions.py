@@ -15,8 +15,8 @@ from html import unescape
 # How instructions are worded: patterns for lower-case text with single blanks, by their effect.
 # A verb that begins a clause is a command; after "I", "to" or a name it is part of a story.
 _COMMAND = (
-    r"(?:^|[.!?:;,\n\"'“(>\]*]\s{0,9}|\b(?:please|now|then|must|shall|should|always|also|instead|simply|just|only"
-    r"|assistant to|agent to|ai to|you to)\s+)(?<!i always )(?<!we always )(?<!they always )(?<!i also )(?<!i just )"
+    r"(?:^|[.!?:;,\n\"'“(>\]*]\s{0,9}+|\b(?:please|now|then|must|shall|should|always|also|instead|simply|just|only"
+    r"|assistant to|agent to|ai to|you to)\s++)(?<!i always )(?<!we always )(?<!they always )(?<!i also )(?<!i just )"
 )
 _LINE, _SENTENCE = r"(?:^|\n)\s{0,9}", r"(?:^|[.!?:;\n]\s{0,9})"
 _RULES = (

@@ -12,9 +12,9 @@ from langmem_tiers.trust.secret_patterns import SecretRule
 _QUOTE = "[\"'`“”„‘’«»]"
 _WIFI = r"(?:wi-?fi|wlan|wpa2?|network)[ -](?:key|pass)"
 _NAMES = (
-    r"(?:pass(?:words?|wort|wd|phrases?|codes?)|(?:(?<=[_\"'])|(?<=[/,;] )|(?<![^\n])|(?<=\bmy\s))pass"
-    r"|pwd|(?<![a-z])pw(?![a-z])"
-    rf"|(?<![a-z]){_WIFI}"
+    r"(?:pass(?:words?|wort|wd|phrases?|codes?|(?<=[_\"']pass)|(?<=[/,;] pass)|(?<![^\n]pass)|(?<=\bmy\spass))"
+    r"|pw(?:d|(?<![a-z]pw)(?![a-z]))"
+    rf"|(?=[wn])(?<![a-z]){_WIFI}"
     r"|kennwort|contrase[ñn]a|mot de passe|senha|wachtwoord|hasło|пароль|密码|密碼|パスワード|비밀번호)"
 )
 _NAME_HINTS = (
@@ -32,18 +32,19 @@ _ADVERB = (
     r"(?:(?:now|still|currently|again|just|simply|literally|actually|probably|always|only|really|apparently|called|this"
     r"|as\sfollows|set\sto|changed\sto|reset\sto)[,:]?\s{1,3})"
 )
-_IT_IS = rf"(?:(?:it|that|this|which|(?:the\s)?new\sone)(?:['’]s|\sis|\swas)\s{{1,3}}{_ADVERB}{{0,2}})"
+_ADVERBS = f"{_ADVERB}{{0,2}}"
+_IT_IS = rf"(?:(?:it|that|this|which|(?:the\s)?new\sone)(?:['’]s|\sis|\swas)\s{{1,3}}{_ADVERBS})"
 _ASSIGNS = rf"[\"'`\]*_]{{0,2}}\s{{0,3}}(?::=|=>|->|→|=(?!=)|[:：＝])\*{{0,2}}\s{{0,5}}{_IT_IS}?"
 _IS = (
-    rf"(?:{_FOR}(?:\s{{1,3}}(?:is|are|was|ist|war|lautet|es|est|é|w(?:ill|ould)\sbe)|['’]s):?\s{{1,3}}{_ADVERB}{{0,2}}"
+    rf"(?:{_FOR}(?:\s{{1,3}}(?:is|are|was|ist|war|lautet|es|est|é|w(?:ill|ould)\sbe)|['’]s):?\s{{1,3}}{_ADVERBS}"
     r"|\s?(?:是|为|は|은|는)\s?)"
 )
-_TO = rf"to:?\s{{1,3}}{_ADVERB}{{0,2}}"
-_CHANGES = r"(?:chang|set|reset|updat|switch|rotat)\w{0,4}"
-_CHANGED = rf"{_CHANGES}\s(?:[\w']{{1,20}}\s){{0,4}}{_NAMES}\s{_TO}"
+_TO = r"to:?\s{1,3}+"
+_CHANGES = r"(?:chang|set|reset|updat|switch|rotat)\w{0,4}+"
+_CHANGED = rf"{_CHANGES}\s(?:[\w']{{1,20}}+\s){{0,4}}{_NAMES}\s{_TO}"
 _WAS_CHANGED = (
-    rf"{_NAMES}{_FOR}(?:\s(?:is|was|were|got|has|have|had|will|be|been|being|just|now|recently)){{0,3}}\s{_CHANGES}"
-    rf"(?:\s(?!to\s)[\w'’]{{1,20}}){{0,3}}\s{_TO}"
+    rf"{_NAMES}{_FOR}(?=\s)(?:\s(?:is|was|were|got|has|have|had|will|be|been|being|just|now|recently)){{0,3}}\s{_CHANGES}"
+    rf"(?:\s(?!to\s)[\w'’]{{1,20}}+){{0,3}}\s{_TO}"
 )
 # A value at a distance from the name: "I forgot my password. It's …", "the password - …".
 _BEHIND = (
@@ -86,6 +87,9 @@ _PHRASE = (
     rf"(?P<phrase>{_WORD}(?:[ ]{_WORD}){{1,7}})"
     r"(?=\s*(?:\Z|[\n.,;!?)“”\"]|(?:and|but|for|btw|or|so|because|since)\b))"
 )
+# Where so many words follow without an end, there is no phrase: so it need not be looked for word by word.
+_UNENDING = r"\w++(?<!and|but|for|btw)(?<!or|so)(?<!since)(?<!because)"
+_ENDS = rf"(?!(?:{_UNENDING}(?:[ ]|[^\w\s.,;!?)“”\"]{_UNENDING}[ ])){{13}}+)"
 _KEY_VALUE = rf"{_QUOTE}?(?P<key>[\w./+=~%-]{{12,4000}})"
 _LONG_KEY_VALUE = r"(?P<key>[\w./+=~-]{20,4000})"
 _BEFORE_HOST = r"[a-z][a-z0-9+.-]{1,30}://[^\s/?#:@\"'<>]{0,100}:(?P<in_address>[^\s/?#\"'<>]{1,1000})@(?=[\w\[])"
@@ -220,9 +224,9 @@ PASSWORDS = (
     _rule("password", _BEFORE_HOST, ("://",), _in_address),
     _rule("password", _AFTER_USER, ("curl",), _in_address),
     _rule("password", f"{_NAMES}(?:{_FOR}{_ASSIGNS}|{_IS}|{_OPTION}){_VALUE}", _NAME_HINTS),
-    _rule("password", f"{_NAMES}(?:{_FOR}{_ASSIGNS}|{_IS}){_PHRASE}", _NAME_HINTS, _is_phrase),
-    _rule("password", f"(?:{_CHANGED}|{_WAS_CHANGED}){_VALUE}", _NAME_HINTS),
-    _rule("password", f"(?:{_CHANGED}|{_WAS_CHANGED}){_PHRASE}", _NAME_HINTS, _is_long_phrase),
+    _rule("password", f"{_NAMES}(?:{_FOR}{_ASSIGNS}|{_IS}){_ENDS}{_PHRASE}", _NAME_HINTS, _is_phrase),
+    _rule("password", f"(?:{_CHANGED}|{_WAS_CHANGED}){_ADVERBS}{_VALUE}", _NAME_HINTS),
+    _rule("password", f"(?:{_CHANGED}|{_WAS_CHANGED}){_ENDS}{_ADVERBS}{_PHRASE}", _NAME_HINTS, _is_long_phrase),
     _rule("password", _BEHIND + _VALUE, _NAME_HINTS, _looks_made),
     _rule("password", _SECOND + _BARE, ("words", "codes", "phrases"), _looks_made),
     _rule(

@@ -138,7 +138,7 @@ _ORDINAL = r"\d{1,2}(?:st|nd|rd|th)?\b"
 _COUNT = rf"(?:\d{{1,3}}|a couple of|a few|an?|{cardinals(1, 10)})"
 # With the preposition in front: without it, what is left of the sentence still reads as one.
 _DATE = re.compile(
-    rf"(?:\b(?:on|in|since|until|by|from|around|last|next|this) (?:the )?){{0,3}}"
+    rf"\b(?=\w)(?:(?:on|in|since|until|by|from|around|last|next|this) (?:the )?){{0,3}}"
     rf"(?:\b{_MONTH} {_ORDINAL}(?:,? {_YEAR})?|\b{_ORDINAL}(?: of)? {_MONTH}(?:,? {_YEAR})?"
     rf"|\b{_MONTH},? {_YEAR}|\b\d{{4}}-\d\d-\d\d\b|(?<=in )\b{_MONTH}|(?<=last )\b{_MONTH}|(?<=since )\b{_MONTH}"
     rf"|(?<=(?:on|st|xt) )\b{_DAY}s?\b|(?<=in )\b{_YEAR}\b|(?<=since )\b{_YEAR}\b)"
