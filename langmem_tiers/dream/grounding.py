@@ -14,7 +14,7 @@ from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge import validation
 from langmem_tiers.knowledge.preferences import ANTI_PATTERNS
 from langmem_tiers.language.paraphrase import same_fact
-from langmem_tiers.language.word_lists import table
+from langmem_tiers.language.word_lists import any_of, table
 from langmem_tiers.language.words import meaningful_words, occurs, stems
 from langmem_tiers.models.tokens import estimate
 from langmem_tiers.records import Entry, Evidence
@@ -213,8 +213,8 @@ def first_of_each(drawers: Iterable[int], occurrences: Occurrences) -> list[int]
 # What the agent asks about first.
 
 _SENSITIVE = table("feedback")["sensitive"]
-_WORDS = "|".join(_SENSITIVE["words"].replace(".", "[ _-]?").split())
-_TOUCHES = re.compile(rf"[$€£¥₿]|(?<!\w)(?:{_WORDS})(?!\w)", re.IGNORECASE)
+_WORDS = any_of(each.replace(".", "[ _-]?") for each in _SENSITIVE["words"].split())
+_TOUCHES = re.compile(rf"[$€£¥₿]|(?<!\w)(?=\w){_WORDS}(?!\w)", re.IGNORECASE)
 _UNSPACED = re.compile(_SENSITIVE["unspaced"])
 
 
