@@ -18,7 +18,7 @@ _LOOKED_AT = 2000
 _HISTORY = re.compile(
     rf"(?:^|\b(?=\w))(?:{'|'.join(each.pattern for each in named_patterns('questions', 'history'))})", re.IGNORECASE
 )
-_SEVERAL = re.compile("|".join(each.pattern for each in named_patterns("questions", "several")), re.IGNORECASE)
+_SEVERAL = named_patterns("questions", "several")
 _ADVICE = named_pattern("questions", "advice")
 _ANSWERS = named_pattern("questions", "answers")
 _UNIX = date(1970, 1, 1)
@@ -55,7 +55,8 @@ def asks_for_several(query: str) -> bool:
         >>> asks_for_several("Which cities did I visit?"), asks_for_several("Which city did I visit in May?")
         (True, False)
     """
-    return _SEVERAL.search(" ".join(query[:_LOOKED_AT].replace("’", "'").split())) is not None
+    asked = " ".join(query[:_LOOKED_AT].replace("’", "'").lower().split())
+    return any(pattern.search(asked) for pattern in _SEVERAL)
 
 
 def asks_advice(query: str) -> bool:
