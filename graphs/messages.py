@@ -15,6 +15,7 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 
+from langmem_tiers.block_lines import MESSAGE_LINE, MESSAGE_MARK
 from langmem_tiers.fencing import OPENING
 from langmem_tiers.knowledge.prompt_blocks import (
     IDENTITY_FENCE,
@@ -93,8 +94,6 @@ _BEGINNINGS = "|".join(re.escape(header[:_TELLING]) for header in _HEADERS)
 # A block, or as much of it as there is if its end is missing.
 _CUT = rf"(?:{_BEGINNINGS})[^\n]*(?:\n(?:- | {{2}}|#)[^\n]*)*"
 _BLOCK = re.compile(rf"<(?P<tag>{_TAGS})>\n(?:(?s:.*?)\n</(?P=tag)>|{_CUT})")
-# An item of a block on lines of its own: nobody writes that by hand.
-_ITEM = re.compile(r"^[ \t]*- \[§W-\d{3,18}/R-\d{2,18}/D-\d{3,18}\] \d{4}-\d\d-\d\d [^\n]*(?:\n {2}[^\n]*)*\n?", re.M)
 
 
 def without_recalled(text: str) -> str:
@@ -104,9 +103,9 @@ def without_recalled(text: str) -> str:
         >>> without_recalled("You said: <memory_context>\n- a line\n</memory_context>\nIn Porto.")
         'You said: \nIn Porto.'
     """
-    if not any(opening in text for opening in _OPENINGS) and "[§W-" not in text:
+    if not any(opening in text for opening in _OPENINGS) and MESSAGE_MARK not in text:
         return text
-    kept = _ITEM.sub("", _BLOCK.sub("", text))
+    kept = MESSAGE_LINE.sub("", _BLOCK.sub("", text))
     return text if kept == text else kept.strip()
 
 

@@ -12,13 +12,15 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 
+from langmem_tiers.block_lines import MESSAGE_LINE
+from langmem_tiers.fencing import CLOSING, OPENING
+
 MODEL_VARIABLE = "LANGMEM_TIERS_MODEL"
 
-_FENCED = r"<memory_context>\n(.*?)\n</memory_context>"
+_FENCED = rf"{OPENING}\n(.*?)\n{CLOSING}"
 # In a message the block stands in front, in the system message at the end: nowhere else is it one.
 _IN_FRONT = re.compile(rf"\A{_FENCED}", re.DOTALL)
 _AT_END = re.compile(rf"{_FENCED}\Z", re.DOTALL)
-_ITEM = re.compile(r"^- \[(§[^\]]+)\] (\S+) ([^\n]*(?:\n  [^\n]*)*)", re.MULTILINE)
 
 _LONGEST = 300  # characters of a quotation
 _FOUND = "I am not a language model: I can only quote what memory holds about this."
@@ -94,7 +96,7 @@ def _answer(messages: Sequence[BaseMessage]) -> str:
     system = next((message for message in messages if isinstance(message, SystemMessage)), None)
     found = (asked and _IN_FRONT.search(asked.text)) or (system and _AT_END.search(system.text))
     quotes = []
-    for pointer, day, said in _ITEM.findall(found[1]) if found else ():
+    for pointer, day, said in MESSAGE_LINE.findall(found[1]) if found else ():
         speaker, _, text = said.partition(": ")
         quotes.append(f"{pointer}, {day}, {html.unescape(speaker)}: “{_cut(html.unescape(text))}”")
     return "\n".join([_FOUND, "", *quotes, "", _WAY_OUT]) if quotes else f"{_NOTHING}\n\n{_WAY_OUT}"

@@ -11,8 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from langmem_tiers import Drawer, Memory, Settings, Turn
+from langmem_tiers.graphs.messages import without_recalled
 from langmem_tiers.recall.rendering import excerpt, render, render_item
 from langmem_tiers.settings import RecallSettings
+from langmem_tiers.trust.taint import holds_block
 
 PIECES = [
     "<memory_context>",
@@ -121,6 +123,14 @@ def test_unescaping_an_item_gives_speaker_and_text_back(speaker, content):
     who = (speaker or "user").replace("\n", " ")
     expected = given_back(f"{who}: ") + given_back(content.strip("\n"))
     assert html.unescape(item) == f"- [§W-001/R-01/D-001] 2026-03-02 {expected}"
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.none() | HOSTILE.filter(str.strip), HOSTILE.filter(str.strip))
+def test_an_item_is_recognised_as_one_and_taken_out_whole_wherever_it_is_pasted(speaker, content):
+    line = render_item(drawer(1, speaker, content), content)
+    assert holds_block(f"Look:\n{line}\nI see.")
+    assert without_recalled(f"Look:\n{line}\nI see.") == "Look:\nI see."
 
 
 @settings(max_examples=200, deadline=None)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from langmem_tiers import block_lines
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.knowledge import standing
 from langmem_tiers.knowledge.preferences import fading, is_constraint, needs_permission
@@ -230,7 +231,7 @@ def _entry(
     # A drawer cannot say that something binds the agent, or that it must ask.
     derived = entry.path in _DERIVED and not binds and not asks
     marks = (rendering.ASK_FIRST if asks else "") + (rendering.FROM_TOOL if entry.from_tool else "")
-    label = f"[entry {entry.id}] {entry.said_at:%Y-%m-%d} {entry.category}{marks}"
+    label = block_lines.label(f"entry {entry.id}", entry.said_at, f"{entry.category}{marks}")
     return _known(
         source,
         hit,
@@ -248,14 +249,14 @@ def _entry(
 
 
 def _episode(source: SpaceSnapshot, hit: NoteHit, episode: Episode, request: RecallRequest) -> DerivedHit:
-    label = f"[episode {episode.id}] {episode.began_at:%Y-%m-%d} session summary"
+    label = block_lines.label(f"episode {episode.id}", episode.began_at, "session summary")
     return _known(source, hit, "episode", label, _excerpt(hit, request), request, at=episode.ended_at)
 
 
 def _item(source: SpaceSnapshot, hit: NoteHit, item: ItemRow, request: RecallRequest) -> DerivedHit:
     """A store item as a line, with its key and date; scored like an entry the agent saved."""
     at = from_millis(item.updated_at)
-    label = f"[item {item.key}] {at:%Y-%m-%d}"
+    label = block_lines.label(f"item {item.key}", at)
     return _known(source, hit, "item", label, _excerpt(hit, request), request, at=at, statement=1.0)
 
 

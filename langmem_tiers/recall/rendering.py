@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from langmem_tiers import block_lines
 from langmem_tiers.fencing import CLOSING, OPENING, escape
 from langmem_tiers.language.chatter import SENTENCE_END, telling_part
 from langmem_tiers.recall.candidates import FoundDrawer
@@ -54,15 +55,12 @@ def render(items: Sequence[str], header: str = HEADER) -> str:
 def render_item(drawer: Drawer, text: str, ended: Sequence[str] = ()) -> str:
     """One line, or more with the rest indented: pointer, date, speaker, what is over, text."""
     speaker = escape(drawer.speaker or drawer.role).replace("\n", " ") + render_ended(ended)
-    lines = escape(text).replace("\r", "").strip("\n").split("\n")
-    body = "\n  ".join(line for line in lines)
-    return f"- [{drawer.pointer}] {drawer.said_at:%Y-%m-%d} {speaker}: {body}"
+    return block_lines.line(block_lines.label(drawer.pointer, drawer.said_at, speaker), text)
 
 
 def render_known(label: str, text: str) -> str:
     """One line, or more with the rest indented, for a derived memory."""
-    body = "\n  ".join(escape(text).replace("\r", "").strip("\n").split("\n"))
-    return f"- {escape(label)}: {body}"
+    return block_lines.line(escape(label), text)
 
 
 def render_ended(ended: Sequence[str]) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
+from langmem_tiers.block_lines import MESSAGE_LINE, MESSAGE_MARK
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.fencing import CLOSING, OPENING
 from langmem_tiers.records import Said
@@ -13,8 +13,6 @@ from langmem_tiers.types import Origin
 # The most trusted first. What a tool brings in was written by the author of the page or the mail it read.
 _BY_TRUST: tuple[Origin, ...] = ("user", "import", "assistant", "dream", "system", "tool")
 _SAID_BY_USERS = frozenset({"user", "import"})
-# An item of a block: someone with one on a line of its own has not typed it.
-_ITEM = re.compile(r"^[ \t]*- \[§W-\d{3,18}/R-\d{2,18}/D-\d{3,18}\] \d{4}-\d\d-\d\d \S", re.MULTILINE)
 
 
 def tainted(said: Said) -> str | None:
@@ -36,7 +34,7 @@ def holds_block(text: str) -> bool:
         lines = [line.strip() for line in text.splitlines()]
         if OPENING in lines and CLOSING in lines[lines.index(OPENING) :]:
             return True
-    return "[§W-" in text and _ITEM.search(text) is not None
+    return MESSAGE_MARK in text and MESSAGE_LINE.search(text) is not None
 
 
 def derived_trust(origins: Iterable[Origin]) -> Origin:
