@@ -19,6 +19,7 @@ SIGNAL_WEIGHTS: dict[str, float] = {
     "statement": 1.0,
     "preference": 0.7,
     "time": 3.0,
+    "latest": 1.5,
     "graph": 3.0,
     "needed": 6.0,
 }

@@ -121,6 +121,18 @@ def test_an_idle_session_is_archived_when_its_hour_is_over(opened, clock):
     assert (len(alice.archive.recent()), passes(alice)) == (1, False)
 
 
+@pytest.mark.parametrize(("replies", "shown"), [([told()], [SUMMARY]), ([], [])])
+def test_what_a_model_summed_up_is_shown_when_its_conversation_is_meant(opened, replies, shown):
+    alice, _ = opened(*replies)
+    talk(alice)
+    alice.end_session("s")
+    assert passes(alice)
+    recalled = alice.recall("What did we talk about last time?", session="new")
+    assert [known.text for known in recalled.known] == shown
+    assert {item.drawer.content for item in recalled.items} <= set(TALK)
+    assert recalled.items
+
+
 def test_a_model_writes_the_summary_where_there_is_one(opened):
     alice, model = opened(told(SUMMARY, "nightly backup", "disk"))
     talk(alice)

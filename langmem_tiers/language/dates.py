@@ -50,15 +50,20 @@ def times(text: str, spoken: date) -> list[str]:
     return list(dict.fromkeys(moment for _, moment in sorted(found)))
 
 
+def past_times(text: str, spoken: date) -> list[str]:
+    """The times in a text about the past, where a month without a year lies in the past as well."""
+    found = times(text, spoken)
+    return [_behind(moment, spoken, text) for moment in found] if _NAMES_A_MONTH.search(text) else found
+
+
 def moments(clause: str, said_at: datetime, *, ahead: bool, happened: bool = False) -> list[str]:
     """The dates, months and years in a clause; a bare weekday lies ahead or behind, depending on the clause.
 
     In a clause about the past, a month without a year lies in the past as well.
     """
     spoken = spoken_on(said_at)
-    found = times(_ABBREVIATED.sub(lambda day: day[1] + WEEKDAYS[weekday_number(day[2])], clause), spoken)
-    if happened and _NAMES_A_MONTH.search(clause):
-        found = [_behind(moment, spoken, clause) for moment in found]
+    read = past_times if happened else times
+    found = read(_ABBREVIATED.sub(lambda day: day[1] + WEEKDAYS[weekday_number(day[2])], clause), spoken)
     if not found:
         days = [(weekday_number(match[1]) - spoken.weekday()) % 7 for match in _WEEKDAY.finditer(clause)]
         found = [(spoken + timedelta(days=day if ahead else day - 7)).isoformat() for day in days]

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from langmem_tiers.language.dates import times
+from langmem_tiers.language.dates import past_times, times
+from langmem_tiers.language.names import CALENDAR
 from langmem_tiers.language.numbers import counted
 from langmem_tiers.language.periods import after, written
-from langmem_tiers.language.word_lists import named_pattern, named_patterns, table
-from langmem_tiers.language.words import LOOKED_AT
+from langmem_tiers.language.word_lists import listed, named_pattern, named_patterns, table
+from langmem_tiers.language.words import FIRST_PERSON, LOOKED_AT, meaningful_words, words
 
 _LOOKED_AT = 2000
 # All of them begin with a word, or at the beginning: nowhere else are they tried.
@@ -27,6 +28,19 @@ _DAYS_OFF: dict[str, int] = {"day": 4, "month": 10, "year": 20}
 _STRETCH = named_pattern("questions", "stretch")
 _VAGUE = {"few": 4, "several": 6}
 _START_OF_YEAR = named_pattern("questions", "start_of_year")
+_BOUNDED = named_pattern("questions", "bounded")
+_BEFORE = {"before", "until", "till", "prior to"}
+_THIS_WEEK = named_pattern("questions", "this_week")
+_LAST_WEEK = named_pattern("questions", "last_week")
+_LAST_TIME = named_pattern("questions", "last_time")
+_LAST_TIMES = named_pattern("questions", "last_times")
+_RECENTLY = named_pattern("questions", "recently")
+_OF_CONVERSATIONS = named_pattern("questions", "of_conversations")
+_AHEAD = named_pattern("questions", "ahead")
+_NO_TOPIC = listed("words", "of_conversations") | CALENDAR
+_LATEST = named_pattern("questions", "latest")
+# How many conversations "recently" means.
+_RECENT = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,6 +50,58 @@ class TimeSpan:
     start: float
     stop: float
     margin: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AskedConversations:
+    """The conversations that a question is about: those of some periods, or the `latest` ones before this one."""
+
+    spans: tuple[TimeSpan, ...] = ()
+    latest: int = 0
+
+
+def asked_conversations(query: str, asked: date) -> AskedConversations | None:
+    """The conversations that a query asked on a given day is about, if it names a time and no topic.
+
+    Example:
+        >>> asked_conversations("What did we talk about last time?", date(2026, 3, 2))
+        AskedConversations(spans=(), latest=1)
+        >>> asked_conversations("What did we say about the boat last time?", date(2026, 3, 2)) is None
+        True
+    """
+    shown = query[:LOOKED_AT]
+    if not _OF_CONVERSATIONS.search(shown) or _AHEAD.search(shown) or not _has_no_topic(shown):
+        return None
+    several = _LAST_TIMES.search(shown)
+    if several:
+        return AskedConversations(latest=_VAGUE.get(several[1].casefold()) or int(counted(several[1])))
+    if _LAST_TIME.search(shown):
+        return AskedConversations(latest=1)
+    named = _last_week(asked) if _LAST_WEEK.search(shown) else spans(shown, asked)
+    if named:
+        return AskedConversations(spans=named)
+    return AskedConversations(latest=_RECENT) if _RECENTLY.search(shown) else None
+
+
+def _has_no_topic(text: str) -> bool:
+    said = words(text)
+    of_us = not FIRST_PERSON.isdisjoint(word.partition("'")[0] for word in said) or "you" in said
+    return of_us and all(word in _NO_TOPIC or word[0].isdigit() for word in meaningful_words(text))
+
+
+def _last_week(asked: date) -> tuple[TimeSpan]:
+    monday = _day(asked) - asked.weekday()
+    return (TimeSpan(start=monday - 7, stop=monday, margin=1.0),)
+
+
+def asks_for_latest(query: str) -> bool:
+    """Whether a query asks for the latest of several: newer messages answer it rather than older ones.
+
+    Example:
+        >>> asks_for_latest("Where did I last see my keys?"), asks_for_latest("Where was I last week?")
+        (True, False)
+    """
+    return _LATEST.search(query[:LOOKED_AT]) is not None and not asks_advice(query)
 
 
 def asks_history(query: str) -> bool:
@@ -83,8 +149,11 @@ def spans(text: str, asked: date) -> tuple[TimeSpan, ...]:
     """
     shown = text[:LOOKED_AT]
     stretches = list(_stretches(shown, asked))
-    rest = _START_OF_YEAR.sub(" ", _STRETCH.sub(" ", shown)) if stretches else shown
-    named = (_named(moment) for moment in times(rest, asked))
+    rest = shown
+    for pattern in (_STRETCH, _START_OF_YEAR, _THIS_WEEK, _BOUNDED) if stretches else ():
+        rest = pattern.sub(" ", rest)
+    read = times if _AHEAD.search(shown) else past_times
+    named = (_named(moment) for moment in read(rest, asked))
     # The future has not been discussed yet, and what was said today is mostly still in the model's context.
     past = (span for span in named if span.start < _day(asked))
     return tuple(dict.fromkeys((*stretches, *past)))
@@ -101,6 +170,13 @@ def _stretches(text: str, asked: date) -> Iterator[TimeSpan]:
         yield TimeSpan(start=today - days, stop=today + 1, margin=max(2.0, days / 4))
     if _START_OF_YEAR.search(text):
         yield TimeSpan(start=_day(date(asked.year, 1, 1)), stop=today + 1, margin=_DAYS_OFF["month"])
+    for match in _BOUNDED.finditer(text):
+        for moment in past_times(f"in {match['when']}", asked):
+            named, before = _named(moment), match["side"].casefold() in _BEFORE
+            start, stop = (0, named.start) if before else (named.start, today + 1)
+            yield TimeSpan(start=start, stop=stop, margin=named.margin)
+    if _THIS_WEEK.search(text):
+        yield TimeSpan(start=today - asked.weekday(), stop=today + 1, margin=2.0)
 
 
 def _named(moment: str) -> TimeSpan:

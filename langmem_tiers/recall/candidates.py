@@ -190,6 +190,8 @@ def _signals(channels: _Channels, query: Query, request: RecallRequest) -> dict[
         "statement": (rows.states & TELLS > 0).astype(np.float64),
         "preference": (rows.states & PREFERS > 0) * float(asks_advice(query.text)),
     }
+    if query.latest:
+        signals["latest"] = scoring.newness(np.nan_to_num(channels.match), rows.room, rows.said_at)
     return signals | {name: np.nan_to_num(column) for name, column in channels.named.items()}
 
 

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 _LOOKED_AT = 4
 # The minimum fit of an episode that nobody asked for.
 _STRONG = 0.5
+# The score of the summary of a conversation that was asked for.
+_ASKED_FOR = 0.9
 # Factor by an entry's authority: a user's correction first, what the system derived last.
 _AUTHORITY = (0.95, 1.0, 1.1, 1.2)
 # Factor of an entry that no longer holds: what holds comes first.
@@ -97,6 +99,25 @@ def find(
         found += _relations(source, related.get(source.name, ()), request)
         found = [_together(known, wanted.pop(known.key, None)) for known in found] + [*wanted.values()]
     return sorted(found, key=lambda known: (not known.answers, not known.needed, -known.score, known.key))
+
+
+def summaries(
+    sources: Sequence[SpaceSnapshot], sessions: Collection[tuple[str, str]], request: RecallRequest
+) -> list[DerivedHit]:
+    """The summaries of sessions, which are given as (space, session); none if the settings turn them off.
+
+    What a rule wrote is left out: it is made of the messages' own sentences.
+    """
+    if not request.settings.knowledge:
+        return []
+    at, until = to_millis(request.now), None if request.until is None else to_millis(request.until)
+    found: list[DerivedHit] = []
+    for source in sources:
+        place = (source.connection, source.key)
+        told = [each for space, name in sessions if space == source.name for each in episodes.of_session(*place, name)]
+        current = episodes.holding(*place, [each.id for each in told], at=at, until=until)
+        found += (_summary(source, each, request) for each in current.values() if each.path != "rule")
+    return found
 
 
 def choose(
@@ -249,8 +270,24 @@ def _entry(
 
 
 def _episode(source: SpaceSnapshot, hit: NoteHit, episode: Episode, request: RecallRequest) -> DerivedHit:
-    label = block_lines.label(f"episode {episode.id}", episode.began_at, "session summary")
-    return _known(source, hit, "episode", label, _excerpt(hit, request), request, at=episode.ended_at)
+    return _known(source, hit, "episode", _label(episode), _excerpt(hit, request), request, at=episode.ended_at)
+
+
+def _summary(source: SpaceSnapshot, episode: Episode, request: RecallRequest) -> DerivedHit:
+    said = rendering.excerpt(episode.summary, (), request.settings.item_characters)
+    return DerivedHit(
+        key=(source.name, f"episode:{episode.id}#0"),
+        kind="episode",
+        ref=episode.id,
+        text=episode.summary,
+        line=rendering.render_known(_label(episode), said),
+        scores={},
+        score=_ASKED_FOR,
+    )
+
+
+def _label(episode: Episode) -> str:
+    return block_lines.label(f"episode {episode.id}", episode.began_at, "session summary")
 
 
 def _item(source: SpaceSnapshot, hit: NoteHit, item: ItemRow, request: RecallRequest) -> DerivedHit:

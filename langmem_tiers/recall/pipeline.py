@@ -11,8 +11,9 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidVector
 from langmem_tiers.knowledge import standing
 from langmem_tiers.language.needs import asks_for_all
+from langmem_tiers.language.questions import asked_conversations
 from langmem_tiers.models.reranker import SOURCE
-from langmem_tiers.recall import candidates, derived_hits, graph_channel, needed, rendering, selection
+from langmem_tiers.recall import candidates, conversations, derived_hits, graph_channel, needed, rendering, selection
 from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.derived_hits import DerivedHit
 from langmem_tiers.recall.graph_channel import Related
@@ -102,13 +103,15 @@ class Recall:
         count_tokens: Callable[[str], int] | None = None,
     ) -> None:
         self._context = context
-        self._query = parse(request.query, request.settings.trivial_words)
-        self._request = request = request.for_list() if self._query.several and request.selective else request
+        self._query = query = parse(request.query, request.settings.trivial_words)
+        asked = asked_conversations(query.text, request.now.date()) if request.selective else None
+        several = asked is not None or (query.several and request.selective)
+        self._conversations, self._request = asked, request.for_list() if several else request
         self._own = sources[0].store
         self._sources = sources
         self._embedder = embedder or context.embedder
         self._count = count_tokens or context.count_tokens
-        self._rerank = RerankStep(context.reranker, request)
+        self._rerank = RerankStep(context.reranker, self._request)
         self._notes: list[str] = []
         self._watch = Stopwatch()
 
@@ -127,7 +130,8 @@ class Recall:
         # Embedding may take a while, so the records are read afterwards.
         with snapshots(self._sources) as sources:
             related = self._related(sources)
-            ranked, known = self._find(sources, vector, related), self._find_known(sources, vector, related)
+            ranked = self._find(sources, vector, related)
+            known = self._find_known(sources, vector, related, ranked)
             before = self._before(sources, ranked)
             passages = []
             if self._rerank.reranker is not None:
@@ -139,8 +143,8 @@ class Recall:
                 ranked = self._rerank.rank(self._query.text, ranked, passages)
             self._note(self._rerank.note)
             with snapshots(self._sources) as sources:
-                known = self._find_known(sources, vector, self._related(sources))
                 ranked = candidates.standing(sources, ranked)
+                known = self._find_known(sources, vector, self._related(sources), ranked)
                 result = self._choose(sources, ranked, known, self._before(sources, ranked), vector)
         return self._finish(result)
 
@@ -169,6 +173,9 @@ class Recall:
     def _find(
         self, sources: Sequence[SpaceSnapshot], vector: Vectors | None, related: dict[str, list[Related]]
     ) -> list[FoundDrawer]:
+        if self._conversations is not None:
+            with self._watch.stage("look_up"):
+                return conversations.find(sources, self._conversations, self._request)
         behind = {space: graph_channel.drawers_behind(found) for space, found in related.items()}
         told = {source.name: needed.messages(source, self._query) for source in sources}
         how = {"watch": self._watch, "from_graph": behind, "needed": told}
@@ -179,9 +186,16 @@ class Recall:
             return self._find(sources, None, related)
 
     def _find_known(
-        self, sources: Sequence[SpaceSnapshot], vector: Vectors | None, related: dict[str, list[Related]]
+        self,
+        sources: Sequence[SpaceSnapshot],
+        vector: Vectors | None,
+        related: dict[str, list[Related]],
+        ranked: Sequence[FoundDrawer],
     ) -> list[DerivedHit]:
         with self._watch.stage("knowledge"):
+            if self._conversations is not None:
+                sessions = dict.fromkeys((found.space, found.facts.session) for found in ranked)
+                return derived_hits.summaries(sources, sessions, self._request)
             try:
                 return derived_hits.find(sources, self._query, vector, self._request, related)
             except InvalidVector:  # already noted in the drawer search

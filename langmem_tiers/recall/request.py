@@ -10,7 +10,7 @@ from typing import Any
 
 from langmem_tiers.content import content_hash
 from langmem_tiers.language.needs import Need, needed_for
-from langmem_tiers.language.questions import asks_for_several
+from langmem_tiers.language.questions import asks_for_latest, asks_for_several
 from langmem_tiers.language.words import STOPWORDS, is_trivial, searchable, words
 from langmem_tiers.settings import RecallSettings, Settings
 
@@ -88,7 +88,8 @@ class RecallRequest:
 class Query:
     """A user message as a search query: `terms` are distinct, without function words unless there are no others.
 
-    `several` means that it asks for a list or a count, `needs` is what has to be known of the user to answer it.
+    `several` means that it asks for a list or a count, `latest` for the latest of several; `needs` is what has to be
+    known of the user to answer it.
     """
 
     text: str
@@ -96,6 +97,7 @@ class Query:
     terms: tuple[str, ...]
     trivial: bool
     several: bool
+    latest: bool
     needs: tuple[Need, ...] = ()
 
 
@@ -110,5 +112,6 @@ def parse(text: str, trivial_words: int) -> Query:
         terms=telling or tuple(found),
         trivial=not needs and is_trivial(clean, trivial_words),
         several=asks_for_several(clean),
+        latest=asks_for_latest(clean),
         needs=needs,
     )

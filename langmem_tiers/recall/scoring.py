@@ -27,6 +27,8 @@ _SLOPE, _OFFSET = 0.5, -6.6
 _FAR = 700.0
 # How many further matches of a session support its best one.
 _SUPPORTING = 3
+# The share of the best match that a drawer needs to count among those of which the latest is asked for.
+_NEARLY_BEST = 0.6
 
 
 def score(signals: Mapping[str, Values], factors: Mapping[str, Values], settings: RecallSettings) -> Values:
@@ -93,6 +95,22 @@ def nearness(asked: Sequence[TimeSpan], said_at: NDArray[np.int64]) -> NDArray[n
         off = np.maximum(np.maximum(span.start - days, days - span.stop), 0.0)
         best = np.maximum(best, 1.0 - off / span.margin)
     return best
+
+
+def newness(match: NDArray[np.float64], room: NDArray[np.int32], said_at: NDArray[np.int64]) -> NDArray[np.float64]:
+    """For each drawer that matches nearly as well as the best: 1 in the latest such session, then 1/2, 1/3; else 0.
+
+    Example:
+        >>> newness(np.array([0.8, 0.9, 0.2]), np.array([1, 2, 3]), np.array([20, 10, 30])).tolist()
+        [1.0, 0.5, 0.0]
+    """
+    near = match >= _NEARLY_BEST * np.max(match, initial=0.0)
+    newest: dict[int, int] = {}
+    for number, moment in zip(room[near].tolist(), said_at[near].tolist(), strict=True):
+        newest[number] = max(moment, newest.get(number, moment))
+    by_time = sorted(newest, key=lambda number: -newest[number])
+    share = {number: 1 / place for place, number in enumerate(by_time, start=1)}
+    return np.where(near, [share.get(number, 0.0) for number in room.tolist()], 0.0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

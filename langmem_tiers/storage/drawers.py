@@ -227,6 +227,19 @@ def of_session(connection: Connection, space: str, session: str | None) -> list[
     return [_drawer(row) for row in connection.execute(wanted.order_by(drawers.c.number), {"space": space})]
 
 
+_SAID = (
+    select(drawers.c.number)
+    .where(*here(drawers), listed(drawers.c.room), drawers.c.superseded_by.is_(None))
+    .where(drawers.c.said_at >= bindparam("since"), drawers.c.said_at < bindparam("until"))
+    .order_by(drawers.c.number)
+)
+
+
+def said(connection: Connection, space: str, in_rooms: Collection[int], *, since: int, until: int) -> list[int]:
+    """The numbers of the current drawers of these rooms that were said between two moments."""
+    return [row.number for row in among(connection, _SAID, in_rooms, space=space, since=since, until=until)]
+
+
 def recent(connection: Connection, space: str, *, most: int) -> list[tuple[int, str]]:
     """Current drawers of the user, newest first, as (number, content)."""
     wanted = (

@@ -106,6 +106,15 @@ def every(connection: Connection, space: str) -> list[Room]:
     return [Room(**row._mapping) for row in connection.execute(found)]
 
 
+def latest(
+    connection: Connection, space: str, most: int, *, since: int, until: int, but: str | None = None
+) -> list[Room]:
+    """The rooms with drawers said between two moments, the latest first, without the one of session `but`."""
+    within = (rooms.c.opened_at < until, rooms.c.last_at >= since, rooms.c.drawers > 0)
+    found = _EVERY.where(*here(rooms, space), *within, *([] if but is None else [rooms.c.session != but]))
+    return [Room(**row._mapping) for row in connection.execute(found.order_by(rooms.c.last_at.desc()).limit(most))]
+
+
 def _one(connection: Connection, wanted: Select[Any]) -> Room | None:
     row = connection.execute(wanted.limit(1)).first()
     return None if row is None else Room(**row._mapping)

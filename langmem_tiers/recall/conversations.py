@@ -1,0 +1,61 @@
+"""The conversations that a question is about as a whole ("What did we talk about last time?"), instead of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from langmem_tiers.clock import to_millis
+from langmem_tiers.language.first_person import TELLS
+from langmem_tiers.language.questions import AskedConversations, TimeSpan
+from langmem_tiers.recall.candidates import FoundDrawer
+from langmem_tiers.recall.request import RecallRequest
+from langmem_tiers.recall.sources import SpaceSnapshot
+from langmem_tiers.storage import drawers, rooms
+from langmem_tiers.storage.drawers import DrawerFacts
+
+_DAY = 86_400_000
+# Most conversations of a period; of more, the latest are meant.
+_MOST = 40
+# What a user tells says most about a conversation, then what else the user says.
+_TOLD, _SAID, _REPLIED = 0.9, 0.6, 0.4
+
+
+def find(sources: Sequence[SpaceSnapshot], asked: AskedConversations, request: RecallRequest) -> list[FoundDrawer]:
+    """The messages of these conversations, what tells most first; none if there was no conversation then."""
+    found = [
+        FoundDrawer(
+            source.name, source.own, facts, (source.name, facts.number), {"conversation": 1.0}, score=_worth(facts)
+        )
+        for source in sources
+        for facts in source.store.columns.rows(source.drawers_at, _numbers(source, asked, request)).facts()
+    ]
+    return sorted(found, key=lambda each: (-each.score, each.facts.said_at, each.key))
+
+
+def _numbers(source: SpaceSnapshot, asked: AskedConversations, request: RecallRequest) -> list[int]:
+    now = to_millis(request.now if request.until is None else min(request.now, request.until)) + 1
+    if asked.latest:
+        return list(_said(source, 0, now, most=asked.latest, but=request.session))
+    for margins in (False, True):
+        spans = [_moments(span, with_margin=margins) for span in asked.spans]
+        numbers = [each for since, until in spans for each in _said(source, since, min(until, now))]
+        if numbers:
+            return list(dict.fromkeys(numbers))
+    return []
+
+
+def _said(source: SpaceSnapshot, since: int, until: int, most: int = _MOST, but: str | None = None) -> Iterator[int]:
+    connection, space = source.connection, source.key
+    meant = rooms.latest(connection, space, most, since=since, until=until, but=but)
+    yield from drawers.said(connection, space, [room.number for room in meant], since=since, until=until)
+
+
+def _moments(span: TimeSpan, *, with_margin: bool) -> tuple[int, int]:
+    margin = span.margin if with_margin else 0
+    return int((span.start - margin) * _DAY), int((span.stop + margin) * _DAY)
+
+
+def _worth(facts: DrawerFacts) -> float:
+    if facts.role != "user":
+        return _REPLIED
+    return _TOLD if facts.states & TELLS else _SAID

@@ -1,0 +1,155 @@
+"""Questions about a time: what a conversation was about, and what was said last of several."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from meanings import user
+
+from langmem_tiers import Turn
+from langmem_tiers.language.questions import asked_conversations, asks_for_latest, spans
+
+THURSDAY = date(2026, 3, 5)
+TODAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
+SESSIONS = {
+    datetime(2025, 10, 4, 9, tzinfo=UTC): ["Hi there!", "I planted tulips along the fence.", "The gutter leaks again."],
+    datetime(2025, 10, 20, 9, tzinfo=UTC): ["We repainted the hallway green.", "lol"],
+    datetime(2026, 1, 9, 9, tzinfo=UTC): [
+        "My bicycle got a flat tyre near Utrecht.",
+        "I left my umbrella in the tram.",
+    ],
+    datetime(2026, 2, 25, 9, tzinfo=UTC): ["I left my umbrella at the bakery.", "My choir sings in Leiden on Friday."],
+}
+OCTOBER = ["I planted tulips along the fence.", "The gutter leaks again.", "We repainted the hallway green."]
+LATEST = ["I left my umbrella at the bakery.", "My choir sings in Leiden on Friday."]
+
+
+@pytest.fixture
+def talked(alice):
+    """A space with four conversations, of October, January and February."""
+    for number, (start, texts) in enumerate(SESSIONS.items()):
+        turns = [user(text, said_at=start + timedelta(minutes=minute)) for minute, text in enumerate(texts)]
+        alice.track(turns, session=f"s{number}")
+    return alice
+
+
+def said(recalled) -> list[str]:
+    """What is shown, in the order of the block."""
+    return [line.rpartition("user: ")[2] for line in recalled.block.splitlines() if line.startswith("- ")]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What did we talk about last time?",
+        "Where did we leave off?",
+        "What was our last conversation about?",
+        "When did we last talk?",
+        "What did I tell you last week?",
+        "Can you recap our previous session?",
+    ],
+)
+def test_the_last_conversation_is_shown_when_it_is_meant(talked, question):
+    assert said(talked.recall(question, session="new", now=TODAY)) == LATEST
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What did we talk about in October?", "What did I say before 2026?", "What did we discuss last October?"],
+)
+def test_the_conversations_of_a_period_are_shown_without_their_chatter(talked, question):
+    assert said(talked.recall(question, session="new", now=TODAY)) == OCTOBER
+
+
+def test_a_period_without_a_conversation_has_no_block(talked):
+    assert talked.recall("What did we talk about in July?", session="new", now=TODAY).block == ""
+
+
+def test_recently_means_the_last_three_conversations(talked):
+    shown = talked.recall("What have we talked about recently?", session="new", now=TODAY)
+    assert {item.drawer.session for item in shown.items} == {"s1", "s2", "s3"}
+
+
+def test_the_conversation_that_goes_on_is_not_the_last_one(talked):
+    assert said(talked.recall("What did we talk about last time?", session="s3", now=TODAY)) == [
+        "My bicycle got a flat tyre near Utrecht.",
+        "I left my umbrella in the tram.",
+    ]
+
+
+def test_what_was_said_after_the_moment_asked_for_is_not_the_last_conversation(talked):
+    until = datetime(2025, 12, 1, tzinfo=UTC)
+    shown = talked.recall("What did we talk about last time?", session="new", now=TODAY, until=until)
+    assert said(shown) == ["We repainted the hallway green."]
+
+
+def test_of_several_places_the_last_one_comes_first(talked):
+    first = talked.recall("Where did I last leave my umbrella?", session="new", now=TODAY).items[0]
+    assert first.drawer.content == "I left my umbrella at the bakery."
+    assert talked.recall("Where did I last leave my umbrella?", now=TODAY).receipt.candidates[0].signals["latest"] == 1
+
+
+def test_a_question_about_what_is_not_the_latest_has_no_such_signal(talked):
+    assert "latest" not in talked.recall("Where did I leave my umbrella?", now=TODAY).receipt.candidates[0].signals
+
+
+def test_before_a_month_means_all_the_time_before_it(talked):
+    signals = {
+        candidate.session: candidate.signals["time"]
+        for candidate in talked.recall("Where did I leave my umbrella before February?", now=TODAY).receipt.candidates
+    }
+    assert (signals["s2"], signals["s3"]) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What did we say about the boat last time?",
+        "What is the plan for October?",
+        "How are you this week?",
+        "What are you doing this week?",
+        "What do you think about this?",
+        "What will we talk about next time?",
+        "What did Ingrid paint in October?",
+        "Which films did we see last week?",
+    ],
+)
+def test_a_question_with_a_topic_or_about_what_lies_ahead_is_searched_for(question):
+    assert asked_conversations(question, THURSDAY) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "latest"),
+    [
+        ("Where did I last see my keys?", True),
+        ("What is the latest on the roof?", True),
+        ("How long has it been since my visit to the dentist?", True),
+        ("What have I been reading lately?", True),
+        ("What did I eat last night?", False),
+        ("What is my last name?", False),
+        ("What did I do in the last three weeks?", False),
+        ("My phone is slow lately. Any tips?", False),
+    ],
+)
+def test_questions_for_the_latest_are_recognised(question, latest):
+    assert asks_for_latest(question) is latest
+
+
+@pytest.mark.parametrize(
+    ("question", "start", "stop"),
+    [
+        ("What did I plan this week?", date(2026, 3, 2), date(2026, 3, 6)),
+        ("What did I paint in July?", date(2025, 7, 1), date(2025, 8, 1)),
+        ("What did I paint before 2025?", date(1970, 1, 1), date(2025, 1, 1)),
+        ("What have I painted since January?", date(2026, 1, 1), date(2026, 3, 6)),
+    ],
+)
+def test_the_period_that_a_question_names(question, start, stop):
+    (span,) = spans(question, THURSDAY)
+    assert (span.start, span.stop) == ((start - date(1970, 1, 1)).days, (stop - date(1970, 1, 1)).days)
+
+
+def test_answers_are_shown_with_what_the_user_told(alice):
+    turns = [user("I planted tulips along the fence."), Turn(role="assistant", content="Water them twice a week.")]
+    alice.track(turns, session="s")
+    shown = alice.recall("What did we talk about last time?", session="new")
+    assert {item.drawer.content for item in shown.items} == {turn.content for turn in turns}
