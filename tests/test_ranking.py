@@ -238,10 +238,10 @@ def test_every_candidate_says_in_the_receipt_by_what_it_was_ranked(memory, alice
     memory.flush()
     given = alice.recall("Where is the robot?", session="t", threshold=0).receipt
     (found,) = given.candidates
-    # That of the graph is told where the graph knows anything of it, the latest where it is asked for.
-    assert set(found.signals) == set(RecallSettings().weights) - {"graph", "latest"}
+    # These are told where the graph knows anything of it, where it is needed, and where the latest is asked for.
+    assert set(found.signals) == set(RecallSettings().weights) - {"graph", "needed", "latest"}
     (found,) = alice.recall("Where is the latest robot?", session="t", threshold=0).receipt.candidates
-    assert set(found.signals) == set(RecallSettings().weights) - {"graph"}
+    assert set(found.signals) == set(RecallSettings().weights) - {"graph", "needed"}
     assert all(0 <= value <= 1 for value in (*found.signals.values(), found.score))
     assert alice.receipt(given.number).candidates == given.candidates
 
