@@ -106,12 +106,14 @@ def parse(text: str, trivial_words: int) -> Query:
     clean = _SURROGATE.sub("\ufffd", text).strip()
     found = dict.fromkeys(words(searchable(clean[:_LONGEST])))
     telling, needs = tuple(word for word in found if word not in STOPWORDS), needed_for(clean)
+    several = asks_for_several(clean)
     return Query(
         text=clean,
         content_hash=content_hash(clean),
         terms=telling or tuple(found),
         trivial=not needs and is_trivial(clean, trivial_words),
-        several=asks_for_several(clean),
-        latest=asks_for_latest(clean),
+        several=several,
+        # A list or a count needs the older ones as well.
+        latest=not several and asks_for_latest(clean),
         needs=needs,
     )
