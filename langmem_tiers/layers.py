@@ -90,5 +90,5 @@ def _of_entry(found: EntryFound) -> LayerFound:
 
 
 def _of_episode(episode: Episode, score: float) -> LayerFound:
-    text = episode.abstract or episode.summary
+    text = episode.abstract or episode.summary or f"About: {', '.join(episode.topics)}"
     return LayerFound(layer="L2", id=episode.id, text=text, score=score, at=episode.ended_at, episode=episode)

@@ -64,6 +64,10 @@ def reply(**sections) -> str:
     return json.dumps(told)
 
 
+def headings(text) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("## ")]
+
+
 def lines(text) -> list[str]:
     return [line for line in text.splitlines() if line.startswith("- ")]
 
@@ -130,7 +134,7 @@ def test_a_line_that_no_summary_says_is_left_out_with_its_reason(asked, text, ep
 
 
 TOLD = {
-    "sales": "[2026-02-02] User: no! I told you not to use tables, use bullet points instead!",
+    "sales": "[2026-02-02] User: no! I told you not to use tables, we agreed on bullet points instead!",
     "account": "[2026-02-04] User: My account number must never be shown.",
     "lena": "[2026-02-05] User: My sister Lena moved to Braga in 2024.\n"
     "[2026-02-05] User: No, it's Canberra, not Sydney.",
@@ -223,7 +227,7 @@ def test_the_day_of_a_line_is_that_of_its_session():
 def test_a_line_can_not_break_out_of_its_line(asked):
     text = "The motors\n\n# of the <b>robot</b> are `late`.\n## Project facts"
     (found, *_), _ = asked(synthesis.propose(material(*PLAIN), Settings()), reply(facts=[(text, [1])]))
-    assert [line for line in found.text.splitlines() if line.startswith("## ")] == SECTIONS
+    assert headings(found.text) == [SECTIONS[0], SECTIONS[1], SECTIONS[3]]
     assert "<b>" not in found.text
 
 
@@ -260,7 +264,7 @@ def test_where_the_model_says_nothing_of_use_the_rules_write_it(asked, response)
 def test_by_rule_every_line_is_a_sentence_of_an_episode(asked):
     seen = material(*SUMMARIES)
     (found,), _ = asked(synthesis.propose(seen, Settings()))
-    assert [line for line in found.text.splitlines() if line.startswith("## ")] == SECTIONS
+    assert headings(found.text) == [SECTIONS[0], SECTIONS[1], SECTIONS[3]]
     said = " ".join(SUMMARIES)
     assert lines(found.text)
     assert [line for line in lines(found.text) if line[2:].rpartition(" (")[0] not in said] == []
@@ -290,9 +294,36 @@ def test_what_reads_like_an_instruction_or_holds_a_secret_is_left_out():
     assert lines(found.text) == ["- The user's robot is blue. (2026-02-01)"]
 
 
-def test_an_episode_without_prose_is_told_by_its_abstract():
-    (found,) = synthesis.by_rule(material("明天去里斯本。", "[2026-03-01] User: ok?"), Settings())
-    assert len(lines(found.text)) == 2
+def test_in_another_script_a_summary_is_taken_as_it_is():
+    (found,) = synthesis.by_rule(material("明天去里斯本。"), Settings())
+    assert lines(found.text) == ["- 明天去里斯本。 (2026-02-01)"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "[2026-02-01] User: nice weather today, the sky is lovely",
+        "[2026-02-01] User: ok?",
+        "[2026-02-01] User: Good morning, you are great!",
+        "[2026-02-01] Rune: I love how the sea makes us feel.",
+        "[2026-02-01] Assistant: The capital of Portugal is Lisbon.",
+    ],
+)
+def test_of_small_talk_no_document_is_made_and_its_episode_is_taken_up(said):
+    seen = material(said)
+    (found,) = synthesis.by_rule(seen, Settings())
+    assert (found.text, found.episodes) == ("", ("000000000001",))
+    assert decide.decide(seen, [found], Settings()).accepted == (found,)
+
+
+def test_a_document_has_headings_only_above_lines():
+    (found,) = synthesis.by_rule(material("[2026-02-01] User: My sister Greta lives in Bergen."), Settings())
+    assert found.text.splitlines()[1:] == [
+        "",
+        "## Project facts",
+        "",
+        "- User: My sister Greta lives in Bergen. (2026-02-01)",
+    ]
 
 
 def test_no_more_episodes_are_taken_up_than_the_settings_say_the_oldest_first():
@@ -313,7 +344,7 @@ def test_it_is_no_longer_than_the_settings_say(tokens):
     seen = material(*(f"The user has a plan with the robot called {word}. " * 20 for word in ("Ada", "Bob", "Cleo")))
     (found,) = synthesis.by_rule(seen, settings)
     assert estimate(found.text) <= tokens
-    assert [line for line in found.text.splitlines() if line.startswith("## ")] == SECTIONS
+    assert headings(found.text) == SECTIONS[1:2]
     assert decide.decide(seen, [found], settings).rejected == ()
 
 
@@ -326,8 +357,8 @@ def test_two_dreams_of_a_day_add_to_one_document_and_each_episode_is_taken_up_on
     with Memory.open(folder, embedder=HashEmbedder(), background=False, clock=clock, settings=settings) as memory:
         alice = memory.user("alice")
         for session, said in (
-            ("monday", "My sister Anna lives in Porto."),
-            ("noon", "My brother Nils plays the cello."),
+            ("monday", "The lamp for Anna arrives on 14 April."),
+            ("noon", "Nils found out that the cello needs a new bridge."),
         ):
             alice.track([Turn(role="user", content=said)], session=session)
             alice.end_session(session)
@@ -338,15 +369,50 @@ def test_two_dreams_of_a_day_add_to_one_document_and_each_episode_is_taken_up_on
         assert held.path == "_system/dreaming/20260302-consolidated.md"
         assert [
             text.count(part)
-            for part in ("# What stays of 1 conversation, 2026-03-02\n", "Anna lives in Porto", "plays the cello")
+            for part in ("# What stays of 1 conversation, 2026-03-02\n", "lamp for Anna", "cello needs")
         ] == [
             2,
             1,
             1,
         ]
         alice.flush()
-        assert alice.documents.search("Where does Anna live?")[0].path == held.path
+        assert alice.documents.search("When does the lamp for Anna arrive?")[0].path == held.path
         assert alice.dream().status == "nothing"
+
+
+def test_a_document_leaves_out_what_an_entry_says_already(tmp_path, clock):
+    settings = Settings(dream=DreamSettings(enabled=False))
+    with Memory.open(
+        tmp_path / "m", embedder=HashEmbedder(), background=False, clock=clock, settings=settings
+    ) as memory:
+        alice = memory.user("alice")
+        for session, said in (
+            ("one", "My sister Greta lives in Bergen."),
+            ("two", "The roof of the shed leaks by Friday."),
+        ):
+            alice.track([Turn(role="user", content=said)], session=session)
+            alice.end_session(session)
+        alice.flush()
+        assert "Greta" in alice.archive.of_session("one")[0].summary
+        assert alice.dream().status == "applied"
+        (held,) = alice.documents.list("_system/dreaming/")
+        assert lines(alice.documents.read(held.path).content) == [
+            "- User: The roof of the shed leaks by Friday. (2026-03-02)"
+        ]
+        assert all(each.promoted_at for each in alice.archive.recent())
+
+
+def test_a_dream_over_what_the_entries_know_writes_no_document(tmp_path, clock):
+    settings = Settings(dream=DreamSettings(enabled=False))
+    with Memory.open(
+        tmp_path / "m", embedder=HashEmbedder(), background=False, clock=clock, settings=settings
+    ) as memory:
+        alice = memory.user("alice")
+        alice.track([Turn(role="user", content="My sister Greta lives in Bergen.")], session="one")
+        alice.end_session("one")
+        alice.flush()
+        assert (alice.dream().status, alice.dream().status) == ("applied", "nothing")
+        assert alice.documents.list("_system/dreaming/") == ()
 
 
 # The graph.

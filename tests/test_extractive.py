@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langmem_tiers.language.reader import read
-from langmem_tiers.language.summaries import abstract, key_topics, summary
+from langmem_tiers.language.summaries import abstract, condensed, key_topics, summary
 from langmem_tiers.records import Proposal, Said
 from langmem_tiers.types import Origin, Role
 
@@ -795,7 +795,8 @@ def test_an_abstract_that_is_too_long_is_cut_at_a_word() -> None:
 @pytest.mark.parametrize("text", ["", "😀 😀", LOG, CODE, "?!\n---"])
 def test_without_prose_there_is_no_abstract_no_summary_and_no_topic(text: str) -> None:
     assert abstract(text) == ""
-    assert summary([said(text)], 500) == ""
+    assert summary([said(text)], 500) == ()
+    assert condensed([said(text)], 500) == ""
     assert key_topics([text], 5) == ()
 
 
@@ -814,24 +815,38 @@ def test_an_abstract_never_splits_a_character_and_keeps_its_length(text: str, mo
 
 def test_a_summary_holds_dated_sentences_with_their_speakers_in_order() -> None:
     talk = [
-        said("I want to rebuild the battery wiring of my boat.", speaker="Ann"),
-        said("The battery wiring needs thick copper cable.", role="assistant", drawer=2),
-        said("irrelevant output about battery wiring", role="tool", drawer=3),
+        said("We decided to rebuild the battery wiring of the boat.", speaker="Ann"),
+        said(
+            "The wiring of the battery needs copper cable for 400 euros and three days of work.",
+            role="assistant",
+            drawer=2,
+        ),
+        said("irrelevant output about battery wiring for 400 euros", role="tool", drawer=3),
     ]
-    assert summary(talk, 300).splitlines() == [
-        "[2026-03-04] Ann: I want to rebuild the battery wiring of my boat.",
-        "[2026-03-04] Assistant: The battery wiring needs thick copper cable.",
+    assert [each.line for each in summary(talk, 300)] == [
+        "[2026-03-04] Ann: We decided to rebuild the battery wiring of the boat.",
+        "[2026-03-04] Assistant: The wiring of the battery needs copper cable for 400 euros and three days of work.",
     ]
 
 
 def test_a_summary_keeps_its_length_and_does_not_repeat_itself() -> None:
-    talk = [said("The battery wiring of the boat overheats.", drawer=number) for number in range(1, 9)]
+    talk = [said("We decided to repair the battery wiring.", drawer=number) for number in range(1, 9)]
     talk.append(said("Lisbon hosts the race in May with forty crews.", drawer=9))
-    shown = summary(talk, 150)
+    shown = "\n".join(each.line for each in summary(talk, 150))
     assert len(shown) <= 150
     assert shown.count("battery") == 1
     assert "Lisbon" in shown
-    assert summary(talk, 20) == ""
+    assert summary(talk, 20) == ()
+
+
+def test_what_a_model_is_shown_of_a_long_talk_are_its_most_representative_sentences() -> None:
+    talk = [said("The battery wiring of the boat overheats.", drawer=number) for number in range(1, 9)]
+    talk.append(said("Why is the cable of the battery wiring so thin?", drawer=9))
+    assert condensed(talk, 150).splitlines() == [
+        "[2026-03-04] User: The battery wiring of the boat overheats.",
+        "[2026-03-04] User: Why is the cable of the battery wiring so thin?",
+    ]
+    assert condensed(talk, 20) == ""
 
 
 def test_topics_are_names_and_phrases_without_those_spoken_to() -> None:

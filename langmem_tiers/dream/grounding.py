@@ -101,7 +101,8 @@ def require_synthesis(proposal: Synthesis, material: Material, settings: Setting
     most = settings.dream.promoted
     if len(set(proposal.episodes)) < len(proposal.episodes) or len(proposal.episodes) > most:
         raise ProposalRefused(f"it takes up an episode twice, or more than {most}")
-    require_fit(proposal.text, "synthesis", settings)
+    if proposal.text:
+        require_fit(proposal.text, "synthesis", settings)
     if estimate(proposal.text) > settings.dream.synthesis_tokens:
         raise ProposalRefused(f"it is longer than {settings.dream.synthesis_tokens:,} tokens")
     told = [episodes[each] for each in proposal.episodes]

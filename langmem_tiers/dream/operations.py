@@ -299,7 +299,7 @@ def _standing_evidence(dream: DreamTransaction, cited: Sequence[Evidence]) -> Se
 
 
 def _synthesize(dream: DreamTransaction, proposal: Synthesis) -> None:
-    """Write the document of the day, or append to it, and mark the episodes as promoted."""
+    """Add to the document of the day, and mark the episodes as promoted."""
     wanted = list(dict.fromkeys(proposal.episodes))
     held = episode_rows.by_ids(dream.connection, dream.space, wanted)
     for each in wanted:
@@ -310,12 +310,17 @@ def _synthesize(dream: DreamTransaction, proposal: Synthesis) -> None:
             raise ProposalRefused(f"episode {each} has changed since the dream looked at it")
         if held[each].promoted_at is not None:
             raise ProposalRefused(f"episode {each} is in another synthesis already")
+    if proposal.text:
+        _add_to_document(dream, proposal.text)
+    episode_rows.promote(dream.connection, dream.space, [held[each] for each in wanted], dream.writer.now)
+
+
+def _add_to_document(dream: DreamTransaction, told: str) -> None:
     path = document_text.path(f"{_FOLDER}/{dream.now:%Y%m%d}-consolidated.md", dream.settings)
-    text = validation.text(proposal.text, "document", dream.settings)
+    text = validation.text(told, "document", dream.settings)
     there = documents.read(dream.connection, dream.space, path)
     new = document_text.with_more(path, there, text, "dream", dream.settings)
     documents.put(dream.connection, dream.space, new, dream.writer.now)
-    episode_rows.promote(dream.connection, dream.space, [held[each] for each in wanted], dream.writer.now)
 
 
 def _merge_entities(dream: DreamTransaction, proposal: MergeEntities) -> None:

@@ -1,14 +1,14 @@
-"""Writes one long-term document from several episodes, in four sections, each line with the days of its episodes.
+"""Writes one long-term document from several episodes, in up to four sections, each line with the days of its episodes.
 
 A model writes the lines; a line is kept if an episode it cites supports it, word for word. Episodes with a rejected
 line, or with none at all, contribute their own sentences instead, as all do without a model: the most
-representative ones first.
+representative ones first. What an entry says already is left out.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC
 from typing import NamedTuple
 
@@ -18,17 +18,19 @@ from langmem_tiers.dream.questions import BUILT_IN, DreamQuestion, Numbers, Obje
 from langmem_tiers.dream.types import Material, Proposal, Synthesis
 from langmem_tiers.language import speech_acts, summaries
 from langmem_tiers.language.characters import cut, one_line
-from langmem_tiers.language.first_person import statements
 from langmem_tiers.language.paraphrase import difference, same_fact
+from langmem_tiers.language.salience import ENOUGH, Salience, decides
 from langmem_tiers.language.sentences import sentences, straight
 from langmem_tiers.language.word_lists import word_set
 from langmem_tiers.language.wordings import wording
+from langmem_tiers.language.words import occurs, stems
 from langmem_tiers.models.directives import Directives
 from langmem_tiers.models.tokens import estimate
-from langmem_tiers.records import Episode, Said
+from langmem_tiers.records import Entry, Episode, Said
 from langmem_tiers.settings import Settings
 from langmem_tiers.trust import secrets
 from langmem_tiers.trust.instructions import suspicious
+from langmem_tiers.types import Role
 
 DIRECTIVE = "dreaming"
 SECTIONS: Mapping[str, str] = {
@@ -49,14 +51,10 @@ _PREFERS = re.compile(
 _MARKUP = str.maketrans({"#": "", "`": "'", "<": "(", ">": ")", "[": "(", "]": ")"})
 
 _LONGEST_LINE = 400
-_DECIDES = re.compile(
-    r"\b(?:decid|agreed|agree to|settled on|chose|chosen|going with|will use|moved to|approved|rejected|postponed"
-    r"|cancel|resolved|plan(?:ned|s)? to|switch)\w*\b",
-    re.IGNORECASE,
-)
 _USER, _ASSISTANT = "User", "Assistant"
 # The label of a line in a rule-based summary: "[2026-03-02] User: …".
 _LABELLED = re.compile(r"^\[\d{4}-\d\d-\d\d\] (?P<who>[^:\n]{1,60}): (?P<said>.+)$")
+_SPOKEN_BY = re.compile(r"[^:\n]{1,60}: ")
 _POINTS_BACK = re.compile(
     r"(?:(?:and|but|so|then|also|later|there|here|instead)\b,? ?)*"
     r"(?:they|she|he|it|this|that|these|those|her|his|their|its|both|there|one)\b",
@@ -107,23 +105,21 @@ def propose(material: Material, settings: Settings, directives: Directives = BUI
     prompt = directives.prompt(DIRECTIVE, SynthesisReply, user)
     answer = yield DreamQuestion(schema=SynthesisReply, prompt=prompt, output_tokens=settings.dream.synthesis_tokens)
     kept, refused = ([], []) if answer.value is None else _from_reply(answer.value, episodes)
-    lines = _without_repetition(kept)
+    lines = _without_repetition(_unknown(kept, material.entries))
     if not lines:
         return [*by_rule(material, settings), *refused]
     # Sentences of the episodes that a reply leaves out or gets wrong.
     told_of = {episode.id for line in lines for episode in line.episodes}
     wrong = {each for proposal in refused for each in proposal.episodes}
     left = [each for each in episodes if each.id in wrong or each.id not in told_of]
-    return [_document([*lines, *_ranked(left)], episodes, settings), *refused]
+    return [_document([*lines, *_unknown(_ranked(left), material.entries)], episodes, settings), *refused]
 
 
 def by_rule(material: Material, settings: Settings) -> list[Synthesis]:
-    """A synthesis in the episodes' own sentences; none if no episode waits."""
+    """A synthesis in the episodes' own sentences, without a text if they say nothing new; none if no episode waits."""
     episodes = _taken_up(material, settings)
-    lines = _ranked(episodes)
-    return (
-        [_document(lines, episodes, settings).model_copy(update={"path": "rule"})] if _without_repetition(lines) else []
-    )
+    lines = _unknown(_ranked(episodes), material.entries)
+    return [_document(lines, episodes, settings).model_copy(update={"path": "rule"})] if episodes else []
 
 
 def _taken_up(material: Material, settings: Settings) -> tuple[Episode, ...]:
@@ -160,35 +156,34 @@ def _ranked(episodes: Sequence[Episode]) -> list[SectionLine]:
     """The most representative sentences of the episodes, each in the section that its words suggest."""
     found: dict[str, tuple[str, dict[str, Episode]]] = {}
     for episode in episodes:
-        about = SummarySentence(episode.abstract, f"Said: “{episode.abstract}”")
-        for each in [*_sentences_of(episode.summary)] or [about]:
+        for each in _sentences_of(episode):
             found.setdefault(each.said, (each.shown, {}))[1][episode.id] = episode
     lines = []
-    for said in _chosen(episodes, found):
+    for said in summaries.representative([*found], _LONGEST_BY_RULE):
         shown, bearing = found[said]
         section = "patterns" if len(bearing) > 1 else "facts"
         section = "preferences" if _PREFERS.search(said) else section
-        section = "decisions" if _DECIDES.search(said) else section
+        section = "decisions" if decides(said) else section
         lines.append(SectionLine(section, shown, tuple(bearing.values())))
     return lines
 
 
-def _chosen(episodes: Sequence[Episode], told: Collection[str]) -> list[str]:
-    """The most representative sentences, in their order; all of them if there is room."""
-    if sum(map(len, told)) <= _LONGEST_BY_RULE:
-        return list(told)
-    at = episodes[0].ended_at
-    said = [
-        Said(drawer=0, place=place, role="user", origin="user", speaker=None, content=each, said_at=at)
-        for place, each in enumerate(told)
-    ]
-    label = len(f"[{at.astimezone(UTC):%Y-%m-%d}] User: ")
-    chosen = [line[label:] for line in summaries.summary(said, _LONGEST_BY_RULE).splitlines()]
-    # A sentence is chosen without its opening words.
-    return [each for each in told if not chosen or any(line in each for line in chosen)]
-
-
 # The document.
+
+
+def _unknown(lines: Iterable[SectionLine], entries: Sequence[Entry]) -> list[SectionLine]:
+    """The lines that no entry says already, or rests on."""
+    known = [(entry, stems(entry.content)) for entry in entries if entry.active]
+    return [line for line in lines if not any(_says(*each, line.text) for each in known)]
+
+
+def _says(entry: Entry, words: set[str], line: str) -> bool:
+    labelled = _SPOKEN_BY.match(line)
+    said = (line[labelled.end() :] if labelled else line).rstrip(" .!")
+    if any(each.quote and occurs(said, each.quote) for each in entry.evidence):
+        return True
+    told = stems(line)
+    return 2 * len(told & words) >= len(told) and same_fact(line, entry.content, None).same
 
 
 def _without_repetition(lines: Iterable[SectionLine]) -> list[SectionLine]:
@@ -218,9 +213,9 @@ def _document(lines: Sequence[SectionLine], episodes: Sequence[Episode], setting
     taken = [each for each in episodes if each.id not in left]
     parts = [_head(taken)]
     for section, title in SECTIONS.items():
-        held = [_line(line) for line in shown if line.section == section]
-        parts.append("\n".join((f"## {title}", "", *(held or ["Nothing."]))))
-    return Synthesis(text="\n\n".join(parts) + "\n", episodes=tuple(each.id for each in taken))
+        if held := [_line(line) for line in shown if line.section == section]:
+            parts.append("\n".join((f"## {title}", "", *held)))
+    return Synthesis(text="\n\n".join(parts) + "\n" if shown else "", episodes=tuple(each.id for each in taken))
 
 
 def _head(episodes: Sequence[Episode]) -> str:
@@ -263,16 +258,24 @@ class SummarySentence(NamedTuple):
     by_user: bool = False
 
 
-def _sentences_of(summary: str) -> Iterator[SummarySentence]:
-    """The sentences of a summary.
-
-    From verbatim speech, only what people tell about themselves or decide is worth keeping.
-    """
-    for who, said in _spoken(summary):
+def _sentences_of(episode: Episode) -> Iterator[SummarySentence]:
+    """The sentences of a summary; of verbatim speech, only what people tell or decide is worth keeping."""
+    spoken = [*_spoken(episode.summary)]
+    turns = [_turn(place, who, said, episode) for place, (who, said) in enumerate(spoken)]
+    salience = Salience.of([turn for turn, (who, _) in zip(turns, spoken, strict=True) if who])
+    for turn, (who, said) in zip(turns, spoken, strict=True):
         if not who:
             yield from (SummarySentence(each, each) for each in _whole_sentences(said))
-        elif who != _ASSISTANT and not _wants(said) and (statements(said) or _DECIDES.search(said)):
+        elif who != _ASSISTANT and any(salience.weigh(turn, each) >= ENOUGH for each in sentences(said)):
             yield SummarySentence(said, f"{who}: {said}", by_user=who == _USER)
+
+
+def _turn(place: int, who: str, said: str, episode: Episode) -> Said:
+    """A line of a summary as the turn it was said in."""
+    speaker = None if who in {_USER, _ASSISTANT} else who
+    role: Role = "assistant" if who == _ASSISTANT else "user"
+    at = episode.ended_at
+    return Said(drawer=place, place=place, role=role, origin=role, speaker=speaker, content=said, said_at=at)
 
 
 def _supports(episode: Episode, line: str) -> bool:

@@ -143,7 +143,10 @@ class InferredPreference(_Frozen):
 
 
 class Synthesis(_Frozen):
-    """One long-term document out of several episodes, or a line that was left out of it."""
+    """One long-term document out of several episodes, or a line that was left out of it.
+
+    Without a text the episodes are only marked as taken up: they say nothing that the entries do not say already.
+    """
 
     kind: Literal["synthesis"] = "synthesis"
     text: str

@@ -123,16 +123,18 @@ def _heads(found: Iterable[str]) -> frozenset[str]:
 
 def _clear_episode(writer: EntryWriter, episode: Episode, said: Unsaid, settings: Settings) -> None:
     summary, gist = without(episode.summary, said.holds), without(episode.abstract, said.holds)
-    if (summary, gist) == (episode.summary, episode.abstract):
+    topics = tuple(topic for topic in episode.topics if _stays(topic, summary, said))
+    same = (summary, gist) == (episode.summary, episode.abstract) and (summary != "" or topics == episode.topics)
+    if same:  # topics alone matter where there is no summary
         return
     receipts.forget(writer.connection, writer.space, [episode.id], kind="episode")
     dreams.forget(writer.connection, writer.space, [episode.id])
-    if not summary.strip():
+    if not summary.strip() and (episode.summary or not topics):
         episodes.remove(writer.connection, writer.space, [episode], writer.now)
         return
     gist = gist or abstract("\n".join(passages(summary)), settings.episodes.abstract_characters)
-    left = replace(episode, summary=summary, abstract=gist or summary[: settings.episodes.abstract_characters])
-    left = replace(left, topics=tuple(topic for topic in episode.topics if _stays(topic, summary, said)))
+    gist = gist or summary[: settings.episodes.abstract_characters]
+    left = replace(episode, summary=summary, abstract=gist, topics=topics)
     texts = searched_texts(left.summary, left.abstract, left.topics, left.task, settings.text.chunk_characters)
     episodes.rewrite(writer.connection, writer.space, left, texts, writer.now)
 

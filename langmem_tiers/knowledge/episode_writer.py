@@ -108,7 +108,9 @@ class EpisodeWriter:
         return [turn for turn in shown if turn.content.strip()]
 
     def _cleared(self, connection: Connection, draft: SummaryDraft) -> SummaryDraft | None:
-        """A draft without deleted content, even if deleted meanwhile; None if nothing is left."""
+        """A draft without deleted content, even if deleted meanwhile; None if nothing is left of its summary."""
+        if not draft.summary:
+            return draft
         told = [(None, draft.summary), (None, draft.abstract)]
         summary, abstract = tombstones.cleared(connection, self.store.key, told)
         if not summary.strip():
@@ -148,8 +150,11 @@ class EpisodeWriter:
 
 
 def searched_texts(summary: str, abstract: str, topics: Sequence[str], task: str | None, limit: int) -> list[NoteText]:
-    """The searchable texts of an episode: its abstract, and its summary in pieces of at most `limit` characters."""
-    pieces = [summary[start:stop].strip() for start, stop in split(summary, limit)]
+    """The searchable texts of an episode: its abstract, and its summary in pieces of at most `limit` characters.
+
+    Without a summary they are its topics.
+    """
+    pieces = [summary[start:stop].strip() for start, stop in split(summary, limit)] if summary else [", ".join(topics)]
     known = any(abstract.rstrip("…") in piece for piece in pieces)
     tags = " ".join((*topics, *((task,) if task else ())))
     return [NoteText(text=text, tags=tags) for text in (*(() if known else (abstract,)), *pieces)]

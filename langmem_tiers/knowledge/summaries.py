@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC
 
 from pydantic import BaseModel, Field
 
@@ -75,14 +74,16 @@ class SummaryDraft:
 
 
 def draft(said: Sequence[Said], session: str, asker: ModelAsker | None, settings: Settings) -> SummaryDraft | None:
-    """A summary of some turns, None if there is nothing to summarise."""
+    """A summary of some turns, by rules only topics if no sentence is worth it; None if there are no topics either."""
     turns = [replace(turn, content=_looked_at(turn.content, settings)) for turn in said]
     turns = [turn for turn in turns if instructions.suspicious(turn.content) is None]
     if not any(turn.role == "user" and any(map(str.isalnum, turn.content)) for turn in turns):
         return None
     if asker is None or sum(len(meaningful_words(turn.content)) for turn in turns) < _LEAST_WORDS:
-        return _by_rule(turns, settings)
-    return _by_model(turns, session, asker, settings)
+        made = _by_rule(turns, settings)
+    else:
+        made = _by_model(turns, session, asker, settings)
+    return made if made.summary or made.topics else None
 
 
 def given(summary: str, settings: Settings) -> SummaryDraft:
@@ -125,20 +126,15 @@ def _by_model(turns: Sequence[Said], session: str, asker: ModelAsker, settings: 
 
 
 def _by_rule(turns: Sequence[Said], settings: Settings) -> SummaryDraft:
-    told = [turn.content for turn in turns if turn.role == "user"]
-    summary = summaries.summary(turns, _LONGEST_BY_RULE) or cut(_verbatim(turns), _LONGEST_BY_RULE)
+    """Sentences of the turns that say something; without any, the draft has topics only."""
+    chosen = summaries.summary(turns, _LONGEST_BY_RULE)
+    best = max(chosen, key=lambda each: (each.by_user, each.salience), default=None)
     return SummaryDraft(
-        summary=unsecret(summary, settings),
-        abstract=abstract("\n".join(told), settings),
+        summary=unsecret("\n".join(each.line for each in chosen), settings),
+        abstract="" if best is None else cut(unsecret(best.text, settings), settings.episodes.abstract_characters),
         topics=_key_topics([turn.content for turn in turns], settings),
         path="rule",
     )
-
-
-def _verbatim(turns: Sequence[Said]) -> str:
-    """The turns verbatim, if they have no prose to choose sentences from."""
-    lines = ((f"[{turn.said_at.astimezone(UTC):%Y-%m-%d}] {turn.speaker or turn.role.title()}", turn) for turn in turns)
-    return "\n".join(f"{who}: {one_line(turn.content)}" for who, turn in lines)
 
 
 def abstract(text: str, settings: Settings) -> str:
@@ -151,7 +147,7 @@ def _shown(turns: Sequence[Said]) -> str:
     whole = "\n".join(transcript(turns, longest=_LONGEST_TURN))
     if len(whole) <= _LONGEST_SHOWN:
         return whole
-    return summaries.summary(turns, _LONGEST_SHOWN) or cut(whole, _LONGEST_SHOWN)
+    return summaries.condensed(turns, _LONGEST_SHOWN) or cut(whole, _LONGEST_SHOWN)
 
 
 def _unfit(summary: str, turns: Sequence[Said]) -> str:

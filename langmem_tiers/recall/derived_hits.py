@@ -221,7 +221,7 @@ def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request:
     for hit in hits:
         if hit.kind == "entry" and hit.ref in held:
             yield _entry(source, hit, held[hit.ref], over[hit.ref], request)
-        elif hit.kind == "episode" and hit.ref in told:
+        elif hit.kind == "episode" and hit.ref in told and told[hit.ref].summary:
             yield _episode(source, hit, told[hit.ref], request)
         elif hit.kind == "item" and hit.ref in kept:
             yield _item(source, hit, kept[hit.ref], request)

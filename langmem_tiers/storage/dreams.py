@@ -306,8 +306,9 @@ def vectors(connection: Connection, space: str, model: str, ids: Iterable[str]) 
 
 
 def unpromoted(connection: Connection, space: str, most: int, *, at: int) -> list[Episode]:
-    """The current episodes that no dream has processed, oldest first."""
+    """The current episodes with a summary that no dream has processed, oldest first."""
     holding = or_(episodes.c.expires_at.is_(None), episodes.c.expires_at > at)
-    waiting = select(episodes.c.number).where(*here(episodes, space), episodes.c.promoted_at.is_(None), holding)
+    unseen = (episodes.c.promoted_at.is_(None), episodes.c.summary != "")
+    waiting = select(episodes.c.number).where(*here(episodes, space), *unseen, holding)
     numbers = connection.execute(waiting.order_by(episodes.c.number).limit(most)).scalars().all()
     return episode_rows.by_numbers(connection, space, numbers)
