@@ -146,6 +146,9 @@ UNCHANGED = [
     ("We bought a house in Delft.", "I left the house at nine."),
     ("My dentist appointment is on Monday.", "My yoga class is on Tuesday."),
     ("I was born in Ulm.", "I moved to Kiel."),
+    ("My phone number is 0612345678.", "My new phone is a Nokia."),
+    ("My phone is a Nokia.", "My new phone number is 0698765432."),
+    ("My house number is 12.", "My new house is lovely."),
     ("Do I work at Vattenfall?", "I work at Vattenfall."),
 ]
 
@@ -205,6 +208,24 @@ def test_who_moves_back_lives_there_again(alice, tell):
     assert unmarked(alice, "Where do I live?", "Turin") == []
     tell("I moved back to Turin.")
     assert unmarked(alice, "Where do I live?", "Turin") != []
+
+
+def test_what_is_told_later_counts_although_it_began_before_the_other_was_said(alice, tell):
+    tell("I live in Turin.", days=1)
+    tell("I moved to Genoa last week.", days=0)
+    assert marks(alice, "lives in Turin") == [('but later, 2026-03-03: "I moved to Genoa last week."',)]
+    assert marks(alice, "Genoa") == [()]
+    homes = [each for each in alice.graph.neighbours("user").relations if each.predicate == "lives_in"]
+    assert [each.object.name for each in homes] == ["Genoa"]
+
+
+@pytest.mark.parametrize("then", ["We're staying in Turin after all.", "We're staying put.", "The move is off."])
+def test_a_move_that_fell_through_is_marked(alice, tell, then):
+    tell("I live in Turin.", days=1)
+    tell("We're moving to Genoa in August.")
+    tell(then)
+    assert unmarked(alice, "Are we moving to Genoa?", "Genoa", since="2026-03-03") == []
+    assert marks(alice, "lives in Turin") == [()]
 
 
 def test_it_is_what_was_said_just_before(alice, tell):

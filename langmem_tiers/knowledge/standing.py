@@ -15,6 +15,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge_graph import outdated
 from langmem_tiers.language.assertions import USER, Assertion, assertions
 from langmem_tiers.language.revisions import Revision, affirms, concerns
+from langmem_tiers.language.validity import NEWS
 from langmem_tiers.storage import drawers, relations
 
 if TYPE_CHECKING:
@@ -130,12 +131,13 @@ class _LaterWords:
         return None
 
     def _counts(self, revision: Revision, row: RevisedRow, said: _Said) -> bool:
-        """Whether it was said by now, is about the time after something was said, and has come true if planned."""
+        """Whether it was said by now, is news or about the time after something was said, and came true if planned."""
         if row.said_at > self.at:
             return False
         if not revision.since:
             return True
-        if revision.since < said.at.date().isoformat()[: len(revision.since)]:
+        known_before = min(said.at, row.said_at - NEWS)
+        if revision.since < known_before.date().isoformat()[: len(revision.since)]:
             return False
         return not revision.planned or (revision.since <= self.at.date().isoformat() and not self._fell_through(row))
 

@@ -339,6 +339,7 @@ class _Applying:
             authority=Authority.SYSTEM,
             confidence=_OF_MENTION if claim.kind == "mentioned" else _CONFIDENCE[self.mentions.path],
             evidence=self.mentions.evidence(),
+            said_at=self.mentions.seen,
         )
 
     def _target(self, subject: Entity, claim: Claim) -> tuple[Entity | None, Value | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.errors import InvalidPeriod, InvalidRelation
@@ -26,6 +26,7 @@ from langmem_tiers.knowledge_graph.types import RelationLanded
 from langmem_tiers.knowledge_graph.wording import date_words
 from langmem_tiers.language import predicates, values
 from langmem_tiers.language.periods import Exactness
+from langmem_tiers.language.validity import NEWS
 from langmem_tiers.language.values import Value
 from langmem_tiers.records import (
     DISPLACING,
@@ -41,6 +42,8 @@ from langmem_tiers.storage import relations
 from langmem_tiers.storage.relations import RelationRow, VersionRow
 from langmem_tiers.types import Origin
 
+_MILLISECOND = timedelta(milliseconds=1)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewRelation:
@@ -48,6 +51,7 @@ class NewRelation:
 
     `subject` and `object` are entities of this space as they were named, even if since merged into another. `predicate`
     is free text. `from_stated` is False where `valid_from` is only the date of the turn that mentions the relation.
+    `said_at` is when it was said, None for now.
     """
 
     subject: Entity
@@ -65,6 +69,7 @@ class NewRelation:
     authority: Authority = Authority.USER
     confidence: float = 1.0
     evidence: tuple[Evidence, ...] = ()
+    said_at: datetime | None = None
 
 
 def add_relation(graph: GraphTransaction, said: NewRelation, *, named: Sequence[str] = ()) -> RelationLanded:
@@ -85,7 +90,8 @@ def add_relation(graph: GraphTransaction, said: NewRelation, *, named: Sequence[
     row = _stored(graph, row, new, placed, rivals)
     if new.authority >= Authority.AGENT:
         unbury_statement(graph, subject, new.predicate, target, named)
-    written = _rewrite(graph, row, _placed_draft(draft, placed, row), rivals)
+    drafts = _begun_before(graph, new, row, draft, rivals) if placed.outcome == "added" else {}
+    written = _rewrite(graph, row, _placed_draft(draft, placed, row), rivals, drafts)
     own = next((each for each in written if each.number == row.number), row)
     changed = [each for each in written if each.number != row.number]
     relation, *others = graph.relations([own, *changed], known=(*rivals, own))
@@ -265,13 +271,42 @@ def _placed_draft(draft: VersionRow, placed: Placement, row: RelationRow) -> Ver
     return following
 
 
+def _begun_before(
+    graph: GraphTransaction, new: NewRelation, row: RelationRow, draft: VersionRow, rivals: Sequence[RelationRow]
+) -> dict[int, VersionRow]:
+    """The versions of the rivals that were only said to hold, after the start of this news but before it was told.
+
+    "I live in Porto", and later that day "I moved to Lisbon last week": Porto was before Lisbon.
+    """
+    told = graph.now if new.said_at is None else to_millis(new.said_at)
+    start = draft.valid_from
+    if not draft.from_stated or draft.stated_to is not None or start is None or start < told - NEWS // _MILLISECOND:
+        return {}
+    slots = _interval(graph, row, draft).slots
+    return {
+        each.number: each.last._replace(valid_from=None, from_unit="moment")
+        for each in rivals
+        if each.believed and each.authority <= row.authority and each.last.stated_to is None
+        if not each.last.from_stated and each.last.valid_from is not None and start <= each.last.valid_from < told
+        if not {*slots}.isdisjoint(_interval(graph, each, each.last).slots)
+    }
+
+
 def _rewrite(
-    graph: GraphTransaction, row: RelationRow, draft: VersionRow | None, rivals: Sequence[RelationRow]
+    graph: GraphTransaction,
+    row: RelationRow,
+    draft: VersionRow | None,
+    rivals: Sequence[RelationRow],
+    others: Mapping[int, VersionRow] | None = None,
 ) -> list[RelationRow]:
-    """Write the versions that a draft makes necessary: its own, and those of the rivals whose time it changes."""
+    """Write the versions that a draft makes necessary: its own, and those of the rivals whose time it changes.
+
+    `others` are drafts of rivals.
+    """
     if graph.single(row.predicate, row.kind):
         rows = [*(each for each in rivals if each.number != row.number), row]
-        return write(graph, resolve_group(graph, rows, {} if draft is None else {row.number: draft}))
+        drafts = dict(others or {}) if draft is None else {**(others or {}), row.number: draft}
+        return write(graph, resolve_group(graph, rows, drafts))
     if draft is None:
         return []
     return write(graph, [(row, draft._replace(valid_to=draft.stated_to, until=None, cause=None))])

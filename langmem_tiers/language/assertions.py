@@ -79,6 +79,9 @@ _ANY_NAME = (
 )
 
 
+_OTHER_NAMES = {"number": "phone number", "email address": "email"}
+
+
 class Who(NamedTuple):
     """Whom something is said of: the owner of a kinship or pet, its word, "older" or "younger", and a first name."""
 
@@ -119,6 +122,11 @@ class Assertion:
         return tuple(slots(self.clause))
 
     @cached_property
+    def things(self) -> frozenset[str]:
+        """What it names of the things that somebody has one of at a time: phone, phone number, boss."""
+        return frozenset(same_thing(found[0]) for found in _THING.finditer(self.clause))
+
+    @cached_property
     def may_end(self) -> bool:
         """Whether it tells of a state, a plan or a habit, rather than of an end or a single event."""
         if says_the_end(self.clause):
@@ -131,8 +139,19 @@ class Assertion:
         return {
             ANY,
             *self.stems,
+            *map(thing_clue, self.things),
             *(clue for slot in self.slots for each in self.who for clue in value_clues(each, slot)),
         }
+
+
+def thing_clue(thing: str) -> str:
+    """The clue of assertions that name a thing."""
+    return f"one {thing}"
+
+
+def same_thing(named: str) -> str:
+    """A thing by one name: a number is a phone number."""
+    return _OTHER_NAMES.get(named.casefold(), named.casefold())
 
 
 def value_clues(who: Who, slot: Slot) -> list[str]:
@@ -228,6 +247,7 @@ def valued(listed: Sequence[dict[str, str]]) -> tuple[Valued, ...]:
     )
 
 
+_THING = compiled(r"\b@renewed@\b", re.IGNORECASE)
 _STATES = valued(_TABLE["state"])
 
 

@@ -22,12 +22,14 @@ from langmem_tiers.language.assertions import (
     compiled,
     in_full,
     is_unreal,
+    same_thing,
     says_the_end,
     slots,
     somebody,
     speaker,
     stems,
     subject,
+    thing_clue,
     value_clues,
     valued,
     values,
@@ -78,9 +80,9 @@ class Revision:
     """What a clause says of earlier assertions.
 
     `over` are the stems of what is over, `named` those of them that are names; without any, all on the `topic` is.
-    `strict` only concerns what has all the words, `being` whatever is said of `who`. `slot` is what is so by now, and
-    `again` says that what is `over` here is so once more. `since` is when, as a date, if the clause says so; what is
-    `planned` holds from then on.
+    `strict` only concerns what has all the words, `being` whatever is said of `who`. Of the thing that is `renewed`,
+    somebody has another one by now. `slot` is what is so by now, and `again` says that what is `over` here is so once
+    more. `since` is when, as a date, if the clause says so; what is `planned` holds from then on.
     """
 
     who: Who
@@ -89,6 +91,7 @@ class Revision:
     topic: str = ""
     strict: bool = False
     being: bool = False
+    renewed: str = ""
     again: bool = False
     slot: Slot | None = None
     since: str = ""
@@ -99,13 +102,15 @@ class Revision:
         return (
             self.who in {_ANYBODY, who}
             or self.who.is_same(who)
-            or (who.owner == self.who.owner and stem(who.kin) in self.over)
+            or (who.owner == self.who.owner and (stem(who.kin) in self.over or who.kin == self.renewed != ""))
         )
 
     def clues(self) -> Iterable[str]:
         """Of these, every assertion that it concerns has one too."""
         if self.slot is not None:
             return value_clues(self.who, self.slot)
+        if self.renewed:
+            return (thing_clue(self.renewed),)
         if self.being or not self.over:
             return (ANY,)
         return frozenset().union(*map(_said_otherwise, self.over))
@@ -157,7 +162,7 @@ class _Ending:
 
 
 _ENDINGS = tuple(
-    _Ending(**each | {"said": compiled(each["said"]), "words": word_set(each.get("words", ""))})
+    _Ending(**each | {"said": compiled(each["said"]), "words": frozenset(map(stem, each.get("words", "").split()))})
     for each in _TABLE["over"]
 )
 
@@ -248,6 +253,8 @@ def _ending(way: _Ending, clause: str, reading: Reading) -> Revision | None:
     who = _speaker_of(reading) if thing else _whose(clause, reading)
     if way.being:
         return _of_being(who)
+    if renewed := groups.get("renewed"):
+        return Revision(who=who, renewed=same_thing(renewed))
     named = _names(what)
     if way.all:
         partners = _names(clause) - {who.name} if way.topic == "partner" else frozenset[str]()
@@ -308,6 +315,8 @@ def concerns(revision: Revision, assertion: Assertion) -> bool:
         return _tells_of(revision, assertion)
     if not any(revision.is_about(who) for who in assertion.who):
         return False
+    if revision.renewed:
+        return revision.renewed in assertion.things
     if revision.slot is not None:
         return any(_other_value(revision.slot, each) for each in assertion.slots)
     return _is_on(revision, assertion)

@@ -12,6 +12,9 @@ from langmem_tiers.language.numbers import counted
 from langmem_tiers.language.periods import after, written
 from langmem_tiers.language.word_lists import finds, named_pattern, named_patterns
 
+NEWS = timedelta(days=60)
+"""What began within this time before it was told is news; what began earlier may be over by then."""
+
 _DATE = re.compile(r"(?:1[89]|20)\d\d(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?")
 _NUMERIC = re.compile(r"\d{3,}(?:-\d+)*")
 _LEADING = named_pattern("validity", "leading")
