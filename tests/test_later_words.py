@@ -267,6 +267,47 @@ def test_what_is_deleted_is_no_longer_held_against_anything(alice, tell):
     assert marks(alice, "plays the guitar") == [()]
 
 
+def held(space, name="user"):
+    """What the graph says of somebody now."""
+    return {each.object.name for each in space.graph.neighbours(name).relations if each.object}
+
+
+def entry_with(space, value):
+    return next(each.entry for each in space.knowledge.search("", limit=50) if value in each.entry.content)
+
+
+def test_the_relations_of_an_entry_end_with_it_and_hold_again_with_it(alice, tell, clock):
+    tell("I work at Bosch as a planner.", "I live in Turin.")
+    entry = alice.knowledge.deactivate(entry_with(alice, "Bosch").id, origin="user")
+    assert held(alice) == {"Turin"}
+    assert "no longer: works at Bosch" in alice.recall("Where do I work?").block
+    clock.tick(DAY)
+    alice.knowledge.reactivate(entry.id, origin="user")
+    assert {"Bosch", "Turin"} <= held(alice)
+
+
+def test_a_corrected_entry_ends_what_only_the_wrong_one_said(alice, tell):
+    tell("I work at Bosch as a planner.", "My sister Anna lives in Lisbon.")
+    alice.knowledge.save("The user works at Miele.", corrects=entry_with(alice, "Bosch").id, origin="user")
+    lisbon = entry_with(alice, "Lisbon").id
+    alice.knowledge.update(lisbon, content="The user's sister Anna lives in Porto.", origin="user")
+    assert held(alice) == {"Anna"}
+    assert held(alice, "Anna") == {"Anna"}
+
+
+def test_a_relation_that_is_ended_or_withdrawn_by_hand_marks_the_entry_and_the_profile(alice, tell):
+    tell("I work at Bosch.", "I live in Turin.")
+    work, home = (
+        next(each for each in alice.graph.neighbours("user").relations if each.predicate == predicate)
+        for predicate in ("works_at", "lives_in")
+    )
+    alice.graph.end_relation(work.id)
+    alice.graph.withdraw_relation(home.id)
+    assert marks(alice, "Bosch") == [("no longer: works at Bosch: until 2026-04-01",)]
+    assert marks(alice, "Turin") == [("no longer: lives in Turin: not so",)]
+    assert alice.profile.read() == ()
+
+
 def test_an_edited_message_ends_nothing_any_more(alice, tell):
     tell("I play the guitar in a band.")
     alice.track([Turn(role="user", content="I gave up the guitar.", message_id="m")], session="later")

@@ -14,7 +14,9 @@ from langmem_tiers.errors import InvalidInput, InvalidPointer
 from langmem_tiers.knowledge import decide, deletion, lifecycle, search, validation
 from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.neighbours import find_neighbours
+from langmem_tiers.knowledge.relations_of_entries import end_with, revive_with
 from langmem_tiers.knowledge.results import CategoryCount, Deleted, EntryFound, Saved
+from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.language.words import occurs
 from langmem_tiers.palace.lookup import find_drawer
 from langmem_tiers.pointers import find_pointers
@@ -124,6 +126,9 @@ class Knowledge:
             with store.writing() as connection:
                 writer = EntryWriter(connection, store.key, to_millis(self._context.clock()))
                 saved = lifecycle.save(writer, new, cited, neighbours, corrects=wrong, least=least)
+                if saved.corrected is not None:
+                    with self._graph(writer) as graph:
+                        end_with(graph, writer.existing(saved.corrected), saved.entry.content)
         self._context.wake()
         return saved
 
@@ -237,7 +242,11 @@ class Knowledge:
         by = decide.authority_of_call(origin, corrects=True, content=values.get("content"), evidence=said)
         with self._writing() as writer:
             entry = writer.existing(arguments.text(entry_id, "entry_id"))
-            return lifecycle.update(writer, entry, values, by=by, version=read, evidence=cited)
+            changed = lifecycle.update(writer, entry, values, by=by, version=read, evidence=cited)
+            if changed.content != entry.content:
+                with self._graph(writer) as graph:
+                    end_with(graph, entry, changed.content)
+            return changed
 
     def deactivate(
         self, entry_id: str, reason: str = "removed", *, successor: str | None = None, origin: Origin = "assistant"
@@ -253,7 +262,11 @@ class Knowledge:
         by = decide.authority_of_call(origin, corrects=True)
         with self._writing() as writer:
             entry = writer.existing(arguments.text(entry_id, "entry_id"))
-            return lifecycle.deactivate(writer, entry, told, instead, by=by)
+            gone = lifecycle.deactivate(writer, entry, told, instead, by=by)
+            if entry.active:
+                with self._graph(writer) as graph:
+                    end_with(graph, entry, "" if instead is None else writer.existing(instead).content)
+            return gone
 
     def reactivate(self, entry_id: str, *, origin: Origin = "assistant") -> Entry:
         """Reactivate an entry; a merged one is separated from the other.
@@ -266,7 +279,10 @@ class Knowledge:
         by = decide.authority_of_call(origin, corrects=True)
         with self._writing() as writer:
             entry = writer.existing(arguments.text(entry_id, "entry_id"))
-            return lifecycle.reactivate(writer, entry, by=by)
+            back = lifecycle.reactivate(writer, entry, by=by)
+            with self._graph(writer) as graph:
+                revive_with(graph, back, to_millis(entry.updated_at))
+            return back
 
     def delete(self, entry_id: str, *, origin: Origin = "assistant") -> Deleted:
         """Delete an entry for good, with all its wordings, evidence and vectors; an unknown one is not an error.
@@ -362,6 +378,10 @@ class Knowledge:
         with context.open() as store, store.writing() as connection:
             yield EntryWriter(connection, store.key, to_millis(context.clock()))
         context.wake()
+
+    def _graph(self, writer: EntryWriter) -> GraphTransaction:
+        """The graph within the transaction of a writer."""
+        return GraphTransaction(writer.connection, writer.space, writer.now, self._context.settings)
 
     def _cited(self, evidence: Iterable[Cited]) -> tuple[Evidence, ...]:
         """The cited drawers, without repetitions.

@@ -17,7 +17,8 @@ from langmem_tiers.storage import drawers, entities, merges, progress, relations
 
 Passages = Mapping[int, Sequence[str]]
 """What was said in drawers, by number."""
-_FOUND = {"rule", "model"}
+FOUND = {"rule", "model"}
+"""How relations were found that the memory may take back."""
 
 
 def delete_relation(graph: GraphTransaction, which: str | int, *, by: Authority = Authority.USER) -> GraphDeleted:
@@ -78,11 +79,11 @@ def retract_evidence(graph: GraphTransaction, passages: Passages) -> int:
     numbers = relations.of_drawers(*graph.at, passages)
     rests = relations.evidence(*graph.at, numbers)
     for row in relations.of_numbers(*graph.at, numbers):
-        deleted = _said_in(rests.get(row.number, ()), passages)
+        deleted = said_in(rests.get(row.number, ()), passages)
         if not deleted:
             continue
         ends |= {end for end in (row.subject, row.object) if end is not None}
-        if row.path in _FOUND and len(deleted) == len(rests[row.number]):
+        if row.path in FOUND and len(deleted) == len(rests[row.number]):
             gone += delete_relation(graph, row.number, by=Authority.SYSTEM).relations
         else:
             relations.drop_evidence(*graph.at, row.number, deleted)
@@ -103,9 +104,9 @@ def withdraw_superseded(graph: GraphTransaction, gone: Collection[int]) -> tuple
     again: set[int] = set()
     for row in relations.of_numbers(*graph.at, numbers):
         active = {each.drawer for each in rests[row.number] if cited[each.drawer].status == "active"}
-        if row.path in _FOUND and not row.believed and row.last.reason == "withdrawn":
+        if row.path in FOUND and not row.believed and row.last.reason == "withdrawn":
             again |= active
-        by_itself = row.believed and row.path in _FOUND and row.authority <= Authority.SYSTEM
+        by_itself = row.believed and row.path in FOUND and row.authority <= Authority.SYSTEM
         if not by_itself or (active and len(row.versions) == 1 and row.last.stated_to is None):
             continue
         withdraw_relation(graph, row.number, by=Authority.SYSTEM)
@@ -119,9 +120,9 @@ def _retract_from_entities(graph: GraphTransaction, passages: Passages, ends: se
     named = {*ends, *entities.of_drawers(*graph.at, passages)}
     rests = entities.evidence_of(*graph.at, named)
     for number, entity in entities.by_numbers(*graph.at, named).items():
-        deleted = _said_in(rests.get(number, ()), passages)
+        deleted = said_in(rests.get(number, ()), passages)
         entities.drop_evidence(*graph.at, number, deleted)
-        if entity.path in _FOUND and len(deleted) == len(rests.get(number, ())) and _alone(graph, number):
+        if entity.path in FOUND and len(deleted) == len(rests.get(number, ())) and _alone(graph, number):
             entities.remove(*graph.at, [number])
             graph.merges_changed()
             graph.log_entities(number)
@@ -131,7 +132,8 @@ def _alone(graph: GraphTransaction, number: int) -> bool:
     return not relations.numbers_of_entities(*graph.at, [number]) and graph.members(number) == [number]
 
 
-def _said_in(evidence: Sequence[GraphEvidence], passages: Passages) -> list[int]:
+def said_in(evidence: Sequence[GraphEvidence], passages: Passages) -> list[int]:
+    """The drawers of the evidence that is in these passages."""
     return [each.drawer for each in evidence if _said(each.drawer, each.quote, passages)]
 
 

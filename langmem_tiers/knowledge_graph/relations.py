@@ -127,6 +127,22 @@ def end_relation(
     return read_relation(graph, row.number)
 
 
+def reopen_relation(graph: GraphTransaction, which: str | int, *, by: Authority) -> Relation:
+    """Take back the stated end of a relation.
+
+    Raises:
+        UnknownRelation: there is no such relation.
+        AuthorityTooLow: it was stated with higher authority.
+    """
+    row = graph.row(which)
+    graph.require(row, by)
+    if row.believed and row.last.stated_to is not None:
+        single = graph.single(row.predicate, row.kind)
+        rivals = group_of(graph, [graph.canonical(row.subject)], row.predicate) if single else []
+        _rewrite(graph, row, row.last._replace(stated_to=None, reason="restored"), rivals)
+    return read_relation(graph, row.number)
+
+
 def withdraw_relation(graph: GraphTransaction, which: str | int, *, by: Authority) -> Relation:
     """Mark a relation as never true; what it had ended holds again.
 
