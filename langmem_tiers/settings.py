@@ -72,8 +72,12 @@ class ListSettings(_Frozen):
         default=200, ge=50, description="With more items than other questions get, a longer drawer is cut to this."
     )
     knowledge: int = Field(default=12, ge=0, description="Most entries, episodes and notes in a block; 0 shows none.")
-    best_share: float = Field(default=0.2, ge=0, le=1, description="As for other questions, but lower.")
-    match_share: float = Field(default=0.4, ge=0, le=1, description="As for other questions, but lower.")
+    best_share: float = Field(
+        default=0.2, ge=0, le=1, description="As for other questions; higher, as there are more items."
+    )
+    match_share: float = Field(
+        default=0.4, ge=0, le=1, description="As for other questions; higher, as there are more items."
+    )
     spread: float = Field(
         default=0.6, ge=0, description="How much each item of a session lowers the log-odds of the session's next one."
     )
@@ -109,13 +113,13 @@ class RecallSettings(_Frozen):
         default=0.25, ge=0, le=1, description="The share of the threshold that each further item must reach."
     )
     best_share: float = Field(
-        default=0.3,
+        default=0.05,
         ge=0,
         le=1,
         description="The share of the best item's score that each further item must reach; see benchmarks/figures.md.",
     )
     match_share: float = Field(
-        default=0.45, ge=0, le=1, description="The share of the best match that it must reach by its own words."
+        default=0.2, ge=0, le=1, description="The share of the best match that it must reach by its own words."
     )
     spread: float = Field(
         default=0.0, ge=0, description="How much each item of a session lowers the log-odds of the session's next one."
