@@ -73,10 +73,10 @@ class ListSettings(_Frozen):
     )
     knowledge: int = Field(default=12, ge=0, description="Most entries, episodes and notes in a block; 0 shows none.")
     best_share: float = Field(
-        default=0.2, ge=0, le=1, description="As for other questions; higher, as there are more items."
+        default=0.1, ge=0, le=1, description="As for other questions; higher, as there are more items."
     )
     match_share: float = Field(
-        default=0.4, ge=0, le=1, description="As for other questions; higher, as there are more items."
+        default=0.3, ge=0, le=1, description="As for other questions; higher, as there are more items."
     )
     spread: float = Field(
         default=0.6, ge=0, description="How much each item of a session lowers the log-odds of the session's next one."

@@ -51,7 +51,7 @@ def test_months_weekdays_and_number_words_stand_in_one_module():
     assert [name for name, path in others.items() if any(map(NAMED.search, _texts(path)))] == []
 
 
-@pytest.mark.parametrize(("package", "own"), [("language", LOWER), ("trust", (*LOWER, "trust"))])
+@pytest.mark.parametrize(("package", "own"), [("language", LOWER), ("trust", (*LOWER, "trust", "block_lines"))])
 def test_language_and_trust_import_nothing_above_them(package, own):
     allowed = tuple(f"langmem_tiers.{name}" for name in own)
     found = {
