@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import Any, Literal
 
 from langmem_tiers.clock import to_millis
-from langmem_tiers.language.periods import Exactness
+from langmem_tiers.language.periods import Exactness, after
 from langmem_tiers.language.values import Value
 from langmem_tiers.types import Origin, Role
 
@@ -332,6 +332,13 @@ class Period:
     def empty(self) -> bool:
         """Whether it never holds, because another relation covers the same time or has higher authority."""
         return self.start is not None and self.end is not None and self.end <= self.start
+
+    @property
+    def one_unit(self) -> bool:
+        """Whether it is exactly one day, month or year."""
+        if self.start is None or self.start_unit == "moment" or self.start_unit != self.end_unit:
+            return False
+        return self.end == after(self.start, self.start_unit)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

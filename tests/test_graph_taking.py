@@ -9,6 +9,7 @@ from stating import activities, everything, one, refused, say, told, user
 
 from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.background.graphing import GraphJob
+from langmem_tiers.knowledge_graph.wording import period_words, predicate_words
 from langmem_tiers.settings import GraphSettings, MiningSettings, ModelSettings, PrivacySettings
 from langmem_tiers.testing import ScriptedChatModel
 
@@ -73,7 +74,7 @@ SAID = {
     "My birthday is on March 17.": {"user has_birthday 03-17"},
     "My kids Leo and Mia love swimming.": {"user has_child Leo", "user has_child Mia"},
     "Anna's husband Tom works at Siemens.": {"Anna has_husband Tom", "Tom works_at Siemens"},
-    "I went to a BBC writing group yesterday.": {"user attends BBC writing group"},
+    "I volunteer at the animal shelter.": {"user volunteers_at animal shelter"},
 }
 
 
@@ -233,11 +234,54 @@ def test_a_daughter_and_a_colleague_of_one_name_are_two(alice):
     assert len(alice.graph.entities(text="Anna")) == 2
 
 
-def test_two_who_are_named_in_one_sentence_are_marked_as_only_mentioned(alice):
+def test_two_who_are_only_named_in_one_sentence_are_not_related(alice):
     say(alice, "Yesterday we were with Maria and Peter for dinner in Lisbon.")
-    found = alice.graph.neighbours("Maria", mentioned=True).relations
-    assert {(str(each), each.kind) for each in found} >= {("Maria mentioned_with Peter", "mentioned")}
-    assert told(alice, "Maria") == set()
+    assert alice.graph.entities() == ()
+
+
+EVENTS = {
+    "I went to a BBC writing group yesterday.": "attended BBC writing group 2026-03-01",
+    "Last Friday I went to a jazz concert.": "attended jazz concert 2026-02-27",
+    "I won a chess tournament on 3 May 2025.": "won chess tournament 2025-05-03",
+    "I ran a charity race in May 2025.": "participated in charity race 2025-05",
+    "My sister Anna visited the history museum in 2024.": "visited history museum 2024",
+    "We went to Lisbon last May.": "visited Lisbon 2025-05",
+    "I restored an oak desk last month.": "restored oak desk 2026-02",
+}
+
+
+@pytest.mark.parametrize("content", EVENTS)
+def test_what_happened_on_a_day_is_an_event_of_that_day(alice, content):
+    say(alice, content)
+    who = "Anna" if "Anna" in content else "user"
+    found = alice.graph.neighbours(who, ended=True).relations
+    (event,) = [each for each in found if each.subject.name == who]
+    assert f"{predicate_words(event)} {event.target} {period_words(event.period)}" == EVENTS[content]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "I went to a concert yesterday.",
+        "I went to a jazz concert.",
+        "We went to the park last Sunday.",
+        "I went hiking last week.",
+        "I took the kids to the museum yesterday.",
+    ],
+)
+def test_an_event_without_a_day_or_anything_to_know_it_by_is_no_relation(alice, content):
+    say(alice, content)
+    assert everything(alice) == set()
+
+
+def test_an_event_is_never_shown_as_no_longer_so(alice):
+    said = Turn(role="user", content="Last Friday I went to a jazz concert.", message_id="1")
+    alice.track([said], session="monday")
+    alice.mine()
+    alice.flush()
+    block = alice.recall("Which jazz concert did I attend?", session="other").block
+    assert "concert" in block
+    assert "no longer" not in block
 
 
 def test_the_only_speaker_is_the_user_under_another_name(alice):

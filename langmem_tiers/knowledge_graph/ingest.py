@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.errors import InvalidRelation, MemoryTiersError, StorageError
 from langmem_tiers.knowledge.validation import refusal
-from langmem_tiers.knowledge_graph import checks, claims, endings, naming
+from langmem_tiers.knowledge_graph import checks, claims, endings
 from langmem_tiers.knowledge_graph.entities import NamedEntity, find_entity, upsert_entity
 from langmem_tiers.knowledge_graph.mentions import DELETED, NOTHING, Mentions, RefusedClaim
 from langmem_tiers.knowledge_graph.merging import merge_entities
@@ -42,10 +42,7 @@ _THE_USERS = re.compile(r"\b[Tt]he user['’]s\b")
 _THE_USER = re.compile(r"\b[Tt]he user\b")
 # The author of a summary is not the user.
 _WRITER = re.compile(r"\b(?:I|me|my|mine|we|us|our|you|your)\b", re.IGNORECASE)
-# An entity with many relations is a hub; a mention next to it carries no information.
-_HUB = 25
 _CONFIDENCE = {"rule": 0.9, "model": 0.8}
-_OF_MENTION = 0.3
 # Predicates that did not start on the day they are mentioned.
 _TIMELESS = frozenset(
     {"is_a", "born_in", "born_on", "has_birthday", "from", "grew_up_in", "named", "has_nickname", "has_nationality"}
@@ -241,9 +238,9 @@ class _Ingestion:
 
 
 def _order(claim: Claim) -> tuple[bool, ...]:
-    """Order of application: denials, kinship, statements, endings, and mere mentions last."""
+    """Order of application: denials, kinship, statements, and endings last."""
     kin = kinship.read(claim.predicate) is not None
-    return claim.kind == "mentioned", claim.ended not in {"", "never"}, claim.ended != "never", not kin
+    return claim.ended not in {"", "never"}, claim.ended != "never", not kin
 
 
 # Which relations claims take back, by how they say so.
@@ -314,8 +311,6 @@ class _Applying:
 
     def _relation(self, subject: Entity, claim: Claim) -> NewRelation:
         target, value = self._target(subject, claim)
-        if target is not None and claim.kind == "mentioned":
-            subject, target = self._mentioned(subject, target)
         read = predicates.reading(claim.predicate)
         ends = (target, subject) if read.turned and target is not None else (subject, target or value)
         if ends[1] is not None and statement_deleted(self.graph, ends[0], read.predicate, ends[1]):
@@ -333,11 +328,10 @@ class _Applying:
             from_stated=bool(claim.since),
             valid_to=end,
             to_unit=end_unit,
-            kind="mentioned" if claim.kind == "mentioned" else "stated",
             origin=self.mentions.drawer.origin if self.mentions.drawer else "assistant",
             path=self.mentions.path,
             authority=Authority.SYSTEM,
-            confidence=_OF_MENTION if claim.kind == "mentioned" else _CONFIDENCE[self.mentions.path],
+            confidence=_CONFIDENCE[self.mentions.path],
             evidence=self.mentions.evidence(),
             said_at=self.mentions.seen,
         )
@@ -359,16 +353,6 @@ class _Applying:
         if waiting is not None and waiting.number != self.graph.canonical(found.number):
             merge_entities(self.graph, waiting, found, reason=f"the only {word} that is known", path="rule")
         return found
-
-    def _mentioned(self, subject: Entity, target: Entity) -> tuple[Entity, Entity]:
-        """The two ends of a mention in a fixed order; None if either is a hub."""
-        if naming.USER in {subject.name, target.name}:
-            raise RefusedClaim(NOTHING)
-        for each in (subject, target):
-            if len(relations.numbers_of_entities(*self.graph.at, [each.number])) >= _HUB:
-                raise RefusedClaim(NOTHING)
-        first, second = sorted((subject, target), key=lambda each: each.number)
-        return first, second
 
     def _end(self, over: Sequence[int], claim: Claim) -> None:
         at, unit = self._moment(claim.until) if claim.until else (self.mentions.seen, "moment")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from langmem_tiers.clock import from_millis
 from langmem_tiers.knowledge_graph import naming
 from langmem_tiers.knowledge_graph.conflicts import FOREVER, bounds, version_at
-from langmem_tiers.knowledge_graph.wording import date_words
+from langmem_tiers.knowledge_graph.wording import date_words, is_event, predicate_in
 from langmem_tiers.storage import relations
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def target_words(view: GraphView, row: RelationRow) -> str:
 
 
 def _predicate(row: RelationRow) -> str:
-    return row.predicate.replace("_", " ")
+    return predicate_in(row.predicate, relations.period(row.last))
 
 
 def _name(view: GraphView, number: int) -> str:
@@ -125,11 +125,12 @@ def _holds(row: RelationRow, at: int) -> bool:
 
 
 def _over(row: RelationRow, at: int) -> str:
-    """Until when a relation held; an empty string if it still does."""
+    """Until when a relation held; an empty string if it still does, or is an event."""
     version = version_at(row, None)
     if version is None:
         return "not so"
     start, end = bounds(version)
-    if start < end and (end == FOREVER or end > at):
+    event = is_event(row.predicate, relations.period(version))
+    if start < end and (end == FOREVER or end > at or event):
         return ""
     return f"until {date_words(from_millis(end), version.to_unit)}" if start < end else "not so"

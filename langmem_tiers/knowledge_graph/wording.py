@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
+from langmem_tiers.language import predicates
 from langmem_tiers.language.periods import Exactness
 from langmem_tiers.records import Entity, Period, Relation
 
@@ -43,12 +44,14 @@ def date_words(moment: datetime, unit: Exactness = "moment") -> str:
 def period_words(period: Period) -> str:
     """When something holds: "since 2024-05", "2021 – 2024-05", "until 2024-05", or an empty string if unknown.
 
-    If only the date of the statement is known: "said 2024-05-17".
+    One day, month or year is itself: "2024-05-17". If only the date of the statement is known: "said 2024-05-17".
     """
     start = None if period.start is None else date_words(period.start, period.start_unit)
     end = None if period.end is None else date_words(period.end, period.end_unit)
     if start is None:
         return "" if end is None else f"until {end}"
+    if period.one_unit:
+        return start
     if not period.start_stated:
         return f"said {start}" if end is None else f"said {start}, until {end}"
     return f"since {start}" if end is None else f"{start} – {end}"
@@ -56,7 +59,17 @@ def period_words(period: Period) -> str:
 
 def predicate_words(relation: Relation) -> str:
     """The predicate in readable form."""
-    return relation.predicate.replace("_", " ")
+    return predicate_in(relation.predicate, relation.period)
+
+
+def predicate_in(predicate: str, period: Period) -> str:
+    """A stored predicate in readable form: "attends", or "attended" for an event that took place in a period."""
+    return predicates.of_event(predicate) if is_event(predicate, period) else predicate.replace("_", " ")
+
+
+def is_event(predicate: str, period: Period) -> bool:
+    """Whether it took place on one day, or in one month or year: later that is over, and still so."""
+    return period.one_unit and predicates.of_event(predicate) != ""
 
 
 def relation_words(relation: Relation) -> str:
@@ -65,13 +78,14 @@ def relation_words(relation: Relation) -> str:
 
 
 def standing(relation: Relation, at: datetime) -> Standing:
-    """Whether a relation holds at a moment, has ended, is still to come, or holds at no time."""
+    """Whether a relation holds or has happened at a moment, has ended, is still to come, or holds at no time."""
     period = relation.period
     if relation.withdrawn or period.empty:
         return "never"
     if period.start is not None and period.start > at:
         return "coming"
-    return "ended" if period.end is not None and period.end <= at else "holds"
+    over = period.end is not None and period.end <= at and not is_event(relation.predicate, period)
+    return "ended" if over else "holds"
 
 
 def standing_words(relation: Relation, at: datetime) -> str:

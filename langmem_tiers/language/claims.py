@@ -20,8 +20,8 @@ class Claim:
     object; "said" is also stored as a past relation; "died" ends what ends with the life of the subject; "planned"
     takes back what was to begin later; and "never" says that it never was true. `instead` is the wrong value that this
     one replaces, `ANY_OTHER` if none was named. `owned` names the side that is one of the speaker's things: "subject",
-    "object", or "new" for an object that they just got. `kind` is "mentioned" for two names that merely occur together.
-    `drawer` and `quote` are the evidence, the message and the words that say so; they are ignored in comparisons.
+    "object", or "new" for an object that they just got. `drawer` and `quote` are the evidence, the message and the
+    words that say so; they are ignored in comparisons.
     """
 
     subject: str
@@ -36,7 +36,6 @@ class Claim:
     ended: str = ""
     instead: str = ""
     owned: str = ""
-    kind: str = ""
     drawer: int = field(default=0, compare=False)
     quote: str = field(default="", compare=False)
 

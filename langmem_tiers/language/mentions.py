@@ -1,19 +1,15 @@
-"""Who is named in a turn: whom "she" means, and who is merely mentioned together with whom."""
+"""Who is named in a turn: whom "she" means."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import combinations
 
 from langmem_tiers.language import kinship, relations_family
-from langmem_tiers.language.claims import Claim
-from langmem_tiers.language.names import PRODUCTS, Name, addressed, names, places
+from langmem_tiers.language.names import PRODUCTS, Name, names, places
 from langmem_tiers.language.names import is_person as is_persons_name
 from langmem_tiers.language.relation_patterns import compiled, is_name, is_person
-from langmem_tiers.language.word_lists import named_pattern, word_set
-from langmem_tiers.language.words import FIRST_PERSON, FUNCTION_WORDS, words
+from langmem_tiers.language.word_lists import named_pattern
 
 _ANY_KIN = compiled(r"\b(?P<mine>[Mm]y|[Oo]ur)?\b ?(?P<which>\w+ )?\b(?P<kin>@kin@)\b(?P<name> [@upper@][\w'-]+)?")
 # Words that do not distinguish one person from another of the same kin.
@@ -78,59 +74,3 @@ class Tracker:
 
     def _note(self, name: str, gender: kinship.Gender | None) -> None:
         self.people[name] = self.people.get(name) or gender
-
-
-PREDICATE = "mentioned with"
-# A sentence that names more is a list.
-_MOST_NAMED = 3
-_LEAST_LITTLE = 2
-# Capitalised words that are not names.
-_NO_NAMES = word_set("congrats woohoo yay omg haha gosh wow btw lol fyi pics photo bestie mommy daddy")
-
-
-def together(sentence: str, speaker: str | None = None) -> Iterator[Claim]:
-    """A claim for each pair of names in a sentence, people before places; the speaker and addressees are left out."""
-    if not _is_about_speaker(sentence):
-        return
-    found = _named(sentence, speaker)
-    if len(found) > _MOST_NAMED:
-        return
-    for (first, kind), (second, other) in combinations(found.items(), 2):
-        if {kind, other} == {"place"}:
-            continue
-        yield Claim(
-            subject=first,
-            subject_type=kind,
-            predicate=PREDICATE,
-            object=second,
-            object_type=other,
-            kind="mentioned",
-        )
-
-
-def _named(sentence: str, speaker: str | None) -> dict[str, str]:
-    """The people and places of a sentence by name, with their types, people first."""
-    found = names(sentence)
-    left_out = addressed(sentence) | _NO_NAMES | ({speaker.casefold()} if speaker else set())
-    located = set(places(found))
-    told = [name for name in found if name.folded not in left_out and name.folded.split()[0] not in left_out]
-    people = {
-        name.text: "person"
-        for name in told
-        if name.folded not in located and is_persons_name(name) and not name.text.isupper()
-    }
-    return people | {name.text: _type(name) for name in told if name.folded in located and name.text not in people}
-
-
-def _type(name: Name) -> str:
-    """The object of 'at' or 'for' may be an employer as well as a place."""
-    return "other" if name.before[-1:] in {("at",), ("for",), ("with",)} else "place"
-
-
-def _is_about_speaker(sentence: str) -> bool:
-    """Whether a sentence is English, by its function words, and about the speaker: no story, no list."""
-    said = words(sentence)
-    if FIRST_PERSON.isdisjoint(said):
-        return False
-    little = {word for word in said if word in FUNCTION_WORDS}
-    return len(little) >= _LEAST_LITTLE and len(little) * 8 >= len(set(said))

@@ -38,6 +38,7 @@ class Predicate(NamedTuple):
     value: bool = False
     object: str = ""
     living: Literal["", "subject", "both"] = ""
+    event: str = ""
 
 
 def _predicate(said: str, turned: str = "", **known: Any) -> Predicate:
@@ -153,6 +154,19 @@ def leads_to_value(predicate: str) -> bool:
     """Whether a stored predicate leads to a literal value, not to an entity."""
     known = _PREDICATES.get(predicate)
     return known is not None and known.value
+
+
+def of_event(predicate: str) -> str:
+    """What a stored predicate is called where it happened, such as on one day; empty if it cannot happen like that.
+
+    Example:
+        >>> of_event("attends"), of_event("repaired"), of_event("lives_in")
+        ('attended', 'repaired', '')
+    """
+    known = _PREDICATES.get(predicate)
+    if known is not None:
+        return known.event
+    return "" if kinship.read(predicate) else predicate.replace("_", " ")
 
 
 def object_type(predicate: str) -> str:

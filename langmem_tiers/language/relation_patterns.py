@@ -136,6 +136,12 @@ class Fit:
         return validity.of_event(self.clause, self.said_at, ahead=ahead)
 
     @property
+    def day(self) -> dict[str, str]:
+        """The times of an event, which is over with its day, or with its month if only the week is known."""
+        moment = validity.within(self.clause, self.said_at)
+        return {"since": moment, "until": validity.the_end_of(moment)} if moment else {}
+
+    @property
     def over(self) -> dict[str, str]:
         """The times of a claim about the past: "in 2019" has an end as well; one that is unknown just came."""
         span = validity.of_state(self.clause, self.said_at, over=True)

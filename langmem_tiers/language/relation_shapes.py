@@ -35,6 +35,7 @@ _NO_NICKNAME = listed("relations", "no_nickname")
 WHEN: dict[str, Callable[[Fit], dict[str, str]]] = {
     "": lambda fit: {},
     "since": lambda fit: {"since": fit.state.since},
+    "on": lambda fit: fit.day,
     "lasting": lambda fit: {"since": fit.state.since, "until": fit.state.until},
     "then": lambda fit: {"since": fit.event()},
     "since or then": lambda fit: {"since": fit.state.since or fit.event()},
@@ -297,6 +298,8 @@ def has_part(fit: Fit) -> Iterator[Claim]:
 
 _ONE_PLACE = phrases(_TABLE["one_place"])
 _NOWHERE = frozenset({"my place", "other side"})
+_NAMELESS = frozenset({"event", "place"})
+_GOING_ON = phrases(_TABLE["going_on"])
 # Organisations that people attend; to the others they just go.
 _MET = re.compile(r"\b(?:group|club|choir|band|orchestra|society|church|community)$")
 # What is booked for a day does not happen on the day of booking.
@@ -334,17 +337,23 @@ def moved(fit: Fit) -> Iterator[Claim]:
 
 @maker
 def took_part(fit: Fit) -> Iterator[Claim]:
-    """The verb that fits the kind: one takes part in an event that one joined, and visits a museum."""
+    """The verb that fits the kind: one takes part in an event that one joined, and visits a museum.
+
+    What is over with its day needs that day, and more than "a party" or "the park" to be known by.
+    """
     what = fit["what"]
-    if not tells(what) or what.lower() in _NOWHERE:
-        return
     kind = next(kind for kind in _TABLE["heads"] if fit[kind])
+    if not tells(what) or what.lower() in _NOWHERE or (kind in _NAMELESS and " " not in what):
+        return
     said = next(said for place, said in enumerate(_TABLE["took_part"]) if fit[f"v{place}"])
     if said == "joined" and kind == "event":
         said = "participated in"
     elif said == "attended" and (kind == "place" or (kind == "organisation" and not _MET.search(what))):
         said = "visited"
-    yield from fit.says(said, _thing_name(what), kind, since=fit.event())
+    if said in _GOING_ON:
+        yield from fit.says(said, _thing_name(what), kind, since=fit.event())
+    elif fit.day:
+        yield from fit.says(said, _thing_name(what), kind, **fit.day)
 
 
 def _thing_name(phrase: str) -> str:
@@ -357,7 +366,7 @@ def visited_named(fit: Fit) -> Iterator[Claim]:
     place = fit["place"]
     known = {each.split(",")[0] for each in places(names(f"We went to {place} then."))}
     if place.split(",")[0].casefold() in known:
-        yield from _at(fit, "visited", place, since=fit.event())
+        yield from _at(fit, "visited", place, **fit.day)
 
 
 @maker
@@ -366,7 +375,7 @@ def made(fit: Fit) -> Iterator[Claim]:
     what = _thing_name(fit["thing"])
     told = tells(what) and not is_faint(what) and _ABSTRACT.isdisjoint(what.lower().split())
     if told and not _FOR_THEN.search(fit.clause):
-        yield from fit.says(fit["verb"].lower(), what, "item", since=fit.event())
+        yield from fit.says(fit["verb"].lower(), what, "item", **fit.day)
 
 
 # Name, age, birthday, favourites, and places where people "start" without working there.

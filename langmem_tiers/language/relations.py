@@ -7,7 +7,7 @@ another language is no claim, and the referent of "she" has to be certain.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import takewhile
@@ -16,7 +16,7 @@ from langmem_tiers.language import corrections, kinship, relation_shapes, relati
 from langmem_tiers.language.claims import ANY_OTHER, ME, Claim
 from langmem_tiers.language.clauses import clauses, with_subject
 from langmem_tiers.language.corrections import Righting
-from langmem_tiers.language.mentions import Tracker, together
+from langmem_tiers.language.mentions import Tracker
 from langmem_tiers.language.relation_patterns import (
     NEGATED,
     Fit,
@@ -88,7 +88,6 @@ def _until(claim: Claim, ending: tuple[str, ...], until: str) -> list[Claim]:
 
 
 _MOST_OF_A_TURN = 20
-_MOST_MENTIONS = 3  # within one turn
 # "Anna, my sister, …" is "My sister Anna …"; with a single comma, Anna is addressed.
 _APPOSED = re.compile(rf"\b([A-Z][\w'-]{{1,40}}), ([Mm]y|[Oo]ur) ((?:\w+ )?{kinship.WORDS}),(?= )")
 _SINCE_APART = re.compile(r" \(((?:since|from|until|till|as of) [^()]{4,40})\)")
@@ -110,8 +109,7 @@ def of_turn(read: Iterable[Reading]) -> list[Claim]:
     """
     found: dict[Claim, Claim] = {}
     tracker = Tracker()
-    up_to_task = [*takewhile(lambda reading: not speech_acts.is_task(reading.text), read)]
-    for reading in up_to_task:
+    for reading in takewhile(lambda reading: not speech_acts.is_task(reading.text), read):
         claims = [*_of_sentence(tracker, reading)]
         # "My cat Luna died": that she is had is over in the same sentence.
         over = {(each.subject, each.predicate, each.object) for each in claims if each.ended not in {"", "others"}}
@@ -122,19 +120,7 @@ def of_turn(read: Iterable[Reading]) -> list[Claim]:
                 del found[wrong]
             found.setdefault(claim, replace(claim, drawer=reading.said.drawer, quote=reading.quote))
         tracker.hear(reading.text)
-    stated = [*found.values()][:_MOST_OF_A_TURN]
-    return [*stated, *_mentions(up_to_task, {each.quote for each in stated})]
-
-
-def _mentions(read: Iterable[Reading], quoted: Collection[str]) -> list[Claim]:
-    """A few pairs per turn that are merely mentioned together, from sentences that state nothing."""
-    found: dict[frozenset[str], Claim] = {}
-    for reading in read:
-        if reading.quote not in quoted and speech_acts.is_stated(reading.text, joking=True):
-            for claim in together(reading.text, reading.said.speaker):
-                pair = frozenset((claim.subject, claim.object))
-                found.setdefault(pair, replace(claim, drawer=reading.said.drawer, quote=reading.quote))
-    return [*found.values()][:_MOST_MENTIONS]
+    return [*found.values()][:_MOST_OF_A_TURN]
 
 
 def _of_sentence(tracker: Tracker, reading: Reading) -> Iterator[Claim]:

@@ -58,7 +58,7 @@ class Salience:
         found = read(said, max(turn.said_at for turn in said)) if said else None
         facts: dict[tuple[int, str], float] = {}
         if found is not None:
-            facts |= {(claim.drawer, claim.quote): _CLAIM for claim in found.claims if claim.kind != "mentioned"}
+            facts |= {(claim.drawer, claim.quote): _CLAIM for claim in found.claims}
             facts |= {(each.drawer, each.quote): _FACT for entry in found.entries for each in entry.evidence}
         talking = (part for turn in said for part in words(turn.speaker or ""))
         return cls(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from langmem_tiers.clock import to_millis
@@ -93,7 +94,7 @@ def _search(view: GraphView, query: Query, request: RecallRequest) -> _Search:
     said = spans(query.text, request.now.date())
     periods = [Asked(first=round(each.start * _DAY), last=round(each.stop * _DAY) - 1) for each in said]
     if not periods:  # it mentions no time: it asks about now, or about all times if it asks about the past
-        periods = [Asked() if _BEFORE & set(words(query.text)) else Asked(first=now, last=now)]
+        periods = [Asked() if _asks_of_the_past(query.text) else Asked(first=now, last=now)]
     return _Search(
         view,
         query,
@@ -102,6 +103,12 @@ def _search(view: GraphView, query: Query, request: RecallRequest) -> _Search:
         of_a_time=bool(said),
         known_at=known_at,
     )
+
+
+def _asks_of_the_past(question: str) -> bool:
+    """Whether it asks for what was, or for what happened: that is always past."""
+    said = words(question)
+    return not _BEFORE.isdisjoint(said) or any(map(predicates.of_event, chain(*predicates.asked(said).values())))
 
 
 def _each_fact_once(
