@@ -62,7 +62,7 @@ def _kind(question: BenchQuestion) -> str:
 
 
 def _shown(space: Space, question: BenchQuestion, gold: Gold, messages: Mapping[str | None, int], kind: str) -> Shown:
-    recalled = space.recall(question.text, now=question.asked_at, until=question.until, keep_receipt=False)
+    recalled = space.recall(question.text, now=question.asked_at, as_of=question.until, keep_receipt=False)
     numbers = {item.drawer.number for item in recalled.items}
     sessions = {session_number(item.drawer.session) for item in recalled.items}
     turns = {messages[turn] for turn in gold.turns if turn in messages}

@@ -52,7 +52,7 @@ class KeptSet:
 
 def ask(space: Space, question: BenchQuestion) -> Recalled:
     """What recall brings for a question with no threshold, leaving no trace."""
-    return space.recall(question.text, now=question.asked_at, until=question.until, threshold=0, keep_receipt=False)
+    return space.recall(question.text, now=question.asked_at, as_of=question.until, threshold=0, keep_receipt=False)
 
 
 def candidates(recalled: Recalled) -> list[Candidate]:

@@ -28,6 +28,8 @@ EntityType = str
 BUILT_IN_TYPES = ("person", "organisation", "place", "project", "item", "event", "topic", "other")
 GraphPath = Literal["user", "tool", "rule", "model"]
 RelationKind = Literal["stated", "mentioned"]
+FOUND: frozenset[str] = frozenset({"rule", "model"})
+"""The paths of what the memory found in messages by itself."""
 VersionReason = Literal[
     "said", "succeeded", "contradicted", "outranked", "repeated", "ended", "moved", "withdrawn", "restored"
 ]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from langmem_tiers.knowledge.knowledge import Knowledge
     from langmem_tiers.knowledge.profile import Profile
     from langmem_tiers.knowledge_graph.graph import KnowledgeGraph
+    from langmem_tiers.language.periods import When
     from langmem_tiers.layers import Layer, LayerFound
     from langmem_tiers.models.usage import UsageLine
     from langmem_tiers.records import MiningReport
@@ -147,7 +148,7 @@ class Space:
         window: Collection[str] | None = None,
         bare: Collection[str] = (),
         now: datetime | None = None,
-        until: datetime | None = None,
+        as_of: When | None = None,
         limit: int | None = None,
         threshold: float | None = None,
         token_budget: int | None = None,
@@ -165,8 +166,10 @@ class Space:
             window: Ids of the messages that the model sees anyway; None means the last turns of the session
                 (`Settings.window.turns`).
             bare: Ids from the window whose recalled blocks the model no longer sees.
-            now: The moment to measure recency from; by default, the memory's clock.
-            until: Ignore what was said later than this.
+            now: The moment to measure recency from; by default, `as_of` or the memory's clock.
+            as_of: Recall what the memory knew at this moment, or at the end of this day, month or year ("2026-03"):
+                nothing that was said later, and what held then even if it no longer does. What was deleted since does
+                not come back.
             limit: The maximum number of items; overrides the setting.
             threshold: The score that the best item must reach, 0 to 1; overrides the setting. 0 shows whatever is
                 found.
@@ -174,14 +177,17 @@ class Space:
             keep_receipt: False leaves no trace in the space.
 
         Raises:
-            NaiveDatetime: `now` or `until` has no time zone.
+            NaiveDatetime: `now` or `as_of` has no time zone.
+            InvalidPeriod: `as_of` is no date.
             InvalidInput: `query` is not a text, or another argument has the wrong type or is out of range.
         """
+        from langmem_tiers.language.periods import last_by_now
         from langmem_tiers.recall.pipeline import recall
         from langmem_tiers.recall.request import RecallRequest
         from langmem_tiers.trust import secrets
 
         said, settings = arguments.any_text(query, "query"), self.context.settings
+        told_by = None if as_of is None else last_by_now(as_of, now=self.context.now)
         request = RecallRequest.of(
             settings,
             query=said if settings.privacy.drawers == "keep" else secrets.mask(said),
@@ -189,8 +195,8 @@ class Space:
             message_id=arguments.optional_text(message_id, "message_id"),
             window=None if window is None else arguments.texts(window, "window"),
             bare=arguments.texts(bare, "bare"),
-            now=arguments.optional_moment(now, "now") or self.context.now,
-            until=arguments.optional_moment(until, "until"),
+            now=arguments.optional_moment(now, "now") or told_by or self.context.now,
+            until=told_by,
             limit=arguments.optional_whole(limit, "limit", least=1),
             threshold=None if threshold is None else arguments.share(threshold, "threshold"),
             token_budget=arguments.optional_whole(token_budget, "token_budget", least=1),

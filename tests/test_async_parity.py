@@ -80,7 +80,7 @@ async def test_recalling_gives_the_same_block_and_receipt(pair, options):
 
 async def test_errors_come_through(pair):
     with pytest.raises(NaiveDatetime):
-        await pair[0].arecall("Where is the robot?", until=datetime(2024, 1, 1))
+        await pair[0].arecall("Where is the robot?", as_of=datetime(2024, 1, 1))
 
 
 async def test_many_at_once_lose_nothing(pair):

@@ -229,8 +229,8 @@ def test_what_was_found_in_messages_has_the_date_on_which_they_were_said(alice, 
 def test_it_is_known_as_of_the_day_on_which_it_was_said(alice, clock):
     said, entry = long_ago(alice, clock)
     before, after = said - timedelta(days=1), said + timedelta(days=1)
-    assert entry.id not in verdicts(alice.recall(ASK, session="a", until=before))
-    assert entry.id in verdicts(alice.recall(ASK, session="b", until=after))
+    assert entry.id not in verdicts(alice.recall(ASK, session="a", as_of=before))
+    assert entry.id in verdicts(alice.recall(ASK, session="b", as_of=after))
 
 
 def test_a_search_shows_what_is_over_of_an_entry_and_puts_it_last(alice, clock):

@@ -255,7 +255,7 @@ def test_as_of_an_earlier_moment_only_what_was_said_by_then_counts(alice, tell, 
     clock.tick(DAY)
     tell("I gave up the guitar.")
     assert unmarked(alice, "Do I play the guitar?", "guitar") == []
-    assert "but later" not in alice.recall("Do I play the guitar?", until=before).block
+    assert "but later" not in alice.recall("Do I play the guitar?", as_of=before).block
 
 
 def test_what_is_deleted_is_no_longer_held_against_anything(alice, tell):

@@ -118,4 +118,4 @@ def test_what_is_known_only_later_is_not_needed_before(alice, clock):
     before = clock()
     clock.tick(86_400)
     say(alice, "I am allergic to hazelnuts.", session="a")
-    assert alice.recall("Can you suggest a cake?", until=before).block == ""
+    assert alice.recall("Can you suggest a cake?", as_of=before).block == ""

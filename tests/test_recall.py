@@ -306,7 +306,7 @@ def test_at_most_the_limit_is_shown_best_first(opened):
 def test_until_leaves_out_what_was_said_later(alice):
     days = [NOON - timedelta(days=day) for day in (3, 2, 1)]
     alice.track([user(f"robot {place}", said_at=day) for place, day in enumerate(days)], session="s")
-    recalled = alice.recall(ROBOT, session="t", until=days[1])
+    recalled = alice.recall(ROBOT, session="t", as_of=days[1])
     assert verdicts(recalled) == {1: "shown", 2: "shown", 3: "outside_dates"}
 
 
@@ -314,12 +314,12 @@ def test_an_own_copy_said_too_late_does_not_hide_an_earlier_one_of_a_fallback(me
     team, alice = memory.space("teams/a"), memory.user("alice", fallbacks=["teams/a"])
     team.track([user("The robot is red.", said_at=NOON - timedelta(days=9))], session="s")
     alice.track([user("The robot is red.", said_at=NOON)], session="s")
-    assert [item.space for item in alice.recall(ROBOT, session="t", until=NOON - timedelta(days=1)).items] == [
+    assert [item.space for item in alice.recall(ROBOT, session="t", as_of=NOON - timedelta(days=1)).items] == [
         "teams/a"
     ]
 
 
-@pytest.mark.parametrize("which", ["now", "until"])
+@pytest.mark.parametrize("which", ["now", "as_of"])
 def test_moments_without_a_zone_are_refused(alice, which):
     with pytest.raises(NaiveDatetime):
         alice.recall(ROBOT, **{which: NOON.replace(tzinfo=None)})

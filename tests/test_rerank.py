@@ -162,7 +162,7 @@ def test_only_what_could_be_shown_is_given(opened, clock):
     alice.track([user("My robot sings.", "3")], session="t")
     until = clock()
     alice.track([replace(user("The robot is old."), said_at=clock.tick(60))], session="s")
-    alice.recall(ROBOT, session="t", window=["3"], until=until)
+    alice.recall(ROBOT, session="t", window=["3"], as_of=until)
     assert asked(model).count("<passage ") == 2
     assert "sings" not in asked(model)
 

@@ -416,7 +416,7 @@ def test_what_has_expired_or_was_written_later_is_not_recalled(store, alice, clo
     before = clock()
     clock.tick(1)
     store.put(ALICE, "1", {"content": PORTO}, ttl=1)
-    assert alice.recall(QUESTION, session="t1", until=before).block == ""
+    assert alice.recall(QUESTION, session="t1", as_of=before).block == ""
     clock.tick(60)
     assert block(alice) == ""
 

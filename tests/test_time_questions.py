@@ -78,7 +78,7 @@ def test_the_conversation_that_goes_on_is_not_the_last_one(talked):
 
 def test_what_was_said_after_the_moment_asked_for_is_not_the_last_conversation(talked):
     until = datetime(2025, 12, 1, tzinfo=UTC)
-    shown = talked.recall("What did we talk about last time?", session="new", now=TODAY, until=until)
+    shown = talked.recall("What did we talk about last time?", session="new", now=TODAY, as_of=until)
     assert said(shown) == ["We repainted the hallway green."]
 
 

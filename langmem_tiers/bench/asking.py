@@ -221,7 +221,7 @@ def ask(
     recalled = space.recall(
         question.text,
         now=question.asked_at,
-        until=question.until,
+        as_of=question.until,
         threshold=0,
         token_budget=_ALL_TOKENS,
         keep_receipt=False,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from langmem_tiers.cli.target import Shown, Target, command_of_space, space_command
+from langmem_tiers.cli.target import AsOf, Shown, Target, command_of_space, space_command
 from langmem_tiers.cli.terminal import as_data, leave, print_error, print_problems, working
 from langmem_tiers.errors import MemoryTiersError, UnreadableFile
 
@@ -36,9 +36,9 @@ notes = typer.Typer(help="Notes as in an agent's folder: MEMORY.md, memory/*.md.
 
 
 @space_command()
-def profile(space: Space) -> Shown:
+def profile(space: Space, *, as_of: AsOf = None) -> Shown:
     """Print the standing facts about the user that are always before the model, and what each was read from."""
-    lines = space.profile.read()
+    lines = space.profile.read(as_of=as_of)
     text = [f"{line}  {line.kind} {line.ref}" for line in lines]
     return Shown(lines, text or ["No standing facts are known yet, such as home, diet or languages."])
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from langmem_tiers.cli.chat import RerankOption, reranking_model
-from langmem_tiers.cli.target import Shown, Target, command_of_space, space_command
+from langmem_tiers.cli.target import AsOf, Shown, Target, command_of_space, space_command
 from langmem_tiers.cli.terminal import as_data, console, leave, safe, shortened, wrapped
 from langmem_tiers.wording import counted
 
@@ -32,6 +32,7 @@ def recall(
     session: Annotated[
         str | None, typer.Option(help="Ask within this session: what it has before it is left out.")
     ] = None,
+    as_of: AsOf = None,
     rerank: RerankOption = None,
 ) -> Shown:
     """Print the block that a model would be given for QUERY.
@@ -43,7 +44,7 @@ def recall(
     reranker = reranking_model(rerank)
     with target.existing_memory(settings=_asked_on_purpose(), reranker=reranker) as memory:
         space = target.one_space(memory)
-        recalled = space.recall(query, session=session, limit=limit, keep_receipt=False)
+        recalled = space.recall(query, session=session, limit=limit, as_of=as_of, keep_receipt=False)
         lines: list[RenderableType] = [recalled.block or _why_nothing(recalled.receipt, target)]
         lines += [f"Note: {note}" for note in recalled.receipt.notes]
         if explain and not target.json:

@@ -38,6 +38,12 @@ if TYPE_CHECKING:
 OfSpace = Annotated[
     str | None, typer.Option("--space", metavar="SPACE", help="A space by name: users/alice. Default: that of --user.")
 ]
+AsOf = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of", metavar="DATE", help="What was known at the end of this day, month or year: 2026-03-02, 2026-03."
+    ),
+]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 

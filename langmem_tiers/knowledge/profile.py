@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.knowledge import standing
+from langmem_tiers.knowledge.earlier import active_entries
 from langmem_tiers.knowledge.preferences import INFERRED, needs_permission, within
 from langmem_tiers.knowledge.prompt_blocks import profile_block
 from langmem_tiers.knowledge.results import ProfileLine
 from langmem_tiers.knowledge_graph import outdated
 from langmem_tiers.knowledge_graph.view import Asked
+from langmem_tiers.language.periods import When, last_by_now
 from langmem_tiers.language.standing_facts import StandingFact, Topic, in_relation, in_sentence, without_subject
 from langmem_tiers.language.words import stems
-from langmem_tiers.storage import drawers, entries, identities, relations
-from langmem_tiers.storage.change_log import moment
-from langmem_tiers.storage.entries import Filters
+from langmem_tiers.storage import drawers, identities, relations
+from langmem_tiers.storage.change_log import Moment, moment
 from langmem_tiers.trust import secrets
 from langmem_tiers.twins import twin
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
     from langmem_tiers.context import SpaceContext
     from langmem_tiers.records import Entry
     from langmem_tiers.store import SpaceStore
@@ -57,11 +56,18 @@ class Profile:
     def __repr__(self) -> str:
         return f"Profile({self._context.name!r})"
 
-    def read(self) -> tuple[ProfileLine, ...]:
-        """The lines, each with what it rests on."""
+    def read(self, *, as_of: When | None = None) -> tuple[ProfileLine, ...]:
+        """The lines, each with what it rests on: those of now, or of an earlier moment.
+
+        Raises:
+            InvalidPeriod, NaiveDatetime: `as_of` is no date, or a time without a zone.
+        """
+        now = self._context.now
+        then = None if as_of is None else last_by_now(as_of, now=now)
+        until = None if then is None else to_millis(then)
         with self._context.open() as store, store.reading() as connection:
-            identity = identities.newest(connection, store.key)
-            found = standing_facts(store, connection, self._context.now)
+            identity = identities.newest(connection, store.key, until)
+            found = standing_facts(store, moment(connection, store.key, until), then or now)
         known = [stems(line) for line in identity.text.splitlines()] if identity is not None else []
         return tuple(self._fitting([line for line in found if not any(stems(line.text) <= said for said in known)]))
 
@@ -103,9 +109,9 @@ class _Found(NamedTuple):
         return repeated and self.fact.topic == older.fact.topic
 
 
-def standing_facts(store: SpaceStore, connection: Connection, now: datetime) -> list[ProfileLine]:
+def standing_facts(store: SpaceStore, seen: Moment, now: datetime) -> list[ProfileLine]:
     """All standing facts of a space by topic, the newest of a kind first, and of each single one only the newest."""
-    found = [*_in_entries(store, connection, now), *_in_relations(store, connection, now)]
+    found = [*_in_entries(store, seen, now), *_in_relations(store, seen, now)]
     chosen: list[_Found] = []
     for each in sorted(found, key=lambda each: each.newest_first):
         if not any(newer.replaces(each) for newer in chosen):
@@ -113,15 +119,14 @@ def standing_facts(store: SpaceStore, connection: Connection, now: datetime) -> 
     return [each.line for each in sorted(chosen, key=lambda each: (_TOPICS.index(each.fact.topic), each.fact.kind))]
 
 
-def _in_entries(store: SpaceStore, connection: Connection, now: datetime) -> Iterator[_Found]:
-    active = entries.find(connection, store.key, Filters(status="active", active_at=to_millis(now)), -1)
+def _in_entries(store: SpaceStore, seen: Moment, now: datetime) -> Iterator[_Found]:
     found = {
         entry.id: (entry, fact)
-        for entry in active
+        for entry in active_entries(seen, store.key, now)
         if _may_stand(entry) and (fact := in_sentence(entry.content, entry.category))
     }
     said = {ref: entry for ref, (entry, _) in found.items()}
-    over = standing.in_entries(store, moment(connection, store.key), said, now)
+    over = standing.in_entries(store, seen, said, now)
     for ref, (entry, fact) in found.items():
         if not over[ref]:
             line = ProfileLine(
@@ -142,8 +147,8 @@ def _may_stand(entry: Entry) -> bool:
     return trusted and stated and len(entry.content) <= _LONGEST and not secrets.find(entry.content)
 
 
-def _in_relations(store: SpaceStore, connection: Connection, now: datetime) -> Iterator[_Found]:
-    seen, at = moment(connection, store.key), to_millis(now)
+def _in_relations(store: SpaceStore, seen: Moment, now: datetime) -> Iterator[_Found]:
+    connection, at = seen.connection, to_millis(now)
     view = store.graph.view(seen)
     user = view.user()
     if user is None:
@@ -154,6 +159,8 @@ def _in_relations(store: SpaceStore, connection: Connection, now: datetime) -> I
     facts = {row.number: fact for row in own if (fact := in_relation(row.predicate))}
     rests = relations.evidence(connection, store.key, list(facts))
     said = drawers.read(connection, store.key, sorted({each.drawer for those in rests.values() for each in those}))
+    if seen.until is not None:
+        said = {number: drawer for number, drawer in said.items() if to_millis(drawer.said_at) <= seen.until}
     over = standing.in_relations(store, seen, {row.number: outdated.relation_line(view, row) for row in own}, now)
     for row in own:
         text = without_subject(outdated.relation_line(view, row))

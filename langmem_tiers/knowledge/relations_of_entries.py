@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from langmem_tiers.clock import from_millis
-from langmem_tiers.knowledge_graph.deletion import FOUND, said_in
+from langmem_tiers.knowledge_graph.deletion import said_in
 from langmem_tiers.knowledge_graph.relations import end_relation, reopen_relation, withdraw_relation
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction, is_open
-from langmem_tiers.records import Authority, Entry
+from langmem_tiers.records import FOUND, Authority, Entry
 from langmem_tiers.storage import relations
 from langmem_tiers.storage.relations import RelationRow
 

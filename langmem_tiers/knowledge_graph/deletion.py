@@ -12,13 +12,11 @@ from langmem_tiers.knowledge_graph.tombstones import bury_entities, bury_relatio
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.knowledge_graph.types import GraphDeleted
 from langmem_tiers.language.words import occurs
-from langmem_tiers.records import Authority, Entity, GraphEvidence
+from langmem_tiers.records import FOUND, Authority, Entity, GraphEvidence
 from langmem_tiers.storage import drawers, entities, merges, progress, relations
 
 Passages = Mapping[int, Sequence[str]]
 """What was said in drawers, by number."""
-FOUND = {"rule", "model"}
-"""How relations were found that the memory may take back."""
 
 
 def delete_relation(graph: GraphTransaction, which: str | int, *, by: Authority = Authority.USER) -> GraphDeleted:

@@ -12,7 +12,7 @@ from langmem_tiers.knowledge_graph.transaction import GraphTransaction, is_open
 from langmem_tiers.language import kinship, predicates
 from langmem_tiers.language.claims import ANY_OTHER, Claim
 from langmem_tiers.language.slugs import name_key
-from langmem_tiers.records import Authority, Entity
+from langmem_tiers.records import FOUND, Authority, Entity
 from langmem_tiers.storage import drawers, entities, relations
 from langmem_tiers.storage.relations import RelationRow
 
@@ -34,7 +34,6 @@ _IN_THE_LIVING = predicates.IN_THE_LIVING | {
 }
 NAMES = frozenset({"named", "has_nickname"})
 """What people are called: other names of theirs."""
-_FOUND = frozenset({"rule", "model"})
 
 
 # What is over, or was never so.
@@ -162,7 +161,7 @@ def wrong(graph: GraphTransaction, new: NewRelation, instead: str) -> list[Relat
     if read.turned:
         return []
     rows = graph.stated(new.subject, read.predicate)
-    found = [row for row in rows if row.believed and row.path in _FOUND and row.authority <= Authority.SYSTEM]
+    found = [row for row in rows if row.believed and row.path in FOUND and row.authority <= Authority.SYSTEM]
     wrong = [row for row in found if _leads_to(graph, row, instead) and not _says(graph, row, new)]
     return [row for row in wrong if row.last.valid_to is None] or wrong[-1:]
 

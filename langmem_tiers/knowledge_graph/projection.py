@@ -15,8 +15,11 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
+from sqlalchemy import Connection
+
 from langmem_tiers.errors import StorageError
 from langmem_tiers.knowledge_graph import snapshot, view_updates
+from langmem_tiers.knowledge_graph.earlier import view_then
 from langmem_tiers.knowledge_graph.snapshot import GraphSnapshot, UnusableSnapshot
 from langmem_tiers.knowledge_graph.view import GraphView
 from langmem_tiers.language import predicates
@@ -49,6 +52,14 @@ class _Held(NamedTuple):
     changes: int
 
 
+class _Earlier(NamedTuple):
+    """The view of an earlier moment, and the one that it was made of."""
+
+    of: GraphView
+    until: int
+    view: GraphView
+
+
 class GraphProjection:
     """The graph of one space; thread-safe."""
 
@@ -58,13 +69,22 @@ class GraphProjection:
         self._database = database
         self._space = database.space
         self._held: list[_Held] = []
+        self._earlier: _Earlier | None = None
         self._lock = threading.Lock()
         self._writing = threading.Lock()
 
     def view(self, moment: Moment) -> GraphView:
         """The graph at a moment; within a write transaction, including its own changes."""
         writes = moment.connection.get_execution_options().get("immediate")
-        return (self._unsettled(moment) if writes else self._at(moment)).view
+        view = (self._unsettled(moment) if writes else self._at(moment)).view
+        return view if moment.until is None else self._earlier_view(view, moment.connection, moment.until)
+
+    def _earlier_view(self, view: GraphView, connection: Connection, until: int) -> GraphView:
+        """The graph at an earlier moment; the last one is kept, since a recall asks for it several times."""
+        held = self._earlier
+        if held is None or held.of is not view or held.until != until:
+            held = self._earlier = _Earlier(view, until, view_then(view, connection, self._space, until))
+        return held.view
 
     def checkpoint(self, least: int = 1) -> bool:
         """Write the graph to its file if that lacks at least `least` changes; returns whether it was written.
@@ -118,7 +138,7 @@ class GraphProjection:
         except StorageError as error:
             say(log, logging.WARNING, "graph_not_written", file=self.path, error=error, reason=error)
         with self._lock:
-            self._held = []
+            self._held, self._earlier = [], None
 
     def _at(self, moment: Moment) -> _Held:
         with self._lock:

@@ -101,6 +101,15 @@ def last_of(start: datetime, unit: Exactness) -> datetime:
     return end if end in (start, _LAST) else end - timedelta(microseconds=1)
 
 
+def last_by_now(when: When, *, now: datetime) -> datetime:
+    """The last moment of a date that is not still to come.
+
+    Raises:
+        InvalidPeriod, NaiveDatetime: as for `parse`.
+    """
+    return min(last_of(*parse(when, now=now)), require_aware(now))
+
+
 def first_moment(text: str | None, now: datetime) -> datetime | None:
     """The beginning of the day, month or year given as `since`; a text with a clock time is that moment.
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 Column = NDArray[np.float64]
 # Decimals to which scores, signals and factors are rounded.
 _DECIMALS = 4
+# How many drawers that were said later may be passed over for an earlier moment.
+_LATER = 5_000
 
 
 class FoundDrawer(NamedTuple):
@@ -113,13 +115,15 @@ def _search(
     """Ask every channel; none gates another, and each then scores what the others found."""
     store, at, settings = source.store, source.drawers_at, request.settings
     index = None if vector is None else store.vectors
+    later = _said_later(source)
+    most = settings.candidates + min(len(later), _LATER)
     with watch.stage("keyword"):
         covered = coverage(*store.words.holding(at, query.terms))
-        hits = covered.best(settings.candidates)
+        hits = _best(covered.best(most), settings.candidates, later)
     similar: dict[int, float] = {}
     with watch.stage("vector"):
         if index is not None and vector is not None:
-            similar = index.similar(at, vector, settings.candidates)
+            similar = _best(index.similar(at, vector, most), settings.candidates, later)
     near = [drawer for drawer, similarity in similar.items() if similarity >= settings.min_similarity]
     with watch.stage("look_up"):
         rows = store.columns.rows(at, {*hits, *near, *(number for each in named.values() for number in each)})
@@ -146,6 +150,20 @@ def _search(
             match=match[:count],
             previous=np.where(rows.previous > 0, match[count:], 0.0),
         )
+
+
+def _said_later(source: SpaceSnapshot) -> frozenset[int]:
+    """The drawers that were said after the moment asked about."""
+    until = source.moment.until
+    return frozenset() if until is None else source.store.columns.said_after(source.drawers_at, until)
+
+
+def _best(found: dict[int, float], most: int, later: frozenset[int]) -> dict[int, float]:
+    """The best drawers, of which those that were said later take nobody's place."""
+    if not later:
+        return found
+    in_time = [number for number in found if number not in later][:most]
+    return {number: found[number] for number in {**dict.fromkeys(list(found)[:most]), **dict.fromkeys(in_time)}}
 
 
 def _column(scores: Mapping[int, float], drawers: NDArray[np.int64]) -> Column:

@@ -25,7 +25,8 @@ from langmem_tiers.recall.needed import Needed
 from langmem_tiers.recall.request import Query, RecallRequest
 from langmem_tiers.recall.sources import Key as DrawerKey
 from langmem_tiers.recall.sources import SpaceSnapshot
-from langmem_tiers.storage import entries, episodes, items, notes
+from langmem_tiers.records import FOUND
+from langmem_tiers.storage import documents, entries, episodes, items, notes
 from langmem_tiers.storage.note_index import NoteHit
 from langmem_tiers.types import KnownCandidate, KnownItem, KnownKind, KnownVerdict
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 # Notes examined per line that a block may have.
 _LOOKED_AT = 4
+# Notes examined for an earlier moment: the best may have been written later.
+_LOOKED_AT_EARLIER = 1_000
 # The minimum fit of an episode that nobody asked for.
 _STRONG = 0.5
 # The score of the summary of a conversation that was asked for.
@@ -46,7 +49,6 @@ _ASKED_FOR = 0.9
 _AUTHORITY = (0.95, 1.0, 1.1, 1.2)
 # Factor of an entry that no longer holds: what holds comes first.
 _NO_LONGER = 0.8
-_DERIVED = {"rule", "model"}
 _DECIMALS = 4
 Key = tuple[str, str]
 """Something known: its space and its name there."""
@@ -110,12 +112,11 @@ def summaries(
     """
     if not request.settings.knowledge:
         return []
-    at, until = to_millis(request.now), None if request.until is None else to_millis(request.until)
     found: list[DerivedHit] = []
     for source in sources:
         place = (source.connection, source.key)
         told = [each for space, name in sessions if space == source.name for each in episodes.of_session(*place, name)]
-        current = episodes.holding(*place, [each.id for each in told], at=at, until=until)
+        current = _episodes(source, [each.id for each in told], request)
         found += (_summary(source, each, request) for each in current.values() if each.path != "rule")
     return found
 
@@ -205,18 +206,17 @@ def _together(known: DerivedHit, wanted: DerivedHit | None) -> DerivedHit:
 
 
 def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request: RecallRequest) -> Iterator[DerivedHit]:
-    most = request.settings.knowledge * _LOOKED_AT
-    hits = source.store.notes.search(source.moment, query.terms, vector, most, settings=request.settings)
+    hits = _note_hits(source, query, vector, request)
     if not hits:
         return
     refs: dict[str, list[str]] = {}
     for hit in hits:
         refs.setdefault(hit.kind, []).append(hit.ref)
     held = _entries(source, refs.get("entry"), request)
-    at, until = to_millis(request.now), None if request.until is None else to_millis(request.until)
-    place = (source.connection, source.key)
-    told = episodes.holding(*place, refs["episode"], at=at, until=until) if "episode" in refs else {}
-    kept = items.holding(*place, refs["item"], at=at, until=until) if "item" in refs else {}
+    at, until = to_millis(request.now), source.moment.until
+    told = _episodes(source, refs["episode"], request) if "episode" in refs else {}
+    kept = items.holding(source.connection, source.key, refs["item"], at=at, until=until) if "item" in refs else {}
+    later = documents.changed_after(source.connection, source.key, until) if until is not None else frozenset()
     over = standing.in_entries(source.store, source.moment, held, request.as_of)
     for hit in hits:
         if hit.kind == "entry" and hit.ref in held:
@@ -225,20 +225,37 @@ def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request:
             yield _episode(source, hit, told[hit.ref], request)
         elif hit.kind == "item" and hit.ref in kept:
             yield _item(source, hit, kept[hit.ref], request)
-        elif hit.kind == "document":
+        elif hit.kind == "document" and hit.ref not in later:
             label = f"[document {hit.ref}]"
             yield _known(source, hit, "document", label, _excerpt(hit, request), request, at=request.now)
 
 
+def _note_hits(source: SpaceSnapshot, query: Query, vector: Vectors | None, request: RecallRequest) -> list[NoteHit]:
+    """The notes that match, best first; of an earlier moment, with entries that were put aside since."""
+    how, earlier = request.settings, source.earlier
+    most = how.knowledge * _LOOKED_AT if earlier is None else _LOOKED_AT_EARLIER
+    hits = source.store.notes.search(source.moment, query.terms, vector, most, settings=how)
+    if earlier is None:
+        return hits
+    hits += earlier.search_put_aside(source.store, source.connection, query.terms, vector, how)
+    return sorted(hits, key=lambda hit: -hit.score)
+
+
+def _episodes(source: SpaceSnapshot, ids: list[str], request: RecallRequest) -> dict[str, Episode]:
+    """The summaries that have not expired; of an earlier moment, those of what was over by then."""
+    found = episodes.holding(source.connection, source.key, ids, at=to_millis(request.now))
+    return {ref: each for ref, each in found.items() if request.until is None or each.ended_at <= request.until}
+
+
 def _entries(source: SpaceSnapshot, ids: list[str] | None, request: RecallRequest) -> dict[str, Entry]:
-    """The entries that are active now."""
+    """The entries that hold."""
+    if source.earlier is not None:
+        return {ref: source.earlier.held[ref] for ref in ids or () if ref in source.earlier.held}
     found = entries.by_ids(source.connection, source.key, ids) if ids else {}
     return {
         ref: entry
         for ref, entry in found.items()
-        if entry.active
-        and not (entry.expires_at is not None and entry.expires_at <= request.now)
-        and not (request.until is not None and entry.first_said_at > request.until)
+        if entry.active and not (entry.expires_at is not None and entry.expires_at <= request.now)
     }
 
 
@@ -250,7 +267,7 @@ def _entry(
     binds = is_constraint(entry)
     said = _excerpt(hit, request)
     # A drawer cannot say that something binds the agent, or that it must ask.
-    derived = entry.path in _DERIVED and not binds and not asks
+    derived = entry.path in FOUND and not binds and not asks
     marks = (rendering.ASK_FIRST if asks else "") + (rendering.FROM_TOOL if entry.from_tool else "")
     label = block_lines.label(f"entry {entry.id}", entry.said_at, f"{entry.category}{marks}")
     return _known(

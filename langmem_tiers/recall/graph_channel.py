@@ -71,7 +71,7 @@ def find(source: SpaceSnapshot, query: Query, request: RecallRequest) -> list[Re
         return []
     search = _search(view, query, request)
     hits = sorted(search.hits(), key=lambda hit: (-hit[1], -hit[0]))
-    best = _each_fact_once(view, hits, search.known_at)[: request.settings.candidates]
+    best = _each_fact_once(view, hits)[: request.settings.candidates]
     rests = relations.evidence(source.connection, source.key, [each for fact, _ in best for each in fact.numbers])
     wanted = search.wanted()
     return [
@@ -90,7 +90,6 @@ def find(source: SpaceSnapshot, query: Query, request: RecallRequest) -> list[Re
 def _search(view: GraphView, query: Query, request: RecallRequest) -> _Search:
     """A message against a graph: whom it names, and the times it asks about."""
     now = to_millis(request.now)
-    known_at = None if request.until is None else to_millis(request.until)
     said = spans(query.text, request.now.date())
     periods = [Asked(first=round(each.start * _DAY), last=round(each.stop * _DAY) - 1) for each in said]
     if not periods:  # it mentions no time: it asks about now, or about all times if it asks about the past
@@ -99,9 +98,8 @@ def _search(view: GraphView, query: Query, request: RecallRequest) -> _Search:
         view,
         query,
         entity_lookup.named_in(view, query.text, at=now)[:_ENTITIES],
-        periods=[each._replace(known_at=known_at) for each in periods],
+        periods=periods,
         of_a_time=bool(said),
-        known_at=known_at,
     )
 
 
@@ -111,11 +109,9 @@ def _asks_of_the_past(question: str) -> bool:
     return not _BEFORE.isdisjoint(said) or any(map(predicates.of_event, chain(*predicates.asked(said).values())))
 
 
-def _each_fact_once(
-    view: GraphView, hits: Sequence[tuple[int, float]], known_at: int | None
-) -> list[tuple[StatedFact, float]]:
+def _each_fact_once(view: GraphView, hits: Sequence[tuple[int, float]]) -> list[tuple[StatedFact, float]]:
     rows = [view.relations[number] for number, _ in hits]
-    noted = [(row, version) for row in rows if (version := version_at(row, known_at)) is not None]
+    noted = [(row, version) for row in rows if (version := version_at(row, None)) is not None]
     shares = dict(hits)
     return [(fact, max(shares[number] for number in fact.numbers)) for fact in distinct(view, noted)]
 
@@ -139,7 +135,6 @@ class _Search:
     periods: Sequence[Asked]
     of_a_time: bool
     """Whether the message itself mentions these times."""
-    known_at: int | None
 
     @cached_property
     def asked_for(self) -> Mapping[str, frozenset[str]]:

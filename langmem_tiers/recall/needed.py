@@ -7,12 +7,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge.profile import standing_facts
-from langmem_tiers.knowledge.results import ProfileLine
 from langmem_tiers.language.needs import Need, forbidden, names_category
 from langmem_tiers.language.standing_facts import RULES
 from langmem_tiers.recall.request import Query, RecallRequest
@@ -58,9 +57,9 @@ def messages(source: SpaceSnapshot, query: Query) -> dict[int, float]:
         return {}
     words = dict.fromkeys(word for need in sought for word in need.words)
     held, _ = source.store.words.holding(source.drawers_at, tuple(words))
-    numbers = sorted({number for said, _ in held for number in said.tolist()}, reverse=True)[:_LOOKED_AT]
-    found = drawers.read(source.connection, source.key, numbers)
-    own = (found[number] for number in numbers if number in found and found[number].role == "user")
+    numbers = sorted(_said_by_then(source, {number for said, _ in held for number in said.tolist()}), reverse=True)
+    found = drawers.read(source.connection, source.key, numbers[:_LOOKED_AT])
+    own = (found[number] for number in found if found[number].role == "user")
     newest = sorted(own, key=lambda drawer: drawer.said_at, reverse=True)
     told = [drawer.number for drawer in newest if any(need.is_told(drawer.content) for need in sought)]
     return {number: 1 - place / 10 for place, number in enumerate(told[:_MESSAGES])}
@@ -76,8 +75,8 @@ def _rules(source: SpaceSnapshot, query: Query, request: RecallRequest) -> Itera
 def _standing(source: SpaceSnapshot, needs: Sequence[Need], request: RecallRequest) -> Iterator[Needed]:
     topics = frozenset().union(*(need.topics for need in needs))
     if topics:
-        for line in standing_facts(source.store, source.connection, request.now):
-            if line.topic in topics and _known_then(line, request):
+        for line in standing_facts(source.store, source.moment, request.now):
+            if line.topic in topics:
                 yield Needed(line.kind, line.ref)
 
 
@@ -86,7 +85,7 @@ def _in_categories(source: SpaceSnapshot, query: Query, request: RecallRequest) 
     parts = frozenset().union(*(need.categories for need in query.needs))
     if not parts and len(query.terms) > _PATH_WORDS:
         return
-    for category in sorted(entries.categories(source.connection, source.key, to_millis(request.now))):
+    for category in sorted(_categories(source, request)):
         if not parts.isdisjoint(_PARTS.split(category)) or names_category(query.text, category):
             for entry in _active(source, category, _OF_A_CATEGORY, request):
                 yield Needed("entry", entry.id)
@@ -94,9 +93,22 @@ def _in_categories(source: SpaceSnapshot, query: Query, request: RecallRequest) 
 
 def _active(source: SpaceSnapshot, category: str, most: int, request: RecallRequest) -> list[Entry]:
     """The newest entries in and below a category."""
+    if source.earlier is not None:
+        return source.earlier.within(category)[:most]
     chosen = Filters(category=category, status="active", active_at=to_millis(request.now))
     return entries.find(source.connection, source.key, chosen, most)
 
 
-def _known_then(line: ProfileLine, request: RecallRequest) -> bool:
-    return request.until is None or line.said_at <= request.until
+def _categories(source: SpaceSnapshot, request: RecallRequest) -> Collection[str]:
+    if source.earlier is not None:
+        return {each.category for each in source.earlier.held.values()}
+    return entries.categories(source.connection, source.key, to_millis(request.now))
+
+
+def _said_by_then(source: SpaceSnapshot, numbers: Collection[int]) -> Collection[int]:
+    """Those of these drawers that were said by the moment asked about."""
+    if source.moment.until is None:
+        return numbers
+    rows = source.store.columns.rows(source.drawers_at, numbers)
+    said: list[int] = rows.numbers[rows.said_at <= source.moment.until].tolist()
+    return said

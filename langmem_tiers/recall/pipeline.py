@@ -128,7 +128,7 @@ class Recall:
             vector, note = self._embedder.query(self._query.text)
         self._note(note)
         # Embedding may take a while, so the records are read afterwards.
-        with snapshots(self._sources) as sources:
+        with snapshots(self._sources, self._request.until) as sources:
             related = self._related(sources)
             ranked = self._find(sources, vector, related)
             known = self._find_known(sources, vector, related, ranked)
@@ -142,7 +142,7 @@ class Recall:
             with self._watch.stage("rerank"):
                 ranked = self._rerank.rank(self._query.text, ranked, passages)
             self._note(self._rerank.note)
-            with snapshots(self._sources) as sources:
+            with snapshots(self._sources, self._request.until) as sources:
                 ranked = candidates.standing(sources, ranked)
                 known = self._find_known(sources, vector, self._related(sources), ranked)
                 result = self._choose(sources, ranked, known, self._before(sources, ranked), vector)
@@ -160,7 +160,7 @@ class Recall:
 
     def _same_call(self, connection: Connection) -> KeptRecall | None:
         request = self._request
-        if request.message_id is None:
+        if request.message_id is None or request.until is not None:
             return None
         call = (request.session, request.message_id, self._query.content_hash)
         return receipts.same_call(connection, self._own.key, *call)

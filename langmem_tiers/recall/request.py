@@ -23,10 +23,10 @@ class RecallRequest:
     """One recall, with all defaults filled in from the settings.
 
     `window` are the ids of the messages the model sees anyway; None means the session's last `window_turns`. `bare` are
-    those of them it sees without the block recalled for them. `fade_days` is the half-life of inferred preferences. A
-    reranker, if there is one, is only used if `rerank` is set. `limited` means that the caller gave the limit. Unless
-    `selective` is set, everything that fits is shown, best first. `several` means that it is
-    for a question that asks for several things.
+    those of them it sees without the block recalled for them. With `until`, it is about that moment: what was said
+    later does not count. `fade_days` is the half-life of inferred preferences. A reranker, if there is one, is only
+    used if `rerank` is set. `limited` means that the caller gave the limit. Unless `selective` is set, everything that
+    fits is shown, best first. `several` means that it is for a question that asks for several things.
     """
 
     query: str

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
 
 from sqlalchemy import Connection
 
+from langmem_tiers.clock import to_millis
+from langmem_tiers.knowledge.earlier import EarlierEntries, entries_then
 from langmem_tiers.storage import drawers
 from langmem_tiers.storage.change_log import Moment, moment
 from langmem_tiers.store import SpaceStore
@@ -45,15 +49,21 @@ class SpaceSnapshot:
     moment: Moment
     drawers_at: Moment
 
+    @cached_property
+    def earlier(self) -> EarlierEntries | None:
+        """Where an earlier moment is asked about: the entries that held then."""
+        return None if self.moment.until is None else entries_then(self.connection, self.key, self.moment.until)
+
 
 @contextmanager
-def snapshots(sources: Sequence[RecallSource]) -> Iterator[list[SpaceSnapshot]]:
-    """A snapshot of each source, the space itself first."""
+def snapshots(sources: Sequence[RecallSource], until: datetime | None = None) -> Iterator[list[SpaceSnapshot]]:
+    """A snapshot of each source, the space itself first; with `until`, of what was said by then."""
+    told_by = None if until is None else to_millis(until)
     with ExitStack() as stack:
         taken: list[SpaceSnapshot] = []
         for source in sources:
             store, connection = source.store, stack.enter_context(source.reading())
-            now = moment(connection, store.key)
+            now = moment(connection, store.key, told_by)
             taken.append(
                 SpaceSnapshot(
                     name=store.name,

@@ -38,18 +38,22 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A snapshot of the records and the newest change in it; all followers can share one."""
+    """A snapshot of the records and the newest change in it; all followers can share one.
+
+    With `until`, in milliseconds, it stands for an earlier moment: what was said later does not count.
+    """
 
     connection: Connection
     head: int
+    until: int | None = None
 
 
 _NEWEST = select(func.max(changes.c.position)).where(*here(changes))
 
 
-def moment(connection: Connection, space: str) -> Moment:
+def moment(connection: Connection, space: str, until: int | None = None) -> Moment:
     """The moment that a connection sees."""
-    return Moment(connection, int(connection.execute(_NEWEST, {"space": space}).scalar_one() or 0))
+    return Moment(connection, int(connection.execute(_NEWEST, {"space": space}).scalar_one() or 0), until)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,6 +64,12 @@ def drop(connection: Connection, space: str, path: str, at: int) -> None:
     notes.forget_vectors(connection, space, notes.drop(connection, space, "document", path, at))
 
 
+def changed_after(connection: Connection, space: str, at: int) -> set[str]:
+    """The paths of the documents that were last written after a moment."""
+    later = (*here(documents, space), documents.c.updated_at > at)
+    return set(connection.execute(select(documents.c.path).where(*later)).scalars())
+
+
 def was_deleted(connection: Connection, space: str, path: str) -> bool:
     """Whether the document at a path was deleted and not written again since."""
     return bool(tombstones.among(connection, space, "document", {content_hash(path)}))

@@ -133,6 +133,12 @@ class DrawerColumns:
                 places=self._places,
             )
 
+    def said_after(self, moment: Moment, at: int) -> frozenset[int]:
+        """The current drawers that were said after a time."""
+        with self._lock:
+            self._refresh(moment)
+            return frozenset(np.flatnonzero(self._rows["stands"] & (self._rows["said_at"] > at)).tolist())
+
     def _refresh(self, moment: Moment) -> None:
         if moment.head <= self._position:
             return

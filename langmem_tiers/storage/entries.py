@@ -183,6 +183,13 @@ def resting_on(connection: Connection, space: str, drawer_numbers: Collection[in
     return _where(connection, *here(entries, space), resting)
 
 
+def inactive(connection: Connection, space: str, most: int) -> list[Entry]:
+    """The inactive entries that were changed last."""
+    wanted = _EVERY.where(*here(entries, space, status="inactive")).order_by(None)
+    newest = wanted.order_by(entries.c.updated_at.desc(), entries.c.number.desc()).limit(most)
+    return [_entry(row) for row in connection.execute(newest)]
+
+
 def put_aside(connection: Connection, space: str, reasons: Collection[str]) -> list[tuple[str, str]]:
     """Reason and content of the entries that are inactive for one of these reasons."""
     inactive = (*here(entries, space, status="inactive"), entries.c.reason.in_(reasons))

@@ -14,16 +14,20 @@ from langmem_tiers.types import Origin
 _COLUMNS = (identities.c.version, identities.c.text, identities.c.origin, identities.c.at)
 
 
-def newest(connection: Connection, space: str) -> IdentityVersion | None:
-    """The current version, None if none was ever written."""
-    return next(iter(latest(connection, space, 1)), None)
+def newest(connection: Connection, space: str, at: int | None = None) -> IdentityVersion | None:
+    """The current version, or the one that was at an earlier moment; None if there was none."""
+    return next(iter(latest(connection, space, 1, at=at)), None)
 
 
-def latest(connection: Connection, space: str, most: int, *, upto: int | None = None) -> list[IdentityVersion]:
-    """The latest versions up to a number, newest first."""
+def latest(
+    connection: Connection, space: str, most: int, *, upto: int | None = None, at: int | None = None
+) -> list[IdentityVersion]:
+    """The latest versions up to a number and a moment, newest first."""
     wanted = select(*_COLUMNS).where(*here(identities, space)).order_by(identities.c.version.desc()).limit(most)
     if upto is not None:
         wanted = wanted.where(identities.c.version <= upto)
+    if at is not None:
+        wanted = wanted.where(identities.c.at <= at)
     return [
         IdentityVersion(version=version, text=text, origin=origin, at=from_millis(at))
         for version, text, origin, at in connection.execute(wanted)

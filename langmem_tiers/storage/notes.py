@@ -15,7 +15,7 @@ from sqlalchemy import BindParameter, ColumnElement, Connection, and_, bindparam
 from langmem_tiers.content import content_hash
 from langmem_tiers.storage import change_log, embedding_cache, facts, keyword
 from langmem_tiers.storage.keyword import WordsRow
-from langmem_tiers.storage.schema import chunks, embeddings, notes
+from langmem_tiers.storage.schema import chunks, embeddings, entries, notes
 from langmem_tiers.storage.statements import among, batches, delete_among, here, listed
 
 NoteKind = Literal["entry", "episode", "document", "item", "value"]
@@ -99,7 +99,7 @@ def of_ref(connection: Connection, space: str, kind: NoteKind, ref: str) -> list
 def forget_vectors(connection: Connection, space: str, hashes: Collection[bytes]) -> int:
     """Erase dropped texts from the file, vectors and words. Returns the number of vectors removed.
 
-    Texts that a drawer or another note still contains keep theirs.
+    Texts that a drawer, an entry or another note still contains keep theirs.
     """
     if not hashes:
         return 0
@@ -109,8 +109,8 @@ def forget_vectors(connection: Connection, space: str, hashes: Collection[bytes]
     for some in batches(list(hashes)):
         these = (*here(embeddings, space), embeddings.c.text_hash.in_(some))
         named = [
-            select(table.c.text_hash).where(*here(table, space), table.c.text_hash.in_(some))
-            for table in (chunks, notes)
+            select(column).where(*here(column.table, space), column.in_(some))
+            for column in (chunks.c.text_hash, notes.c.text_hash, entries.c.content_hash)
         ]
         unused = [embeddings.c.text_hash.not_in(each) for each in named]
         removed += connection.execute(delete(embeddings).where(*these, *unused)).rowcount

@@ -26,7 +26,7 @@ from langmem_tiers.records import (
     VersionReason,
 )
 from langmem_tiers.storage import entities, facts, graph_evidence
-from langmem_tiers.storage.schema import relation_evidence, relation_versions, relations
+from langmem_tiers.storage.schema import drawers, relation_evidence, relation_versions, relations
 from langmem_tiers.storage.statements import AT_ONCE, among, batches, delete_among, here, listed, numbered
 from langmem_tiers.types import Origin
 
@@ -108,6 +108,22 @@ drop_evidence = graph_evidence.of_relations.drop
 evidence = graph_evidence.of_relations.read
 resting = graph_evidence.of_relations.resting
 of_drawers = graph_evidence.of_relations.of_drawers
+
+
+_TOLD = (
+    select(relation_evidence.c.relation, drawers.c.said_at, relation_evidence.c.at)
+    .select_from(relation_evidence.join(drawers, numbered(drawers, relation_evidence.c.drawer)))
+    .where(*here(relation_evidence))
+    .order_by(drawers.c.said_at, drawers.c.number)
+)
+
+
+def told(connection: Connection, space: str) -> dict[int, list[tuple[int, int]]]:
+    """For each relation with evidence, when each message was said, oldest first, and when it became evidence."""
+    found: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for number, said_at, at in connection.execute(_TOLD, {"space": space}):
+        found[number].append((said_at, at))
+    return found
 
 
 def reserve(connection: Connection, space: str, count: int) -> int:

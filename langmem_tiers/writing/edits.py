@@ -10,14 +10,13 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import Connection
 
 from langmem_tiers.knowledge.entry_writer import EntryWriter
-from langmem_tiers.records import Entry
+from langmem_tiers.records import FOUND, Entry
 from langmem_tiers.storage import change_log, drawers, entries
 from langmem_tiers.storage.change_log import Change
 from langmem_tiers.store import SpaceStore
 
 CURSOR = "mine:edits"
 _REASON = "edited"
-_MINED = {"rule", "model"}
 # Drawers examined per transaction.
 _AT_ONCE = 1000
 
@@ -63,7 +62,7 @@ def _drawers(change: Change) -> Collection[int]:
 def _resting(connection: Connection, space: str, news: Sequence[Change]) -> list[Entry]:
     """The mined entries based on these drawers."""
     numbers = {number for change in news for number in _drawers(change)}
-    return [entry for entry in entries.resting_on(connection, space, numbers) if entry.path in _MINED]
+    return [entry for entry in entries.resting_on(connection, space, numbers) if entry.path in FOUND]
 
 
 def _settle(ledger: EntryWriter, entry: Entry) -> None:

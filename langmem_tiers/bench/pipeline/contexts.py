@@ -129,7 +129,7 @@ def _recall(space: Space, question: BenchQuestion, reading: ReaderScope, *, limi
     return space.recall(
         question.text,
         now=question.asked_at,
-        until=question.until,
+        as_of=question.until,
         limit=limit,
         threshold=reading.threshold,
         token_budget=token_budget,
