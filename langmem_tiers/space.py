@@ -181,13 +181,13 @@ class Space:
             InvalidPeriod: `as_of` is no date.
             InvalidInput: `query` is not a text, or another argument has the wrong type or is out of range.
         """
-        from langmem_tiers.language.periods import last_by_now
+        from langmem_tiers.language.periods import asked_moment
         from langmem_tiers.recall.pipeline import recall
         from langmem_tiers.recall.request import RecallRequest
         from langmem_tiers.trust import secrets
 
         said, settings = arguments.any_text(query, "query"), self.context.settings
-        told_by = None if as_of is None else last_by_now(as_of, now=self.context.now)
+        told_by = None if as_of is None else asked_moment(as_of, "as_of", now=self.context.now)
         request = RecallRequest.of(
             settings,
             query=said if settings.privacy.drawers == "keep" else secrets.mask(said),

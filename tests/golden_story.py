@@ -170,5 +170,5 @@ QUESTIONS: list[tuple[str, dict]] = [
     ("ok", {}),
     ("Tell me about quantum chromodynamics.", {}),
     ("Good morning, how are you today?", {"session": "fresh"}),
-    ("Where did my brother live?", {"until": datetime(2025, 6, 30, tzinfo=UTC), "threshold": 0.0}),
+    ("Where did my brother live?", {"as_of": datetime(2025, 6, 30, tzinfo=UTC), "threshold": 0.0}),
 ]

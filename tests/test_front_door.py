@@ -254,7 +254,7 @@ def test_what_a_memory_is_opened_with_is_looked_at_before_a_folder_is_made(tmp_p
 
 def test_a_time_without_a_zone_names_its_argument(alice, clock):
     naive = clock().replace(tzinfo=None)
-    with pytest.raises(NaiveDatetime, match="`until`"):
+    with pytest.raises(NaiveDatetime, match="`as_of`"):
         alice.recall("Anna", as_of=naive)
     with pytest.raises(NaiveDatetime, match="`since`"):
         alice.knowledge.search(since=naive)

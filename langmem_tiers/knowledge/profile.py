@@ -14,7 +14,7 @@ from langmem_tiers.knowledge.prompt_blocks import profile_block
 from langmem_tiers.knowledge.results import ProfileLine
 from langmem_tiers.knowledge_graph import outdated
 from langmem_tiers.knowledge_graph.view import Asked
-from langmem_tiers.language.periods import When, last_by_now
+from langmem_tiers.language.periods import When, asked_moment
 from langmem_tiers.language.standing_facts import StandingFact, Topic, in_relation, in_sentence, without_subject
 from langmem_tiers.language.words import stems
 from langmem_tiers.storage import drawers, identities, relations
@@ -63,7 +63,7 @@ class Profile:
             InvalidPeriod, NaiveDatetime: `as_of` is no date, or a time without a zone.
         """
         now = self._context.now
-        then = None if as_of is None else last_by_now(as_of, now=now)
+        then = None if as_of is None else asked_moment(as_of, "as_of", now=now)
         until = None if then is None else to_millis(then)
         with self._context.open() as store, store.reading() as connection:
             identity = identities.newest(connection, store.key, until)

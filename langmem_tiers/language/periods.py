@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Literal
+from typing import Any, Literal
 
+from langmem_tiers import arguments
 from langmem_tiers.clock import require_aware
 from langmem_tiers.errors import InvalidInput, InvalidPeriod, NaiveDatetime
 from langmem_tiers.language.dates import times
@@ -101,13 +102,21 @@ def last_of(start: datetime, unit: Exactness) -> datetime:
     return end if end in (start, _LAST) else end - timedelta(microseconds=1)
 
 
-def last_by_now(when: When, *, now: datetime) -> datetime:
-    """The last moment of a date that is not still to come.
+def asked_moment(given: Any, name: str, *, now: datetime) -> datetime:
+    """The moment that an argument of this name asks about: the last one of a date, and now if it is still to come.
 
     Raises:
-        InvalidPeriod, NaiveDatetime: as for `parse`.
+        InvalidInput: it is not a date.
+        NaiveDatetime: it is a time without a zone.
     """
-    return min(last_of(*parse(when, now=now)), require_aware(now))
+    if isinstance(given, datetime):
+        return min(arguments.moment(given, name), require_aware(now))
+    if not isinstance(given, date | str):
+        raise arguments.refused(given, name, "a date, such as 2024-05-17, or a datetime with a time zone")
+    try:
+        return min(last_of(*parse(given, now=now)), require_aware(now))
+    except InvalidPeriod as error:
+        raise InvalidPeriod(f"The argument `{name}`: {error.message}", way_out=error.way_out) from error
 
 
 def first_moment(text: str | None, now: datetime) -> datetime | None:
