@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from langmem_tiers import Memory, Turn
-from langmem_tiers.errors import InvalidPeriod, NaiveDatetime
+from langmem_tiers.errors import InvalidInput, InvalidPeriod, NaiveDatetime
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 from tests.meanings import Meanings
 
@@ -233,7 +233,7 @@ def test_a_moment_to_come_is_now_and_no_moment_is_refused(alice, clock):
     tell(alice, clock, "My grey cat Miso sleeps in the wardrobe.")
     question = "Where does my grey cat Miso sleep?"
     assert block(alice, question, "2031") == block(alice, question, clock()) == block(alice, question)
-    for bad, error in (("next week", InvalidPeriod), (7, InvalidPeriod), (datetime(2026, 3, 2), NaiveDatetime)):
+    for bad, error in (("next week", InvalidPeriod), (7, InvalidInput), (datetime(2026, 3, 2), NaiveDatetime)):
         with pytest.raises(error):
             alice.recall(question, as_of=bad)
 
