@@ -65,7 +65,8 @@ class Drawer:
     """One verbatim message in the palace.
 
     `pointer` is its AAAK address (`§W-001/R-02/D-003`), written once and valid for ever. `tags` are such as
-    `@p judith`. A drawer whose message was edited later is `superseded`.
+    `@p judith`. A drawer is `superseded` if its message was edited later, or is on a branch that its conversation has
+    left.
     """
 
     number: int
@@ -97,11 +98,15 @@ class RejectedTurn:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrackReport:
-    """What one `track` call did: drawer numbers stored and revised, turns known already, turns refused."""
+    """What one `track` call did: drawer numbers stored and revised, turns known already, turns refused.
+
+    `left` are the drawers of a branch that the conversation has left, by going on from an earlier message.
+    """
 
     session: str
     stored: tuple[int, ...] = ()
     revised: tuple[int, ...] = ()
+    left: tuple[int, ...] = ()
     known: int = 0
     rejected: tuple[RejectedTurn, ...] = ()
 

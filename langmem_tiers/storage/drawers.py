@@ -89,6 +89,37 @@ def known_turns(connection: Connection, space: str, session: str, message_ids: C
     return KnownTurns(head=head, versions=versions)
 
 
+class BranchTurn(NamedTuple):
+    """A turn of a session, and the drawer of the turn before it, if that is known."""
+
+    drawer: int
+    follows: int | None
+    role: str
+    stands: bool
+
+
+_TREE = (
+    select(turns.c.drawer, turns.c.follows, drawers.c.role, drawers.c.superseded_by.is_(None))
+    .select_from(turns.join(drawers, numbered(drawers, turns.c.drawer)))
+    .where(*here(turns), turns.c.session == bindparam("session"))
+    .order_by(turns.c.drawer)
+)
+
+
+def tree(connection: Connection, space: str, session: str) -> list[BranchTurn]:
+    """All turns of a session, with those that no longer stand."""
+    return [BranchTurn(*row) for row in connection.execute(_TREE, {"space": space, "session": session})]
+
+
+_FOLLOWED = select(turns.c.drawer).where(*here(turns), turns.c.session == bindparam("session"))
+_FOLLOWED = _FOLLOWED.where(listed(turns.c.follows))
+
+
+def followed(connection: Connection, space: str, session: str, numbers: Collection[int]) -> bool:
+    """Whether a turn of the session comes right after one of these drawers."""
+    return bool(among(connection, _FOLLOWED.limit(1), numbers, space=space, session=session))
+
+
 class Standing(NamedTuple):
     """A current turn of a session."""
 
@@ -127,19 +158,23 @@ def put(
     space: str,
     new: Sequence[NewDrawer],
     *,
+    follows: Sequence[int | None],
     session: str,
     room: int,
     place: int,
     number: int,
     at: int,
 ) -> list[int]:
-    """Store messages in a room from `place` on, numbered from `number` on. Returns their numbers."""
+    """Store messages in a room from `place` on, numbered from `number` on. Returns their numbers.
+
+    `follows` are the drawers of the turns before them.
+    """
     numbers = list(range(number, number + len(new)))
     rows, keys, pieces = [], [], []
-    for offset, (each, drawer) in enumerate(zip(numbers, new, strict=True)):
+    for offset, (each, drawer, before) in enumerate(zip(numbers, new, follows, strict=True)):
         row = {name: getattr(drawer, name) for name in _KEPT} | {"tags": "\n".join(drawer.tags), "recorded_at": at}
         rows.append({**row, "space": space, "number": each, "room": room, "place": place + offset})
-        key = {"message_id": drawer.message_id, "content_hash": drawer.content_hash, "drawer": each}
+        key = {"message_id": drawer.message_id, "content_hash": drawer.content_hash, "drawer": each, "follows": before}
         keys.append({"space": space, "session": session, **key})
         for ordinal, (start, stop, text_hash) in enumerate(drawer.chunks):
             piece = {"ordinal": ordinal, "start": start, "stop": stop, "text_hash": text_hash}

@@ -309,6 +309,9 @@ def unpromoted(connection: Connection, space: str, most: int, *, at: int) -> lis
     """The current episodes with a summary that no dream has processed, oldest first."""
     holding = or_(episodes.c.expires_at.is_(None), episodes.c.expires_at > at)
     unseen = (episodes.c.promoted_at.is_(None), episodes.c.summary != "")
-    waiting = select(episodes.c.number).where(*here(episodes, space), *unseen, holding)
+    left = select(drawers.c.number).where(
+        numbered(drawers, episodes.c.last_drawer), drawers.c.superseded_by.is_not(None)
+    )
+    waiting = select(episodes.c.number).where(*here(episodes, space), *unseen, holding, ~left.exists())
     numbers = connection.execute(waiting.order_by(episodes.c.number).limit(most)).scalars().all()
     return episode_rows.by_numbers(connection, space, numbers)

@@ -212,10 +212,14 @@ def _key(session: str, compaction: int) -> bytes:
 
 
 def _within(at: int, since: int | None, until: int | None) -> list[ColumnElement[bool]]:
-    """Conditions for unexpired episodes that overlap a period, both ends included."""
+    """Conditions for unexpired episodes that overlap a period, both ends included.
+
+    The summary of a branch that the conversation has left is out until it returns there.
+    """
     begun = [] if until is None else [until >= _BEGAN]
     ended = [] if since is None else [since <= _ENDED]
-    return [or_(episodes.c.expires_at.is_(None), episodes.c.expires_at > at), *begun, *ended]
+    unexpired = or_(episodes.c.expires_at.is_(None), episodes.c.expires_at > at)
+    return [unexpired, _last.c.superseded_by.is_(None), *begun, *ended]
 
 
 def _set(connection: Connection, space: str, number: int, **values: int | str | None) -> None:

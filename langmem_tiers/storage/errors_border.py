@@ -42,6 +42,7 @@ _SIGNS_OF_DAMAGE = (
     "malformed",
     "unsupported file format",
     "error in tokenizer",
+    "error in tokenize directive",
 )
 
 _BY_ERRNO: dict[int, tuple[type[StorageError], str]] = {

@@ -72,6 +72,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration("dreams", _create),
     Migration("store items", _create),
     Migration("revisions", _create),
+    Migration("branches of conversations", _adding(schema.turns.c.follows)),
 )
 
 

@@ -181,7 +181,11 @@ drawers = _table(
     ),
     _column("said_at", BigInteger),
     _column("recorded_at", BigInteger),
-    _optional("superseded_by", Integer, "The drawer of the edited message; NULL while it stands."),
+    _optional(
+        "superseded_by",
+        Integer,
+        "The drawer that took its place: of the edited message, or of another branch; NULL while it stands.",
+    ),
     _column("recall_count", Integer, server_default="0"),
     _optional("last_recalled_at", BigInteger),
     UniqueConstraint("space", "room", "place"),
@@ -194,6 +198,7 @@ turns = _table(
     _key("message_id", Text),
     _key("content_hash", LargeBinary),
     _column("drawer", Integer),
+    _optional("follows", Integer, "The drawer of the turn before it in its conversation, where that is known."),
     Index("turns_by_drawer", "space", "drawer"),
     comment="What has been tracked: an id with the same content is stored once, with other content it is a revision.",
 )

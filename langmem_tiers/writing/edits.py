@@ -1,6 +1,7 @@
-"""Handles edited messages: facts mined from words that are gone are retired.
+"""Handles messages that no longer stand, since they were edited or their branch of the conversation was left.
 
-Entries saved by others stay: they may have been based on more than the message.
+Facts mined only from them are retired, and what these had corrected holds again; when the messages stand again, it is
+the other way round. Entries saved by others stay: they may have been based on more than the message.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from langmem_tiers.storage.change_log import Change
 from langmem_tiers.store import SpaceStore
 
 CURSOR = "mine:edits"
-_REASON = "edited"
+_REASON, _CORRECTED = "edited", "corrected"
 # Drawers examined per transaction.
 _AT_ONCE = 1000
 
@@ -67,9 +68,29 @@ def _resting(connection: Connection, space: str, news: Sequence[Change]) -> list
 
 def _settle(ledger: EntryWriter, entry: Entry) -> None:
     """Keep an entry active exactly if some of its evidence is still current."""
-    cited = drawers.read(ledger.connection, ledger.space, {each.drawer for each in entry.evidence})
-    stands = any(drawer.status == "active" for drawer in cited.values())
+    stands = _stands(ledger, entry)
     if entry.active and not stands and not entry.pinned:
-        ledger.retire(entry, _REASON, None)
+        _retire(ledger, entry)
     elif stands and entry.reason == _REASON:
-        ledger.revive(entry)
+        _revive(ledger, entry)
+
+
+def _retire(ledger: EntryWriter, entry: Entry) -> None:
+    """Put an entry aside; the entry that it had corrected takes its place."""
+    corrected = entries.succeeded_by(ledger.connection, ledger.space, entry.id, _CORRECTED)
+    back = [ledger.revive(each) for each in corrected if _stands(ledger, each)]
+    ledger.retire(entry, _REASON, back[0].id if back else None)
+
+
+def _revive(ledger: EntryWriter, entry: Entry) -> None:
+    """Let an entry hold again, and correct again what it had corrected."""
+    wrong = ledger.read(entry.successor)
+    revived = ledger.revive(entry)
+    if wrong is not None and wrong.active and not wrong.pinned:
+        ledger.retire(wrong, _CORRECTED, revived.id)
+
+
+def _stands(ledger: EntryWriter, entry: Entry) -> bool:
+    """Whether some evidence of an entry is still current, or it has none."""
+    cited = drawers.read(ledger.connection, ledger.space, {each.drawer for each in entry.evidence})
+    return not cited or any(drawer.status == "active" for drawer in cited.values())

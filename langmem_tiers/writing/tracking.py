@@ -24,6 +24,7 @@ from langmem_tiers.telemetry import otel
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import TrackReport, Turn
 from langmem_tiers.writing import turns as incoming
+from langmem_tiers.writing.branches import abandoned, forks_of
 from langmem_tiers.writing.history_matching import Utterance, match_history
 from langmem_tiers.writing.turns import IncomingTurn, new_drawer
 
@@ -106,6 +107,7 @@ def _store(
         session=plan.session,
         stored=tuple(numbers),
         revised=tuple(sorted(plan.replaced.values())),
+        left=tuple(sorted(plan.left)),
         known=len(accepted) - len(plan.new),
         rejected=tuple(rejected),
     )
@@ -124,7 +126,9 @@ def stored_as(
 class _Plan:
     """What to do in a session: turns to store, and by message id the drawers that stand again or are replaced.
 
-    It holds for as long as `head` is the newest change of the log.
+    `line` are the message ids of the conversation in order, `known` the drawers of those that are stored. `left` are
+    the drawers of a branch that the conversation has left, each with the message that took their place. It holds for as
+    long as `head` is the newest change of the log.
     """
 
     session: str
@@ -133,6 +137,9 @@ class _Plan:
     taken_back: list[IncomingTurn] = field(default_factory=list)
     again: dict[str, int] = field(default_factory=dict)
     replaced: dict[str, int] = field(default_factory=dict)
+    line: Sequence[str] = ()
+    known: Mapping[str, int] = field(default_factory=dict)
+    left: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def touched(self) -> list[IncomingTurn]:
@@ -165,12 +172,15 @@ class _Tracker:
         stored = drawers.known_turns(self._connection, self._space, self._session, last)
         known = stored.versions
         elsewhere = self._stored_elsewhere(list(last.values()), known)
-        plan = _Plan(session=self._session, head=stored.head)
+        found = {message_id: turn.drawer for message_id, turn in elsewhere.items()}
+        plan = _Plan(session=self._session, head=stored.head, line=list(last), known=found)
         for message_id, each in last.items():
             if message_id in elsewhere:
                 continue
             versions = known.get(message_id, {})
             same = versions.get(each.content_hash)
+            if same is not None:
+                found[message_id] = same.drawer
             if same is None:
                 plan.new.append(each)
             elif not same.stands:
@@ -179,29 +189,44 @@ class _Tracker:
             for version in versions.values():
                 if version.stands and version is not same:
                     plan.replaced[message_id] = version.drawer
+        if self._conversation.history and plan.touched:
+            plan.left = self._left(plan)
         return plan
+
+    def _left(self, plan: _Plan) -> dict[int, str]:
+        """The drawers of a branch that the conversation has left, each with the message that took their place."""
+        forks = forks_of(plan.line, {each.message_id for each in plan.touched}, plan.known, plan.replaced)
+        at = (self._connection, self._space, self._session)
+        if not forks or not drawers.followed(*at, forks):
+            return {}
+        return abandoned(forks, drawers.tree(*at), {*plan.known.values()})
 
     def stored_as(self, accepted: Sequence[IncomingTurn]) -> dict[str, str]:
         """The message ids of a history that are stored under other ids, to these."""
         last = {each.message_id: each for each in accepted}
         known = drawers.known_turns(self._connection, self._space, self._session, last)
-        return self._stored_elsewhere(list(last.values()), known.versions)
+        elsewhere = self._stored_elsewhere(list(last.values()), known.versions)
+        return {message_id: turn.message_id for message_id, turn in elsewhere.items()}
 
     def carry_out(self, plan: _Plan, prepared: Mapping[str, NewDrawer], before: Before) -> list[int]:
         """Carry out a plan made in this transaction; returns the numbers of the new drawers."""
         # Another process may have changed the plan before the lock was taken.
         made = {each.message_id: prepared.get(each.message_id) or new_drawer(each, self._text) for each in plan.touched}
-        numbers = self._file([made[each.message_id] for each in plan.new], before) if plan.new else []
+        stored = {each.message_id: before.last_drawer + 1 + place for place, each in enumerate(plan.new)}
+        if plan.new:
+            self._file([made[message_id] for message_id in stored], before, _follows(plan, stored))
         for message_id, number in plan.again.items():
             self._reinstate(number, made[message_id])
-        standing = plan.again | {each.message_id: number for each, number in zip(plan.new, numbers, strict=True)}
+        standing = plan.again | stored
         for message_id, old in plan.replaced.items():
             self._supersede(old, by=standing[message_id])
-        return numbers
+        for old, message_id in plan.left.items():
+            self._supersede(old, by=standing[message_id])
+        return [*stored.values()]
 
     def _stored_elsewhere(
         self, given: Sequence[IncomingTurn], known: Mapping[str, Mapping[bytes, Version]]
-    ) -> dict[str, str]:
+    ) -> dict[str, drawers.Standing]:
         new = next((place for place, each in enumerate(given) if each.message_id not in known), None)
         if new is None or not self._conversation.history:
             return {}
@@ -215,7 +240,7 @@ class _Tracker:
         sent = [Utterance(each.turn.role, each.content_hash) for each in given]
         stored = [Utterance(turn.role, turn.content_hash) for turn in held]
         found = match_history(sent, stored, standing)
-        return {given[place].message_id: held[other].message_id for place, other in found.items()}
+        return {given[place].message_id: held[other] for place, other in found.items()}
 
     def _comparable(
         self, given: Sequence[IncomingTurn], known: Mapping[str, Mapping[bytes, Version]], new: int
@@ -227,12 +252,13 @@ class _Tracker:
         since = min(version.drawer for version in known[given[new - 1].message_id].values())
         return drawers.standing(self._connection, self._space, self._session, since=since)
 
-    def _file(self, new: Sequence[NewDrawer], before: Before) -> list[int]:
-        """Put new drawers into the session's room; returns their numbers."""
+    def _file(self, new: Sequence[NewDrawer], before: Before, follows: Sequence[int | None]) -> None:
+        """Put new drawers into the session's room, numbered from the last drawer on."""
         numbers = drawers.put(
             self._connection,
             self._space,
             new,
+            follows=follows,
             session=self._session,
             room=self._room(new, before.room),
             place=1 if before.room is None else before.room.drawers + 1,
@@ -245,14 +271,14 @@ class _Tracker:
         )
         keyword.drawers.add(self._connection, rows)
         self._log_added(numbers)
-        return numbers
 
     def _reinstate(self, number: int, drawer: NewDrawer) -> None:
-        """An edit was reverted: make the earlier wording current again, and index it if it is filed."""
+        """Make an earlier wording, or a turn of an earlier branch, current again, and index it if it is filed."""
         drawers.reinstate(self._connection, self._space, number)
         ((_, category),) = closets.categories_of(self._connection, self._space, [number])
         keyword.drawers.add(self._connection, [keyword.drawer_words(number, drawer.content, drawer.tags, category)])
         self._log_added([number])
+        change_log.append(self._connection, self._space, "revisions.changed", number, at=self._now)
 
     def _supersede(self, old: int, *, by: int) -> None:
         chunks = drawers.supersede(self._connection, self._space, old, by=by)
@@ -288,3 +314,10 @@ class _Tracker:
         if room and room.ended_at is None and self._now - room.touched_at < idle_minutes * 60_000:
             return room.session
         return f"{UNNAMED}{self._now}"
+
+
+def _follows(plan: _Plan, stored: Mapping[str, int]) -> list[int | None]:
+    """The drawer of the turn before each new one."""
+    numbers = {**plan.known, **stored}
+    before = dict(zip(plan.line[1:], plan.line, strict=False))
+    return [numbers[before[message_id]] if message_id in before else None for message_id in stored]

@@ -1,0 +1,55 @@
+"""Branches of a conversation: which stored turns it has left by going on from an earlier message. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
+
+from langmem_tiers.storage.drawers import BranchTurn
+
+
+def forks_of(
+    line: Sequence[str], touched: Collection[str], known: Mapping[str, int], replaced: Mapping[str, int]
+) -> dict[int, str]:
+    """The drawers after which a conversation may have gone on differently before, each with the message that does now.
+
+    `line` are its messages in order; `touched` are those that are new or stand again. These are the turns before them,
+    and the former wordings that they replace.
+    """
+    before = {known[first]: then for first, then in pairwise(line) if then in touched and first in known}
+    return before | {drawer: message_id for message_id, drawer in replaced.items()}
+
+
+def abandoned(forks: Mapping[int, str], tree: Sequence[BranchTurn], line: Collection[int]) -> dict[int, str]:
+    """The standing drawers that follow a fork and are not on the way to a drawer of the line.
+
+    None if no user said any of them: a reply that was made anew, or the work of another agent, is no other branch.
+    """
+    children: defaultdict[int, list[BranchTurn]] = defaultdict(list)
+    for turn in tree:
+        if turn.follows is not None:
+            children[turn.follows].append(turn)
+    on_the_way = _with_ancestors(line, {turn.drawer: turn.follows for turn in tree})
+    left: dict[int, str] = {}
+    by_user = False
+    waiting = [(child, message_id) for drawer, message_id in forks.items() for child in children[drawer]]
+    while waiting:
+        turn, message_id = waiting.pop()
+        if turn.drawer in on_the_way:
+            continue
+        if turn.stands and turn.drawer not in forks:
+            left[turn.drawer] = message_id
+            by_user = by_user or turn.role == "user"
+        waiting += [(child, message_id) for child in children[turn.drawer]]
+    return left if by_user else {}
+
+
+def _with_ancestors(line: Collection[int], follows: Mapping[int, int | None]) -> set[int]:
+    found: set[int] = set()
+    for drawer in line:
+        here: int | None = drawer
+        while here is not None and here not in found:
+            found.add(here)
+            here = follows.get(here)
+    return found

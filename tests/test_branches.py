@@ -1,0 +1,174 @@
+"""A thread that is rewound or forked: what was derived from the branch it left holds no longer, until it returns."""
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+
+from langmem_tiers import Turn
+from langmem_tiers.testing import ScriptedChatModel
+from tests.graphing import chat_graph, run, said
+
+HOME = "I live in Turin."
+
+
+@pytest.fixture
+def graph(memory):
+    model = ScriptedChatModel(responses=[f"Answer {number}." for number in range(40)])
+    return chat_graph(memory, model, compiled={"checkpointer": InMemorySaver()})
+
+
+@pytest.fixture
+def tell(graph, alice, clock):
+    """Says something in the thread, from its newest state or from a checkpoint; returns where it then stands."""
+
+    def told(text, at=None):
+        config = run() if at is None else onwards(at)
+        graph.invoke({"messages": [HumanMessage(text)]}, config)
+        alice.mine()
+        assert alice.flush()
+        clock.tick(60)
+        return graph.get_state(run()).config
+
+    return told
+
+
+def onwards(checkpoint):
+    """The config to go on from a checkpoint."""
+    return {"configurable": {**run()["configurable"], **checkpoint["configurable"]}}
+
+
+def entries(space):
+    return sorted(found.entry.content for found in space.knowledge.search("", limit=50) if not found.ended)
+
+
+def relations(space):
+    if space.graph.entity("user") is None:
+        return set()
+    return {str(each) for each in space.graph.neighbours("user").relations}
+
+
+def profile(space):
+    return [line.text for line in space.profile.read()]
+
+
+def test_what_was_said_only_on_a_branch_that_was_left_holds_no_longer(alice, tell):
+    home = tell(HOME)
+    tell("I am allergic to hazelnuts.")
+    assert "is allergic to hazelnuts" in profile(alice)
+    tell("What a lovely morning it is today.", at=home)
+    assert entries(alice) == ["The user lives in Turin."]
+    assert relations(alice) == {"user lives_in Turin"}
+    assert profile(alice) == ["lives in Turin"]
+    assert "hazelnuts" not in alice.recall("Can you suggest a cake with hazelnuts?").block
+    assert "I am allergic to hazelnuts." not in said(alice)
+
+
+def test_when_the_thread_returns_to_the_branch_it_holds_again(alice, tell):
+    home = tell(HOME)
+    away = tell("I moved to Genoa and I am allergic to hazelnuts.")
+    before = entries(alice), relations(alice), profile(alice)
+    tell("I speak Dutch.", at=home)
+    assert "speaks Dutch" in profile(alice)
+    assert "Genoa" not in str((entries(alice), relations(alice), profile(alice)))
+    tell("What a lovely morning it is today.", at=away)
+    assert (entries(alice), relations(alice), profile(alice)) == before
+    assert "Dutch" not in str(before)
+
+
+def test_what_ended_on_the_branch_goes_on_when_it_is_left(alice, tell):
+    home = tell("I work at Vattenfall.")
+    tell("Big news: I quit Vattenfall, I start at Nordkraft on Monday.")
+    assert "works at Vattenfall" not in str(entries(alice))
+    tell("What a lovely morning it is today.", at=home)
+    assert entries(alice) == ["The user works at Vattenfall."]
+    assert relations(alice) == {"user works_at Vattenfall"}
+    block = alice.recall("Where do I work?").block
+    assert ("Vattenfall" in block, "Nordkraft" in block, "but later" in block) == (True, False, False)
+
+
+def test_a_correction_on_the_branch_is_taken_back_with_it(alice, tell):
+    home = tell("My sister Anna lives in Lisbon.")
+    away = tell("No, Anna lives in Porto, not in Lisbon.")
+    assert "Lisbon" not in str(entries(alice))
+    tell("What a lovely morning it is today.", at=home)
+    assert ("Lisbon" in str(entries(alice)), "Porto" in str(entries(alice))) == (True, False)
+    tell("What a lovely evening it is today.", at=away)
+    assert ("Lisbon" in str(entries(alice)), "Porto" in str(entries(alice))) == (False, True)
+
+
+def test_what_was_also_said_elsewhere_stays(alice, tell, clock):
+    alice.track([Turn(role="user", content="I am allergic to hazelnuts.", said_at=clock())], session="monday")
+    home = tell(HOME)
+    tell("I am allergic to hazelnuts.")
+    tell("What a lovely morning it is today.", at=home)
+    assert profile(alice) == ["is allergic to hazelnuts", "lives in Turin"]
+
+
+def test_the_summary_of_a_branch_is_shown_only_while_the_thread_is_on_it(alice, tell):
+    home = tell(HOME)
+    away = tell("We planned the boat trip to Hydra with Eleni.")
+    alice.archive.write("friday", summary="The user plans a boat trip to Hydra with Eleni.")
+    alice.flush()
+    question = "What about the boat trip to Hydra with Eleni?"
+    assert len(alice.archive.search("boat trip")) == 1
+    tell("What a lovely morning it is today.", at=home)
+    assert (alice.archive.search("boat trip"), alice.archive.recent()) == ((), ())
+    assert "Hydra" not in alice.recall(question).block
+    tell("What a lovely evening it is today.", at=away)
+    assert len(alice.archive.search("boat trip")) == 1
+
+
+def test_a_dream_does_not_see_the_branch_that_was_left(alice, tell):
+    home = tell(HOME)
+    tell("We planned the boat trip to Hydra with Eleni.")
+    alice.archive.write("friday", summary="The user plans a boat trip to Hydra with Eleni.")
+    tell("What a lovely morning it is today.", at=home)
+    alice.dream()
+    assert alice.documents.search("Hydra") == ()
+
+
+def test_a_fork_by_an_edited_message_leaves_all_that_came_after_its_first_wording(graph, alice, tell):
+    tell(HOME)
+    edited = next(each for each in graph.get_state_history(run()) if each.next == ("recall",))
+    question = edited.values["messages"][-1]
+    tell("I am allergic to hazelnuts.")
+    changed = HumanMessage("I live in Genoa.", id=question.id)
+    fork = graph.update_state(edited.config, {"messages": [changed]}, as_node="__start__")
+    graph.invoke(None, onwards(fork))
+    alice.mine()
+    assert alice.flush()
+    assert entries(alice) == ["The user lives in Genoa."]
+    assert said(alice)[0] == "I live in Genoa."
+
+
+def test_a_reply_that_is_made_anew_leaves_no_branch(graph, alice, tell):
+    tell(HOME)
+    before = next(each for each in graph.get_state_history(run()) if each.next == ("agent",))
+    graph.invoke(None, before.config)
+    assert said(alice) == [HOME, "Answer 0.", "Answer 1."]
+
+
+def test_a_history_that_is_sent_without_its_middle_leaves_nothing(alice):
+    texts = ["I live in Turin.", "I speak Dutch.", "I love chess.", "I have a dog named Bruno."]
+    turns = [Turn(role="user", content=text, message_id=str(place)) for place, text in enumerate(texts)]
+    alice.track(turns, session="s", history=True)
+    again = Turn(role="user", content="I like opera.", message_id="4")
+    report = alice.track([turns[0], turns[3], again], session="s", history=True)
+    assert (report.left, len(said(alice))) == ((), 5)
+    other = Turn(role="user", content="I like jazz.", message_id="5")
+    assert alice.track([turns[0], turns[1], other], session="s", history=True).left == (3, 4, 5)
+
+
+def test_another_agent_that_works_on_a_part_of_the_history_leaves_nothing(alice):
+    asked = Turn(role="user", content=HOME, message_id="1")
+    alice.track([asked, Turn(role="assistant", content="Noted.", message_id="2")], session="s", history=True)
+    report = alice.track(
+        [asked, Turn(role="assistant", content="Looked up.", message_id="3")], session="s", history=True
+    )
+    assert report.left == ()
+
+
+def test_turns_told_without_their_history_leave_nothing(alice):
+    for place, text in enumerate((HOME, "I speak Dutch.", "I love chess.")):
+        report = alice.track([Turn(role="user", content=text, message_id=str(place))], session="s")
+        assert report.left == ()
