@@ -124,6 +124,11 @@ class RecallSettings(_Frozen):
     spread: float = Field(
         default=0.0, ge=0, description="How much each item of a session lowers the log-odds of the session's next one."
     )
+    later: int = Field(
+        default=3,
+        ge=0,
+        description="Most messages added, where there is room, as they were said later on the subject of a line.",
+    )
     lists: ListSettings = ListSettings()
     own_space_boost: float = Field(
         default=1.2, ge=1, le=2, description="Factor for the space's own items over those of fallbacks (GoClaw)."

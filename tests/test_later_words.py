@@ -79,6 +79,7 @@ CHANGES = [
         "I'm training for the Berlin marathon.", "I pulled out of the marathon.",
         "Am I running a marathon?", "marathon", "",
     ),
+    ("We are going over to rye.", "Sorry, did I say rye, no, I meant spelt.", "What do we grow?", "rye", "spelt"),
     ("We're buying a house in Delft.", "The house in Delft fell through.", "Are we buying a house?", "Delft", ""),
     (
         "My dentist appointment is on Monday.", "No wait, my dentist appointment is on Tuesday.",

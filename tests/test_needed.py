@@ -91,6 +91,8 @@ def test_what_needs_nothing_gets_nothing(anna, message):
         ("We finally got the keys, moved into the cottage on Friday.", "where am I living these days?"),
         ("Signed with Halvorsen Freight, first shift tomorrow!", "who do I work for?"),
         ("Switched to marine biology in the end.", "whats my major"),
+        ("GUESS WHAT, enrolled at the school of nursing, in Turku!!", "what am I studying"),
+        ("Gave up the house, I'm at my brother's in Alesund for a while.", "where am I living these days?"),
         ("Picked up the old Saab from the garage, it's ours now.", "what car do we drive"),
     ],
 )

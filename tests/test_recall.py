@@ -126,7 +126,7 @@ def test_meaning_finds_what_shares_no_word_and_it_matches_by_the_cosine(opened):
 
 
 def test_candidates_are_the_union_of_both_channels(opened):
-    memory = opened(Meanings(machine=0.9, robot=0.1), **PLAIN)
+    memory = opened(Meanings(machine=0.9, robot=0.1), **PLAIN, later=0)
     alice = memory.user("alice")
     alice.track([user("The robot is red.")], session="r")
     alice.track([user("The machine is blue."), user("Bread rises.")], session="s")
@@ -245,7 +245,7 @@ def test_a_space_that_is_its_own_fallback_is_read_once(memory):
 
 @pytest.mark.parametrize("share", [1, 0.9, 0.25])
 def test_the_best_item_has_to_reach_the_threshold_and_others_a_share_of_it(opened, share):
-    memory = opened(Meanings(near=0.5, far=0.35), **PLAIN, threshold_share=share, best_share=0, match_share=0)
+    memory = opened(Meanings(near=0.5, far=0.35), **PLAIN, threshold_share=share, best_share=0, match_share=0, later=0)
     alice = memory.user("alice")
     alice.track([user("It is near.")], session="r")
     alice.track([user("It is far.")], session="s")
@@ -256,6 +256,15 @@ def test_the_best_item_has_to_reach_the_threshold_and_others_a_share_of_it(opene
     for threshold in (far, (near + far) / 2, near, near + 0.001):
         both = [1, 2] if far >= share * threshold else [1]
         assert numbers(alice.recall(ROBOT, threshold=threshold)) == (both if near >= threshold else [])
+
+
+def test_a_question_about_oneself_opens_a_block_with_less(opened):
+    alice = opened(Meanings(robot=0.5), **PLAIN).user("alice")
+    alice.track([user("The robot is red.")], session="s")
+    assert alice.flush()
+    threshold = alice.recall(ROBOT, threshold=0.001).items[0].score * 1.1
+    assert numbers(alice.recall(ROBOT, threshold=threshold)) == []
+    assert numbers(alice.recall("What about my robot?", threshold=threshold)) == [1]
 
 
 def test_no_scale_but_the_score_opens_the_threshold(opened):

@@ -23,7 +23,7 @@ from langmem_tiers.storage.vector_search import ExactIndex
 from langmem_tiers.testing import HashEmbedder
 
 WORDS = "robot garden violin harbour bakery mountain kettle lantern saddle orchard compass velvet".split()  # noqa: SIM905
-EXACT = Settings(recall=RecallSettings(min_similarity=-1, candidates=10, recency_weight=0, trivial_words=0))
+EXACT = Settings(recall=RecallSettings(min_similarity=-1, candidates=10, recency_weight=0, trivial_words=0, later=0))
 CHROMA = EXACT.model_copy(update={"storage": StorageSettings(exact_below=0)})
 
 
@@ -631,7 +631,7 @@ DAMAGES = """
     from langmem_tiers.errors import MemoryTiersError
     from langmem_tiers.settings import StorageSettings
 
-    recall = RecallSettings(min_similarity=-1, candidates=10, recency_weight=0, trivial_words=0)
+    recall = RecallSettings(min_similarity=-1, candidates=10, recency_weight=0, trivial_words=0, later=0)
     settings = Settings(recall=recall, storage=StorageSettings(exact_below=0))
     source, scratch = Path(sys.argv[1]), Path(sys.argv[2])
     drawn = random.Random(5)

@@ -72,6 +72,9 @@ def test_greetings_and_acknowledgements_are_trivial(text: str) -> None:
         "flight 17",
         "我的猫叫什么名字？",
         "Wie heißt meine Katze",
+        "did harwick take me",
+        "am i married",
+        "do i smoke",
     ],
 )
 def test_short_questions_and_names_are_not_trivial(text: str) -> None:

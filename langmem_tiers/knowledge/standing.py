@@ -52,6 +52,16 @@ def in_drawers(store: SpaceStore, moment: Moment, numbers: Collection[int], at: 
     return found
 
 
+def ended_by(store: SpaceStore, moment: Moment, numbers: Collection[int], at: datetime) -> dict[int, frozenset[int]]:
+    """For each drawer of which something no longer holds at a time, the drawers that say so."""
+    later = _LaterWords.until(store, moment, at)
+    if not later:
+        return {}
+    said = drawers.read(moment.connection, store.key, numbers)
+    rows = {number: later.rows(_of_drawer(drawer)) for number, drawer in said.items() if drawer.role == "user"}
+    return {number: frozenset(row.drawer for row in those) for number, those in rows.items() if those}
+
+
 def in_relations(
     store: SpaceStore, moment: Moment, lines: Mapping[int, str], at: datetime
 ) -> dict[int, tuple[str, ...]]:
@@ -117,8 +127,12 @@ class _LaterWords:
 
     def on(self, said: _Said) -> tuple[str, ...]:
         """The newest later words on each of these assertions, unless they say that it is so again."""
+        return tuple(dict.fromkeys(map(_quoted, self.rows(said))))
+
+    def rows(self, said: _Said) -> list[RevisedRow]:
+        """The sentences of these words."""
         found = (self._revising(each, said) for each in said.assertions)
-        return tuple(dict.fromkeys(_quoted(row) for row in found if row is not None))
+        return [row for row in found if row is not None]
 
     def _revising(self, assertion: Assertion, said: _Said) -> RevisedRow | None:
         """The newest sentence that says that an assertion no longer holds; None if it was affirmed since."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from langmem_tiers.language.word_lists import listed
@@ -20,6 +20,10 @@ _COURTESIES = re.compile(
     r"\b(?:(?:can|could|may|shall|should|will|would) (?:i|you|we)|how are|what's up)\b", re.IGNORECASE
 )
 QUESTION_WORDS = frozenset({"who", "whom", "whose", "what", "when", "where", "which", "why", "how"})
+# Verbs that open a question, and those that do so before a pronoun: "did Tom call", "do I smoke".
+_ASKING = QUESTION_WORDS | {"did", "does", "is", "are", "am", "was", "were", "has"}
+_ASKING_BEFORE = frozenset({"do", "have", "had", "will"})
+_ASKED_ABOUT = frozenset({"i", "we", "he", "she", "they", "my", "our"})
 
 # Han, Kana, Bopomofo, Hangul syllables: written without blanks, or with particles attached to the word.
 _CJK = "\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
@@ -124,15 +128,20 @@ def stems(text: str) -> set[str]:
 def asks_about_oneself(text: str) -> bool:
     """Questions such as "Who am I?" have no meaningful word, but only memory can answer them."""
     said = words(text)
-    asks = "?" in text or bool(said and said[0] in QUESTION_WORDS)
-    return asks and not FIRST_PERSON.isdisjoint(said) and not _COURTESIES.search(text)
+    return ("?" in text or _opens_question(said)) and not FIRST_PERSON.isdisjoint(said) and not _COURTESIES.search(text)
 
 
 def _asks_or_names(text: str) -> bool:
     if any(mark in text for mark in "?？؟") or any(char.isdigit() for char in text):
         return True
-    first = words(text[:80])[:1]
-    return bool(first and first[0] in QUESTION_WORDS) or _names_somebody(text)
+    return _opens_question(words(text[:80])) or _names_somebody(text)
+
+
+def _opens_question(said: Sequence[str]) -> bool:
+    """Whether words begin like a question, which may lack its mark."""
+    if said[:1] and said[0] in _ASKING_BEFORE:
+        return said[1:2] != [] and said[1] in _ASKED_ABOUT
+    return bool(said) and said[0] in _ASKING
 
 
 def _names_somebody(text: str) -> bool:

@@ -11,10 +11,12 @@ from typing import Any
 from langmem_tiers.content import content_hash
 from langmem_tiers.language.needs import Need, needed_for
 from langmem_tiers.language.questions import asks_for_latest, asks_for_several
-from langmem_tiers.language.words import STOPWORDS, is_trivial, searchable, words
+from langmem_tiers.language.words import STOPWORDS, asks_about_oneself, is_trivial, searchable, words
 from langmem_tiers.settings import RecallSettings, Settings
 
 _LONGEST = 1000
+# The share of the threshold that is enough for a question that only memory can answer.
+_OWN_QUESTION = 0.6
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -77,6 +79,10 @@ class RecallRequest:
         changed["knowledge"] = how.knowledge if base.knowledge else 0
         limit = self.limit if self.limited else how.limit
         return replace(self, settings=base.model_copy(update=changed), limit=limit, several=True)
+
+    def for_question(self, text: str) -> RecallRequest:
+        """The same request for a question; what somebody asks about themselves has to fit less well to be shown."""
+        return replace(self, threshold=self.threshold * _OWN_QUESTION) if asks_about_oneself(text) else self
 
     def item_characters(self, items: int) -> int:
         """How long each of so many messages may be: less in a list of more than others have."""

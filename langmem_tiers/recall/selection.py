@@ -13,6 +13,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.language.chatter import asks
 from langmem_tiers.language.first_person import TELLS
 from langmem_tiers.language.words import STOPWORDS, searchable, stem, words
+from langmem_tiers.recall import later
 from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.lines import Lines, speakers
 from langmem_tiers.recall.request import Query, RecallRequest
@@ -85,7 +86,34 @@ def choose(
         else:
             chosen.verdicts[found.key] = judged
     _add_partners(sources, chosen, ranked, lines, best, room=request.limit - len(chosen.passed))
+    if request.selective:
+        _add_later(sources, chosen, ranked, request, best)
     return chosen
+
+
+def _add_later(
+    sources: Sequence[SpaceSnapshot],
+    chosen: Chosen,
+    ranked: Sequence[FoundDrawer],
+    request: RecallRequest,
+    best: _Best,
+) -> None:
+    """Put what was said later on the same subjects behind the lines, as long as there is room."""
+    room = min(request.limit - len(chosen.passed), request.settings.later)
+    if room <= 0:
+        return
+    candidates, shown = {found.key: found for found in ranked}, {found.key for found in chosen.passed}
+    found = later.find(sources, chosen.passed, chosen.names, request)
+    new = [
+        each
+        for each in found
+        if each.key not in shown and best.not_new(each) is None and _is_new_text(each, chosen, best)
+    ]
+    for each in new[:room]:
+        chosen.passed.append(candidates.get(each.key, each))
+        chosen.verdicts.pop(each.key, None)
+        if each.key not in candidates:
+            chosen.added.append(each)
 
 
 def _add_partners(
@@ -114,6 +142,11 @@ def _add_partners(
         if partner.key not in candidates:
             chosen.added.append(partner)
     chosen.passed = list(passed.values())
+
+
+def _is_new_text(found: FoundDrawer, chosen: Chosen, best: _Best) -> bool:
+    """Whether no candidate before it says the same; what earned no line was compared with them."""
+    return chosen.verdicts.get(found.key) == "below_best" or not best.is_copy(found)
 
 
 def _found_beside(sources: Sequence[SpaceSnapshot], found: FoundDrawer, number: int) -> FoundDrawer | None:

@@ -26,6 +26,8 @@ _GONE = -1
 # these include 99.9 % of the 60 nearest (docs/decisions.md).
 _COMPARED_IN_FULL = 20_000
 _COMPARED = 2_000
+# Of so many of the newest vectors, those near to another one are found.
+_NEWEST = 2_000
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,19 @@ class ExactIndex:
         wanted[[drawer for drawer in drawers if 0 <= drawer < len(wanted) - 1]] = True
         held = np.flatnonzero(wanted[rows.drawers[: rows.count]])
         return best_by_drawer(rows.drawers[held], rows.matrix[held] @ query, len(held))
+
+    def neighbours(self, drawer: int, most: int) -> dict[int, float]:
+        """The drawers nearest to one, among the newest, best first; empty if it is not in the index."""
+        rows = self._rows
+        if rows is None:
+            return {}
+        own = rows.matrix[np.flatnonzero(rows.drawers[: rows.count] == drawer)]
+        if not len(own):
+            return {}
+        first = max(0, rows.count - _NEWEST)
+        drawers = np.where(rows.drawers[first : rows.count] == drawer, _GONE, rows.drawers[first : rows.count])
+        similarities = (rows.matrix[first : rows.count] @ own.T).max(axis=1)
+        return best_by_drawer(drawers, similarities, most)
 
     def _take_in(self, moment: Moment, news: Sequence[Change]) -> None:
         # Removals first: only current drawers are loaded, including those that were reinstated.
@@ -221,6 +236,14 @@ class VectorSearch:
         if vectors is None:
             return {}
         return best_by_drawer(vectors.drawers, vectors.matrix @ query, len(vectors.drawers))
+
+    def neighbours(self, moment: Moment, drawer: int, most: int) -> dict[int, float]:
+        """The drawers nearest to one, with their cosine similarity, best first: among the newest if in memory."""
+        if not self._uses_chroma:
+            return self._index.neighbours(drawer, most)
+        own = embedding_cache.of_drawers(moment.connection, self._space, self._model, [drawer])
+        near = {} if own is None else self.similar(moment, own.matrix[0], most + 1)
+        return {number: similarity for number, similarity in near.items() if number != drawer}
 
     def nearest_pieces(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, tuple[int, int]]:
         """Start and stop of the chunk of each of these drawers that is nearest to the query."""
