@@ -60,15 +60,19 @@ def candidates(recalled: Recalled) -> list[Candidate]:
     return [candidate for candidate in recalled.receipt.candidates if candidate.verdict != "outside_dates"]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Which sets to ask, and where their memories are."""
     parser.add_argument(
-        "--dataset", choices=get_args(DatasetName), action="append", required=True, help="what --data is"
+        "--dataset", choices=get_args(DatasetName), action="append", required=required, help="what --data is"
     )
     parser.add_argument(
-        "--data", type=Path, action="append", required=True, help="a set's own file; with --dataset, once for each set"
+        "--data",
+        type=Path,
+        action="append",
+        required=required,
+        help="a set's own file, once for each --dataset",
     )
-    parser.add_argument("--work", type=Path, required=True, help="folder that the memories are kept in")
+    parser.add_argument("--work", type=Path, required=required, help="folder that the memories are kept in")
     parser.add_argument("--limit", type=int, default=None, help="only the first questions of each file")
     parser.add_argument("--embedder", choices=EMBEDDERS, default="minilm", help="hash needs no model, for trying out")
 

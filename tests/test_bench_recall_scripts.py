@@ -76,6 +76,27 @@ def test_a_larger_budget_shows_no_less_of_the_evidence(run):
     assert own_order[-1]["answer stands there"] == "100.0 of 1"
 
 
+@pytest.mark.slow
+def test_a_sheet_for_a_reader_holds_no_answers_and_its_verdicts_are_counted_by_type(run, tmp_path):
+    sheet, verdicts = tmp_path / "sheet.jsonl", tmp_path / "verdicts.jsonl"
+    run("reading.py", "--sample", 3, "--sample", 3, "--sheet", sheet)
+    read = [json.loads(line) for line in sheet.read_text().splitlines()]
+    key = [json.loads(line) for line in sheet.with_suffix(".key.jsonl").read_text().splitlines()]
+    assert [each.keys() for each in read] == [{"row", "asked_at", "question", "block"}] * len(read)
+    assert {each["row"]: each["answer"] for each in key}.keys() == {each["row"] for each in read}
+    cat = next(each for each in read if "cat" in each["question"])
+    assert "has the name Mug" in cat["block"]
+    assert key[cat["row"] - 1]["answer"] == "Mug"
+    wrong = {"verdict": "wrong", "cause": "cut", "useful": 0, "items": 4}
+    judged = [{"row": each["row"], **wrong} for each in read]
+    judged[cat["row"] - 1] |= {"verdict": "right", "cause": "", "useful": 4}
+    verdicts.write_text("\n".join(map(json.dumps, judged)))
+    rows = run("reading.py", "--sheet", sheet, "--verdicts", verdicts)[""]
+    assert (rows[0]["n"], rows[0]["wrong"], rows[0]["cut"]) == (len(read), len(read) - 1, len(read) - 1)
+    assert rows[0]["right %"] == rows[0]["useful items %"] == pytest.approx(100 / len(read))
+    assert sum(row["n"] for row in rows if row["questions of"] in ("list", "other")) == len(read)
+
+
 def test_a_copy_without_statements_finds_an_aside_by_the_whole_message_only(alice):
     aside = "By the way, I moved to Lisbon."
     alice.track(
