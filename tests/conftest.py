@@ -1,6 +1,7 @@
 """What all tests share: no network, and a memory that is deterministic."""
 
 import os
+import signal
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,10 @@ import pytest
 from langmem_tiers import Memory, Space
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 from tests.warm_python import WarmPython
+
+# A shell tells what it starts in the background to ignore Ctrl-C, and every command of the tests would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parent.parent
 OFFLINE = ROOT / "tests" / "offline"

@@ -7,9 +7,7 @@ import sys
 from contextlib import closing, suppress
 from time import monotonic, sleep
 
-# A process that is started in the background may have been told to ignore Ctrl-C.
-_HEEDING = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-_CODE = f"{_HEEDING}; from langmem_tiers.cli.main import main; main()"
+_CODE = "from langmem_tiers.cli.main import main; main()"
 
 
 def interrupted(*arguments, memory, table, rows, environment, seconds=60):

@@ -129,9 +129,7 @@ def test_ctrl_c_says_what_is_stored_and_again_goes_on_from_there(run, tmp_path, 
         for n in range(2000)
     ]
     file = samples.save(tmp_path / "store.jsonl", tuple(items))
-    # A process that is started in the background may have been told to ignore Ctrl-C.
-    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    code = f"{heeding}; from langmem_tiers.cli.main import main; main()"
+    code = "from langmem_tiers.cli.main import main; main()"
     command = [sys.executable, "-c", code, "--path", tmp_path / "memory", "import", file]
     with subprocess.Popen(command, env=offline_environment, stderr=subprocess.PIPE, text=True) as importing:
         _wait_until(lambda: len(_facts(tmp_path)) > 5)
