@@ -73,10 +73,10 @@ class ListSettings(_Frozen):
     )
     knowledge: int = Field(default=12, ge=0, description="Most entries, episodes and notes in a block; 0 shows none.")
     best_share: float = Field(
-        default=0.1, ge=0, le=1, description="As for other questions; higher, as there are more items."
+        default=0.15, ge=0, le=1, description="As for other questions; lower, as each item holds a part of the answer."
     )
     match_share: float = Field(
-        default=0.3, ge=0, le=1, description="As for other questions; higher, as there are more items."
+        default=0.3, ge=0, le=1, description="As for other questions; lower, as each item holds a part of the answer."
     )
     spread: float = Field(
         default=0.6, ge=0, description="How much each item of a session lowers the log-odds of the session's next one."
@@ -93,7 +93,7 @@ class RecallSettings(_Frozen):
         default=5.0, gt=0, le=600, description="Longest that a reply waits for the embedder; then keywords are used."
     )
     item_characters: int = Field(
-        default=400, ge=50, description="A longer drawer is shown as an excerpt around what was found."
+        default=400, ge=50, description="A longer drawer is shown as an excerpt; the best may have twice as many."
     )
     token_budget: int = Field(default=1000, ge=1, description="Most tokens in a block.")
     knowledge: int = Field(default=4, ge=0, description="Most entries, episodes and notes in a block; 0 shows none.")
@@ -113,13 +113,13 @@ class RecallSettings(_Frozen):
         default=0.25, ge=0, le=1, description="The share of the threshold that each further item must reach."
     )
     best_share: float = Field(
-        default=0.05,
+        default=0.3,
         ge=0,
         le=1,
         description="The share of the best item's score that each further item must reach; see benchmarks/figures.md.",
     )
     match_share: float = Field(
-        default=0.2, ge=0, le=1, description="The share of the best match that it must reach by its own words."
+        default=0.4, ge=0, le=1, description="The share of the best match that it must reach by its own words."
     )
     spread: float = Field(
         default=0.0, ge=0, description="How much each item of a session lowers the log-odds of the session's next one."

@@ -193,6 +193,17 @@ def test_an_excerpt_shows_the_sentences_around_the_words_asked_for():
     assert shown.endswith(" […]")
 
 
+def test_an_excerpt_goes_on_after_what_was_found():
+    before, after = "Rain fell all day. " * 9, "It ate three apples. " * 9
+    shown = excerpt(f"{before}The kangaroo came at noon. {after}", ["kangaroo"], 120)
+    assert shown == f"[…] {before[:18]} The kangaroo came at noon. {after[:62]} […]"
+
+
+def test_an_excerpt_of_the_last_sentence_goes_back():
+    before = "Rain fell all day. " * 9
+    assert excerpt(f"{before}The kangaroo came.", ["kangaroo"], 60) == f"[…] {before[:37]} The kangaroo came."
+
+
 @pytest.mark.parametrize("filler", [".", "a "])
 def test_an_excerpt_of_a_very_long_text_takes_no_time(filler):
     text = filler * (500_000 // len(filler)) + "kangaroo"

@@ -108,13 +108,16 @@ def _pieces(text: str, most: int) -> list[tuple[int, int]]:
 def _best_run(
     pieces: Sequence[tuple[int, int]], terms: set[str], text: str, most: int, hit: tuple[int, int] | None
 ) -> tuple[int, int]:
-    """The run of pieces of at most `most` characters with the most terms and most of the hit; the first of equals."""
+    """The run of pieces of at most `most` characters with the most terms and most of the hit, and what stands around.
+
+    What comes next says more than what came before, but for the one sentence that leads to it.
+    """
     folded = text.casefold() if len(text.casefold()) == len(text) else text
     held = [[term for term in terms if term in folded[start:stop]] for start, stop in pieces]
     within_hit = _overlaps(pieces, hit)
     worth = _HIT_WORTH / max(sum(within_hit), 1)
     within: Counter[str] = Counter()
-    best, best_score, score = (0, most), -1.0, 0.0
+    best, best_score, score = (0, 0), -1.0, 0.0
     first = 0
     for last, (_, stop) in enumerate(pieces):
         if within_hit[last]:
@@ -130,8 +133,26 @@ def _best_run(
                 score -= not within[term]
             first += 1
         if score > best_score + 1e-9:
-            best, best_score = (pieces[first][0], stop), score
-    return best
+            best, best_score = (first, last), score
+    first, last = best
+    while first < last and not within_hit[first] and not held[first]:
+        first += 1
+    return _widened(pieces, first, last, most)
+
+
+def _widened(pieces: Sequence[Span], first: int, last: int, most: int) -> Span:
+    """From the first to the last piece, and around them what fits: one before, those after, then more before."""
+
+    def fits(begin: int, end: int) -> bool:
+        return begin >= 0 and end < len(pieces) and pieces[end][1] - pieces[begin][0] <= most
+
+    if fits(first - 1, last):
+        first -= 1
+    while fits(first, last + 1):
+        last += 1
+    while fits(first - 1, last):
+        first -= 1
+    return pieces[first][0], pieces[last][1]
 
 
 def _overlaps(pieces: Sequence[tuple[int, int]], hit: tuple[int, int] | None) -> Sequence[bool]:
@@ -157,28 +178,28 @@ def pack(
     terms: Sequence[str],
     vector: Vectors | None,
     budget: int,
-    most: int,
+    most: Sequence[int],
     count: Callable[[str], int],
     names: Collection[str] = (),
     ended: Mapping[Key, Sequence[str]] | None = None,
 ) -> Packed:
     """Pack chosen items into lines of a block, best first, while they fit `budget` tokens.
 
-    An item longer than `most` characters is shortened to an excerpt. `names` are the words of the names of those who
-    speak, `ended` is what drawers say that is over. The lines of a session stand together, sessions in order of time.
+    An item of more characters than its number in `most` is shortened to an excerpt. `names` are the words of the names
+    of those who speak, `ended` is what drawers say that is over. The lines of a session stand together, sessions in
+    order of time.
     """
     whole = read_drawers(sources, [found.key for found in chosen])
-    hits = nearest_pieces(sources, whole, vector, most)
-    lengths = [int(most * share) for share in _SHARES]
+    hits = nearest_pieces(sources, whole, vector, min(most, default=0))
     packed: list[tuple[RecalledItem, str]] = []
     left_out: list[Key] = []
-    for found in chosen:
+    for found, longest in zip(chosen, most, strict=True):
         # Caches may be slightly ahead of these snapshots: what is missing in them is left to the next recall.
         drawer, over = whole.get(found.key), (ended or {}).get(found.key, ())
         if drawer is None or count(render_item(drawer, "", over)) > budget:
             left_out.append(found.key)
             continue
-        for length in lengths:
+        for length in (int(longest * share) for share in _SHARES):
             line = render_item(drawer, excerpt(drawer.content, terms, length, hits.get(found.key), names), over)
             tokens = count(line + "\n")
             if tokens <= budget:

@@ -84,10 +84,14 @@ class RecallRequest:
         """The same request for a question; what somebody asks about themselves has to fit less well to be shown."""
         return replace(self, threshold=self.threshold * _OWN_QUESTION) if asks_about_oneself(text) else self
 
-    def item_characters(self, items: int) -> int:
-        """How long each of so many messages may be: less in a list of more than others have."""
+    def item_characters(self, items: int) -> list[int]:
+        """How long each of so many messages may be, best first: less in a list of more than others have.
+
+        Most answers stand in the best one: it may be twice as long.
+        """
         how = self.settings
-        return how.lists.item_characters if self.several and items > how.limit else how.item_characters
+        most = how.lists.item_characters if self.several and items > how.limit else how.item_characters
+        return [2 * how.item_characters, *[most] * items][:items]
 
 
 @dataclass(frozen=True, kw_only=True)
