@@ -96,6 +96,7 @@ def mined(kept: KeptSet, case: Case) -> Iterator[Space]:
         if space.stats().drawers != sum(len(session.messages) for session in case.sessions):
             track = through_track_node(memory)
             rejected = len(import_conversations(case.sessions, track=track, space=case.space).rejected)
+            space.mine()
         finish(space, rejected)
         yield space
 
