@@ -102,7 +102,7 @@ def mined(kept: KeptSet, case: Case) -> Iterator[Space]:
 
 
 def shown(space: Space, question: BenchQuestion, answer: str) -> tuple[dict[str, object], dict[str, object]]:
-    recalled = space.recall(question.text, now=question.asked_at, until=question.until, keep_receipt=False)
+    recalled = space.recall(question.text, now=question.asked_at, as_of=question.until, keep_receipt=False)
     when = question.asked_at.date().isoformat() if question.asked_at else ""
     kind = "list" if asks_for_several(question.text) else "other"
     key = {"type": question.question_type, "kind": kind, "answer": answer, "tokens": recalled.receipt.tokens}
