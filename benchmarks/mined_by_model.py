@@ -21,6 +21,7 @@ from typing import Any
 from reporting import Row, parser, report
 
 from langmem_tiers import Memory, Settings, Space, Turn
+from langmem_tiers.knowledge_graph.wording import relation_words
 from langmem_tiers.settings import ModelSettings
 from langmem_tiers.testing import FrozenClock, ScriptedChatModel
 
@@ -110,7 +111,7 @@ def mined(told: Conversation, replies: Sequence[str]) -> tuple[list[str], int]:
 def known(space: Space) -> list[str]:
     entries = [found.entry.content for found in space.knowledge.search(limit=1000)]
     named = [each.id for each in space.graph.entities()]
-    relations = {str(each) for name in named for each in space.graph.neighbours(name).relations}
+    relations = {relation_words(each) for name in named for each in space.graph.neighbours(name, ended=True).relations}
     return [*entries, *sorted(relations)]
 
 

@@ -19,6 +19,7 @@ _SPLIT = named_pattern("clauses", "split")
 _JOINER = named_pattern("clauses", "joiner")
 _TAIL = named_pattern("clauses", "tail")
 _TAIL_CALL = re.compile(r", ([A-Z][a-z]+)$")
+_BEFORE_PLACE = re.compile(r"(?:[A-Z][a-z]+|\b(?:town|city|country|village|island))$")
 _AND_SPEAKER = named_pattern("clauses", "and_speaker")
 # A clause that stands on its own is no list of people: "my name is Bob | and I live in Ulm".
 _SAYS = re.compile(r"(?:\b(?:is|are|was|were|has|had|isn't|wasn't)|'s) ")
@@ -58,8 +59,8 @@ def trimmed(clause: str) -> str:
 
 
 def _is_place(name: str, before: str) -> bool:
-    """Whether a name after a comma continues an address or a list: "in Paris, France"."""
-    return name.casefold() not in FIRST_NAMES and re.search(r"[A-Z][a-z]+$", before) is not None
+    """Whether a name after a comma continues an address or a list: "in Paris, France", "in my home town, Ulm"."""
+    return name.casefold() not in FIRST_NAMES and _BEFORE_PLACE.search(before) is not None
 
 
 def _parts(sentence: str) -> Iterator[tuple[int, int]]:

@@ -45,6 +45,11 @@ _LEAST_OF_NEWS = 2  # informative words
 _LEAST_OF_DEEDS = 3
 _LEAST_OF_LOOKING = 5
 _BESIDE = named_pattern("rules", "beside")
+_LONG_AGO = re.compile(
+    r"\b(?:[Ww]hen (?:I|we) (?:was|were) (?:younger|young|little|small|kids?|an? (?:kid|child|teenager|student)|\d+)"
+    r"|[Aa]s an? (?:kid|child|teenager|student)|[Gg]rowing up|for the first time)\b"
+)
+_PICTURED = re.compile(r"\b(?:pics?|pictures?|photos?|snaps?|shots?|selfies?|peeks?|glimpses?|looks?|videos?|vids?)\b")
 _NAMED = re.compile(r"[A-Z]\w|\d")
 _GUSHING = named_pattern("rules", "gushing")
 # Things that someone who is asking for something is 'interested in'.
@@ -172,7 +177,8 @@ def is_recent(match: re.Match[str]) -> bool:
     """A date, or "I just baked two loaves …": that is as good, given some detail and more than mere having."""
     fresh = re.search(r"\b(?:just|recently|finally)\b", match.group(), re.IGNORECASE) is not None
     mere = match["verb"] in {"had", "got", "saw", "did", "made", "gave", "lost"}
-    return says_when(match) or (fresh and is_detailed(match) and not mere)
+    told = is_detailed(match) and (not mere or _count(_rest(match)) >= _LEAST_OF_DEEDS)
+    return says_when(match) or _LONG_AGO.search(match.string) is not None or (fresh and told)
 
 
 def is_liking(match: re.Match[str]) -> bool:
@@ -196,6 +202,31 @@ def is_habit(match: re.Match[str]) -> bool:
     """Whether the verb describes something that people do repeatedly, with some detail."""
     told = match["verb"].casefold() in _HABITUAL and tells(match.string[match.start("verb") :])
     return told and len(match.string.split()) > 4
+
+
+def names_the_class(match: re.Match[str]) -> bool:
+    """Whether the class, course or test is of something."""
+    return tells(match["what"].rpartition(" ")[0])
+
+
+def names_the_occasion(match: re.Match[str]) -> bool:
+    """Whether the occasion is more than "the park" or "my birthday": two informative words, or a name."""
+    return _count(match["what"]) >= _LEAST_OF_NEWS or (
+        tells(match["what"]) and _NAMED.search(match["what"]) is not None
+    )
+
+
+def shows_a_thing(match: re.Match[str]) -> bool:
+    """Whether it is said what the thing is that was made, and nothing is meant by a picture of it alone."""
+    return tells(match["thing"]) and not _PICTURED.search(match["thing"])
+
+
+def is_said_of_somebody(match: re.Match[str]) -> bool:
+    """Whether somebody with a first name is meant, and it is no liking for something unspecific."""
+    if match["relation"].casefold() not in FIRST_NAMES:
+        return False
+    said = says_something(match.string[match.end("relation") :])
+    return is_liking(match) if match["liking"] else said
 
 
 def is_told_of(match: re.Match[str]) -> bool:
@@ -277,7 +308,17 @@ _CHECKS: dict[str, Accept] = {
     for check in (
         *(says_when, rest_says_something, is_asked_or_timed, is_turning_point, is_recent, is_liking, is_favourite),
         *(is_habit, is_told_of, is_detailed, is_under_way, is_deed, has_object, names_a_person, is_first_name),
-        *(names_a_place, names_a_tool, is_no_spending_limit, is_plain, is_said_of_kin),
+        *(
+            names_the_class,
+            names_the_occasion,
+            shows_a_thing,
+            is_said_of_somebody,
+            names_a_place,
+            names_a_tool,
+            is_no_spending_limit,
+            is_plain,
+            is_said_of_kin,
+        ),
     )
 }
 
