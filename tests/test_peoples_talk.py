@@ -33,7 +33,15 @@ TOLD = {
     "I'm considering selling my canoe.": "Lea is considering selling Lea's canoe.",
     "I'm thinking about opening a small bakery.": "Lea is thinking about opening a small bakery.",
     'I\'m currently reading "The Grey Harbour".': 'Lea is currently reading "The Grey Harbour".',
-    "I'm running for the town council.": "Lea is running for the town council.",
+    "I just wanted to let you know that I'm running for the school board.": "Lea is running for the school board.",
+    "I struggled with burnout in 2021.": "Lea struggled with burnout in 2021.",
+    "Last weekend I got to meet a lighthouse keeper.": (
+        "Last weekend Lea got to meet a lighthouse keeper (about 2026-02-28)."
+    ),
+    "I've always been passionate about steam trains.": "Lea has always been passionate about steam trains.",
+    "I'm a fan of both ragtime and swing.": "Lea is a fan of both ragtime and swing.",
+    "Here's a chair I made for my mother.": "Lea made a chair for Lea's mother.",
+    "I'm on the hunt for a second-hand harpsichord.": "Lea is on the hunt for a second-hand harpsichord.",
     "I start at Nordkraft on 1 April.": "Lea starts at Nordkraft on 1 April (2026-04-01).",
     "I commute from Leeds to York.": "Lea commutes from Leeds to York.",
     "I keep bees, two hives.": "Lea keeps bees, two hives.",
@@ -60,6 +68,12 @@ def kept(alice, text: str) -> list[str]:
 @pytest.mark.parametrize("text", TOLD)
 def test_what_people_tell_of_themselves_and_theirs_is_kept(alice, text):
     assert kept(alice, text) == [TOLD[text]]
+
+
+def test_an_agent_keeps_no_passing_thoughts_of_its_task(alice):
+    alice.track([Turn(role="user", content="I'm thinking of adding some fennel to the soup.")], session="s")
+    alice.mine()
+    assert alice.knowledge.search() == ()
 
 
 @pytest.mark.parametrize(
@@ -109,6 +123,9 @@ def test_what_people_tell_of_themselves_and_theirs_is_kept(alice, text):
         "What if my daughter failed?",
         "Since I moved you keep asking.",
         "I had to laugh.",
+        "I drew this picture for it.",
+        "I never struggle with words.",
+        "I'm not thinking about selling my canoe yet, or am I?",
     ],
 )
 def test_nothing_is_kept_of_what_is_asked_supposed_wished_denied_told_of_others_or_vague(alice, text):

@@ -94,7 +94,9 @@ def _of_clause(reading: Reading, clause: str, before: str, *, again: bool) -> Pr
     rule, subject = of.found.rule, reading.subject
     if rule.form:
         forms = {"They": subject.opening, "Their": capitalised(subject.their)}
-        content = rule.form.format(**forms, **of.found.match.groupdict(""))
+        content = third_person(rule.form.format(**forms, **of.found.match.groupdict("")), subject)
+        if content is None:
+            return None
     else:
         content = (None if rule.quoted else third_person(of.clause, subject)) or _quoted(of.clause, subject)
     return _proposal(

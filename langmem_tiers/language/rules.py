@@ -15,6 +15,7 @@ from langmem_tiers.language.names import CALENDAR, FIRST_NAMES, KIN
 from langmem_tiers.language.numbers import cardinals
 from langmem_tiers.language.rewriting import Subject
 from langmem_tiers.language.slugs import slugify
+from langmem_tiers.language.speech_acts import standing_alone
 from langmem_tiers.language.verbs import ADVERBS, is_past
 from langmem_tiers.language.word_lists import COMMON_PARTS, finds, listed, named_pattern, table, word_set, written_out
 from langmem_tiers.language.words import STOPWORDS, words
@@ -43,7 +44,8 @@ _COMPANY = KIN | word_set("friends fam folks gang crew everyone guys kiddos")
 _LIKED = word_set("loved liked enjoyed hated disliked")
 _LEAST_OF_NEWS = 2  # informative words
 _LEAST_OF_DEEDS = 3
-_LEAST_OF_LOOKING = 5
+_LEAST_OF_LOOKING = 4
+_LONGEST_TOLD = 12
 _BESIDE = named_pattern("rules", "beside")
 _LONG_AGO = re.compile(
     r"\b(?:[Ww]hen (?:I|we) (?:was|were) (?:younger|young|little|small|kids?|an? (?:kid|child|teenager|student)|\d+)"
@@ -218,7 +220,9 @@ def names_the_occasion(match: re.Match[str]) -> bool:
 
 def shows_a_thing(match: re.Match[str]) -> bool:
     """Whether it is said what the thing is that was made, and nothing is meant by a picture of it alone."""
-    return tells(match["thing"]) and not _PICTURED.search(match["thing"])
+    thing, told = match["thing"], match["when"] or ""
+    alone = standing_alone(told) == told and len(told.split()) <= _LONGEST_TOLD
+    return tells(thing) and not _PICTURED.search(thing) and alone
 
 
 def is_said_of_somebody(match: re.Match[str]) -> bool:
