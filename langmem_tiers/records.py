@@ -26,6 +26,8 @@ Encoding = Literal["utf-8", "base64"]
 EntityType = str
 """person, organisation, place, project, item, event, topic, other, or one of the caller's own."""
 BUILT_IN_TYPES = ("person", "organisation", "place", "project", "item", "event", "topic", "other")
+GAVE_WAY: frozenset[str] = frozenset({"merged", "consolidated"})
+"""Reasons of inactive entries whose fact lives on in their successor; a dream may also retire one without any."""
 GraphPath = Literal["user", "tool", "rule", "model"]
 RelationKind = Literal["stated", "mentioned"]
 FOUND: frozenset[str] = frozenset({"rule", "model"})

@@ -238,6 +238,33 @@ def test_a_moment_to_come_is_now_and_no_moment_is_refused(alice, clock):
             alice.recall(question, as_of=bad)
 
 
+def test_a_search_of_entries_finds_those_that_held_then(alice, clock):
+    wrong = alice.knowledge.save("The user banks in Zurich.", category="money").entry
+    alice.knowledge.save("The user has a red bicycle.", category="things")
+    then = clock.tick(DAY)
+    clock.tick(DAY)
+    alice.knowledge.save("The user banks in Basel.", category="money", corrects=wrong.id)
+    alice.flush()
+    search = alice.knowledge.search
+    assert [each.entry.content for each in search("Where does the user bank?", category="money", as_of=then)] == [
+        "The user banks in Zurich."
+    ]
+    held = ["The user banks in Zurich.", "The user has a red bicycle."]
+    assert sorted(each.entry.content for each in search(as_of=then)) == held
+    assert search(as_of="2025") == ()
+    with pytest.raises(InvalidInput, match="status"):
+        search(as_of=then, status="all")
+
+
+def test_a_search_of_entries_says_what_was_over_by_then(alice, clock):
+    tell(alice, clock, "I play the guitar in a band.")
+    then = clock.tick(DAY)
+    clock.tick(30 * DAY)
+    tell(alice, clock, "I gave up the guitar.")
+    assert [each.ended for each in alice.knowledge.search("guitar", as_of=then)] == [()]
+    assert any(each.ended for each in alice.knowledge.search("guitar"))
+
+
 # History that goes on does not change what was known.
 
 _PEOPLE, _TOWNS = ("Anna", "Bruno", "Carla"), ("Lisbon", "Porto", "Faro", "Braga")

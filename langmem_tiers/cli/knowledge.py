@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from langmem_tiers.cli.target import Shown, Target, command_of_space, space_command
+from langmem_tiers.cli.target import AsOf, Shown, Target, command_of_space, space_command
 from langmem_tiers.cli.terminal import (
     MORE,
     as_data,
@@ -100,10 +100,11 @@ def list_entries(
     since: Since = None,
     until: Until = None,
     status: OfStatus = StatusChoice.ACTIVE,
+    as_of: AsOf = None,
     limit: Most = 20,
 ) -> Shown:
     """Print what is known, what was changed last first."""
-    wanted = _wanted(category, tag, since, until, status)
+    wanted = {**_wanted(category, tag, since, until, status), "as_of": as_of}
     found = space.knowledge.search(None, **wanted, limit=limit + 1)
     entries = [each.entry for each in found[:limit]]
     return Shown(_data(entries), _list([_entry(each) for each in entries], more=len(found) > limit))
@@ -120,10 +121,11 @@ def search(
     since: Since = None,
     until: Until = None,
     status: OfStatus = StatusChoice.ACTIVE,
+    as_of: AsOf = None,
     limit: Most = 10,
 ) -> Shown:
     """Print what is known on QUERY by words and meaning, best first; what was put aside is found by words only."""
-    wanted = _wanted(category, tag, since, until, status)
+    wanted = {**_wanted(category, tag, since, until, status), "as_of": as_of}
     found = space.knowledge.search(query, **wanted, limit=limit + 1)
     lines = [
         _entry(each.entry, score=each.score if each.channels else None, ended=each.ended) for each in found[:limit]

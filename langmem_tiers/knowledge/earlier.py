@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.content import content_hash
-from langmem_tiers.knowledge.entry_writer import GAVE_WAY
 from langmem_tiers.language.words import searchable, stem, words
 from langmem_tiers.matching import Held, coverage, matched
-from langmem_tiers.records import FOUND
+from langmem_tiers.records import FOUND, GAVE_WAY
 from langmem_tiers.settings import RecallSettings
 from langmem_tiers.storage import embedding_cache, entries
 from langmem_tiers.storage.entries import Filters

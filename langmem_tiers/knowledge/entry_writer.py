@@ -13,14 +13,12 @@ from langmem_tiers.errors import UnknownEntry
 from langmem_tiers.knowledge.decide import ExistingKnowledge, decide, exact
 from langmem_tiers.knowledge.neighbours import Neighbours
 from langmem_tiers.knowledge.results import Saved
-from langmem_tiers.records import Entry, EntryEvidence, Evidence, NewEntry
+from langmem_tiers.records import GAVE_WAY, Entry, EntryEvidence, Evidence, NewEntry
 from langmem_tiers.storage import change_log, entries, notes
 from langmem_tiers.storage.notes import NoteText
 
 Cited = Sequence[Evidence | EntryEvidence]
 """What something rests on: named just now, or the evidence of another entry."""
-GAVE_WAY = frozenset({"merged", "consolidated"})
-"""Reasons of inactive entries whose fact lives on in their successor; a dream may also retire one without any."""
 # What of an entry is searched: where none of it changes, the index stays as it is.
 _SEARCHED = frozenset({"content", "tags", "category", "status"})
 # What an entry that is said again keeps; all other values are taken as they are given now.

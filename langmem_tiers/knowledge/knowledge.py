@@ -17,6 +17,7 @@ from langmem_tiers.knowledge.neighbours import find_neighbours
 from langmem_tiers.knowledge.relations_of_entries import end_with, revive_with
 from langmem_tiers.knowledge.results import CategoryCount, Deleted, EntryFound, Saved
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
+from langmem_tiers.language.periods import When, asked_moment
 from langmem_tiers.language.words import occurs
 from langmem_tiers.palace.lookup import find_drawer
 from langmem_tiers.pointers import find_pointers
@@ -157,6 +158,7 @@ class Knowledge:
         project: str | None = None,
         agent: str | None = None,
         status: Status = "active",
+        as_of: When | None = None,
         limit: int = 10,
     ) -> tuple[EntryFound, ...]:
         """The entries that match a query by words and meaning, best first; without one, the latest changed first.
@@ -171,15 +173,20 @@ class Knowledge:
             project: The entry's project.
             agent: The entry's agent.
             status: Active entries, inactive ones, or both. Expired entries count as inactive.
+            as_of: Search the entries that held at this moment, or at the end of this day, month or year, as they were
+                then; without a query, those said last come first.
             limit: Maximum number of entries.
 
         Raises:
-            InvalidInput: a filter is invalid.
+            InvalidInput: a filter is invalid, or `as_of` is given with a `status`.
         """
         asked = "" if query is None else arguments.any_text(query, "query")
         wanted: Status = arguments.one_of(status, "status", get_args(Status))
         most = arguments.whole(limit, "limit", least=1)
         now = self._context.clock()
+        then = None if as_of is None else asked_moment(as_of, "as_of", now=now)
+        if then is not None and wanted != "active":
+            raise InvalidInput("What held at a moment has no status.", way_out="Leave out `status`, or `as_of`.")
         filters = Filters(
             substring=arguments.optional_text(substring, "substring"),
             category=None if category is None or category == "" else validation.category(category),
@@ -188,12 +195,13 @@ class Knowledge:
             until=validation.moment(until, "until"),
             project=arguments.optional_text(project, "project"),
             agent=arguments.optional_text(agent, "agent"),
-            status=None if wanted == "all" else wanted,
-            active_at=to_millis(now) if wanted == "active" else None,
+            status=None if wanted == "all" or then is not None else wanted,
+            active_at=to_millis(now) if wanted == "active" and then is None else None,
         )
         vector = self._context.embedder.query(asked)[0] if asked.strip() else None
         with self._context.open() as store:
-            return tuple(search.find(store, asked, vector, filters, most, at=now))
+            told_by = None if then is None else to_millis(then)
+            return tuple(search.find(store, asked, vector, filters, most, at=then or now, until=told_by))
 
     def update(
         self,

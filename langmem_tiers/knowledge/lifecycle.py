@@ -10,11 +10,11 @@ from typing import Any
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import EntryChanged, InvalidInput
 from langmem_tiers.knowledge import decide, tombstones
-from langmem_tiers.knowledge.entry_writer import GAVE_WAY, Cited, EntryWriter
+from langmem_tiers.knowledge.entry_writer import Cited, EntryWriter
 from langmem_tiers.knowledge.neighbours import Neighbours
 from langmem_tiers.knowledge.results import Saved
 from langmem_tiers.knowledge.validation import new_id
-from langmem_tiers.records import Activity, Authority, Entry, NewEntry
+from langmem_tiers.records import GAVE_WAY, Activity, Authority, Entry, NewEntry
 from langmem_tiers.storage import activities, entries
 
 

@@ -8,8 +8,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from langmem_tiers.knowledge import standing
+from langmem_tiers.knowledge.earlier import entries_then
 from langmem_tiers.knowledge.results import CategoryCount, EntryFound
 from langmem_tiers.language.words import STOPWORDS, searchable, stem, words
+from langmem_tiers.settings import RecallSettings
 from langmem_tiers.storage import entries
 from langmem_tiers.storage.change_log import moment
 from langmem_tiers.storage.embedding_cache import Vectors
@@ -24,16 +26,27 @@ DECIMALS = 4
 
 
 def find(
-    store: SpaceStore, query: str, vector: Vectors | None, filters: Filters, most: int, *, at: datetime
+    store: SpaceStore,
+    query: str,
+    vector: Vectors | None,
+    filters: Filters,
+    most: int,
+    *,
+    at: datetime,
+    until: int | None = None,
 ) -> list[EntryFound]:
     """The entries that match a query, best first; without a query, the latest changed first.
 
-    With a query, those of which something is over by now come after the others.
+    With a query, those of which something is over by now come after the others. With `until`, it is about the entries
+    that held at that moment, as they were then.
     """
-    found = _found(store, query, vector, filters, most)
+    if until is None:
+        found = _found(store, query, vector, filters, most)
+    else:
+        found = _then(store, query, vector, filters, most, until)
     with store.reading() as connection:
         entries_found = {each.entry.id: each.entry for each in found}
-        over = standing.in_entries(store, moment(connection, store.key), entries_found, at)
+        over = standing.in_entries(store, moment(connection, store.key, until), entries_found, at)
     marked = [replace(each, ended=over[each.entry.id]) for each in found]
     return sorted(marked, key=lambda each: bool(each.ended)) if query.strip() else marked
 
@@ -45,6 +58,23 @@ def _found(store: SpaceStore, query: str, vector: Vectors | None, filters: Filte
     if filters.status == "active":
         return _searched(store, query, vector, filters, most)
     return _read_through(store, query, filters, most)
+
+
+def _then(
+    store: SpaceStore, query: str, vector: Vectors | None, filters: Filters, most: int, until: int
+) -> list[EntryFound]:
+    """Search the entries of an earlier moment, of which the index has those that still hold."""
+    asked = terms(query)
+    with store.reading() as connection:
+        seen, earlier = moment(connection, store.key, until), entries_then(connection, store.key, until)
+        left = entries.ids(connection, store.key, filters)
+        held = {ref: entry for ref, entry in earlier.held.items() if ref in left}
+        if not query.strip():
+            return [EntryFound(entry=entry) for entry in held.values()][:most]
+        hits = store.notes.search(seen, asked, vector, MOST, kinds={"entry"})
+        hits += earlier.search_put_aside(store, connection, asked, vector, RecallSettings())
+    best = sorted((hit for hit in hits if hit.ref in held), key=lambda hit: -hit.score)[:most]
+    return [EntryFound(entry=held[hit.ref], score=round(hit.score, DECIMALS), channels=channels(hit)) for hit in best]
 
 
 def tree(counts: Mapping[str, int]) -> tuple[CategoryCount, ...]:
