@@ -325,3 +325,26 @@ def test_what_no_longer_holds_comes_after_what_does(alice, tell):
     found = alice.knowledge.search("Which food do I love?")
     assert [bool(each.ended) for each in found] == sorted(bool(each.ended) for each in found)
     assert any(each.ended for each in found)
+
+
+def test_a_deleted_relation_takes_the_entry_of_the_same_words_along(alice, tell):
+    tell("I work at Vattenfall.", days=1)
+    tell("My sister Anna lives in Lisbon.", days=1)
+    tell("I live in Turin.", days=1)
+    alice.knowledge.update(entry_with(alice, "Turin").id, pinned=True)
+    by_text = {str(each): each.id for each in alice.graph.neighbours("user").relations}
+    receipt = alice.graph.delete_relation(by_text["user works_at Vattenfall"])
+    assert (receipt.existed, receipt.relations, receipt.entries) == (True, 1, 1)
+    alice.graph.delete_relation(by_text["user lives_in Turin"])
+    assert [marks(alice, value) for value in ("Vattenfall", "Lisbon", "Turin")] == [[], [()], [()]]
+    alice.mine()
+    assert alice.flush()
+    assert marks(alice, "Vattenfall") == []
+
+
+def test_what_the_user_saved_as_well_stays_when_a_relation_is_deleted(alice, tell):
+    tell("I work at Vattenfall.", days=1)
+    alice.knowledge.save("The user works at Vattenfall.", origin="user")
+    (relation,) = alice.graph.neighbours("user").relations
+    receipt = alice.graph.delete_relation(relation.id)
+    assert (receipt.relations, receipt.entries, marks(alice, "Vattenfall")) == (1, 0, [()])

@@ -1,4 +1,4 @@
-"""The relations that say what an entry says: they end with it, and hold again with it."""
+"""The relations that say what an entry says: they end with it, and hold again with it; deleted, they take it along."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from langmem_tiers.knowledge_graph.deletion import said_in
 from langmem_tiers.knowledge_graph.relations import end_relation, reopen_relation, withdraw_relation
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction, is_open
 from langmem_tiers.records import FOUND, Authority, Entry
-from langmem_tiers.storage import relations
+from langmem_tiers.storage import entries, relations
 from langmem_tiers.storage.relations import RelationRow
+
+_SAVED = frozenset({Authority.AGENT, Authority.USER})
 
 
 def end_with(graph: GraphTransaction, entry: Entry, instead: str = "") -> None:
@@ -31,6 +33,15 @@ def revive_with(graph: GraphTransaction, entry: Entry, ended_at: int) -> None:
     for row, _ in _told_by(graph, entry):
         if row.believed and row.last.stated_to == ended_at:
             reopen_relation(graph, row.number, by=Authority.SYSTEM)
+
+
+def entries_with(graph: GraphTransaction, row: RelationRow) -> list[Entry]:
+    """The entries that say what a relation says, and that the memory found in its evidence only."""
+    rests = {each.drawer for each in relations.evidence(*graph.at, [row.number]).get(row.number, ())}
+    resting = (each for each in entries.resting_on(*graph.at, rests) if {*each.drawers} <= rests)
+    # What somebody has saved as well has the authority of that.
+    found = (each for each in resting if each.path in FOUND and not each.pinned and each.authority not in _SAVED)
+    return [each for each in found if any(told.number == row.number for told, _ in _told_by(graph, each))]
 
 
 def _told_by(graph: GraphTransaction, entry: Entry) -> list[tuple[RelationRow, str]]:

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from langmem_tiers import arguments
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.errors import InvalidPeriod, InvalidRelation, UnknownEntity
+from langmem_tiers.knowledge.deletion import delete as delete_entry
+from langmem_tiers.knowledge.entry_writer import EntryWriter
+from langmem_tiers.knowledge.relations_of_entries import entries_with
 from langmem_tiers.knowledge_graph import (
     checks,
     deletion,
@@ -216,14 +219,23 @@ class KnowledgeGraph(GraphQueries):
             return relations.withdraw_relation(graph, which, by=by)
 
     def delete_relation(self, relation: str) -> GraphDeleted:
-        """Delete a relation and its history for good. An unknown id is not an error."""
+        """Delete a relation and its history for good, with entries that were found in the same words only.
+
+        An unknown id is not an error.
+        """
         which = arguments.text(relation, "relation")
         also = self._same_fact(which)
         with writing(self._context) as graph:
+            numbers = [*also, *relation_rows.numbers_of_ids(*graph.at, [which]).values()]
+            rows = relation_rows.of_numbers(*graph.at, numbers)
+            said = {each.id for row in rows for each in entries_with(graph, row)}
             others = [deletion.delete_relation(graph, number, by=Authority.CORRECTION) for number in also]
             receipt = deletion.delete_relation(graph, which, by=Authority.CORRECTION)
+            writer, settings = EntryWriter(*graph.at, graph.now), self._context.settings
+            for entry in sorted(said):
+                delete_entry(writer, entry, by=Authority.CORRECTION, settings=settings)
         every = sum(each.relations for each in (receipt, *others))
-        return self._cleared(replace(receipt, relations=every))
+        return self._cleared(replace(receipt, relations=every, entries=len(said)))
 
     def delete_entity(self, entity: str) -> GraphDeleted:
         """Delete an entity, those merged into it, and all their relations for good. An unknown one is not an error."""

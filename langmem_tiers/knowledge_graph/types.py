@@ -137,6 +137,7 @@ class GraphDeleted:
     at: datetime
     entities: int = 0
     relations: int = 0
+    entries: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
