@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from langmem_tiers.language import speech_acts
+from langmem_tiers.language.answers import in_full
 from langmem_tiers.language.rewriting import Subject
 from langmem_tiers.language.rules import Listener
 from langmem_tiers.language.sentences import Sentence, is_latin, sentences
@@ -37,7 +38,7 @@ class Reading:
     """A sentence being read: in which turn, whose it is, who listens, and what came before.
 
     `briefs` says that the turn is a long brief for a task, `asked` that it answers a question about the past; `own` are
-    the sentences before this one, `behind` the earlier turns, nearest first.
+    the sentences before this one, `behind` the earlier turns, nearest first. `full` is what a short answer means.
     """
 
     said: Said
@@ -48,11 +49,12 @@ class Reading:
     asked: bool = False
     own: tuple[Sentence, ...] = ()
     behind: tuple[Said, ...] = ()
+    full: str = ""
 
     @property
     def text(self) -> str:
-        """The sentence."""
-        return self.sentence.text
+        """The sentence, in full where it is a short answer."""
+        return self.full or self.sentence.text
 
     @property
     def quote(self) -> str:
@@ -110,8 +112,9 @@ def readings(said: Sequence[Said], place: int, *, several: bool) -> Iterator[Rea
     # One of several who speak for themselves, such as in a group chat, need not be the user.
     by_name = is_of_another(turn) or several_speak(each for each in said if not is_of_another(each))
     subject = Subject(name=_named(turn) if by_name else None)
-    answers = before is not None and before.speaker != turn.speaker
+    answers = before is not None and (before.speaker, before.role) != (turn.speaker, turn.role)
     asked = before is not None and answers and speech_acts.asks_of_long_ago(before.content[:LONGEST])
+    full = in_full(before.content[:LONGEST], read[0].text) if before and answers and read else ""
     for number, sentence in enumerate(read):
         yield Reading(
             said=turn,
@@ -122,6 +125,7 @@ def readings(said: Sequence[Said], place: int, *, several: bool) -> Iterator[Rea
             asked=asked,
             own=tuple(read[:number]),
             behind=tuple(reversed(said[max(0, place - _MOST_AGO) : place])),
+            full="" if number else full,
         )
 
 
