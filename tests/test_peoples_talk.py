@@ -9,6 +9,8 @@ from langmem_tiers import Turn
 TOLD = {
     "I got promoted on Friday!": "Lea got promoted on Friday (2026-02-27).",
     "Big news: I retired.": "Lea retired.",
+    "I dropped out of business school.": "Lea dropped out of business school.",
+    "I came out to my parents in 2019.": "Lea came out to Lea's parents in 2019.",
     "I took a glass-blowing class recently.": "Lea took a glass-blowing class.",
     "I failed the driving test last week.": "Lea failed the driving test last week (about 2026-02-23).",
     "I got injured in May and had to give up fencing.": "Lea got injured in May and had to give up fencing (2025-05).",
@@ -124,6 +126,8 @@ def test_an_agent_keeps_no_passing_thoughts_of_its_task(alice):
         "Since I moved you keep asking.",
         "I had to laugh.",
         "I drew this picture for it.",
+        "I retired to bed.",
+        "I came out to see.",
         "I never struggle with words.",
         "I'm not thinking about selling my canoe yet, or am I?",
     ],

@@ -312,17 +312,8 @@ _CHECKS: dict[str, Accept] = {
     for check in (
         *(says_when, rest_says_something, is_asked_or_timed, is_turning_point, is_recent, is_liking, is_favourite),
         *(is_habit, is_told_of, is_detailed, is_under_way, is_deed, has_object, names_a_person, is_first_name),
-        *(
-            names_the_class,
-            names_the_occasion,
-            shows_a_thing,
-            is_said_of_somebody,
-            names_a_place,
-            names_a_tool,
-            is_no_spending_limit,
-            is_plain,
-            is_said_of_kin,
-        ),
+        *(names_the_class, names_the_occasion, shows_a_thing, is_said_of_somebody, is_said_of_kin, is_plain),
+        *(names_a_place, names_a_tool, is_no_spending_limit),
     )
 }
 
