@@ -233,12 +233,14 @@ def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request:
 def _note_hits(source: SpaceSnapshot, query: Query, vector: Vectors | None, request: RecallRequest) -> list[NoteHit]:
     """The notes that match, best first; of an earlier moment, with entries that were put aside since."""
     how, earlier = request.settings, source.earlier
-    most = how.knowledge * _LOOKED_AT if earlier is None else _LOOKED_AT_EARLIER
-    hits = source.store.notes.search(source.moment, query.terms, vector, most, settings=how)
+    most = how.knowledge * _LOOKED_AT
     if earlier is None:
-        return hits
+        return source.store.notes.search(source.moment, query.terms, vector, most, settings=how)
+    hits = source.store.notes.search(source.moment, query.terms, vector, _LOOKED_AT_EARLIER, settings=how)
     hits += earlier.search_put_aside(source.store, source.connection, query.terms, vector, how)
-    return sorted(hits, key=lambda hit: -hit.score)
+    held = [hit for hit in hits if hit.kind != "entry" or hit.ref in earlier.held]
+    # What else was written later is left out afterwards.
+    return sorted(held, key=lambda hit: -hit.score)[: 4 * most]
 
 
 def _episodes(source: SpaceSnapshot, ids: list[str], request: RecallRequest) -> dict[str, Episode]:
