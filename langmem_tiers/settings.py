@@ -93,7 +93,7 @@ class RecallSettings(_Frozen):
         default=5.0, gt=0, le=600, description="Longest that a reply waits for the embedder; then keywords are used."
     )
     item_characters: int = Field(
-        default=400, ge=50, description="A longer drawer is shown as an excerpt; the best may have twice as many."
+        default=320, ge=50, description="A longer drawer is shown as an excerpt; the best may be 2.5 times as long."
     )
     token_budget: int = Field(default=1000, ge=1, description="Most tokens in a block.")
     knowledge: int = Field(default=4, ge=0, description="Most entries, episodes and notes in a block; 0 shows none.")
@@ -119,7 +119,7 @@ class RecallSettings(_Frozen):
         description="The share of the best item's score that each further item must reach; see benchmarks/figures.md.",
     )
     match_share: float = Field(
-        default=0.4, ge=0, le=1, description="The share of the best match that it must reach by its own words."
+        default=0.5, ge=0, le=1, description="The share of the best match that it must reach by its own words."
     )
     spread: float = Field(
         default=0.0, ge=0, description="How much each item of a session lowers the log-odds of the session's next one."

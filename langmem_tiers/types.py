@@ -33,7 +33,14 @@ CandidateVerdict = Literal[
 ]
 KnownKind = Literal["entry", "episode", "document", "relation", "item"]
 KnownVerdict = Literal[
-    "shown", "already_shown", "below_threshold", "quoted_instead", "duplicate", "over_limit", "over_budget"
+    "shown",
+    "already_shown",
+    "below_threshold",
+    "below_best",
+    "quoted_instead",
+    "duplicate",
+    "over_limit",
+    "over_budget",
 ]
 ConversationFormat = Literal["locomo", "longmemeval", "jsonl"]
 Format = Literal[

@@ -207,6 +207,17 @@ def test_the_same_fact_of_two_tiers_is_shown_once(alice):
     assert "duplicate" in {each.verdict for each in recalled.receipt.known}
 
 
+@pytest.mark.parametrize(("share", "verdict"), [(0.3, "below_best"), (0.0, "shown")])
+def test_what_is_known_of_messages_far_from_the_best_has_to_earn_its_line_as_well(memory_with, share, verdict):
+    alice = memory_with(threshold=0.001, best_share=share).user("alice")
+    alice.track([user("My violin teacher Ada Lund gave me a concerto to learn for my exam in June.")], session="s")
+    alice.track([user("I love violin music.")], session="t")
+    alice.flush()
+    alice.mine()
+    found = alice.recall("Which concerto did my violin teacher Ada Lund give me to learn for the exam?", session="u")
+    assert [each.verdict for each in found.receipt.known] == [verdict]
+
+
 @pytest.fixture
 def memory_with(tmp_path, clock):
     """A function that opens a memory with some recall settings."""

@@ -125,9 +125,13 @@ def choose(
     found: Sequence[DerivedHit],
     request: RecallRequest,
     shown: Collection[tuple[str, int | str]],
-    quoted: Collection[DrawerKey],
+    quoted: Mapping[DrawerKey, float],
 ) -> dict[Key, KnownVerdict]:
-    """A verdict for each, best first; `quoted` are the drawers that are in the block themselves."""
+    """A verdict for each, best first; `quoted` are the drawers that are in the block themselves, with their scores.
+
+    What was derived from other drawers has to come as near to the best of them as these had to.
+    """
+    least = request.settings.best_share * max(quoted.values(), default=0.0) if request.selective else 0.0
     verdicts: dict[Key, KnownVerdict] = {}
     history = asks_history(request.query)
     # What is needed is not limited like what only fits.
@@ -143,6 +147,8 @@ def choose(
             verdict = "below_threshold"
         elif not known.answers and any((space, drawer) in quoted for drawer in known.derived_from):
             verdict = "quoted_instead"
+        elif known.derived_from and known.score < least and not (known.answers or known.needed):
+            verdict = "below_best"
         elif not left or (known.kind == "episode" and known.ref in episodes_shown[space]):
             verdict = "over_limit"  # the best piece of an episode represents it
         elif any(same_fact(known.text, told, None).same for told in texts):

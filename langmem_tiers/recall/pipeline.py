@@ -235,7 +235,7 @@ class Recall:
             none_fits = self._rerank.none_fits or answered
             chosen = selection.choose(sources, ranked, self._query, self._request, before, none_fits=none_fits)
             ranked = [*ranked, *chosen.added]
-            quoted = {found.key for found in chosen.passed}
+            quoted = {found.key: found.score for found in chosen.passed}
             verdicts = derived_hits.choose(known, self._request, before.shown, quoted)
         with self._watch.stage("render"):
             known_items = self._pack_known(known, verdicts)

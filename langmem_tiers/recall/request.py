@@ -17,6 +17,8 @@ from langmem_tiers.settings import RecallSettings, Settings
 _LONGEST = 1000
 # The share of the threshold that is enough for a question that only memory can answer.
 _OWN_QUESTION = 0.6
+# How much longer than the others the best item of a block may be; see docs/decisions.md.
+_BEST_LENGTH = 2.5
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -87,11 +89,11 @@ class RecallRequest:
     def item_characters(self, items: int) -> list[int]:
         """How long each of so many messages may be, best first: less in a list of more than others have.
 
-        Most answers stand in the best one: it may be twice as long.
+        Most answers stand in the best one, so it may be longer.
         """
         how = self.settings
         most = how.lists.item_characters if self.several and items > how.limit else how.item_characters
-        return [2 * how.item_characters, *[most] * items][:items]
+        return [int(_BEST_LENGTH * how.item_characters), *[most] * items][:items]
 
 
 @dataclass(frozen=True, kw_only=True)
