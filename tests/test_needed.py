@@ -93,6 +93,12 @@ def test_what_needs_nothing_gets_nothing(anna, message):
         ("Switched to marine biology in the end.", "whats my major"),
         ("GUESS WHAT, enrolled at the school of nursing, in Turku!!", "what am I studying"),
         ("Gave up the house, I'm at my brother's in Alesund for a while.", "where am I living these days?"),
+        ("Signed the lease on a two bed in Malmesvik today.", "where's home these days?"),
+        ("The new place is in Alnwick, third floor, no lift.", "do I live in Alnwick?"),
+        ("work transferred me to Leuven, so we pack", "where are Ilse and I living now"),
+        ("The bakery let me go, last in first out.", "where do I work now?"),
+        ("My contract at Oslo Water ran out.", "what line of work am I in?"),
+        ("I'm a beekeeper now, limited company and everything.", "what's my current gig?"),
         ("Picked up the old Saab from the garage, it's ours now.", "what car do we drive"),
     ],
 )
@@ -100,6 +106,16 @@ def test_a_question_finds_the_users_own_words_in_other_terms(alice, told, asked)
     say(alice, "The lake was cold this morning.", "I was glad about the sun.", session="a")
     say(alice, told, session="b")
     assert told in shown(alice, asked)
+
+
+@pytest.mark.parametrize(
+    "said", ["Two nights at Asta's by now, the cat snores.", "The boat rocks me to sleep, home at last."]
+)
+def test_if_nothing_says_it_plainly_the_nearest_words_are_shown(alice, clock, said):
+    say(alice, "What does a cat eat?", session="a")
+    say(alice, said, session="b")
+    assert said in shown(alice, "where am I living these days?")
+    assert shown(alice, "What is the tallest mountain?") == ""
 
 
 def test_of_what_they_said_the_newest_is_shown(alice, clock):

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge.profile import standing_facts
+from langmem_tiers.language.chatter import asks
 from langmem_tiers.language.needs import Need, forbidden, names_category
 from langmem_tiers.language.standing_facts import RULES
 from langmem_tiers.recall.request import Query, RecallRequest
 from langmem_tiers.recall.sources import SpaceSnapshot
 from langmem_tiers.storage import drawers, entries
 from langmem_tiers.storage.entries import Filters
-from langmem_tiers.types import KnownKind
+from langmem_tiers.types import Drawer, KnownKind
 
 if TYPE_CHECKING:
     from langmem_tiers.records import Entry
+    from langmem_tiers.storage.embedding_cache import Vectors
 
 # Most lines that a message gets because it needs them, of those most of each category.
 _MOST, _OF_A_CATEGORY = 10, 5
@@ -29,6 +31,8 @@ _MOST, _OF_A_CATEGORY = 10, 5
 _RULES = 50
 # The newest messages of the user that are looked at for what they need, and how many are taken.
 _LOOKED_AT, _MESSAGES = 60, 4
+# Where none says so plainly: how many have a word of it, and how many near ones are looked at.
+_NAMING, _NEAR = 2, 8
 # A message of more words names no category.
 _PATH_WORDS = 4
 _PARTS = re.compile("[/-]")
@@ -50,19 +54,43 @@ def needed(source: SpaceSnapshot, query: Query, request: RecallRequest) -> list[
     return list(dict.fromkeys(found))[:_MOST]
 
 
-def messages(source: SpaceSnapshot, query: Query) -> dict[int, float]:
-    """The user's newest messages about what a question asks of them, with their fit: the newest fits best."""
+def messages(source: SpaceSnapshot, query: Query, vector: Vectors | None) -> dict[int, float]:
+    """The user's newest messages about what a question asks of them, with their fit: the newest fits best.
+
+    If none says so plainly, they are the newest with a word of it, and those nearest to the question.
+
+    Raises:
+        InvalidVector: the query's vector has another length than those stored.
+    """
     sought = [need for need in query.needs if need.words]
     if not source.own or not sought:
         return {}
     words = dict.fromkeys(word for need in sought for word in need.words)
-    held, _ = source.store.words.holding(source.drawers_at, tuple(words))
-    numbers = sorted(_said_by_then(source, {number for said, _ in held for number in said.tolist()}), reverse=True)
-    found = drawers.read(source.connection, source.key, numbers[:_LOOKED_AT])
-    own = (found[number] for number in found if found[number].role == "user")
-    newest = sorted(own, key=lambda drawer: drawer.said_at, reverse=True)
-    told = [drawer.number for drawer in newest if any(need.is_told(drawer.content) for need in sought)]
-    return {number: 1 - place / 10 for place, number in enumerate(told[:_MESSAGES])}
+    held, last = source.store.words.holding(source.drawers_at, tuple(words))
+    naming = {number for said, _ in held for number in said.tolist()}
+    newest = _own_words(source, naming) | _own_words(source, range(max(1, last - _LOOKED_AT + 1), last + 1))
+    ordered = sorted(newest, key=lambda number: newest[number].said_at, reverse=True)
+    told = [number for number in ordered if any(need.is_told(newest[number].content) for need in sought)]
+    if not told:
+        told = [number for number in ordered if number in naming and not asks(newest[number].content)][:_NAMING]
+        told += _nearest(source, vector)
+    return {number: 1 - place / 10 for place, number in enumerate(list(dict.fromkeys(told))[:_MESSAGES])}
+
+
+def _own_words(source: SpaceSnapshot, numbers: Collection[int]) -> dict[int, Drawer]:
+    """The newest of these messages that the user wrote."""
+    known = sorted(_said_by_then(source, set(numbers)), reverse=True)[:_LOOKED_AT]
+    found = drawers.read(source.connection, source.key, known)
+    return {number: drawer for number, drawer in found.items() if drawer.role == "user"}
+
+
+def _nearest(source: SpaceSnapshot, vector: Vectors | None) -> list[int]:
+    """The user's messages nearest to a question, unless they ask as well."""
+    if vector is None or source.store.vectors is None:
+        return []
+    near = source.store.vectors.similar(source.drawers_at, vector, _NEAR)
+    own = _own_words(source, near)
+    return [number for number in near if number in own and not asks(own[number].content)]
 
 
 def _rules(source: SpaceSnapshot, query: Query, request: RecallRequest) -> Iterator[Needed]:

@@ -178,9 +178,9 @@ class Recall:
             with self._watch.stage("look_up"):
                 return conversations.find(sources, self._conversations, self._request)
         behind = {space: graph_channel.drawers_behind(found) for space, found in related.items()}
-        told = {source.name: needed.messages(source, self._query) for source in sources}
-        how = {"watch": self._watch, "from_graph": behind, "needed": told}
         try:
+            told = {source.name: needed.messages(source, self._query, vector) for source in sources}
+            how = {"watch": self._watch, "from_graph": behind, "needed": told}
             return candidates.find(sources, self._query, vector, self._request, **how)  # type: ignore[arg-type]
         except InvalidVector as error:
             self._note(f"vectors: {error.message}")
