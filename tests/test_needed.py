@@ -94,7 +94,7 @@ def test_what_needs_nothing_gets_nothing(anna, message):
         ("GUESS WHAT, enrolled at the school of nursing, in Turku!!", "what am I studying"),
         ("Gave up the house, I'm at my brother's in Alesund for a while.", "where am I living these days?"),
         ("Signed the lease on a two bed in Malmesvik today.", "where's home these days?"),
-        ("The new place is in Alnwick, third floor, no lift.", "do I live in Alnwick?"),
+        ("The new place is in Alnwick, third floor, no lift.", "what's home for me now"),
         ("work transferred me to Leuven, so we pack", "where are Ilse and I living now"),
         ("The bakery let me go, last in first out.", "where do I work now?"),
         ("My contract at Oslo Water ran out.", "what line of work am I in?"),
@@ -116,6 +116,13 @@ def test_if_nothing_says_it_plainly_the_nearest_words_are_shown(alice, clock, sa
     say(alice, said, session="b")
     assert said in shown(alice, "where am I living these days?")
     assert shown(alice, "What is the tallest mountain?") == ""
+
+
+def test_what_they_only_imagine_is_not_told(alice):
+    say(alice, "We rent a flat in Skagen.", session="a")
+    say(alice, "If I won the lottery I would buy a house in Faenza.", session="b")
+    found = alice.recall("Where am I living these days?").receipt.candidates
+    assert [each.scores["needed"] for each in found if "needed" in each.scores] == [1.0]
 
 
 def test_of_what_they_said_the_newest_is_shown(alice, clock):

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple, get_args
 
+from langmem_tiers.language.speech_acts import is_question, is_unreal
 from langmem_tiers.language.standing_facts import Topic
 from langmem_tiers.language.synonyms import CLASSES
 from langmem_tiers.language.word_lists import COMMON_PARTS, table, word_set, written_out
@@ -42,7 +43,8 @@ class Need(NamedTuple):
         if self.said is None:
             return False
         sentences = re.split(r"(?<=[.!?\n])\s+", _plain(text))
-        return any(self.said.search(sentence) for sentence in sentences if not sentence.rstrip().endswith("?"))
+        told = ((self.said.search(sentence), sentence) for sentence in sentences if not is_question(sentence))
+        return any(found and not is_unreal(sentence[: found.start()]) for found, sentence in told)
 
 
 def needed_for(message: str) -> tuple[Need, ...]:
