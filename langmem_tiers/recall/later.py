@@ -24,7 +24,7 @@ from langmem_tiers.storage.drawers import DrawerFacts
 _LINES, _NEAREST = 2, 6
 # The least fit of a message with a line: how similar they are, and more for what speaks for it.
 _LEAST = 0.35
-_CHANGES, _SAME_NAMES, _SOON = 0.1, 0.1, 0.15
+_CHANGES, _SAME_NAMES, _SOON, _FITS = 0.1, 0.1, 0.15, 0.15
 # What says that a line no longer holds fits it, whatever its words.
 _ENDS_IT = 1.0
 # How many messages after a line are soon.
@@ -43,9 +43,17 @@ class _Pair:
 
 
 def find(
-    sources: Sequence[SpaceSnapshot], lines: Sequence[FoundDrawer], speakers: Collection[str], request: RecallRequest
+    sources: Sequence[SpaceSnapshot],
+    lines: Sequence[FoundDrawer],
+    speakers: Collection[str],
+    request: RecallRequest,
+    *,
+    fitting: Collection[Key],
 ) -> list[FoundDrawer]:
-    """What fits the first of these lines, best first; `speakers` are the words of the names of those who speak."""
+    """What fits the first of these lines, best first.
+
+    `speakers` are the words of the names of those who speak; what is `fitting` the question as well may be less near.
+    """
     pairs = [
         pair
         for source in sources
@@ -55,7 +63,8 @@ def find(
     fits: dict[Key, float] = {}
     for pair in pairs:
         if texts.tells(pair.later):
-            fits[pair.later.key] = max(fits.get(pair.later.key, 0.0), texts.fit(pair))
+            fit = texts.fit(pair) + _FITS * (pair.later.key in fitting)
+            fits[pair.later.key] = max(fits.get(pair.later.key, 0.0), fit)
     found = {pair.later.key: pair.later for pair in pairs}
     best = sorted((key for key in fits if fits[key] >= _LEAST), key=lambda key: (-fits[key], key))
     return [found[key]._replace(scores={"later": round(min(fits[key], 1.0), 4)}) for key in best]

@@ -103,7 +103,8 @@ def _add_later(
     if room <= 0:
         return
     candidates, shown = {found.key: found for found in ranked}, {found.key for found in chosen.passed}
-    found = later.find(sources, chosen.passed, chosen.names, request)
+    fitting = {key for key, verdict in chosen.verdicts.items() if verdict == "below_best"}
+    found = later.find(sources, chosen.passed, chosen.names, request, fitting=fitting)
     new = [
         each
         for each in found
