@@ -21,7 +21,7 @@ from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_texts
 from langmem_tiers.storage.drawers import DrawerFacts
 
 # The lines whose later words are looked for, best first, and how many messages near to each are looked at.
-_LINES, _NEAREST = 2, 6
+_LINES, _NEAREST = 2, 12
 # The least fit of a message with a line: how similar they are, and more for what speaks for it.
 _LEAST = 0.35
 _CHANGES, _SAME_NAMES, _SOON, _FITS = 0.1, 0.1, 0.15, 0.15

@@ -71,6 +71,7 @@ def messages(source: SpaceSnapshot, query: Query, vector: Vectors | None) -> dic
     newest = _own_words(source, naming) | _own_words(source, range(max(1, last - _LOOKED_AT + 1), last + 1))
     ordered = sorted(newest, key=lambda number: newest[number].said_at, reverse=True)
     told = [number for number in ordered if any(need.is_told(newest[number].content) for need in sought)]
+    told = [number for number in told if number in naming] or told
     if not told:
         told = [number for number in ordered if number in naming and not asks(newest[number].content)][:_NAMING]
         told += _nearest(source, vector)
