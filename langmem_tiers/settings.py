@@ -73,7 +73,7 @@ class ListSettings(_Frozen):
     )
     knowledge: int = Field(default=12, ge=0, description="Most entries, episodes and notes in a block; 0 shows none.")
     best_share: float = Field(
-        default=0.15, ge=0, le=1, description="As for other questions; lower, as each item holds a part of the answer."
+        default=0.2, ge=0, le=1, description="As for other questions; lower, as each item holds a part of the answer."
     )
     match_share: float = Field(
         default=0.3, ge=0, le=1, description="As for other questions; lower, as each item holds a part of the answer."
@@ -93,7 +93,7 @@ class RecallSettings(_Frozen):
         default=5.0, gt=0, le=600, description="Longest that a reply waits for the embedder; then keywords are used."
     )
     item_characters: int = Field(
-        default=320, ge=50, description="A longer drawer is shown as an excerpt; the best may be 2.5 times as long."
+        default=300, ge=50, description="A longer drawer is shown as an excerpt; the best may be 2.5 times as long."
     )
     token_budget: int = Field(default=1000, ge=1, description="Most tokens in a block.")
     knowledge: int = Field(default=4, ge=0, description="Most entries, episodes and notes in a block; 0 shows none.")
