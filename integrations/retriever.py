@@ -117,7 +117,7 @@ def _of_entry(space: Space, found: EntryFound) -> Document:
     entry = found.entry
     source = space.drawer(entry.evidence[0].drawer) if entry.evidence else None
     made = _document(space, "entries", entry.id, entry.content, found.score, entry.updated_at, source)
-    made.metadata |= {"category": entry.category, "tags": list(entry.tags)}
+    made.metadata |= {"category": entry.category, "tags": list(entry.tags), "ended": list(found.ended)}
     return made
 
 

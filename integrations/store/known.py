@@ -1,6 +1,6 @@
 """Entries under the keys of a store."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +101,7 @@ def _behind(space: "Space", entry: Entry) -> list[Entry]:
 _TEXTS = ("content", "text")
 _GIVEN = (*_TEXTS, "category", "tags")
 # And those that a value has when it is read, so that it can be put back.
-_FIELDS = frozenset((*_GIVEN, "kind", "id", "date"))
+_FIELDS = frozenset((*_GIVEN, "kind", "id", "date", "ended"))
 
 
 def shown(
@@ -112,25 +112,28 @@ def shown(
     return SearchItem((), key, value, created_at, updated_at, score)
 
 
-def _entry(entry: Entry, score: float | None = None, key: str | None = None) -> SearchItem:
+def _entry(entry: Entry, ended: Sequence[str], score: float | None = None, key: str | None = None) -> SearchItem:
     place = key or next(iter(of(entry)), entry.id)
     more = {"id": entry.id, "category": entry.category, "tags": list(entry.tags)}
+    if ended:
+        more["ended"] = list(ended)
     return shown(place, entry.content, entry.created_at, entry.updated_at, score, **more)
 
 
 def get(space: "Space", key: str) -> SearchItem | None:
     """The current entry for an id or a key."""
     entry = _named(space, key)
-    if entry is not None:
-        return _entry(entry)
-    holder = key_holder(space, key)
-    return None if holder is None else _entry(holder, key=key)
+    found = entry or key_holder(space, key)
+    if found is None:
+        return None
+    return _entry(found, space.knowledge.ended(found)[found.id], key=None if entry else key)
 
 
 def search(space: "Space", query: str, most: int) -> list[SearchItem]:
     """Active entries, best first; without a query those changed last."""
     asked = bool(query.strip())
-    return [_entry(each.entry, each.score if asked else None) for each in space.knowledge.search(query, limit=most)]
+    found = space.knowledge.search(query, limit=most)
+    return [_entry(each.entry, each.ended, each.score if asked else None) for each in found]
 
 
 def save(space: "Space", key: str, value: Mapping[str, Any], ttl: int | None = None) -> None:

@@ -93,7 +93,7 @@ def get_memory(
         return _drawer(call, str(pointers[0]))
     entry = call.space.knowledge.get(id_or_pointer)
     if entry is not None:
-        text = base.fenced(f"Memory [{entry.id}]", list(_entry(entry)))
+        text = base.fenced(f"Memory [{entry.id}]", list(_entry(entry, call.space.knowledge.ended(entry)[entry.id])))
         return ToolAnswer(text, {"id": entry.id, "versions": versions([entry])})
     episode = call.space.archive.get(id_or_pointer)
     if episode is not None:
@@ -107,8 +107,9 @@ def _branches(categories: Sequence[CategoryCount]) -> Iterator[CategoryCount]:
         yield from _branches(each.children)
 
 
-def _entry(entry: Entry) -> Iterator[str]:
+def _entry(entry: Entry, ended: Sequence[str]) -> Iterator[str]:
     yield base.item(base.cut(entry.content, _WHOLE))
+    yield from map(base.item, ended)
     yield base.item(f"category {entry.category}" + (f", tags {', '.join(entry.tags)}" if entry.tags else ""))
     yield base.item(f"saved {base.day(entry.created_at)}, changed {base.day(entry.updated_at)}")
     if entry.expires_at is not None:
@@ -146,7 +147,8 @@ def _drawer(call: Call, pointer: str) -> ToolAnswer:
     if drawer.superseded_by is not None:
         after = call.space.drawer(drawer.superseded_by)
         shown.append(base.item("edited later" + (f": see {after.pointer}" if after else "")))
-    shown += [base.entry_line(entry, _SHOWN) for entry in resting]
+    over = call.space.knowledge.ended(*resting)
+    shown += [base.entry_line(entry, _SHOWN, ended=over[entry.id]) for entry in resting]
     header = "Verbatim" if not resting else "Verbatim, and the memories that rest on it"
     artifact = {"pointer": drawer.pointer, "drawer": drawer.number, "versions": versions(resting)}
     return ToolAnswer(base.fenced(header, shown), artifact)

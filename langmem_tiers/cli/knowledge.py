@@ -106,8 +106,9 @@ def list_entries(
     """Print what is known, what was changed last first."""
     wanted = {**_wanted(category, tag, since, until, status), "as_of": as_of}
     found = space.knowledge.search(None, **wanted, limit=limit + 1)
-    entries = [each.entry for each in found[:limit]]
-    return Shown(_data(entries), _list([_entry(each) for each in entries], more=len(found) > limit))
+    shown = found[:limit]
+    lines = [_entry(each.entry, ended=each.ended) for each in shown]
+    return Shown([_with_ended(each.entry, each.ended) for each in shown], _list(lines, more=len(found) > limit))
 
 
 @knowledge.command()
@@ -148,8 +149,10 @@ def show(
         _leave_without(which)
     drawers, history = space.knowledge.evidence(entry.id), space.knowledge.history(entry.id)
     successor = None if entry.successor is None else space.knowledge.get(entry.successor)
-    around = {"entry": entry, "drawers": drawers, "history": history, "successor": successor}
-    return Shown(_data(around), _whole(entry, drawers, history, successor))
+    ended = space.knowledge.ended(entry)[entry.id]
+    around = {"drawers": drawers, "history": history, "successor": successor}
+    data = {"entry": _with_ended(entry, ended)} | _data(around)
+    return Shown(data, _whole(entry, ended, drawers, history, successor))
 
 
 @knowledge.command()
@@ -295,13 +298,21 @@ def _data(value: object) -> Any:
     return as_data(value, {Entry: with_authority})
 
 
+def _with_ended(entry: Entry, ended: Sequence[str]) -> dict[str, Any]:
+    """An entry as plain JSON data, with what says that it no longer holds."""
+    data: dict[str, Any] = _data(entry)
+    return data | {"ended": list(ended)}
+
+
 def _list(entries: Sequence[str], *, more: bool) -> list[str]:
     return [*(entries or ["No entry fits."]), *([MORE] if more else [])]
 
 
-def _whole(entry: Entry, drawers: Sequence[Drawer], history: Sequence[Entry], successor: Entry | None) -> Iterator[str]:
+def _whole(
+    entry: Entry, ended: Sequence[str], drawers: Sequence[Drawer], history: Sequence[Entry], successor: Entry | None
+) -> Iterator[str]:
     """An entry with the messages it rests on, the entries it took the place of, and the one that holds instead."""
-    yield f"{entry.content}\n"
+    yield "\n".join((entry.content, *ended, ""))
     for name, value in _fields(entry):
         if value:
             yield hanging(f"{name:>20}  ", value)

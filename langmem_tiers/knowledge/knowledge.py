@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidInput, InvalidPointer
-from langmem_tiers.knowledge import decide, deletion, lifecycle, search, validation
+from langmem_tiers.knowledge import decide, deletion, lifecycle, search, standing, validation
 from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.neighbours import find_neighbours
 from langmem_tiers.knowledge.relations_of_entries import end_with, revive_with
@@ -23,6 +23,7 @@ from langmem_tiers.palace.lookup import find_drawer
 from langmem_tiers.pointers import find_pointers
 from langmem_tiers.records import Activity, Authority, Entry, EntryPath, Evidence, NewEntry
 from langmem_tiers.storage import activities, drawers, entries
+from langmem_tiers.storage.change_log import moment
 from langmem_tiers.storage.entries import Filters
 from langmem_tiers.twins import twin
 from langmem_tiers.types import Drawer, Origin
@@ -344,6 +345,12 @@ class Knowledge:
         with self._context.open() as store, store.reading() as connection:
             return tuple(entries.resting_on(connection, store.key, [drawer.number]))
 
+    def ended(self, *given: Entry) -> dict[str, tuple[str, ...]]:
+        """For each entry by id, what says that it no longer holds, as in `EntryFound.ended`; empty if nothing does."""
+        now = self._context.clock()
+        with self._context.open() as store, store.reading() as connection:
+            return standing.in_entries(store, moment(connection, store.key), {each.id: each for each in given}, now)
+
     def history(self, entry_id: str) -> tuple[Entry, ...]:
         """The inactive entries that this one replaced: corrected, merged, or former versions; oldest first."""
         successor = arguments.text(entry_id, "entry_id")
@@ -376,6 +383,7 @@ class Knowledge:
     acategories = twin(categories)
     aevidence = twin(evidence)
     aresting_on = twin(resting_on)
+    aended = twin(ended)
     ahistory = twin(history)
     aactivity = twin(activity)
 

@@ -1,0 +1,75 @@
+"""What the user said later is shown beside what it contradicts, whatever door is asked."""
+
+import json
+
+import pytest
+
+from langmem_tiers import Turn
+from langmem_tiers.cli.main import main
+from langmem_tiers.integrations import GRAPH_TOOLS, MEMORY_TOOLS, TieredRetriever, TieredStore, space_tools
+
+DAY = 86_400
+OVER = 'but later, 2026-04-01: "I retired last summer."'
+
+
+@pytest.fixture
+def retired(alice, clock):
+    """A space whose user was a teacher, and later retired, which no rule makes the end of a relation."""
+    for text in ("I work as a teacher.", "I retired last summer."):
+        alice.track([Turn(role="user", content=text, said_at=clock())], session=f"{clock():%Y-%m-%d}")
+        alice.mine()
+        assert alice.flush()
+        clock.tick(30 * DAY)
+    return alice
+
+
+@pytest.fixture
+def teacher(retired):
+    """The entry that says so."""
+    (found,) = [each.entry for each in retired.knowledge.search("") if "teacher" in each.entry.content]
+    return found
+
+
+@pytest.fixture
+def run(retired, tmp_path, capsys):
+    """Runs a command about the space, and gives what it prints, on one line."""
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main(["--path", str(tmp_path / "memory"), "--user", "alice", *arguments])
+        assert not left.value.code
+        return " ".join(capsys.readouterr().out.split())
+
+    return call
+
+
+@pytest.fixture
+def ask(retired):
+    """Calls a tool, and gives what the model reads."""
+    by_name = {each.name: each for each in space_tools(retired, only=[*MEMORY_TOOLS, *GRAPH_TOOLS])}
+    return lambda name, **given: by_name[name].invoke(given)
+
+
+def test_an_entry_that_is_listed_or_shown_is_marked(run, teacher):
+    assert OVER in run("knowledge", "list")
+    assert OVER in run("knowledge", "show", teacher.id)
+
+
+def test_an_entry_as_json_has_the_later_words(run, teacher):
+    listed = {each["id"]: each["ended"] for each in json.loads(run("knowledge", "list", "--json"))}
+    assert listed[teacher.id] == [OVER]
+    shown = json.loads(run("knowledge", "show", teacher.id, "--json"))["entry"]
+    assert shown["ended"] == [OVER]
+
+
+def test_an_entry_that_an_agent_reads_is_marked(ask, teacher):
+    assert OVER in ask("get_memory", id_or_pointer=teacher.id)
+    assert OVER in ask("get_memory", id_or_pointer=teacher.evidence[0].pointer)
+
+
+def test_an_entry_of_a_store_or_a_retriever_has_the_later_words(retired, teacher):
+    store = TieredStore(retired.memory)
+    namespace = ("tiers", "alice", "knowledge")
+    assert store.get(namespace, teacher.id).value["ended"] == [OVER]
+    found = TieredRetriever(memory=retired.memory, user_id="alice", tier="entries").invoke("teacher")
+    assert [each.metadata["ended"] for each in found if each.id == teacher.id] == [[OVER]]
