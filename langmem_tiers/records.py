@@ -353,6 +353,7 @@ class Relation:
     what is believed now, or was believed at the `known_at` asked for. `kind` is "mentioned" if the two were only
     mentioned together. `confidence` is 0 to 1. A `withdrawn` relation is no longer believed at all. `reason` says why
     the period is what it is; if another relation is the reason, `cause` is its id and `cause_target` names its object.
+    `said_later` are the user's later words that contradict it, where a query answers with it and nothing has ended it.
     """
 
     number: int
@@ -375,6 +376,7 @@ class Relation:
     confidence: float = 1.0
     version: int = 1
     evidence: tuple[GraphEvidence, ...] = ()
+    said_later: tuple[str, ...] = ()
 
     @property
     def target(self) -> str:

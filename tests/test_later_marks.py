@@ -73,3 +73,31 @@ def test_an_entry_of_a_store_or_a_retriever_has_the_later_words(retired, teacher
     assert store.get(namespace, teacher.id).value["ended"] == [OVER]
     found = TieredRetriever(memory=retired.memory, user_id="alice", tier="entries").invoke("teacher")
     assert [each.metadata["ended"] for each in found if each.id == teacher.id] == [[OVER]]
+
+
+def test_a_relation_that_an_agent_looks_up_is_marked(ask):
+    assert OVER in ask("knowledge_graph_search", entity="user", query="Where do I work?")
+    assert OVER in ask("entity_timeline", entity="user")
+
+
+@pytest.mark.parametrize("command", [("graph", "user"), ("graph",), ("timeline", "user")])
+def test_a_relation_that_is_printed_is_marked(run, command):
+    assert "but later, 2026-04-01" in run(*command)
+
+
+def test_a_relation_has_the_later_words_at_each_query_as_of_when_they_were_said(retired):
+    graph = retired.graph
+    (now,) = graph.neighbours("user").relations
+    assert now.said_later == (OVER,)
+    assert graph.relation(now.id) == now
+    assert graph.timeline("user").relations[0].said_later == (OVER,)
+    assert graph.neighbours("user", as_of="2026-03").relations[0].said_later == ()
+    assert graph.neighbours("user", known_at="2026-03").relations[0].said_later == ()
+
+
+def test_a_relation_in_a_store_or_a_picture_is_marked(retired, run, tmp_path):
+    found = TieredStore(retired.memory).search(("tiers", "alice", "relations"))
+    assert any(OVER in each.value["text"] for each in found)
+    for command in (("graph", "user"), ("timeline", "user")):
+        run(*command, "--out", str(tmp_path / "picture.svg"))
+        assert "I retired last summer." in (tmp_path / "picture.svg").read_text()

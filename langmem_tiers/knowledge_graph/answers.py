@@ -13,7 +13,9 @@ from sqlalchemy import Connection
 from langmem_tiers import arguments
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.context import SpaceContext
+from langmem_tiers.knowledge import standing
 from langmem_tiers.knowledge_graph.conflicts import bounds, displaced, version_at
+from langmem_tiers.knowledge_graph.outdated import relation_line
 from langmem_tiers.knowledge_graph.view import Asked, GraphView, Node
 from langmem_tiers.knowledge_graph.view_updates import merged_then
 from langmem_tiers.language import periods, values
@@ -21,11 +23,13 @@ from langmem_tiers.language.periods import When
 from langmem_tiers.language.predicates import normalise, symmetric
 from langmem_tiers.records import DISPLACING, Entity, GraphEvidence, Relation
 from langmem_tiers.storage import merges, relations
-from langmem_tiers.storage.change_log import moment
+from langmem_tiers.storage.change_log import Moment, moment
 from langmem_tiers.storage.relations import RelationRow, VersionRow
 
 if TYPE_CHECKING:
     import networkx as nx
+
+    from langmem_tiers.store import SpaceStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,15 +37,28 @@ class Answers:
     """A view, with access to the rows behind it at the same moment."""
 
     view: GraphView
-    connection: Connection
-    space: str
+    store: SpaceStore
+    moment: Moment
+
+    @property
+    def connection(self) -> Connection:
+        """The connection that sees the rows."""
+        return self.moment.connection
+
+    @property
+    def space(self) -> str:
+        """The key of the space."""
+        return self.store.key
 
     def entities(self, numbers: Iterable[int]) -> dict[int, Entity]:
         """Canonical entities, by number."""
         return {number: self.view.entity(number) for number in numbers if number in self.view.entities}
 
-    def relations(self, numbers: Collection[int], known_at: int | None) -> list[Relation]:
-        """Relations as believed at a moment, in this order, each fact once, with their evidence."""
+    def relations(self, numbers: Collection[int], known_at: int | None, at: datetime) -> list[Relation]:
+        """Relations as believed at a moment, in this order, each fact once, with their evidence.
+
+        What was said until `at` is held against them.
+        """
         rows = [self.view.relations[number] for number in numbers]
         noted = [(row, version_at(row, known_at) or displaced(row, known_at)) for row in rows]
         facts = distinct(self.view, ((row, version) for row, version in noted if version is not None))
@@ -55,7 +72,14 @@ class Answers:
             (each.row.believed, relations.relation(each.row, each.version, known, caused, evidence[each.row.number]))
             for each in facts
         ]
-        return [one if believed else replace(one, withdrawn=True) for believed, one in made]
+        return self.contradicted([one if believed else replace(one, withdrawn=True) for believed, one in made], at)
+
+    def contradicted(self, found: Sequence[Relation], at: datetime) -> list[Relation]:
+        """Relations with what was said later, until a moment, that contradicts them although nothing has ended them."""
+        held = [each.number for each in found if _is_current(each)]
+        lines = {number: relation_line(self.view, self.view.relations[number]) for number in held}
+        said = standing.in_relations(self.store, self.moment, lines, at)
+        return [replace(each, said_later=said[each.number]) if each.number in said else each for each in found]
 
     def _evidence(self, facts: Sequence[StatedFact], known_at: int | None) -> dict[int, tuple[GraphEvidence, ...]]:
         """The evidence of each relation, including that of relations that state the same fact."""
@@ -99,10 +123,24 @@ def asked_for(
 def answering(context: SpaceContext, known_at: int | None = None) -> Iterator[Answers]:
     """The graph of a space now, with entities merged as they were at `known_at` (None: as they are now)."""
     with context.open() as store, store.reading() as connection:
-        view = store.graph.view(moment(connection, store.key))
+        now = moment(connection, store.key)
+        view = store.graph.view(now)
         if known_at is not None:
             view = merged_then(view, merges.every(connection, store.key), known_at)
-        yield Answers(view=view, connection=connection, space=store.key)
+        yield Answers(view=view, store=store, moment=now)
+
+
+def _is_current(relation: Relation) -> bool:
+    """Whether a relation is believed, said in so many words, and nothing has ended it."""
+    return relation.kind == "stated" and not relation.withdrawn and relation.period.end is None
+
+
+def heard(asked: Asked, now: datetime) -> datetime:
+    """Until when what was said counts: now, or the moment asked about."""
+    at = to_millis(now)
+    if asked.first is not None and asked.last is not None:
+        at = max(asked.first, min(at, asked.last))
+    return from_millis(at if asked.known_at is None else min(at, asked.known_at))
 
 
 def networkx_copy(view: GraphView, asked: Asked) -> nx.MultiDiGraph:

@@ -15,7 +15,7 @@ from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import InvalidInput, InvalidPeriod, UnknownRelation
 from langmem_tiers.knowledge_graph import entity_lookup, naming
-from langmem_tiers.knowledge_graph.answers import answering, asked_for, distinct_rows, networkx_copy
+from langmem_tiers.knowledge_graph.answers import answering, asked_for, distinct_rows, heard, networkx_copy
 from langmem_tiers.knowledge_graph.conflicts import FOREVER, bounds, contradicted, version_at
 from langmem_tiers.knowledge_graph.entities import find_entity, with_merged
 from langmem_tiers.knowledge_graph.transaction import reading
@@ -66,9 +66,12 @@ class GraphQueries:
     def relation(self, which: str) -> Relation | None:
         """The relation with this id, with its evidence, or None."""
         named = arguments.any_text(which, "which")
-        with reading(self._context) as graph:
-            row = relations.of_id(*graph.at, named)
-            return None if row is None else graph.relations([row])[0]
+        with answering(self._context) as answers:
+            row = relations.of_id(answers.connection, answers.space, named)
+            if row is None:
+                return None
+            found = relations.relations_of(answers.connection, answers.space, [row], with_evidence=True)
+            return answers.contradicted(found, self._context.clock())[0]
 
     def history(self, relation: str) -> tuple[Relation, ...]:
         """What was believed about a relation over time, oldest first.
@@ -165,7 +168,7 @@ class GraphQueries:
             found = answers.entities(walked.distance)
             return Subgraph(
                 entities=tuple(found.values()),
-                relations=tuple(answers.relations(walked.relations, asked.known_at)),
+                relations=tuple(answers.relations(walked.relations, asked.known_at, heard(asked, now))),
                 distance={found[number].id: steps for number, steps in walked.distance.items()},
                 cut=tuple(walked.cut),
             )
@@ -199,7 +202,7 @@ class GraphQueries:
                 name = answers.view.entities[first].name
                 raise InvalidInput(f"Both are {name}: there is no way from an entity to itself.", way_out="Name two.")
             found = walk_between(answers.view, first, last, asked, limits)
-            ways = [answers.relations(way, asked.known_at) for way in found.ways]
+            ways = [answers.relations(way, asked.known_at, heard(asked, now)) for way in found.ways]
             return Paths(paths=tuple(map(tuple, ways)), cut=tuple(found.cut))
 
     def timeline(self, entity: str, *, known_at: When | None = None, limit: int | None = None) -> Timeline:
@@ -208,7 +211,8 @@ class GraphQueries:
         A limit drops the earliest relations.
         """
         most = arguments.optional_whole(limit, "limit", least=1) or self._context.settings.graph.results
-        asked = asked_for(self._context.clock(), known_at=known_at, ended=True)
+        now = self._context.clock()
+        asked = asked_for(now, known_at=known_at, ended=True)
         with answering(self._context, asked.known_at) as answers:
             view = answers.view
             number = entity_lookup.required(view, arguments.text(entity, "entity"))
@@ -220,7 +224,7 @@ class GraphQueries:
             cut = (cut_words(view, number, len(shown), len(rows)),) if len(shown) < len(rows) else ()
             return Timeline(
                 entity=answers.entities([number])[number],
-                relations=tuple(answers.relations(shown, asked.known_at)),
+                relations=tuple(answers.relations(shown, asked.known_at, heard(asked, now))),
                 cut=cut,
             )
 
@@ -244,7 +248,7 @@ class GraphQueries:
                 rows = [*view.incident(entity_lookup.required(view, arguments.text(entity, "entity")))]
             rows = [*distinct_rows(view, rows)]
             happened = sorted(event for row in rows for event in _events(row) if first <= event[0] < behind)
-            found = {each.number: each for each in answers.relations({number for _, _, number in happened}, None)}
+            found = {each.number: each for each in answers.relations({number for _, _, number in happened}, None, now)}
             return tuple(
                 GraphChange(at=from_millis(at), what=_WHAT[order], relation=found[number])
                 for at, order, number in happened

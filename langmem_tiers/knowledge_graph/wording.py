@@ -89,14 +89,14 @@ def standing(relation: Relation, at: datetime) -> Standing:
 
 
 def standing_words(relation: Relation, at: datetime) -> str:
-    """When a relation holds, in words; if at no time, why."""
+    """When a relation holds, in words, and what was said later that contradicts it; if it holds at no time, why."""
     now = standing(relation, at)
     if now == "never":
         return _why_never(relation)
     when = period_words(relation.period)
     if now == "coming" and relation.period.end is None:
         when = when.replace("since", "from")
-    return when
+    return "; ".join(filter(None, (when, *relation.said_later)))
 
 
 def _why_never(relation: Relation) -> str:

@@ -170,7 +170,8 @@ def _bar(relation: Relation, axis: _Axis, top: float, colour: str, told: Standin
     if end is None:
         middle = top + _BAR / 2
         yield DrawnLine(points=((body, middle), (right + 4, middle)), colour=line, width=0, arrow=True, head=_HEAD + 5)
-    yield Words(x=right + 9, y=top + _BAR - 4, text=when, size=11, colour="quiet")
+    text = fitting(when, 11, _NAMES + _CHART + _ROOM - (right + 9))
+    yield Words(x=right + 9, y=top + _BAR - 4, text=text, size=11, colour="quiet")
 
 
 def _types(timeline: Timeline) -> set[str]:
