@@ -127,6 +127,7 @@ def _of_episode(space: Space, found: EpisodeFound) -> Document:
     text = episode.summary or episode.abstract
     made = _document(space, "episodes", episode.id, text, found.score, episode.ended_at, first)
     made.metadata |= {"session": episode.session, "abstract": episode.abstract, "topics": list(episode.topics)}
+    made.metadata["ended"] = list(found.ended)
     return made
 
 

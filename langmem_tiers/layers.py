@@ -15,7 +15,7 @@ from langmem_tiers.language.words import searchable, stem, words
 
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
-    from langmem_tiers.knowledge.results import EntryFound
+    from langmem_tiers.knowledge.results import EntryFound, EpisodeFound
     from langmem_tiers.records import Entry, Episode
 
 Layer = Literal["L0", "L1", "L2"]
@@ -30,7 +30,7 @@ class LayerFound:
 
     `text` is a line of the identity, the content of an entry, or the abstract of an episode; `id` is empty for the
     identity. `score` is from 0 to 1, and 0 without a query. `at` is when it was last said or changed, or when a session
-    ended. `ended` is what of an entry is over, such as "lives in Lisbon: until 2024-05".
+    ended. `ended` is what says that an entry or a summary no longer holds, as in `EntryFound`.
     """
 
     layer: Layer
@@ -61,7 +61,7 @@ def search(
             found.append(_of_entry(entry))
     if layer in (None, "L2"):
         for episode in Episodes(context).search(query, since=since, until=until, limit=limit):
-            found.append(_of_episode(episode.episode, episode.score))
+            found.append(_of_episode(episode))
     return tuple(sorted(found, key=lambda each: (bool(each.ended), -each.score))[:limit])
 
 
@@ -89,6 +89,15 @@ def _of_entry(found: EntryFound) -> LayerFound:
     )
 
 
-def _of_episode(episode: Episode, score: float) -> LayerFound:
+def _of_episode(found: EpisodeFound) -> LayerFound:
+    episode = found.episode
     text = episode.abstract or episode.summary or f"About: {', '.join(episode.topics)}"
-    return LayerFound(layer="L2", id=episode.id, text=text, score=score, at=episode.ended_at, episode=episode)
+    return LayerFound(
+        layer="L2",
+        id=episode.id,
+        text=text,
+        score=found.score,
+        at=episode.ended_at,
+        episode=episode,
+        ended=found.ended,
+    )

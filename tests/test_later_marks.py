@@ -101,3 +101,28 @@ def test_a_relation_in_a_store_or_a_picture_is_marked(retired, run, tmp_path):
     for command in (("graph", "user"), ("timeline", "user")):
         run(*command, "--out", str(tmp_path / "picture.svg"))
         assert "I retired last summer." in (tmp_path / "picture.svg").read_text()
+
+
+def test_a_summary_that_an_agent_finds_is_marked(retired, ask):
+    assert OVER in ask("search_memory", query="teacher", layer="L2")
+    assert OVER in ask("search_history", query="teacher")
+    (first,) = [each for each in retired.archive.recent() if "teacher" in each.summary]
+    assert OVER in ask("get_memory", id_or_pointer=first.id)
+
+
+def test_a_summary_has_the_later_words_unless_it_came_after_them(retired):
+    found = {each.episode.began_at.month: each.ended for each in retired.archive.search("")}
+    assert found[3] == (OVER,)
+    assert not any(found[month] for month in found if month != 3)
+
+
+def test_a_summary_of_a_model_or_a_host_is_marked_when_it_is_recalled(alice, clock):
+    alice.track([Turn(role="user", content="I work as a teacher in Turin.", said_at=clock())], session="monday")
+    alice.archive.write("monday", summary="The user works as a teacher in Turin.")
+    clock.tick(30 * DAY)
+    alice.track([Turn(role="user", content="I retired last summer.", said_at=clock())], session="tuesday")
+    alice.mine()
+    assert alice.flush()
+    lines = alice.recall("What did we talk about in March?").block.splitlines()
+    (summary,) = [each for each in lines if "session summary" in each]
+    assert OVER in summary

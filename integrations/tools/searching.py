@@ -17,7 +17,7 @@ from langmem_tiers.language.periods import first_moment, last_moment
 from langmem_tiers.layers import LayerFound
 from langmem_tiers.pointers import find_pointers
 from langmem_tiers.recall.message_search import search_messages
-from langmem_tiers.recall.rendering import excerpt
+from langmem_tiers.recall.rendering import excerpt, render_ended
 from langmem_tiers.recall.request import parse
 from langmem_tiers.records import Entry, Episode
 from langmem_tiers.space import Space
@@ -66,7 +66,8 @@ def search_memory(
 
 def _layer_line(found: LayerFound) -> str:
     label = f"[{found.id}] " if found.id else ""
-    return base.item(base.cut(found.text, _SHOWN), label, f" — {base.day(found.at)}" if found.at else "")
+    end = (f" — {base.day(found.at)}" if found.at else "") + render_ended(found.ended)
+    return base.item(base.cut(found.text, _SHOWN), label, end)
 
 
 def list_memory_categories(call: Call) -> ToolAnswer:
@@ -97,7 +98,13 @@ def get_memory(
         return ToolAnswer(text, {"id": entry.id, "versions": versions([entry])})
     episode = call.space.archive.get(id_or_pointer)
     if episode is not None:
-        return ToolAnswer(base.fenced(f"Summary [{episode.id}]", list(_episode(episode))), {"id": episode.id})
+        return ToolAnswer(
+            base.fenced(
+                f"Summary [{episode.id}]",
+                [*_episode(episode), *map(base.item, call.space.archive.ended(episode)[episode.id])],
+            ),
+            {"id": episode.id},
+        )
     raise unknown(id_or_pointer)
 
 
@@ -174,18 +181,24 @@ def search_history(
     before_it = [str(message.id) for message in call.messages]
     found = search_messages(call.space.context, query, limit=_MESSAGES_LOOKED_AT, until=last, window=before_it)
     said = [each.drawer for each in found if first is None or each.drawer.said_at >= first][:_MOST_MESSAGES]
-    told = [each.episode for each in archive.search(query, limit=_MOST_EPISODES, since=first, until=last)]
+    summaries = archive.search(query, limit=_MOST_EPISODES, since=first, until=last)
+    told = [each.episode for each in summaries]
     if told:
         archive.count_recalled([each.id for each in told])
     if not said and not told:
         text = "Nothing was said about this, as far as is known. Try other words or dates."
         return ToolAnswer(text, {"pointers": [], "episodes": []})
     terms = parse(query, 0).terms
-    shown = [base.item(f"{_about(e)}: {e.abstract}", f"[{e.id}] {base.days(e.began_at, e.ended_at)} ") for e in told]
+    shown = [_summary_line(each.episode, each.ended) for each in summaries]
     shown += [base.drawer_line(each, excerpt(each.content, terms, _MESSAGE_SHOWN)) for each in said]
     header = f"{len(told)} summaries and {len(said)} messages, best first; get_memory shows one in full"
     artifact = {"pointers": [each.pointer for each in said], "episodes": [each.id for each in told]}
     return ToolAnswer(base.fenced(header, shown), artifact)
+
+
+def _summary_line(episode: Episode, ended: Sequence[str]) -> str:
+    label = f"[{episode.id}] {base.days(episode.began_at, episode.ended_at)} "
+    return base.item(f"{_about(episode)}: {episode.abstract}", label, render_ended(ended))
 
 
 # Messages explained: that of this turn, and the one before, which the user may ask about.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidInput
-from langmem_tiers.knowledge import validation
+from langmem_tiers.knowledge import standing, validation
 from langmem_tiers.knowledge.episode_writer import EpisodeWriter
 from langmem_tiers.knowledge.results import EpisodeFound
 from langmem_tiers.knowledge.search import DECIMALS, MOST, channels, terms
@@ -104,7 +104,9 @@ class Episodes:
         """
         asked, most = arguments.any_text(query, "query"), arguments.whole(limit, "limit", least=1)
         if not asked.strip():
-            return tuple(EpisodeFound(episode=each) for each in self.recent(most, since=since, until=until))
+            latest = self.recent(most, since=since, until=until)
+            over = self.ended(*latest)
+            return tuple(EpisodeFound(episode=each, ended=over[each.id]) for each in latest)
         at, first, last = self._now(), validation.moment(since, "since"), validation.moment(until, "until")
         vector = self._context.embedder.query(asked)[0]
         with self._context.open() as store, store.reading() as connection:
@@ -112,12 +114,14 @@ class Episodes:
             hits = store.notes.search(now, terms(asked), vector, MOST, kinds={"episode"})
             best = {hit.ref: hit for hit in reversed(hits)}  # the best of several pieces
             held = episodes.holding(connection, store.key, best.keys(), at=at, since=first, until=last)
+            over = standing.in_episodes(store, now, held.values(), self._context.clock())
         ranked = sorted(held.values(), key=lambda each: (-best[each.id].score, -each.number))[:most]
         return tuple(
             EpisodeFound(
                 episode=each,
                 score=round(best[each.id].score, DECIMALS),
                 channels=channels(best[each.id]),
+                ended=over[each.id],
             )
             for each in ranked
         )
@@ -135,6 +139,11 @@ class Episodes:
         at, first, last = self._now(), validation.moment(since, "since"), validation.moment(until, "until")
         with self._context.open() as store, store.reading() as connection:
             return tuple(episodes.latest(connection, store.key, most, at=at, since=first, until=last))
+
+    def ended(self, *given: Episode) -> dict[str, tuple[str, ...]]:
+        """For each episode by id, what the user said later that contradicts its summary; empty if nothing."""
+        with self._context.open() as store, store.reading() as connection:
+            return standing.in_episodes(store, moment(connection, store.key), given, self._context.clock())
 
     def of_session(self, session: str) -> tuple[Episode, ...]:
         """The episodes of a session, in the order they were archived."""
@@ -186,6 +195,7 @@ class Episodes:
     aget = twin(get)
     asearch = twin(search)
     arecent = twin(recent)
+    aended = twin(ended)
     aof_session = twin(of_session)
     akeep = twin(keep)
     adelete = twin(delete)

@@ -102,11 +102,15 @@ class IngestedEntries:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EpisodeFound:
-    """An episode found by a search: its score from 0 to 1, and each channel's own score."""
+    """An episode found by a search: its score from 0 to 1, and each channel's own score.
+
+    `ended` is what the user said later that contradicts its summary.
+    """
 
     episode: Episode
     score: float = 0.0
     channels: Mapping[str, float] = field(default_factory=dict)
+    ended: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

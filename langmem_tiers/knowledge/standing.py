@@ -5,7 +5,8 @@ Whatever shows an entry, a message or a relation asks here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import takewhile
@@ -19,7 +20,7 @@ from langmem_tiers.language.validity import NEWS
 from langmem_tiers.storage import drawers, relations
 
 if TYPE_CHECKING:
-    from langmem_tiers.records import Entry, GraphEvidence
+    from langmem_tiers.records import Entry, Episode, GraphEvidence
     from langmem_tiers.storage.change_log import Moment
     from langmem_tiers.storage.revision_index import StandingRevisions
     from langmem_tiers.storage.revisions import RevisedRow
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from langmem_tiers.types import Drawer
 
 _LONGEST_QUOTE = 160
+# A line of a summary; without a model, it says who said it and when: "[2026-03-02] User: I moved to Porto."
+_OF_SPEAKER = re.compile(r"^(?:\[[\d-]{10}\] (?P<speaker>[^:]{1,80}): )?(?P<text>.*)$")
 # Behind every sentence of a message: what is derived from a message is not revised by that message.
 _END = 1 << 40
 
@@ -76,6 +79,14 @@ def in_relations(
     return {number: those for number, those in found.items() if those}
 
 
+def in_episodes(
+    store: SpaceStore, moment: Moment, given: Iterable[Episode], at: datetime
+) -> dict[str, tuple[str, ...]]:
+    """For each summary by id, what was said after it, until a time, that contradicts it; an empty tuple if nothing."""
+    later = _LaterWords.until(store, moment, at)
+    return {each.id: later.on(_of_episode(each)) if later else () for each in given}
+
+
 class _Said(NamedTuple):
     """Assertions with the moment they were last made: its time, the drawer, and the place in it."""
 
@@ -96,6 +107,14 @@ def _of_entry(entry: Entry) -> _Said:
 
 def _of_drawer(drawer: Drawer) -> _Said:
     return _Said(assertions(drawer.content, _names(drawer.speaker)), drawer.said_at, drawer.number, len(drawer.content))
+
+
+def _of_episode(episode: Episode) -> _Said:
+    """A summary: of one without a model, what each speaker says in it."""
+    said = (_OF_SPEAKER.match(line) for line in episode.summary.splitlines())
+    lines = [match for match in said if match is not None and match["text"]]
+    own = [each for line in lines for each in assertions(line["text"], _names(line["speaker"] or USER)[-1:])]
+    return _Said(own, episode.ended_at, episode.last_drawer or 0, _END)
 
 
 def _of_relation(line: str, rests: Sequence[GraphEvidence], said: Mapping[int, Drawer]) -> _Said:

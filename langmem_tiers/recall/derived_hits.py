@@ -117,7 +117,8 @@ def summaries(
         place = (source.connection, source.key)
         told = [each for space, name in sessions if space == source.name for each in episodes.of_session(*place, name)]
         current = _episodes(source, [each.id for each in told], request)
-        found += (_summary(source, each, request) for each in current.values() if each.path != "rule")
+        over = standing.in_episodes(source.store, source.moment, current.values(), request.as_of)
+        found += (_summary(source, each, over[each.id], request) for each in current.values() if each.path != "rule")
     return found
 
 
@@ -224,11 +225,12 @@ def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request:
     kept = items.holding(source.connection, source.key, refs["item"], at=at, until=until) if "item" in refs else {}
     later = documents.changed_after(source.connection, source.key, until) if until is not None else frozenset()
     over = standing.in_entries(source.store, source.moment, held, request.as_of)
+    since = standing.in_episodes(source.store, source.moment, told.values(), request.as_of)
     for hit in hits:
         if hit.kind == "entry" and hit.ref in held:
             yield _entry(source, hit, held[hit.ref], over[hit.ref], request)
         elif hit.kind == "episode" and hit.ref in told and told[hit.ref].summary:
-            yield _episode(source, hit, told[hit.ref], request)
+            yield _episode(source, hit, told[hit.ref], since[hit.ref], request)
         elif hit.kind == "item" and hit.ref in kept:
             yield _item(source, hit, kept[hit.ref], request)
         elif hit.kind == "document" and hit.ref not in later:
@@ -294,25 +296,28 @@ def _entry(
     )
 
 
-def _episode(source: SpaceSnapshot, hit: NoteHit, episode: Episode, request: RecallRequest) -> DerivedHit:
-    return _known(source, hit, "episode", _label(episode), _excerpt(hit, request), request, at=episode.ended_at)
+def _episode(
+    source: SpaceSnapshot, hit: NoteHit, episode: Episode, ended: Sequence[str], request: RecallRequest
+) -> DerivedHit:
+    return _known(source, hit, "episode", _label(episode, ended), _excerpt(hit, request), request, at=episode.ended_at)
 
 
-def _summary(source: SpaceSnapshot, episode: Episode, request: RecallRequest) -> DerivedHit:
+def _summary(source: SpaceSnapshot, episode: Episode, ended: Sequence[str], request: RecallRequest) -> DerivedHit:
     said = rendering.excerpt(episode.summary, (), request.settings.item_characters)
     return DerivedHit(
         key=(source.name, f"episode:{episode.id}#0"),
         kind="episode",
         ref=episode.id,
         text=episode.summary,
-        line=rendering.render_known(_label(episode), said),
+        line=rendering.render_known(_label(episode, ended), said),
         scores={},
         score=_ASKED_FOR,
     )
 
 
-def _label(episode: Episode) -> str:
-    return block_lines.label(f"episode {episode.id}", episode.began_at, "session summary")
+def _label(episode: Episode, ended: Sequence[str]) -> str:
+    label = block_lines.label(f"episode {episode.id}", episode.began_at, "session summary")
+    return label + rendering.render_ended(ended)
 
 
 def _item(source: SpaceSnapshot, hit: NoteHit, item: ItemRow, request: RecallRequest) -> DerivedHit:
