@@ -14,7 +14,9 @@ the question is judged:
 
 Strings are compared regardless of case, from the beginning of a word on; those of up to three letters to its end too.
 
-Rules are written with the development half in view only, so `--show` is for that half.
+Rules are written with the development half in view only, so `--show` is for that half. With `--model` the replies of
+`judged/life_stories_replies.jsonl` stand in for a chat model: what a reader who was given the prompts for mining and
+summaries wrote for each part of the conversations of the held-out half, without knowing the questions.
 """
 
 from __future__ import annotations
@@ -28,12 +30,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+from langchain_core.messages import BaseMessage
 from reporting import Row, report, say
 
 from langmem_tiers import Memory, Space, Turn
+from langmem_tiers.testing import ScriptedChatModel
 
 STORIES = Path(__file__).parent / "judged" / "life_stories.jsonl"
+REPLIES = Path(__file__).parent / "judged" / "life_stories_replies.jsonl"
 HALVES = ("development", "held_out")
 SHORT = 3
 
@@ -44,6 +50,7 @@ ENDS = re.compile(
     re.IGNORECASE,
 )
 BRACKETS = re.compile(r"\[[^\]]*\]|\([^)]*\)")
+NUMBER = re.compile(r"^\[\d+\] ", re.MULTILINE)
 LABEL = re.compile(r"^[-*\s]*(\[[^\]]*\])")
 SENTENCE_END = re.compile(r"(?<=[.!?;])\s+(?!\()")
 
@@ -87,6 +94,13 @@ class Story:
     questions: Sequence[Question]
 
 
+class Reader(ScriptedChatModel):
+    """A model that replies what a reader wrote for each part of a conversation; it cannot be given a schema."""
+
+    def with_structured_output(self, schema: Any, **_: Any) -> Any:  # noqa: D102
+        raise NotImplementedError
+
+
 class StoryClock:
     """The memory's clock: it shows the moment of the story."""
 
@@ -100,10 +114,12 @@ class StoryClock:
 
 def main() -> None:
     asked = arguments()
-    answers = [*answered((story for story in stories() if story.half == asked.half), asked.embedder)]
+    model = reader() if asked.model else None
+    answers = [*answered((story for story in stories() if story.half == asked.half), asked.embedder, model)]
     if asked.show == "wrong":
         show_wrong(answers)
-    report(f"life stories, {asked.half}, embedder {asked.embedder}", table(answers), asked.json)
+    by = "a model's replies" if model else "no model"
+    report(f"life stories, {asked.half}, embedder {asked.embedder}, {by}", table(answers), asked.json)
 
 
 def arguments() -> argparse.Namespace:
@@ -112,10 +128,13 @@ def arguments() -> argparse.Namespace:
     made.add_argument("--half", choices=HALVES, default=HALVES[0])
     made.add_argument("--show", choices=["wrong"], help="print the questions answered wrongly, with their blocks")
     made.add_argument("--embedder", default="minilm", help="as of Memory.open; none searches by keyword only")
+    made.add_argument("--model", action="store_true", help="with the replies of a reader in the place of a model")
     made.add_argument("--json", type=Path, default=Path("runs/life_stories.json"), help="where the results go")
     asked = made.parse_args()
     if asked.show and asked.half != HALVES[0]:
         made.error("--show is for the development half")
+    if asked.model and asked.half != HALVES[1]:
+        made.error("--model is for the held-out half")
     return asked
 
 
@@ -139,14 +158,34 @@ def _question(asked_at: str, **told: object) -> Question:
     return Question(asked_at=datetime.fromisoformat(asked_at), **told)
 
 
-def answered(told: Iterable[Story], embedder: str) -> Iterator[Answer]:
+def reader() -> Reader:
+    """The model that knows the replies to all parts of the stories.
+
+    Raises:
+        SystemExit: asked about a part that nobody wrote a reply for.
+    """
+    written = [json.loads(line) for line in REPLIES.read_text(encoding="utf-8").splitlines()]
+
+    def reply(messages: Sequence[BaseMessage]) -> str:
+        asked = "\n".join(str(message.content) for message in messages)
+        sums_up = asked.startswith("Sum up")
+        for part in written:
+            if (part["lines"] if not sums_up else NUMBER.sub("", part["lines"])) in asked:
+                told = {"summary": part["summary"], "topics": []} if sums_up else part["reply"]
+                return json.dumps(told, ensure_ascii=False)
+        raise SystemExit(f"No reply was written for {asked[-300:]!r}")
+
+    return Reader(responses=[reply])
+
+
+def answered(told: Iterable[Story], embedder: str, model: Reader | None) -> Iterator[Answer]:
     """Tell each story to a memory of its own, asking its questions on the way."""
     for story in told:
         say(story.id)
         clock = StoryClock(story.questions[0].asked_at)
         with (
             TemporaryDirectory() as folder,
-            Memory.open(folder, embedder=embedder, background=False, clock=clock) as memory,
+            Memory.open(folder, embedder=embedder, background=False, clock=clock, model=model) as memory,
         ):
             yield from _asked(story, memory.user(story.id), clock)
 

@@ -136,7 +136,9 @@ class _Copier:
         filed = next(self._patterns)
         taken = {"drawers": len(new), "first": first, "last": last, "at": now}
         room = rooms.open_room(connection, self._space, session=session, wing=filed.first_wing, **taken)
-        place = {"session": session, "room": room, "place": 1, "number": drawers.newest(connection, self._space) + 1}
+        number = drawers.newest(connection, self._space) + 1
+        follows = [None, *range(number, number + len(new) - 1)]
+        place = {"session": session, "room": room, "place": 1, "number": number, "follows": follows}
         numbers = drawers.put(connection, self._space, new, **place, at=now)
         self._log(connection, "drawers.added", numbers[0], until=numbers[-1])
         self._file(connection, room, numbers, filed)

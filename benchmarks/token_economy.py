@@ -160,7 +160,7 @@ class Searched:
             terms=self.query.terms,
             vector=self.vector,
             budget=budget - count(rendering.render([""])),
-            most=length,
+            most=[length] * len(chosen),
             count=count,
         )
 

@@ -107,7 +107,7 @@ class RecallSettings(_Frozen):
         default=0.05,
         ge=0,
         le=1,
-        description="There is a block if the best item's score reaches this; see benchmarks/figures.md.",
+        description="There is a block if the best score reaches this; 60 % do for questions about oneself.",
     )
     threshold_share: float = Field(
         default=0.25, ge=0, le=1, description="The share of the threshold that each further item must reach."

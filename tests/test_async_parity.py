@@ -61,7 +61,7 @@ async def test_tracking_gives_the_same_report_and_the_same_drawers(pair):
     [
         {},
         {"session": "t", "message_id": "9", "window": ["9"], "limit": 1, "threshold": 0.1, "token_budget": 500},
-        {"session": "t", "until": datetime(2020, 1, 1, tzinfo=UTC), "now": datetime(2027, 1, 1, tzinfo=UTC)},
+        {"session": "t", "as_of": datetime(2020, 1, 1, tzinfo=UTC), "now": datetime(2027, 1, 1, tzinfo=UTC)},
         {"session": "t", "keep_receipt": False},
     ],
 )

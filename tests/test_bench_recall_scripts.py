@@ -36,7 +36,7 @@ def run(tmp_path, offline_environment):
             check=False,
         )
         assert ended.returncode == 0, ended.stderr
-        made = (tmp_path / "runs").iterdir()
+        made = (tmp_path / "runs").glob("*.json")
         return {path.stem.removeprefix("made"): json.loads(path.read_text())["rows"] for path in made}
 
     return script

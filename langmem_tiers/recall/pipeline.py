@@ -104,7 +104,6 @@ class Recall:
     ) -> None:
         self._context = context
         self._query = query = parse(request.query, request.settings.trivial_words)
-        request = request.for_question(query.text)
         asked = asked_conversations(query.text, request.now.date()) if request.selective else None
         several = asked is not None or (query.several and request.selective)
         self._conversations, self._request = asked, request.for_list() if several else request

@@ -66,7 +66,7 @@ class RecallRequest:
             "window_turns": settings.window.turns,
             "fade_days": settings.dream.fade_days,
             "limit": how.limit,
-            "threshold": how.threshold,
+            "threshold": how.threshold * (_OWN_QUESTION if asks_about_oneself(asked["query"][:_LONGEST]) else 1),
             "token_budget": how.token_budget,
         }
         given = {name: value for name, value in asked.items() if value is not None}
@@ -81,10 +81,6 @@ class RecallRequest:
         changed["knowledge"] = how.knowledge if base.knowledge else 0
         limit = self.limit if self.limited else how.limit
         return replace(self, settings=base.model_copy(update=changed), limit=limit, several=True)
-
-    def for_question(self, text: str) -> RecallRequest:
-        """The same request for a question; what somebody asks about themselves has to fit less well to be shown."""
-        return replace(self, threshold=self.threshold * _OWN_QUESTION) if asks_about_oneself(text) else self
 
     def item_characters(self, items: int) -> list[int]:
         """How long each of so many messages may be, best first: less in a list of more than others have.
