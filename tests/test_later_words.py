@@ -125,6 +125,8 @@ UNCHANGED = [
     ("I work at Vattenfall.", "I might leave Vattenfall next year."),
     ("I work at Vattenfall.", "If I left Vattenfall, I'd be poor."),
     ("I work at Vattenfall.", "I quit smoking."),
+    ("I work at Vattenfall.", "My favourite band is now Khruangbin."),
+    ("I work at Vattenfall.", "The meeting is now on Thursday."),
     ("I work at Vattenfall.", "My sister quit her job."),
     ("I work at Vattenfall.", "My colleague left Vattenfall."),
     ("I work at Vattenfall.", "I don't work on Fridays."),

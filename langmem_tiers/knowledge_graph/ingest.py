@@ -20,13 +20,13 @@ from langmem_tiers.knowledge.validation import refusal
 from langmem_tiers.knowledge_graph import checks, claims, endings
 from langmem_tiers.knowledge_graph.entities import NamedEntity, find_entity, upsert_entity
 from langmem_tiers.knowledge_graph.mentions import DELETED, NOTHING, Mentions, RefusedClaim
-from langmem_tiers.knowledge_graph.merging import merge_entities
+from langmem_tiers.knowledge_graph.merging import keep_apart, merge_entities
 from langmem_tiers.knowledge_graph.relations import NewRelation, add_relation, end_relation
 from langmem_tiers.knowledge_graph.tombstones import statement_deleted
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.knowledge_graph.types import RelationLanded
 from langmem_tiers.language import kinship, periods, predicates, reader
-from langmem_tiers.language.claims import ME, Claim
+from langmem_tiers.language.claims import ME, SOMEBODY_ELSE, Claim
 from langmem_tiers.language.periods import Exactness
 from langmem_tiers.language.sentences import sentences
 from langmem_tiers.language.slugs import name_key
@@ -265,7 +265,9 @@ class _Applying:
             self._die(claim)
             return
         subject = self._entity(claim, "subject")
-        if claim.ended in _TAKES_BACK:
+        if claim.predicate == SOMEBODY_ELSE:
+            self._keep_apart(subject, self._entity(claim, "object"))
+        elif claim.ended in _TAKES_BACK:
             wrong = _TAKES_BACK[claim.ended](self.mentions, subject, claim)
             if not wrong:
                 raise RefusedClaim(NOTHING)
@@ -295,6 +297,12 @@ class _Applying:
         if is_name and find_entity(self.graph, claim.value, type="person", whole=False) is None:  # "I am called Alice"
             upsert_entity(self.graph, NamedEntity(name=subject.id, aliases=(claim.value,), authority=Authority.SYSTEM))
         self.done.note(add_relation(self.graph, new))
+
+    def _keep_apart(self, one: Entity, other: Entity) -> None:
+        """Note that two entities that one sentence names side by side are two."""
+        if one.number == other.number:
+            raise RefusedClaim(NOTHING)
+        keep_apart(self.graph, one, other, "one sentence names both")
 
     def _die(self, claim: Claim) -> None:
         """Record a death and end what ends with a life; an unknown person is noted with the date of death."""

@@ -9,6 +9,8 @@ ME = "user"
 """Whoever speaks."""
 ANY_OTHER = "*"
 """Whatever else was said of the same."""
+SOMEBODY_ELSE = "is somebody else than"
+"""The predicate of two names in one sentence, of which one is a part of the other: no relation, but no one person."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import permutations
 
 from langmem_tiers.language import kinship, relations_family
 from langmem_tiers.language.names import PRODUCTS, Name, names, places
@@ -74,3 +76,13 @@ class Tracker:
 
     def _note(self, name: str, gender: kinship.Gender | None) -> None:
         self.people[name] = self.people.get(name) or gender
+
+
+def side_by_side(sentence: str) -> Iterator[tuple[str, str]]:
+    """Pairs of people in one sentence of whom one has a part of the other's name: nobody is named twice like that."""
+    found = names(sentence)
+    located = set(places(found))
+    people = {each.folded: each.text for each in found if each.folded not in located and is_persons_name(each)}
+    for (one, first), (other, second) in permutations(people.items(), 2):
+        if set(one.split()) < set(other.split()):
+            yield first, second

@@ -13,10 +13,10 @@ from datetime import datetime
 from itertools import takewhile
 
 from langmem_tiers.language import corrections, kinship, relation_shapes, relations_family, speech_acts, validity
-from langmem_tiers.language.claims import ANY_OTHER, ME, Claim
+from langmem_tiers.language.claims import ANY_OTHER, ME, SOMEBODY_ELSE, Claim
 from langmem_tiers.language.clauses import clauses, with_subject
 from langmem_tiers.language.corrections import Righting
-from langmem_tiers.language.mentions import Tracker
+from langmem_tiers.language.mentions import Tracker, side_by_side
 from langmem_tiers.language.relation_patterns import (
     NEGATED,
     Fit,
@@ -110,7 +110,7 @@ def of_turn(read: Iterable[Reading]) -> list[Claim]:
     found: dict[Claim, Claim] = {}
     tracker = Tracker()
     for reading in takewhile(lambda reading: not speech_acts.is_task(reading.text), read):
-        claims = [*_of_sentence(tracker, reading)]
+        claims = [*_of_sentence(tracker, reading), *_somebody_else(reading)]
         # "My cat Luna died": that she is had is over in the same sentence.
         over = {(each.subject, each.predicate, each.object) for each in claims if each.ended not in {"", "others"}}
         for claim in claims:
@@ -121,6 +121,11 @@ def of_turn(read: Iterable[Reading]) -> list[Claim]:
             found.setdefault(claim, replace(claim, drawer=reading.said.drawer, quote=reading.quote))
         tracker.hear(reading.text)
     return [*found.values()][:_MOST_OF_A_TURN]
+
+
+def _somebody_else(reading: Reading) -> Iterator[Claim]:
+    for one, other in side_by_side(reading.text):
+        yield Claim(subject=one, subject_type="person", predicate=SOMEBODY_ELSE, object=other, object_type="person")
 
 
 def _of_sentence(tracker: Tracker, reading: Reading) -> Iterator[Claim]:

@@ -23,6 +23,8 @@ from langmem_tiers.types import CandidateVerdict, Drawer
 _BEST_OF = 20
 # A drawer answers the message before it if that one has this share of the best match.
 _ANSWERING = 0.8
+# The share of the least score that is enough for it if that message asks.
+_OF_ANSWERS = 0.5
 # Most telling words of an answer that needs its question, and of a question that is nothing without its answer.
 _SHORT_ANSWER, _SHORT_QUESTION = 3, 5
 _NEARLY = 1e-9
@@ -47,6 +49,7 @@ class Lines:
         leading = [found for found in first if self._may_lead(found)] or first
         self._best_score = max((found.score for found in leading), default=0.0)
         self._best_match = max((found.signals.get("match", 0.0) for found in leading), default=0.0)
+        self._questions = {_place(found) for found in first if asks(self._texts.get(found.key, ""))}
         self._near, self._far = _parted(fitting, self._is_near)
         self._texts |= read_texts(sources, [found.key for found in self._near if found.key not in self._texts])
 
@@ -86,12 +89,19 @@ class Lines:
         named = signals.get("graph", 0.0) > 0 or signals.get("needed", 0.0) > 0
         if not self._request.selective or found.scores.get("rerank") or named:
             return True
-        own = signals.get("match", 0.0) >= settings.match_share * self._best_match
-        return found.score >= settings.best_share * self._best_score and (own or self._answers(found))
+        own, least = signals.get("match", 0.0) >= settings.match_share * self._best_match, settings.best_share
+        if self._answers(found):
+            own, least = True, least * (_OF_ANSWERS if self._follows_question(found) else 1)
+        return own and found.score >= least * self._best_score
 
     def _answers(self, found: FoundDrawer) -> bool:
         """Whether the message before it matches so well that this one may answer it."""
         return found.signals.get("previous", 0.0) >= max(_ANSWERING * self._best_match, _NEARLY)
+
+    def _follows_question(self, found: FoundDrawer) -> bool:
+        """Whether the message right before it asks, and is among the best."""
+        space, room, place = _place(found)
+        return (space, room, place - 1) in self._questions
 
     def _is_chatter(self, found: FoundDrawer) -> bool:
         if not self._request.selective or found.scores.get("rerank"):
@@ -111,6 +121,10 @@ class Lines:
         if other is None or other.status != "active" or (other.role, other.speaker) == (facts.role, facts.speaker):
             return None
         return other
+
+
+def _place(found: FoundDrawer) -> tuple[str, int, int]:
+    return found.space, found.facts.room, found.facts.place
 
 
 def speakers(found: Sequence[FoundDrawer]) -> frozenset[str]:
