@@ -219,6 +219,15 @@ def instance(given: Any, name: str, kind: type[_Kind], expected: str) -> _Kind:
     return given
 
 
+def instances(given: Any, name: str, kind: type[_Kind], expected: str) -> list[_Kind]:
+    """The argument as a list of instances of a class.
+
+    Raises:
+        InvalidInput: it is none, or holds something else.
+    """
+    return [instance(each, name, kind, expected) for each in several(given, name, expected)]
+
+
 def refused(given: Any, name: str, expected: str) -> InvalidInput:
     """The error for a value that an argument does not accept."""
     return InvalidInput(f"The argument `{name}` cannot be {_shown(given)}.", way_out=f"Give {expected}.")

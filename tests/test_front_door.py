@@ -46,6 +46,7 @@ RIGHT = {
     "expects": "Lisbon",
     "folder": "notes",
     "ids": ["x"],
+    "known": [],
     "line": "Speaks Portuguese.",
     "listener": print,
     "name": "users/alice",

@@ -126,7 +126,7 @@ def get(space: "Space", key: str) -> SearchItem | None:
     found = entry or key_holder(space, key)
     if found is None:
         return None
-    return _entry(found, space.knowledge.ended(found)[found.id], key=None if entry else key)
+    return _entry(found, space.knowledge.ended([found])[found.id], key=None if entry else key)
 
 
 def search(space: "Space", query: str, most: int) -> list[SearchItem]:

@@ -94,14 +94,14 @@ def get_memory(
         return _drawer(call, str(pointers[0]))
     entry = call.space.knowledge.get(id_or_pointer)
     if entry is not None:
-        text = base.fenced(f"Memory [{entry.id}]", list(_entry(entry, call.space.knowledge.ended(entry)[entry.id])))
+        text = base.fenced(f"Memory [{entry.id}]", list(_entry(entry, call.space.knowledge.ended([entry])[entry.id])))
         return ToolAnswer(text, {"id": entry.id, "versions": versions([entry])})
     episode = call.space.archive.get(id_or_pointer)
     if episode is not None:
         return ToolAnswer(
             base.fenced(
                 f"Summary [{episode.id}]",
-                [*_episode(episode), *map(base.item, call.space.archive.ended(episode)[episode.id])],
+                [*_episode(episode), *map(base.item, call.space.archive.ended([episode])[episode.id])],
             ),
             {"id": episode.id},
         )
@@ -154,7 +154,7 @@ def _drawer(call: Call, pointer: str) -> ToolAnswer:
     if drawer.superseded_by is not None:
         after = call.space.drawer(drawer.superseded_by)
         shown.append(base.item("edited later" + (f": see {after.pointer}" if after else "")))
-    over = call.space.knowledge.ended(*resting)
+    over = call.space.knowledge.ended(resting)
     shown += [base.entry_line(entry, _SHOWN, ended=over[entry.id]) for entry in resting]
     header = "Verbatim" if not resting else "Verbatim, and the memories that rest on it"
     artifact = {"pointer": drawer.pointer, "drawer": drawer.number, "versions": versions(resting)}

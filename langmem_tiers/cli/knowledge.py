@@ -149,7 +149,7 @@ def show(
         _leave_without(which)
     drawers, history = space.knowledge.evidence(entry.id), space.knowledge.history(entry.id)
     successor = None if entry.successor is None else space.knowledge.get(entry.successor)
-    ended = space.knowledge.ended(entry)[entry.id]
+    ended = space.knowledge.ended([entry])[entry.id]
     around = {"drawers": drawers, "history": history, "successor": successor}
     data = {"entry": _with_ended(entry, ended)} | _data(around)
     return Shown(data, _whole(entry, ended, drawers, history, successor))

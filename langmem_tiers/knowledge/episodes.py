@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -105,7 +105,7 @@ class Episodes:
         asked, most = arguments.any_text(query, "query"), arguments.whole(limit, "limit", least=1)
         if not asked.strip():
             latest = self.recent(most, since=since, until=until)
-            over = self.ended(*latest)
+            over = self.ended(latest)
             return tuple(EpisodeFound(episode=each, ended=over[each.id]) for each in latest)
         at, first, last = self._now(), validation.moment(since, "since"), validation.moment(until, "until")
         vector = self._context.embedder.query(asked)[0]
@@ -140,10 +140,15 @@ class Episodes:
         with self._context.open() as store, store.reading() as connection:
             return tuple(episodes.latest(connection, store.key, most, at=at, since=first, until=last))
 
-    def ended(self, *given: Episode) -> dict[str, tuple[str, ...]]:
-        """For each episode by id, what the user said later that contradicts its summary; empty if nothing."""
+    def ended(self, known: Iterable[Episode]) -> dict[str, tuple[str, ...]]:
+        """For each episode by id, what the user said later that contradicts its summary; empty if nothing.
+
+        Raises:
+            InvalidInput: `known` holds something else.
+        """
+        about = arguments.instances(known, "known", Episode, "episodes")
         with self._context.open() as store, store.reading() as connection:
-            return standing.in_episodes(store, moment(connection, store.key), given, self._context.clock())
+            return standing.in_episodes(store, moment(connection, store.key), about, self._context.clock())
 
     def of_session(self, session: str) -> tuple[Episode, ...]:
         """The episodes of a session, in the order they were archived."""

@@ -345,11 +345,15 @@ class Knowledge:
         with self._context.open() as store, store.reading() as connection:
             return tuple(entries.resting_on(connection, store.key, [drawer.number]))
 
-    def ended(self, *given: Entry) -> dict[str, tuple[str, ...]]:
-        """For each entry by id, what says that it no longer holds, as in `EntryFound.ended`; empty if nothing does."""
-        now = self._context.clock()
+    def ended(self, known: Iterable[Entry]) -> dict[str, tuple[str, ...]]:
+        """For each entry by id, what says that it no longer holds, as in `EntryFound.ended`; empty if nothing does.
+
+        Raises:
+            InvalidInput: `known` holds something else.
+        """
+        about = {each.id: each for each in arguments.instances(known, "known", Entry, "entries")}
         with self._context.open() as store, store.reading() as connection:
-            return standing.in_entries(store, moment(connection, store.key), {each.id: each for each in given}, now)
+            return standing.in_entries(store, moment(connection, store.key), about, self._context.clock())
 
     def history(self, entry_id: str) -> tuple[Entry, ...]:
         """The inactive entries that this one replaced: corrected, merged, or former versions; oldest first."""
