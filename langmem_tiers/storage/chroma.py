@@ -301,6 +301,7 @@ def _closed(folder: ChromaFolder) -> None:
 DATABASE = "chroma.sqlite3"
 _COLLECTION = "drawers"
 _BATCH = 1000
+_PAGE = 10_000
 _PART = 1 << 20
 _OURS = (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError, ProjectionDamaged)
 
@@ -353,7 +354,22 @@ class ChromaFolder:
             while len(best := _best_by_drawer(nearest)) < most and len(nearest) == wide:
                 wide *= 4
                 nearest = self._nearest(query, wide)
+            if len(best) < most and len(nearest) < self._collection.count():
+                # Many equal vectors, as of a message that repeats itself, cut HNSW's graph in parts, and a search
+                # reaches only the part that it starts in.
+                best = self._compared_with_all(query)
         return dict(list(best.items())[:most])
+
+    def _compared_with_all(self, query: Vectors) -> dict[int, float]:
+        """The cosine similarity of every drawer, best first."""
+        found: list[tuple[str, float]] = []
+        while True:
+            page = self._collection.get(include=["embeddings"], limit=_PAGE, offset=len(found))
+            if not page["ids"]:
+                return _best_by_drawer(sorted(found, key=lambda item: item[1]))
+            vectors = np.asarray(page["embeddings"], dtype=np.float32)
+            lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(query)
+            found += zip(page["ids"], (1.0 - vectors @ query / lengths).tolist(), strict=True)
 
     def _nearest(self, query: Vectors, most: int) -> list[tuple[str, float]]:
         answer = self._collection.query(query_embeddings=query[np.newaxis, :], n_results=most, include=["distances"])
