@@ -75,6 +75,26 @@ def test_when_the_thread_returns_to_the_branch_it_holds_again(alice, tell):
     assert "Dutch" not in str(before)
 
 
+def marked(space):
+    """The messages shown for some questions that say that something no longer holds."""
+    asked = ("Do I like sushi?", "Which pets do I have?", "Where do I work?", "What is my name?")
+    lines = [line for each in asked for line in space.recall(each).block.splitlines()]
+    return {line for line in lines if "no longer" in line or "but later" in line}
+
+
+def test_a_branch_that_is_left_and_returned_to_again_and_again_keeps_no_marks(alice, tell):
+    home = tell("I work at Vattenfall.")
+    away = tell("I love sushi, my name is Alice, and I have a dog named Bruno.")
+    before = entries(alice), relations(alice), profile(alice)
+    assert (marked(alice), "loves sushi" in before[2]) == (set(), True)
+    for other in ("I quit Vattenfall. I hate sushi now.", "Bruno died. My name is Alicia."):
+        tell(other, at=home)
+        assert (entries(alice), relations(alice), profile(alice)) != before
+        tell("What a lovely morning it is today.", at=away)
+        assert (entries(alice), relations(alice), profile(alice)) == before
+        assert marked(alice) == set()
+
+
 def test_what_ended_on_the_branch_goes_on_when_it_is_left(alice, tell):
     home = tell("I work at Vattenfall.")
     tell("Big news: I quit Vattenfall, I start at Nordkraft on Monday.")

@@ -16,11 +16,11 @@ from langmem_tiers.context import SpaceContext
 from langmem_tiers.knowledge import standing
 from langmem_tiers.knowledge_graph.conflicts import bounds, displaced, version_at
 from langmem_tiers.knowledge_graph.outdated import relation_line
-from langmem_tiers.knowledge_graph.view import Asked, GraphView, Node
+from langmem_tiers.knowledge_graph.view import Asked, GraphView
 from langmem_tiers.knowledge_graph.view_updates import merged_then
-from langmem_tiers.language import periods, values
+from langmem_tiers.language import periods
 from langmem_tiers.language.periods import When
-from langmem_tiers.language.predicates import normalise, symmetric
+from langmem_tiers.language.predicates import normalise
 from langmem_tiers.records import DISPLACING, Entity, GraphEvidence, Relation
 from langmem_tiers.storage import merges, relations
 from langmem_tiers.storage.change_log import Moment, moment
@@ -242,16 +242,11 @@ def alike(view: GraphView, number: int) -> list[int]:
 def _said(view: GraphView, one: StatedFact) -> Hashable:
     """Identity of a fact; a relation untouched by merges, or that never holds, is a fact of its own."""
     row = one.row
-    ends = view.ends(row)
     start, end = bounds(one.version)
     never = start >= end or one.version.reason in DISPLACING
-    if never or not any(node in view.merged for node in ends):
+    if never or not any(node in view.merged for node in view.ends(row)):
         return row.number
-    subject, target = ends
-    if row.object is None:
-        return row.kind, row.predicate, subject, values.key(row.value or "", row.unit)
-    both: tuple[Node, ...] = tuple(sorted((subject, target), key=str))
-    return row.kind, row.predicate, both if symmetric(row.predicate) else ends
+    return view.fact(row)
 
 
 def _united(same: Sequence[StatedFact]) -> Iterator[StatedFact]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from langmem_tiers.clock import from_millis
@@ -50,15 +50,26 @@ def in_drawers(
     if view.relations and numbers:
         resting = relations.resting(connection, space, numbers)
         rests = relations.evidence(connection, space, {relation for _, relation in resting})
-        for drawer, relation in resting:
-            row = view.relations.get(relation)
-            says_so = row is not None and _says_the_end(row, drawer, rests.get(relation, ()))
-            if row is None or row.kind != "stated" or says_so or _holds_again(view, row, at):
+        for drawer, row in _last_stated(view, resting):
+            if _says_the_end(row, drawer, rests.get(row.number, ())) or _holds_again(view, row, at):
                 continue
             if until := _over(row, at):
                 target = target_words(view, row)
                 found.setdefault(drawer, []).append(Ended(f"{_predicate(row)} {target}: {until}", target))
     return found
+
+
+def _last_stated(view: GraphView, resting: Iterable[tuple[int, int]]) -> Iterator[tuple[int, RelationRow]]:
+    """Each drawer with its relations; of those that state the same, only the last.
+
+    What a message says is stated anew when it stands again after it was replaced.
+    """
+    last: dict[tuple[int, Hashable], RelationRow] = {}
+    for drawer, relation in sorted(resting, key=lambda rests: rests[1]):
+        row = view.relations.get(relation)
+        if row is not None and row.kind == "stated":
+            last[drawer, view.fact(row)] = row
+    yield from ((drawer, row) for (drawer, _), row in last.items())
 
 
 def in_entries(
@@ -114,9 +125,8 @@ def _says_the_end(row: RelationRow, drawer: int, rests: Sequence[GraphEvidence])
 
 def _holds_again(view: GraphView, row: RelationRow, at: int) -> bool:
     """Whether the same is so once more at a moment: who moved away has moved back."""
-    ends = view.ends(row)
-    others = (each for each in view.incident(ends[0]) if each.number != row.number and each.kind == "stated")
-    return any(each.predicate == row.predicate and view.ends(each) == ends and _holds(each, at) for each in others)
+    others = (each for each in view.incident(view.canonical(row.subject)) if each.number != row.number)
+    return any(view.fact(each) == view.fact(row) and _holds(each, at) for each in others)
 
 
 def _holds(row: RelationRow, at: int) -> bool:

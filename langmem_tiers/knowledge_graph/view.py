@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
 from itertools import chain, islice
@@ -21,7 +21,7 @@ from langmem_tiers.knowledge_graph.conflicts import (
 )
 from langmem_tiers.knowledge_graph.name_index import NameIndex
 from langmem_tiers.knowledge_graph.naming import USER, names
-from langmem_tiers.language import predicates
+from langmem_tiers.language import predicates, values
 from langmem_tiers.records import Entity
 from langmem_tiers.storage.entities import EntityRow, entity
 
@@ -199,6 +199,14 @@ class GraphView:
     def ends(self, row: RelationRow) -> tuple[Node, Node]:
         """The nodes that a relation leads from and to."""
         return ends(self.entities, row)
+
+    def fact(self, row: RelationRow) -> Hashable:
+        """What a relation states: the same for all relations that state it, at whatever time."""
+        subject, target = self.ends(row)
+        if row.object is None:
+            return row.kind, row.predicate, subject, values.key(row.value or "", row.unit)
+        between = frozenset((subject, target)) if predicates.symmetric(row.predicate) else (subject, target)
+        return row.kind, row.predicate, between
 
     def other(self, row: RelationRow, node: int) -> Node:
         """The other end of a relation, seen from one of its ends."""
