@@ -140,6 +140,15 @@ def test_skipped_lines_are_counted_and_named(run, save):
     assert "and 11 more" in err
 
 
+def test_of_lines_with_dates_those_are_skipped_whose_date_cannot_be_read(run, save, tmp_path):
+    told = ["2024-03-01", 1_709_251_200, "yesterday", None]
+    entries = [{**LINES[0], "content": f"Message {place}.", "at": at} for place, at in enumerate(told)]
+    _, out, err = run("--user", "alice", "import", save(entries, lines=True), "--format", "jsonl")
+    assert "3 stored" in out
+    assert "line 3: 'at' is no ISO 8601 time: 'yesterday'" in err
+    assert [f"{drawer.said_at:%Y-%m-%d}" for drawer in drawers(tmp_path, "users/alice")][:2] == 2 * ["2024-03-01"]
+
+
 def test_a_message_may_have_a_million_characters_whatever_they_take_in_bytes(run, save):
     entries = [{**LINES[0], "content": "😀" * length} for length in (1_000_000, 1_000_001)]
     _, out, err = run("--user", "alice", "import", save(entries, lines=True))

@@ -180,6 +180,18 @@ def test_whoever_waits_while_another_closes_is_not_told_that_all_is_done(tmp_pat
         assert waiting.result(30) is False
 
 
+def test_a_script_that_loads_little_else_ends_without_a_word(tmp_path, offline_environment):
+    script = """
+        import sys
+        from langmem_tiers import Memory, Turn
+        memory = Memory.open(sys.argv[1], embedder=None)
+        memory.user("alice").track([Turn(role="user", content="I live in Turin.")])
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, env=offline_environment, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
 @pytest.mark.parametrize("ending", ["", "del memory", "raise ValueError('oops')"])
 def test_a_script_that_forgets_to_close_ends_and_loses_nothing(tmp_path, offline_environment, ending):
     script = f"""

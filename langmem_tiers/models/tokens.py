@@ -37,11 +37,12 @@ class TokenCounter:
             threading.Thread(target=self._load, name="langmem-tiers-tokens", daemon=True).start()
 
     def _load(self) -> None:
-        import tiktoken
-
         try:
+            import tiktoken
+
             encoding = tiktoken.get_encoding(self._encoding)
-        except (OSError, ValueError) as error:
+        # A RuntimeError is what an import raises that needs a thread pool while the interpreter shuts down.
+        except (OSError, ValueError, RuntimeError) as error:
             say(log, logging.INFO, "token_tables_unavailable", encoding=self._encoding, error=error, reason=error)
             return
         self._encode = encoding.encode_ordinary

@@ -58,13 +58,13 @@ def _messages(path: Path) -> Iterator[ImportedMessage | LineProblem]:
 
 def _jsonl_message(line: object) -> ImportedMessage:
     entry = values.mapping(line, "the line")
-    at, speaker = values.optional_text(entry, "at"), values.optional_text(entry, "speaker")
+    speaker = values.optional_text(entry, "speaker")
     by_name = speaker is not None and "role" not in entry
     return ImportedMessage(
         session=values.text(entry, "session"),
         role="user" if by_name else values.role(entry),
         content=values.text(entry, "content"),
-        at=None if at is None else values.iso_time(at, "at"),
+        at=values.when(entry.get("at"), "at"),
         speaker=speaker,
         by_name=by_name,
         message_id=values.optional_text(entry, "id") or "",
