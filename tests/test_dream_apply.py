@@ -262,6 +262,17 @@ def test_a_synthesis_is_a_document_that_is_found_and_its_episodes_are_taken_up(a
     assert (second.version > first.version, second.origin) == (True, "dream")
 
 
+def test_recall_shows_the_statement_of_a_document_that_answers_and_none_that_a_message_makes(alice, told):
+    lines = ("User: We planned the tuesday trip. (2026-03-02)", "The ferry to the lighthouse leaves at nine.")
+    text = "".join(f"- {line}\n" for line in lines)
+    dreamt(alice, Synthesis(text=f"# What stays\n\n## Project facts\n\n{text}", episodes=told))
+    shown = alice.recall("When does the ferry to the lighthouse leave?")
+    assert [each.text for each in shown.known if each.kind == "document"] == [lines[1]]
+    assert "Project facts" not in shown.block
+    alice.flush()
+    assert alice.recall("Which tuesday trip was planned?").block.count("We planned the tuesday trip") == 1
+
+
 def test_a_synthesis_of_what_is_gone_or_taken_up_is_refused(alice, told):
     material = seen(alice)
     dreamt(alice, Synthesis(text="One.", episodes=told[:1]), material=material)

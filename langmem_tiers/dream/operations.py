@@ -56,7 +56,6 @@ CONSOLIDATED = "consolidated"
 PREFERENCE_TAG = "inferred"
 ANTI_PATTERN_TAG = "anti-pattern"
 
-_FOLDER = "_system/dreaming"
 _LONGEST_WHY = 200
 _T = TypeVar("_T")
 
@@ -316,7 +315,7 @@ def _synthesize(dream: DreamTransaction, proposal: Synthesis) -> None:
 
 
 def _add_to_document(dream: DreamTransaction, told: str) -> None:
-    path = document_text.path(f"{_FOLDER}/{dream.now:%Y%m%d}-consolidated.md", dream.settings)
+    path = document_text.path(f"{document_text.DREAMT}{dream.now:%Y%m%d}-consolidated.md", dream.settings)
     text = validation.text(told, "document", dream.settings)
     there = documents.read(dream.connection, dream.space, path)
     new = document_text.with_more(path, there, text, "dream", dream.settings)

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from langmem_tiers.dream.questions import BUILT_IN, DreamQuestion, Numbers, Objects, PartialReply, Step, Words
 from langmem_tiers.dream.types import Material, Proposal, Synthesis
+from langmem_tiers.knowledge import document_text
 from langmem_tiers.language import speech_acts, summaries
 from langmem_tiers.language.characters import cut, one_line
 from langmem_tiers.language.paraphrase import difference, same_fact
@@ -54,7 +55,6 @@ _LONGEST_LINE = 400
 _USER, _ASSISTANT = "User", "Assistant"
 # The label of a line in a rule-based summary: "[2026-03-02] User: …".
 _LABELLED = re.compile(r"^\[\d{4}-\d\d-\d\d\] (?P<who>[^:\n]{1,60}): (?P<said>.+)$")
-_SPOKEN_BY = re.compile(r"[^:\n]{1,60}: ")
 _POINTS_BACK = re.compile(
     r"(?:(?:and|but|so|then|also|later|there|here|instead)\b,? ?)*"
     r"(?:they|she|he|it|this|that|these|those|her|his|their|its|both|there|one)\b",
@@ -178,8 +178,7 @@ def _unknown(lines: Iterable[SectionLine], entries: Sequence[Entry]) -> list[Sec
 
 
 def _says(entry: Entry, words: set[str], line: str) -> bool:
-    labelled = _SPOKEN_BY.match(line)
-    said = (line[labelled.end() :] if labelled else line).rstrip(" .!")
+    said = document_text.said_in(line).rstrip(" .!")
     if any(each.quote and occurs(said, each.quote) for each in entry.evidence):
         return True
     told = stems(line)
@@ -239,7 +238,7 @@ def _fitting(lines: Sequence[SectionLine], head: str, settings: Settings) -> lis
 
 def _line(line: SectionLine) -> str:
     days = dict.fromkeys(sorted(map(_day, line.episodes)))
-    return f"- {line.text} ({', '.join(days)})"
+    return document_text.statement_line(line.text, days)
 
 
 def _day(episode: Episode) -> str:

@@ -32,7 +32,6 @@ _OTHER_WORDINGS = ("merged", "consolidated", "updated", "enriched")
 _MADE = ("kept", "merged", "known")
 _HEAD = 2  # letters
 _DAY = re.compile(r"memory/\d{4}-\d\d-\d\d\.md")
-_DREAMT = re.compile(r"_system/dreaming/.*\.md")
 _LINE = re.compile(r"- \d{4}-\d\d-\d\d: (?P<told>.*) \[§[^\[\]\n]+\]\s*")
 
 
@@ -91,7 +90,7 @@ def _clear(writer: EntryWriter, said: Unsaid, settings: Settings) -> None:
     for episode in episodes.of_sessions(writer.connection, writer.space):
         _clear_episode(writer, episode, said, settings)
     for path in documents.paths(writer.connection, writer.space):
-        if _DAY.fullmatch(path) or _DREAMT.fullmatch(path):
+        if _DAY.fullmatch(path) or path.startswith(document_text.DREAMT):
             _clear_document(writer, path, said, settings)
     left = _left(said)
     dreams.unsay(writer.connection, writer.space, left)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from langmem_tiers.errors import InvalidPath, InvalidText
@@ -20,6 +20,8 @@ from langmem_tiers.wording import type_of
 
 MEMORY = ("MEMORY.md", "memory.md")
 """The document for the system prompt: the first of these that is there."""
+DREAMT = "_system/dreaming/"
+"""Where the documents of dreams are: lists of statements, each on a line of its own and searched by itself."""
 
 _WHAT = "document"
 _LONGEST_PATH = 512
@@ -36,6 +38,10 @@ _NOTE = "[… The rest of {name} is left out: {left:,} of its {total:,} characte
 # No text has more characters per token than this, so anything longer cannot fit and need not be counted.
 _MOST_A_TOKEN = 32
 _LEAST_PIECE = 40
+# Who changes how a statement is written changes how it is read.
+_STATEMENT = re.compile(r"^- (?P<shown>.+)$", re.MULTILINE)
+_SPEAKER = re.compile(r"[^:\n]{1,60}: ")
+_DAYS = re.compile(r" \([\d, -]+\)$")
 
 
 def clean_path(path: Any) -> str:
@@ -85,10 +91,24 @@ def of_text(path: str, text: str, origin: Origin, settings: Settings) -> NewDocu
     """A document from a validated text, with its pieces for search."""
     content = documents.text_encoded(text)
     searched = is_markdown(path) and content == text
-    cut = split(text, settings.documents.chunk_characters) if searched else ()
-    texts = (text[start:stop].strip() for start, stop in cut)
-    pieces = tuple(NoteText(text=each, category=_title(path)) for each in texts if each)
+    pieces = tuple(_pieces(path, text, settings)) if searched else ()
     return NewDocument(path=path, content=content, pieces=pieces, origin=origin)
+
+
+def statement_line(said: str, days: Iterable[str]) -> str:
+    """The line of a dream's document for what was said, as `User: I sail.`, on some days."""
+    return f"- {said} ({', '.join(days)})"
+
+
+def said_in(statement: str) -> str:
+    """What a statement of a dream's document says, without who said it and when.
+
+    Example:
+        >>> said_in("User: I sail. (2026-03-02, 2026-04-01)")
+        'I sail.'
+    """
+    speaker = _SPEAKER.match(statement)
+    return _DAYS.sub("", statement[speaker.end() :] if speaker else statement)
 
 
 def of_file(path: str, data: bytes, settings: Settings) -> NewDocument:
@@ -139,6 +159,14 @@ def beginning(text: str, name: str, most: int, count: Callable[[str], int]) -> s
         return whole
     ends = [found.start() for found in _PARAGRAPH.finditer(whole, 0, most * _MOST_A_TOKEN) if found.start()]
     return _longest(whole, ends, name, most, count) or _longest(whole, _ends(whole, most), name, most, count)
+
+
+def _pieces(path: str, text: str, settings: Settings) -> Iterator[NoteText]:
+    statements = _STATEMENT.findall(text) if path.startswith(DREAMT) else []
+    for part in statements or [text]:
+        for start, stop in split(part, settings.documents.chunk_characters):
+            if piece := part[start:stop].strip():
+                yield NoteText(text=piece, category="" if statements else _title(path))
 
 
 def _title(path: str) -> str:

@@ -15,10 +15,11 @@ import numpy as np
 
 from langmem_tiers import block_lines
 from langmem_tiers.clock import from_millis, to_millis
-from langmem_tiers.knowledge import standing
+from langmem_tiers.knowledge import document_text, standing
 from langmem_tiers.knowledge.preferences import fading, is_constraint, needs_permission
 from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.language.questions import asks_history
+from langmem_tiers.language.words import occurs
 from langmem_tiers.recall import graph_channel, needed, rendering, scoring
 from langmem_tiers.recall.graph_channel import Related
 from langmem_tiers.recall.needed import Needed
@@ -69,6 +70,8 @@ class DerivedHit(NamedTuple):
     """Whether it says what held at the time the message asks about: several messages may mention that time."""
     needed: bool = False
     """Whether the message needs it, though its words do not say so."""
+    repeats: str = ""
+    """What it says in the words of a message or an entry, of which it is the only trace when these are gone."""
 
     def item(self, tokens: int) -> KnownItem:
         """It, as a shown item."""
@@ -100,7 +103,11 @@ def find(
         found += _notes(source, query, vector, request)
         found += _relations(source, related.get(source.name, ()), request)
         found = [_together(known, wanted.pop(known.key, None)) for known in found] + [*wanted.values()]
-    return sorted(found, key=lambda known: (not known.answers, not known.needed, -known.score, known.key))
+    return sorted(found, key=_order)
+
+
+def _order(known: DerivedHit) -> tuple[object, ...]:
+    return not known.answers, not known.needed, bool(known.repeats), -known.score, known.key
 
 
 def summaries(
@@ -127,10 +134,12 @@ def choose(
     request: RecallRequest,
     shown: Collection[tuple[str, int | str]],
     quoted: Mapping[DrawerKey, float],
+    texts: Collection[str] = (),
 ) -> dict[Key, KnownVerdict]:
     """A verdict for each, best first; `quoted` are the drawers that are in the block themselves, with their scores.
 
-    What was derived from other drawers has to come as near to the best of them as these had to.
+    What was derived from other drawers has to come as near to the best of them as these had to; what repeats the words
+    of others has to say what neither the `texts` of these drawers nor anything else in the block says.
     """
     least = request.settings.best_share * max(quoted.values(), default=0.0) if request.selective else 0.0
     verdicts: dict[Key, KnownVerdict] = {}
@@ -138,7 +147,7 @@ def choose(
     # What is needed is not limited like what only fits.
     left = max(request.settings.knowledge, sum(known.needed for known in found))
     episodes_shown: defaultdict[str, set[str]] = defaultdict(set)
-    texts: list[str] = []
+    told: list[str] = []
     for known in found:
         space = known.key[0]
         aside = known.kind == "episode" and not history and known.score < _STRONG
@@ -148,20 +157,27 @@ def choose(
             verdict = "below_threshold"
         elif not known.answers and any((space, drawer) in quoted for drawer in known.derived_from):
             verdict = "quoted_instead"
-        elif known.derived_from and known.score < least and not (known.answers or known.needed):
+        elif (known.derived_from or known.repeats) and known.score < least and not (known.answers or known.needed):
             verdict = "below_best"
         elif not left or (known.kind == "episode" and known.ref in episodes_shown[space]):
             verdict = "over_limit"  # the best piece of an episode represents it
-        elif any(same_fact(known.text, told, None).same for told in texts):
+        elif any(_says(text, known.repeats) for text in texts):
+            verdict = "quoted_instead"
+        elif any(same_fact(known.repeats or known.text, each, None).same for each in told):
             verdict = "duplicate"
         else:
             verdict = "shown"
-            texts.append(known.text)
+            told.append(known.repeats or known.text)
             left -= 1
             if known.kind == "episode":
                 episodes_shown[space].add(known.ref)
         verdicts[known.key] = verdict
     return verdicts
+
+
+def _says(text: str, statement: str) -> bool:
+    """Whether a text says what repeats something, in its words."""
+    return bool(statement) and (occurs(statement.rstrip(" .!"), text) or same_fact(statement, text, None).same)
 
 
 def again(sources: Sequence[SpaceSnapshot], keys: Sequence[tuple[Key, float, int]]) -> Iterator[KnownItem]:
@@ -234,8 +250,7 @@ def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request:
         elif hit.kind == "item" and hit.ref in kept:
             yield _item(source, hit, kept[hit.ref], request)
         elif hit.kind == "document" and hit.ref not in later:
-            label = f"[document {hit.ref}]"
-            yield _known(source, hit, "document", label, _excerpt(hit, request), request, at=request.now)
+            yield _document(source, hit, request)
 
 
 def _note_hits(source: SpaceSnapshot, query: Query, vector: Vectors | None, request: RecallRequest) -> list[NoteHit]:
@@ -325,6 +340,14 @@ def _item(source: SpaceSnapshot, hit: NoteHit, item: ItemRow, request: RecallReq
     at = from_millis(item.updated_at)
     label = block_lines.label(f"item {item.key}", at)
     return _known(source, hit, "item", label, _excerpt(hit, request), request, at=at, statement=1.0)
+
+
+def _document(source: SpaceSnapshot, hit: NoteHit, request: RecallRequest) -> DerivedHit:
+    """A piece of a document as a line; of a dream's, a statement."""
+    repeats = document_text.said_in(hit.text) if hit.ref.startswith(document_text.DREAMT) else ""
+    label = f"[document {hit.ref}]"
+    known = _known(source, hit, "document", label, _excerpt(hit, request), request, at=request.now)
+    return known._replace(repeats=repeats)
 
 
 def _relations(source: SpaceSnapshot, found: Sequence[Related], request: RecallRequest) -> Iterator[DerivedHit]:

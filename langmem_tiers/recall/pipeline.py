@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
@@ -20,7 +20,7 @@ from langmem_tiers.recall.graph_channel import Related
 from langmem_tiers.recall.request import RecallRequest, parse
 from langmem_tiers.recall.rerank_step import RerankStep
 from langmem_tiers.recall.selection import Before, Chosen
-from langmem_tiers.recall.sources import RecallSource, SpaceSnapshot, read_drawers, snapshots
+from langmem_tiers.recall.sources import RecallSource, SpaceSnapshot, read_drawers, read_texts, snapshots
 from langmem_tiers.recall.telemetry import Stopwatch, traced
 from langmem_tiers.storage import drawers, receipts
 from langmem_tiers.storage.receipts import KeptRecall, Shown
@@ -37,6 +37,8 @@ _KNOWN_SHARE = 0.4
 # Verdicts on what would fit; of a list, what is less near than the rest may belong to it as well.
 _LEFT_OUT = frozenset({"over_limit", "over_budget"})
 _LEFT_OUT_OF_LISTS = _LEFT_OUT | {"below_best"}
+# Verdicts on what the model has before it.
+_HAS = frozenset({"in_window", "already_shown"})
 
 
 class QueryEmbedder(Protocol):
@@ -235,7 +237,9 @@ class Recall:
             chosen = selection.choose(sources, ranked, self._query, self._request, before, none_fits=none_fits)
             ranked = [*ranked, *chosen.added]
             quoted = {found.key: found.score for found in chosen.passed}
-            verdicts = derived_hits.choose(known, self._request, before.shown, quoted)
+            verdicts = derived_hits.choose(
+                known, self._request, before.shown, quoted, self._told(sources, known, chosen)
+            )
         with self._watch.stage("render"):
             known_items = self._pack_known(known, verdicts)
             items, lines = self._pack(sources, chosen, vector, known_items)
@@ -249,6 +253,13 @@ class Recall:
             lines=[*(each.line for each, _ in known_items), *lines],
             several=self._request.several,
         )
+
+    def _told(self, sources: Sequence[SpaceSnapshot], known: Sequence[DerivedHit], chosen: Chosen) -> Collection[str]:
+        """The messages that the model has or gets, as texts, if anything known may only repeat them."""
+        if not any(each.repeats for each in known):
+            return ()
+        has = [key for key, verdict in chosen.verdicts.items() if verdict in _HAS]
+        return read_texts(sources, [*has, *(found.key for found in chosen.passed)]).values()
 
     def _pack_known(
         self, known: Sequence[DerivedHit], verdicts: dict[derived_hits.Key, KnownVerdict]
@@ -388,5 +399,4 @@ def _header(known: Sequence[object]) -> str:
 def _verdict(items: Sequence[object], chosen: Chosen) -> RecallVerdict:
     if items:
         return "recalled"
-    before_the_model = {"in_window", "already_shown"}
-    return "nothing_new" if before_the_model & set(chosen.verdicts.values()) else "nothing_found"
+    return "nothing_new" if _HAS & set(chosen.verdicts.values()) else "nothing_found"
