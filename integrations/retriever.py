@@ -102,10 +102,11 @@ class TieredRetriever(BaseRetriever):
             found = search_messages(
                 space.context, query, limit=most, threshold=self.threshold, keep_receipt=self.keep_receipt
             )
+            over = space.ended([item.drawer for item in found])
             for item in found:
                 drawer = item.drawer
                 made = _document(space, "drawers", drawer.pointer, drawer.content, item.score, drawer.said_at, drawer)
-                made.metadata["role"] = drawer.role
+                made.metadata |= {"role": drawer.role, "ended": list(over[drawer.number])}
                 yield made
         if tier in ("entries", "all"):
             yield from (_of_entry(space, each) for each in space.knowledge.search(query, limit=most))

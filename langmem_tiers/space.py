@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, get_args
 
@@ -260,6 +260,20 @@ class Space:
         wanted = arguments.optional_text(session, "session")
         with self.context.open() as store, store.reading() as connection:
             return tuple(drawers.of_session(connection, store.key, wanted))
+
+    def ended(self, known: Iterable[Drawer]) -> dict[int, tuple[str, ...]]:
+        """For each drawer by number, what says that it no longer holds, as blocks show it; empty if nothing does.
+
+        Raises:
+            InvalidInput: `known` holds something else.
+        """
+        from langmem_tiers.knowledge import standing
+        from langmem_tiers.storage.change_log import moment
+
+        about = {each.number for each in arguments.instances(known, "known", Drawer, "drawers")}
+        with self.context.open() as store, store.reading() as connection:
+            over = standing.in_drawers(store, moment(connection, store.key), about, self.context.clock())
+        return {number: over.get(number, ()) for number in about}
 
     def sessions(self) -> tuple[Session, ...]:
         """Return all conversations, in the order they were opened."""

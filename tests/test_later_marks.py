@@ -75,6 +75,25 @@ def test_an_entry_of_a_store_or_a_retriever_has_the_later_words(retired, teacher
     assert [each.metadata["ended"] for each in found if each.id == teacher.id] == [[OVER]]
 
 
+def test_a_message_that_an_agent_or_a_retriever_finds_is_marked(retired, ask):
+    first, later = retired.drawers()
+    assert retired.ended([first, later]) == {first.number: (OVER,), later.number: ()}
+    assert f"user ({OVER}): I work as a teacher." in ask("get_memory", id_or_pointer=first.pointer)
+    assert f"user ({OVER}): I work as a teacher." in ask("search_history", query="teacher")
+    found = TieredRetriever(memory=retired.memory, user_id="alice").invoke("teacher")
+    assert {each.id: each.metadata["ended"] for each in found}[first.pointer] == [OVER]
+
+
+@pytest.mark.parametrize("tier", ["drawers", "episodes"])
+def test_a_message_or_a_summary_of_a_store_has_the_later_words(retired, tier):
+    store = TieredStore(retired.memory)
+    namespace = ("tiers", "alice", tier)
+    for query in ("teacher", None):
+        found = [each for each in store.search(namespace, query=query) if "teacher" in each.value["text"]]
+        assert [each.value["ended"] for each in found] == [[OVER]]
+        assert store.get(namespace, found[0].key).value == found[0].value
+
+
 def test_a_relation_that_an_agent_looks_up_is_marked(ask):
     assert OVER in ask("knowledge_graph_search", entity="user", query="Where do I work?")
     assert OVER in ask("entity_timeline", entity="user")

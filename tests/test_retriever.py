@@ -71,6 +71,7 @@ def test_a_document_says_where_it_is_from(alice, retriever):
         "pointer": "§W-001/R-01/D-001",
         "session": "monday",
         "role": "user",
+        "ended": [],
     }
 
 

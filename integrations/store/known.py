@@ -105,19 +105,28 @@ _FIELDS = frozenset((*_GIVEN, "kind", "id", "date", "ended"))
 
 
 def shown(
-    key: str, text: str, created_at: datetime, updated_at: datetime, score: float | None, **more: Any
+    key: str,
+    text: str,
+    created_at: datetime,
+    updated_at: datetime,
+    score: float | None,
+    ended: Sequence[str] = (),
+    **more: Any,
 ) -> SearchItem:
-    """Something of a tier as an item, still without a namespace: its id, text and date, and more of its tier."""
+    """Something of a tier as an item, still without a namespace: its id, text and date, and more of its tier.
+
+    `ended` is what says that it no longer holds.
+    """
     value = {"id": key, "text": text, "date": updated_at.isoformat(), **more}
+    if ended:
+        value["ended"] = list(ended)
     return SearchItem((), key, value, created_at, updated_at, score)
 
 
 def _entry(entry: Entry, ended: Sequence[str], score: float | None = None, key: str | None = None) -> SearchItem:
     place = key or next(iter(of(entry)), entry.id)
     more = {"id": entry.id, "category": entry.category, "tags": list(entry.tags)}
-    if ended:
-        more["ended"] = list(ended)
-    return shown(place, entry.content, entry.created_at, entry.updated_at, score, **more)
+    return shown(place, entry.content, entry.created_at, entry.updated_at, score, ended, **more)
 
 
 def get(space: "Space", key: str) -> SearchItem | None:

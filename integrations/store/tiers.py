@@ -36,42 +36,48 @@ class Reader(NamedTuple):
     search: "Callable[[Space, str, int], Sequence[SearchItem]]"
 
 
-def _drawer(drawer: Drawer, score: float | None = None) -> SearchItem:
+def _drawers(space: "Space", found: Sequence[tuple[Drawer, float | None]]) -> list[SearchItem]:
+    over = space.ended([drawer for drawer, _ in found])
+    return [_drawer(drawer, score, over[drawer.number]) for drawer, score in found]
+
+
+def _drawer(drawer: Drawer, score: float | None, ended: Sequence[str]) -> SearchItem:
     more = {"role": drawer.role, "speaker": drawer.speaker, "session": drawer.session, "wing": drawer.wing}
-    return shown(drawer.pointer, drawer.content, drawer.recorded_at, drawer.said_at, score, **more)
+    return shown(drawer.pointer, drawer.content, drawer.recorded_at, drawer.said_at, score, ended, **more)
 
 
 def _get_drawer(space: "Space", key: str) -> SearchItem | None:
     with suppress(InvalidPointer):
         drawer = space.drawer(key)
-        return None if drawer is None else _drawer(drawer)
+        return None if drawer is None else _drawers(space, [(drawer, None)])[0]
     return None
 
 
 def _search_drawers(space: "Space", query: str, most: int) -> list[SearchItem]:
     if query.strip():
         matching = search_messages(space.context, query, limit=most, threshold=0.0)
-        return [_drawer(item.drawer, item.score) for item in matching]
+        return _drawers(space, [(item.drawer, item.score) for item in matching])
     with space.memory.use(space.name) as store, store.reading() as connection:
         newest = drawers.newest(connection, store.key)
         found = drawers.read(connection, store.key, range(max(1, newest - most + 1), newest + 1))
-    return [_drawer(found[number]) for number in sorted(found, reverse=True)]
+    return _drawers(space, [(found[number], None) for number in sorted(found, reverse=True)])
 
 
-def _episode(episode: Episode, score: float | None = None) -> SearchItem:
+def _episode(episode: Episode, score: float | None, ended: Sequence[str]) -> SearchItem:
     more = {"session": episode.session, "abstract": episode.abstract, "topics": list(episode.topics)}
     text = episode.summary or episode.abstract
-    return shown(episode.id, text, episode.created_at, episode.ended_at, score, **more)
+    return shown(episode.id, text, episode.created_at, episode.ended_at, score, ended, **more)
 
 
 def _get_episode(space: "Space", key: str) -> SearchItem | None:
     episode = space.archive.get(key)
-    return None if episode is None else _episode(episode)
+    return None if episode is None else _episode(episode, None, space.archive.ended([episode])[episode.id])
 
 
 def _search_episodes(space: "Space", query: str, most: int) -> list[SearchItem]:
     asked = bool(query.strip())
-    return [_episode(each.episode, each.score if asked else None) for each in space.archive.search(query, limit=most)]
+    found = space.archive.search(query, limit=most)
+    return [_episode(each.episode, each.score if asked else None, each.ended) for each in found]
 
 
 def _document(document: Document, text: str, score: float | None = None) -> SearchItem:

@@ -82,9 +82,9 @@ def entry_line(entry: Entry, most: int, terms: Sequence[str] = (), ended: Sequen
     return item(excerpt(entry.content, terms, most), f"[{entry.id}] ({entry.category}) ", end)
 
 
-def drawer_line(drawer: Drawer, text: str) -> str:
-    """`[pointer] date speaker: words`."""
-    speaker = " ".join(escape(drawer.speaker or drawer.role).split())
+def drawer_line(drawer: Drawer, text: str, ended: Sequence[str] = ()) -> str:
+    """`[pointer] date speaker (what of it is no longer so): words`."""
+    speaker = " ".join(escape(drawer.speaker or drawer.role).split()) + render_ended(ended)
     return item(text, f"[{drawer.pointer}] {day(drawer.said_at)} {speaker}: ")
 
 

@@ -150,7 +150,8 @@ def _drawer(call: Call, pointer: str) -> ToolAnswer:
         raise InvalidPointer(f"There is no message {pointer}.", way_out="Call search_history to find its pointer.")
     resting = [entry for entry in call.space.knowledge.resting_on(drawer.number) if entry.active][:_MOST]
     when = f"said {drawer.said_at:%Y-%m-%d %H:%M} UTC in session {drawer.session}, filed under {drawer.wing}"
-    shown = [base.drawer_line(drawer, base.cut(drawer.content, _WHOLE)), base.item(when)]
+    ended = call.space.ended([drawer])[drawer.number]
+    shown = [base.drawer_line(drawer, base.cut(drawer.content, _WHOLE), ended), base.item(when)]
     if drawer.superseded_by is not None:
         after = call.space.drawer(drawer.superseded_by)
         shown.append(base.item("edited later" + (f": see {after.pointer}" if after else "")))
@@ -190,7 +191,8 @@ def search_history(
         return ToolAnswer(text, {"pointers": [], "episodes": []})
     terms = parse(query, 0).terms
     shown = [_summary_line(each.episode, each.ended) for each in summaries]
-    shown += [base.drawer_line(each, excerpt(each.content, terms, _MESSAGE_SHOWN)) for each in said]
+    over = call.space.ended(said)
+    shown += [base.drawer_line(each, excerpt(each.content, terms, _MESSAGE_SHOWN), over[each.number]) for each in said]
     header = f"{len(told)} summaries and {len(said)} messages, best first; get_memory shows one in full"
     artifact = {"pointers": [each.pointer for each in said], "episodes": [each.id for each in told]}
     return ToolAnswer(base.fenced(header, shown), artifact)
