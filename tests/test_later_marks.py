@@ -135,6 +135,47 @@ def test_a_summary_has_the_later_words_unless_it_came_after_them(retired):
     assert not any(found[month] for month in found if month != 3)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- User: I work as a teacher. (2026-03-02)",
+        "- The user works as a teacher. (2026-02-01, 2026-03-02)",
+        "- Anna: I work as a dentist. (2026-03-02)\n- User: I work as a teacher. (2026-03-02)",
+    ],
+)
+def test_a_line_of_a_document_is_marked_by_what_was_said_after_its_day(retired, line):
+    retired.documents.write("dreams/one.md", f"# What stays\n\n## Project facts\n\n{line}\n")
+    (hit,) = retired.documents.search("teacher")
+    assert hit.ended == (OVER,)
+    found = TieredStore(retired.memory).search(("tiers", "alice", "documents"), query="teacher")
+    assert [each.value["ended"] for each in found] == [[OVER]]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- User: I work as a teacher. (2026-04-02)",
+        "- Anna: I work as a teacher. (2026-03-02)",
+        "- User: I work as a teacher. (2026-99-99)",
+        "I work as a teacher.",
+    ],
+)
+def test_a_line_of_a_document_is_not_marked_by_what_was_said_before_it_or_of_another(retired, line):
+    retired.documents.write("notes.md", line)
+    (hit,) = retired.documents.search("teacher")
+    assert hit.ended == ()
+
+
+def test_a_document_written_before_the_later_words_is_marked_when_it_is_recalled(alice, clock):
+    alice.documents.write("notes.md", "I work as a teacher, and the chalk is in the left cupboard.")
+    clock.tick(30 * DAY)
+    alice.track([Turn(role="user", content="I retired last summer.", said_at=clock())], session="tuesday")
+    alice.mine()
+    assert alice.flush()
+    (line,) = [each for each in alice.recall("Where is the chalk?").block.splitlines() if "notes.md" in each]
+    assert 'but later, 2026-04-01: "I retired last summer."' in line
+
+
 def test_a_summary_of_a_model_or_a_host_is_marked_when_it_is_recalled(alice, clock):
     alice.track([Turn(role="user", content="I work as a teacher in Turin.", said_at=clock())], session="monday")
     alice.archive.write("monday", summary="The user works as a teacher in Turin.")

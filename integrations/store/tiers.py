@@ -80,9 +80,9 @@ def _search_episodes(space: "Space", query: str, most: int) -> list[SearchItem]:
     return [_episode(each.episode, each.score if asked else None, each.ended) for each in found]
 
 
-def _document(document: Document, text: str, score: float | None = None) -> SearchItem:
+def _document(document: Document, text: str, score: float | None = None, ended: Sequence[str] = ()) -> SearchItem:
     at, more = document.updated_at, {"version": document.version, "encoding": document.encoding}
-    return shown(document.path, text, at, at, score, **more)
+    return shown(document.path, text, at, at, score, ended, **more)
 
 
 def _get_document(space: "Space", key: str) -> SearchItem | None:
@@ -97,7 +97,7 @@ def _search_documents(space: "Space", query: str, most: int) -> list[SearchItem]
         pieces = {hit.path: hit for hit in reversed(space.documents.search(query, limit=4 * most))}
         best = sorted(pieces.values(), key=lambda hit: -hit.score)[:most]
         read = ((space.documents.read(hit.path), hit) for hit in best)
-        return [_document(document, hit.text, hit.score) for document, hit in read if document is not None]
+        return [_document(document, hit.text, hit.score, hit.ended) for document, hit in read if document is not None]
     newest = sorted(space.documents.list(), key=lambda each: each.updated_at, reverse=True)[:most]
     return [each for summary in newest if (each := _get_document(space, summary.path)) is not None]
 

@@ -178,7 +178,7 @@ def _unknown(lines: Iterable[SectionLine], entries: Sequence[Entry]) -> list[Sec
 
 
 def _says(entry: Entry, words: set[str], line: str) -> bool:
-    said = document_text.said_in(line).rstrip(" .!")
+    said = document_text.statement(line).said.rstrip(" .!")
     if any(each.quote and occurs(said, each.quote) for each in entry.evidence):
         return True
     told = stems(line)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from langmem_tiers.errors import InvalidPath, InvalidText
 from langmem_tiers.knowledge import validation
@@ -40,8 +40,7 @@ _MOST_A_TOKEN = 32
 _LEAST_PIECE = 40
 # Who changes how a statement is written changes how it is read.
 _STATEMENT = re.compile(r"^- (?P<shown>.+)$", re.MULTILINE)
-_SPEAKER = re.compile(r"[^:\n]{1,60}: ")
-_DAYS = re.compile(r" \([\d, -]+\)$")
+_SAID = re.compile(r"^(?:- )?(?:(?P<who>[^:\n]{1,60}): )?(?P<said>.*?)(?: \((?:[\d-]{10}, )*(?P<day>[\d-]{10})\))?$")
 
 
 def clean_path(path: Any) -> str:
@@ -100,15 +99,23 @@ def statement_line(said: str, days: Iterable[str]) -> str:
     return f"- {said} ({', '.join(days)})"
 
 
-def said_in(statement: str) -> str:
-    """What a statement of a dream's document says, without who said it and when.
+class Statement(NamedTuple):
+    """What a line of a dream's document says, with who said it and the last of its days, if it names them."""
+
+    said: str
+    who: str | None = None
+    day: str | None = None
+
+
+def statement(line: str) -> Statement:
+    """What a line that `statement_line` wrote says; its bullet and its days may be left out.
 
     Example:
-        >>> said_in("User: I sail. (2026-03-02, 2026-04-01)")
-        'I sail.'
+        >>> statement("- User: I sail. (2026-03-02, 2026-04-01)")
+        Statement(said='I sail.', who='User', day='2026-04-01')
     """
-    speaker = _SPEAKER.match(statement)
-    return _DAYS.sub("", statement[speaker.end() :] if speaker else statement)
+    match = _SAID.match(line)
+    return Statement(line) if match is None else Statement(**match.groupdict())
 
 
 def of_file(path: str, data: bytes, settings: Settings) -> NewDocument:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import TextChanged
-from langmem_tiers.knowledge import document_folders, document_text, validation
+from langmem_tiers.knowledge import document_folders, document_text, standing, validation
 from langmem_tiers.knowledge.document_folders import FolderImporter
 from langmem_tiers.knowledge.prompt_blocks import notes_block
 from langmem_tiers.knowledge.results import DocumentHit, FolderExport, FolderImport
@@ -134,7 +134,14 @@ class Documents:
             now = change_log.moment(connection, store.key)
             settings = self._settings.recall
             hits = store.notes.search(now, asked.terms, vector, most, {"document"}, settings=settings)
-        return tuple(DocumentHit(path=hit.ref, ordinal=hit.ordinal, text=hit.text, score=hit.score) for hit in hits)
+            written = rows.changed_at(connection, store.key, {hit.ref for hit in hits})
+            found = [hit for hit in hits if hit.ref in written]
+            pieces = [(hit.text, written[hit.ref]) for hit in found]
+            over = standing.in_documents(store, now, pieces, self._context.clock())
+        return tuple(
+            DocumentHit(path=hit.ref, ordinal=hit.ordinal, text=hit.text, score=hit.score, ended=ended)
+            for hit, ended in zip(found, over, strict=True)
+        )
 
     def import_folder(self, folder: str | Path) -> FolderImport:
         """Import a folder of notes; documents missing from it are kept. Importing it again changes nothing.

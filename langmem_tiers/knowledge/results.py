@@ -164,12 +164,16 @@ class ProfileLine:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DocumentHit:
-    """A piece of a document found by a search, with its score from 0 to 1; `ordinal` counts pieces from 0."""
+    """A piece of a document found by a search, with its score from 0 to 1; `ordinal` counts pieces from 0.
+
+    `ended` is what says that something in it no longer holds, as in `EntryFound`.
+    """
 
     path: str
     ordinal: int
     text: str
     score: float
+    ended: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

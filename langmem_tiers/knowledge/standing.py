@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime, time
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from langmem_tiers.clock import to_millis
+from langmem_tiers.knowledge import document_text
 from langmem_tiers.knowledge_graph import outdated
 from langmem_tiers.language.assertions import USER, Assertion, assertions
 from langmem_tiers.language.revisions import Revision, affirms, concerns
@@ -87,6 +88,17 @@ def in_episodes(
     return {each.id: later.on(_of_episode(each)) if later else () for each in given}
 
 
+def in_documents(
+    store: SpaceStore, moment: Moment, pieces: Sequence[tuple[str, datetime]], at: datetime
+) -> list[tuple[str, ...]]:
+    """For each piece of a document, with when it was last written, what was said later against what a line says."""
+    later = _LaterWords.until(store, moment, at)
+    if not later:
+        return [()] * len(pieces)
+    lines = [[_of_line(line, written) for line in text.splitlines()] for text, written in pieces]
+    return [tuple(dict.fromkeys(words for line in those for words in later.on(line))) for those in lines]
+
+
 class _Said(NamedTuple):
     """Assertions with the moment they were last made: its time, the drawer, and the place in it."""
 
@@ -115,6 +127,23 @@ def _of_episode(episode: Episode) -> _Said:
     lines = [match for match in said if match is not None and match["text"]]
     own = [each for line in lines for each in assertions(line["text"], _names(line["speaker"] or USER)[-1:])]
     return _Said(own, episode.ended_at, episode.last_drawer or 0, _END)
+
+
+def _of_line(line: str, written: datetime) -> _Said:
+    """A line of a document: said on its last day, or else when it was written."""
+    stated = document_text.statement(line)
+    day = _end_of(stated.day) if stated.day else None
+    if day is None:
+        return _Said(assertions(line), written, _END, _END)
+    return _Said(assertions(stated.said, _names(stated.who or USER)[-1:]), day, _END, _END)
+
+
+def _end_of(day: str) -> datetime | None:
+    """The end of a day; None if there is no such day."""
+    try:
+        return datetime.combine(date.fromisoformat(day), time.max, UTC)
+    except ValueError:
+        return None
 
 
 def _of_relation(line: str, rests: Sequence[GraphEvidence], said: Mapping[int, Drawer]) -> _Said:

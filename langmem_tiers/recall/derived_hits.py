@@ -239,7 +239,7 @@ def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request:
     at, until = to_millis(request.now), source.moment.until
     told = _episodes(source, refs["episode"], request) if "episode" in refs else {}
     kept = items.holding(source.connection, source.key, refs["item"], at=at, until=until) if "item" in refs else {}
-    later = documents.changed_after(source.connection, source.key, until) if until is not None else frozenset()
+    written = documents.changed_at(source.connection, source.key, refs["document"]) if "document" in refs else {}
     over = standing.in_entries(source.store, source.moment, held, request.as_of)
     since = standing.in_episodes(source.store, source.moment, told.values(), request.as_of)
     for hit in hits:
@@ -249,8 +249,9 @@ def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request:
             yield _episode(source, hit, told[hit.ref], since[hit.ref], request)
         elif hit.kind == "item" and hit.ref in kept:
             yield _item(source, hit, kept[hit.ref], request)
-        elif hit.kind == "document" and hit.ref not in later:
-            yield _document(source, hit, request)
+        elif hit.kind == "document" and hit.ref in written and (until is None or to_millis(written[hit.ref]) <= until):
+            (ended,) = standing.in_documents(source.store, source.moment, [(hit.text, written[hit.ref])], request.as_of)
+            yield _document(source, hit, ended, request)
 
 
 def _note_hits(source: SpaceSnapshot, query: Query, vector: Vectors | None, request: RecallRequest) -> list[NoteHit]:
@@ -342,10 +343,10 @@ def _item(source: SpaceSnapshot, hit: NoteHit, item: ItemRow, request: RecallReq
     return _known(source, hit, "item", label, _excerpt(hit, request), request, at=at, statement=1.0)
 
 
-def _document(source: SpaceSnapshot, hit: NoteHit, request: RecallRequest) -> DerivedHit:
+def _document(source: SpaceSnapshot, hit: NoteHit, ended: Sequence[str], request: RecallRequest) -> DerivedHit:
     """A piece of a document as a line; of a dream's, a statement."""
-    repeats = document_text.said_in(hit.text) if hit.ref.startswith(document_text.DREAMT) else ""
-    label = f"[document {hit.ref}]"
+    repeats = document_text.statement(hit.text).said if hit.ref.startswith(document_text.DREAMT) else ""
+    label = f"[document {hit.ref}]{rendering.render_ended(ended)}"
     known = _known(source, hit, "document", label, _excerpt(hit, request), request, at=request.now)
     return known._replace(repeats=repeats)
 

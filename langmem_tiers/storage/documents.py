@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, LargeBinary, delete, func, select
@@ -64,10 +65,11 @@ def drop(connection: Connection, space: str, path: str, at: int) -> None:
     notes.forget_vectors(connection, space, notes.drop(connection, space, "document", path, at))
 
 
-def changed_after(connection: Connection, space: str, at: int) -> set[str]:
-    """The paths of the documents that were last written after a moment."""
-    later = (*here(documents, space), documents.c.updated_at > at)
-    return set(connection.execute(select(documents.c.path).where(*later)).scalars())
+def changed_at(connection: Connection, space: str, paths: Collection[str]) -> dict[str, datetime]:
+    """When each of these documents was last written."""
+    wanted = (*here(documents, space), documents.c.path.in_(paths))
+    rows = connection.execute(select(documents.c.path, documents.c.updated_at).where(*wanted))
+    return {path: from_millis(at) for path, at in rows}
 
 
 def was_deleted(connection: Connection, space: str, path: str) -> bool:
