@@ -1,7 +1,7 @@
 """Dates in sentences: each one of the table that date readers are compared on is read, and none where there is none."""
 
 import sys
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from date_reading import own, sentences
 from langmem_tiers.language.dates import times
 from langmem_tiers.language.questions import spans
 from langmem_tiers.language.word_lists import units
+from tests.stating import say
 
 TOLD = sentences()
 
@@ -32,3 +33,47 @@ def test_whatever_unit_of_time_is_counted_is_understood_back_and_ahead_and_as_a_
     (back,), (ahead,) = times(f"We met two {unit}s ago.", today), times(f"We meet in two {unit}s.", today)
     assert back < today.isoformat() < ahead
     assert len(spans(f"What did we do in the last two {unit}s?", today)) == 1
+
+
+APRIL = datetime(2025, 4, 20, 9, tzinfo=UTC)
+# What a sentence says of itself: a booking, an appointment or a plan is to come, what somebody did is past.
+BARE = {
+    "I booked the ferry to Gotland for September 9th.": "2025-09-09",
+    "I got a flight for January 5th.": "2026-01-05",
+    "We got tickets to the Brahms concert on February 3rd.": "2026-02-03",
+    "The dentist appointment is on March 2nd.": "2026-03-02",
+    "I have an interview on March 14.": "2026-03-14",
+    "I'm flying to Rome on December 20.": "2025-12-20",
+    "I'm going to Kyoto in November.": "2025-11",
+    "I start at Bosch on Monday.": "2025-04-21",
+    "I have a meeting at Bosch on Friday.": "2025-04-25",
+    "We visited my aunt in Bergen on September 9th.": "2024-09-09",
+    "I ran a marathon in Bergen on March 14.": "2025-03-14",
+    "The wedding was on November 2nd.": "2024-11-02",
+}
+
+
+@pytest.mark.parametrize("sentence", BARE)
+def test_a_day_without_a_year_lies_where_its_sentence_says(alice, clock, sentence):
+    clock.now = APRIL
+    say(alice, sentence, at=APRIL)
+    (found,) = alice.knowledge.search()
+    assert found.entry.content == f"{found.entry.content.partition(' (')[0]} ({BARE[sentence]})."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "day"),
+    [
+        ("We reserved a table for June 3rd at the harbour.", "2025-06-03"),
+        ("We reserved a table for March 3rd at the harbour.", "2026-03-03"),
+        ("I booked the flights on April 18th.", "2025-04-18"),
+        ("On January 3rd we fly to Rome.", "2026-01-03"),
+        ("On January 3rd we flew to Rome.", "2025-01-03"),
+        ("The launch got postponed to March 1st.", "2026-03-01"),
+        ("My flat has been mine since June 3rd.", "2024-06-03"),
+        ("The course starts this October.", "2025-10"),
+    ],
+)
+def test_a_tag_of_a_day_without_a_year_lies_there_as_well(alice, sentence, day):
+    say(alice, sentence, at=APRIL)
+    assert f"@t {day}" in alice.drawers()[0].tags

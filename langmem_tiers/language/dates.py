@@ -10,11 +10,17 @@ import re
 from calendar import monthrange
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Literal, get_args
 
-from langmem_tiers.language.calendar import MONTH_NAMES, WEEKDAYS, month_number, weekday_number
+from langmem_tiers.language.calendar import WEEKDAYS, month_number, weekday_number
 from langmem_tiers.language.numbers import COUNT, counted
-from langmem_tiers.language.word_lists import COMMON_PARTS, finds, named_pattern, table, written_out
+from langmem_tiers.language.verbs import is_participle
+from langmem_tiers.language.word_lists import COMMON_PARTS, alternatives, finds, named_pattern, table, written_out
 from langmem_tiers.language.words import LOOKED_AT
+
+Side = Literal["behind", "ahead"]
+"""Where a day, a month or a weekday lies that comes again and again: before or after the day of speaking."""
+_Side = Side | Literal["booked"]
 
 _DAYS = {"today": 0, "tonight": 0, "this": 0, "yesterday": -1, "last": -1, "before yesterday": -2}
 _DAYS |= {"tomorrow": 1, "after tomorrow": 2}
@@ -29,44 +35,48 @@ _WEEKDAY = named_pattern("dates", "weekday")
 _ABBREVIATED = re.compile(r"\b((?:next|last|this) )(mon|tues?|wed|thurs?|fri|sat|sun)\b(?!day)", re.IGNORECASE)
 # Weeks resolve to one of their days.
 _VAGUE = named_pattern("dates", "within_a_unit")
-# These days come every year.
-_NAMES_A_MONTH = re.compile(rf"\b(?:{MONTH_NAMES})\b", re.IGNORECASE)
+# What says where a bare day lies: the last such words before it in its sentence, or else the first after it.
+_CLUE = named_pattern("dates", "clue", events=alternatives("words", "events"))
+_SENTENCE_ENDS = re.compile(r"[.!?;](?=\s|$)|\n")
+_CLUES_WITHIN = 200  # characters
+_FOR = re.compile(r"\bfor (?:the )?$")
+# What was booked "on" a day that is just gone was booked that day, else it is booked for that day.
+_JUST_GONE = timedelta(days=31)
 
 
-def times(text: str, spoken: date) -> list[str]:
+def times(text: str, spoken: date, side: Side | None = None) -> list[str]:
     """The dates ('2023-05-07'), months ('2023-05') and years ('2023') in a text, in order.
 
-    "Last Friday" is the one before the day of speaking; "two weeks ago" is the day two weeks earlier; a day without
-    a year is the nearest one. Impossible dates are left out.
+    "Last Friday" is the one before the day of speaking; "two weeks ago" is the day two weeks earlier. A day or month
+    without a year lies where its sentence says: the flight that was booked for it is still to come, what was visited
+    is past. If it says nothing, it lies on the `side`, or is the nearest one. Impossible dates are left out.
+
+    Example:
+        >>> spoken = date(2026, 4, 20)
+        >>> times("We booked a table for March 3rd.", spoken), times("We ate there on November 3rd.", spoken)
+        (['2027-03-03'], ['2025-11-03'])
     """
     found: list[tuple[int, str]] = []
     rest = text[:LOOKED_AT]
     for rule in _RULES:
         rest = rest.lower() if rule.lowers else rest
-        for match, moment in rule.found(rest, spoken):
+        for match, moment in rule.found(rest, spoken, side):
             found += [(match.start(), moment)] if moment else []
             # Text matched by one rule is hidden from the later, looser ones.
             rest = rest[: match.start()] + "\0" * len(match.group()) + rest[match.end() :]
     return list(dict.fromkeys(moment for _, moment in sorted(found)))
 
 
-def past_times(text: str, spoken: date) -> list[str]:
-    """The times in a text about the past, where a month without a year lies in the past as well."""
-    found = times(text, spoken)
-    return [_behind(moment, spoken, text) for moment in found] if _NAMES_A_MONTH.search(text) else found
-
-
 def moments(clause: str, said_at: datetime, *, ahead: bool, happened: bool = False) -> list[str]:
-    """The dates, months and years in a clause; a bare weekday lies ahead or behind, depending on the clause.
+    """The dates, months and years in a clause, which is about what is `ahead` or has `happened`; else see `times`.
 
-    In a clause about the past, a month without a year lies in the past as well.
+    A bare weekday is the next one, or the last one if the clause says so or nothing.
     """
     spoken = spoken_on(said_at)
-    read = past_times if happened else times
-    found = read(_ABBREVIATED.sub(lambda day: day[1] + WEEKDAYS[weekday_number(day[2])], clause), spoken)
+    side: Side | None = "ahead" if ahead else "behind" if happened else None
+    found = times(_ABBREVIATED.sub(lambda day: day[1] + WEEKDAYS[weekday_number(day[2])], clause), spoken, side)
     if not found:
-        days = [(weekday_number(match[1]) - spoken.weekday()) % 7 for match in _WEEKDAY.finditer(clause)]
-        found = [(spoken + timedelta(days=day if ahead else day - 7)).isoformat() for day in days]
+        found = [_bare_weekday(match, spoken, _side(match, side)) for match in _WEEKDAY.finditer(clause)]
     return list(dict.fromkeys(found))
 
 
@@ -100,10 +110,37 @@ def spoken_on(said_at: datetime) -> date:
     return said_at.astimezone(UTC).date()
 
 
-def _behind(moment: str, spoken: date, clause: str) -> str:
-    """The moment, or the same a year earlier if it is in the future and the clause names no year."""
-    later = moment > spoken.isoformat()[: len(moment)] and not _is_written(moment, clause)
-    return f"{int(moment[:4]) - 1}{moment[4:]}" if later and not moment.endswith("02-29") else moment
+def _side(match: re.Match[str], side: Side | None) -> _Side | None:
+    """Where a bare day in a text lies by the words of its sentence; of one that says nothing, the given side."""
+    text, start, stop = match.string, match.start(), match.end()
+    before = _SENTENCE_ENDS.split(text[max(0, start - _CLUES_WITHIN) : start])[-1]
+    after = _SENTENCE_ENDS.split(text[stop : stop + _CLUES_WITHIN])[0]
+    *_, last = [None, *_clues(before)]
+    said = last or next(_clues(after), side)
+    return "ahead" if said == "booked" and _FOR.search(before) else said
+
+
+def _clues(words: str) -> Iterator[_Side]:
+    """What the words of a sentence say of the days in it, in order."""
+    for clue in _CLUE.finditer(words):
+        if clue["booked"]:
+            yield "booked"
+        elif clue["ahead"] or clue["short"]:
+            yield "ahead"
+        elif clue["behind"] or is_participle(clue[0]):
+            yield "behind"
+
+
+def _lying(moments: Sequence[date], spoken: date, side: _Side | None) -> date:
+    """Of the days that a bare one can mean, the next one, the last one, or the nearest one."""
+    if side == "booked":
+        just_gone = any(timedelta() <= spoken - moment <= _JUST_GONE for moment in moments)
+        side = "behind" if just_gone else "ahead"
+    if side == "ahead":
+        return min(moment for moment in moments if moment >= spoken)
+    if side == "behind":
+        return max(moment for moment in moments if moment <= spoken)
+    return min(moments, key=lambda moment: abs(moment - spoken))
 
 
 def _is_written(moment: str, clause: str) -> bool:
@@ -119,7 +156,7 @@ def _month(year: int, month: int) -> str:
     return date(year + (month - 1) // 12, (month - 1) % 12 + 1, 1).isoformat()[:7]
 
 
-def _slashed(match: re.Match[str], spoken: date) -> str:
+def _slashed(match: re.Match[str], spoken: date, side: Side | None) -> str:
     """Only if it is clear which number is the day: 5/7/2023 is two different days on two continents."""
     first, second, year = (int(part) for part in match.groups())
     if first <= 12 and second <= 12 and first != second:
@@ -127,35 +164,45 @@ def _slashed(match: re.Match[str], spoken: date) -> str:
     return date(year, min(first, second), max(first, second)).isoformat()
 
 
-def _day_of_month(match: re.Match[str], spoken: date) -> str:
+def _day_of_month(match: re.Match[str], spoken: date, side: Side | None) -> str:
     month, day = month_number(match["month"]), int(match["day"])
     if match["year"]:
         return date(int(match["year"]), month, day).isoformat()
     years = (spoken.year - 1, spoken.year, spoken.year + 1)
     real = [date(year, month, day) for year in years if day <= monthrange(year, month)[1]]
-    return min(real, key=lambda moment: abs(moment - spoken)).isoformat()
+    return _lying(real, spoken, _side(match, side)).isoformat()
 
 
-def _month_alone(match: re.Match[str], spoken: date) -> str:
-    """'Last March' is past, 'next March' is to come, 'in March' is the nearest one."""
+def _month_alone(match: re.Match[str], spoken: date, side: Side | None) -> str:
+    """'Last March' is past, 'next March' is to come, 'in March' is what the sentence says or the nearest one."""
     month, direction = month_number(match[2]), match[1].casefold()
     if direction == "last":
         return _month(spoken.year - (month >= spoken.month), month)
     if direction == "next":
         return _month(spoken.year + (month <= spoken.month), month)
-    distance = (month - spoken.month + 6) % 12 - 6
-    return _month(spoken.year, spoken.month + (0 if direction == "this" else distance))
+    if direction == "this":
+        return _month(spoken.year, month)
+    ahead = (month - spoken.month) % 12
+    lies = "behind" if direction == "since" else _side(match, side)
+    if lies not in get_args(Side):
+        lies = "ahead" if 0 < ahead < (11 if lies else 6) else "behind"
+    return _month(spoken.year, spoken.month + (ahead if lies == "ahead" or not ahead else ahead - 12))
 
 
 def _days_off(spoken: date, days: int) -> str:
     return (spoken + timedelta(days=days)).isoformat()
 
 
-def _weekday(match: re.Match[str], spoken: date) -> str:
+def _weekday(match: re.Match[str], spoken: date, side: Side | None) -> str:
     """The last such day before, the next one after, or with 'this' the coming one, including today."""
     ahead = (weekday_number(match[2]) - spoken.weekday()) % 7
     shift = {"last": ahead - 7, "past": ahead - 7, "this": ahead, "next": ahead or 7}[match[1]]
     return _days_off(spoken, shift)
+
+
+def _bare_weekday(match: re.Match[str], spoken: date, side: _Side | None) -> str:
+    ahead = (weekday_number(match[1]) - spoken.weekday()) % 7
+    return _days_off(spoken, ahead if side == "ahead" else ahead - 7)
 
 
 def _shifted(spoken: date, count: int, unit: str) -> str:
@@ -169,19 +216,19 @@ def _shifted(spoken: date, count: int, unit: str) -> str:
     return _days_off(spoken, count * table("units")[unit]["days"])
 
 
-_MEANS: dict[str, Callable[[re.Match[str], date], str]] = {
-    "year first": lambda match, spoken: date(*map(int, match.groups())).isoformat(),
-    "day first": lambda match, spoken: date(int(match[3]), int(match[2]), int(match[1])).isoformat(),
+_MEANS: dict[str, Callable[[re.Match[str], date, Side | None], str]] = {
+    "year first": lambda match, spoken, side: date(*map(int, match.groups())).isoformat(),
+    "day first": lambda match, spoken, side: date(int(match[3]), int(match[2]), int(match[1])).isoformat(),
     "either first": _slashed,
     "day of month": _day_of_month,
-    "month of year": lambda match, spoken: _month(int(match[2]), month_number(match[1])),
+    "month of year": lambda match, spoken, side: _month(int(match[2]), month_number(match[1])),
     "month": _month_alone,
-    "day": lambda match, spoken: _days_off(spoken, _DAYS[match[1]]),
+    "day": lambda match, spoken, side: _days_off(spoken, _DAYS[match[1]]),
     "weekday": _weekday,
-    "span": lambda match, spoken: _shifted(spoken, _DIRECTIONS[match[1]], match[2]),
-    "ago": lambda match, spoken: _shifted(spoken, -counted(match[1]), match[2]),
-    "ahead": lambda match, spoken: _shifted(spoken, counted(match[1]), match[2]),
-    "year": lambda match, spoken: match[1],
+    "span": lambda match, spoken, side: _shifted(spoken, _DIRECTIONS[match[1]], match[2]),
+    "ago": lambda match, spoken, side: _shifted(spoken, -counted(match[1]), match[2]),
+    "ahead": lambda match, spoken, side: _shifted(spoken, counted(match[1]), match[2]),
+    "year": lambda match, spoken, side: match[1],
 }
 
 
@@ -196,12 +243,12 @@ class _Rule:
         self._words = [each for word in words for each in _written(word).split("|")]
         self._hint = re.compile(_written(hint)) if hint else None
 
-    def found(self, text: str, spoken: date) -> Iterator[tuple[re.Match[str], str]]:
+    def found(self, text: str, spoken: date, side: Side | None) -> Iterator[tuple[re.Match[str], str]]:
         """Where the text names a time in this way, and which; an empty one if there is no such day."""
         if self._hint.search(text) if self._hint else any(word in text for word in self._words):
             for match in self._pattern.finditer(text):
                 try:
-                    yield match, self._means(match, spoken)
+                    yield match, self._means(match, spoken, side)
                 except (ValueError, OverflowError):  # 30 February, 900 years ago
                     yield match, ""
 

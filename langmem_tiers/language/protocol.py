@@ -10,6 +10,7 @@ from datetime import date, datetime
 from typing import Protocol
 
 from langmem_tiers.language.contradictions import Slot
+from langmem_tiers.language.dates import Side
 from langmem_tiers.language.names import Name
 from langmem_tiers.language.paraphrase import Verdict
 from langmem_tiers.language.predicates import Negated, PredicateForm
@@ -50,7 +51,7 @@ class Language(Protocol):
     def tags(self, text: str, *, speaker: str | None, said_at: datetime) -> tuple[str, ...]:
         """The people, places, events, items and times of a message."""
 
-    def times(self, text: str, spoken: date) -> list[str]:
+    def times(self, text: str, spoken: date, side: Side | None = None) -> list[str]:
         """The days, months and years in a text."""
 
     def key_phrases(self, texts: Iterable[str], limit: int = 5) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from langmem_tiers.language.dates import past_times, times
+from langmem_tiers.language.dates import Side, times
 from langmem_tiers.language.names import CALENDAR
 from langmem_tiers.language.numbers import counted
 from langmem_tiers.language.periods import after, written
@@ -152,8 +152,8 @@ def spans(text: str, asked: date) -> tuple[TimeSpan, ...]:
     rest = shown
     for pattern in (_STRETCH, _START_OF_YEAR, _THIS_WEEK, _BOUNDED) if stretches else ():
         rest = pattern.sub(" ", rest)
-    read = times if _AHEAD.search(shown) else past_times
-    named = (_named(moment) for moment in read(rest, asked))
+    side: Side | None = None if _AHEAD.search(shown) else "behind"
+    named = (_named(moment) for moment in times(rest, asked, side))
     # The future has not been discussed yet, and what was said today is mostly still in the model's context.
     past = (span for span in named if span.start < _day(asked))
     return tuple(dict.fromkeys((*stretches, *past)))
@@ -171,7 +171,7 @@ def _stretches(text: str, asked: date) -> Iterator[TimeSpan]:
     if _START_OF_YEAR.search(text):
         yield TimeSpan(start=_day(date(asked.year, 1, 1)), stop=today + 1, margin=_DAYS_OFF["month"])
     for match in _BOUNDED.finditer(text):
-        for moment in past_times(f"in {match['when']}", asked):
+        for moment in times(f"in {match['when']}", asked, "behind"):
             named, before = _named(moment), match["side"].casefold() in _BEFORE
             start, stop = (0, named.start) if before else (named.start, today + 1)
             yield TimeSpan(start=start, stop=stop, margin=named.margin)

@@ -85,11 +85,7 @@ def of_event(clause: str, said_at: datetime, *, ahead: bool = False) -> str:
     if len(found) != 1:
         return ""
     moment, today = found[0], spoken_on(said_at).isoformat()
-    if not ahead:
-        return moment if moment <= today[: len(moment)] else ""
-    # A date without a year that is past comes a year later.
-    behind = moment < today[: len(moment)] and moment[:4] not in clause and not moment.endswith("02-29")
-    return f"{int(moment[:4]) + 1}{moment[4:]}" if behind else moment
+    return moment if ahead or moment <= today[: len(moment)] else ""
 
 
 is_vague = finds("validity", "vague")
