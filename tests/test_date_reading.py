@@ -54,8 +54,7 @@ BARE = {
 
 
 @pytest.mark.parametrize("sentence", BARE)
-def test_a_day_without_a_year_lies_where_its_sentence_says(alice, clock, sentence):
-    clock.now = APRIL
+def test_a_day_without_a_year_lies_where_its_sentence_says(alice, sentence):
     say(alice, sentence, at=APRIL)
     (found,) = alice.knowledge.search()
     assert found.entry.content == f"{found.entry.content.partition(' (')[0]} ({BARE[sentence]})."

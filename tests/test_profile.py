@@ -83,6 +83,66 @@ def test_the_newest_home_counts_and_what_ended_is_left_out(alice, clock):
     assert lines(alice) == ["moved to Bruges"]
 
 
+@pytest.mark.parametrize(
+    ("before", "plan", "now", "coming", "then"),
+    [
+        (
+            "I live in Lisbon.",
+            "I'm moving to Porto on May 1st.",
+            "lives in Lisbon",
+            "planned for 2026-05-01: lives in Porto",
+            "lives in Porto, as planned for 2026-05-01",
+        ),
+        (
+            "I work at Nordwind.",
+            "I start at Bosch on Monday.",
+            "works at Nordwind",
+            "planned for 2026-04-27: works at Bosch",
+            "works at Bosch, as planned for 2026-04-27",
+        ),
+        (
+            "I work at Nordwind.",
+            "My first day at Bosch is on May 4th.",
+            "works at Nordwind",
+            "planned for 2026-05-04: works at Bosch",
+            "works at Bosch, as planned for 2026-05-04",
+        ),
+    ],
+)
+def test_a_plan_is_shown_as_one_and_from_its_day_on_it_counts(alice, clock, before, plan, now, coming, then):
+    say(alice, before)
+    clock.tick(50 * 86_400)  # 21 April
+    say(alice, plan, session="april")
+    assert sorted(lines(alice)) == sorted([now, coming])
+    clock.tick(50 * 86_400)  # 10 June
+    assert lines(alice) == [then]
+    shown = alice.recall("What do you know about me?", now=clock()).block
+    assert f"planned for {then[-10:]}" in shown
+    assert before not in shown
+
+
+def test_who_has_moved_as_planned_just_lives_there(alice, clock):
+    say(alice, "I live in Lisbon.", "I'm moving to Porto on May 1st.")
+    clock.tick(100 * 86_400)
+    say(alice, "I live in Porto.", session="june")
+    assert lines(alice) == ["lives in Porto"]
+
+
+def test_a_plan_that_fell_through_leaves_the_home_as_it_was(alice, clock):
+    say(alice, "I live in Lisbon.", "I'm moving to Porto on May 1st.")
+    clock.tick(10 * 86_400)
+    say(alice, "The move to Porto fell through.", session="later")
+    clock.tick(100 * 86_400)
+    assert lines(alice) == ["lives in Lisbon"]
+
+
+def test_who_quits_before_the_new_job_begins_works_nowhere_until_then(alice, clock):
+    say(alice, "I work at Nordwind.", "I start at Bosch on May 4th.")
+    clock.tick(10 * 86_400)
+    say(alice, "I quit Nordwind.", session="later")
+    assert lines(alice) == ["planned for 2026-05-04: works at Bosch"]
+
+
 def test_what_is_deleted_is_gone(alice):
     say(alice, "I live in Graz.")
     alice.knowledge.delete(alice.profile.read()[0].ref)

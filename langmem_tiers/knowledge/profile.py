@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
@@ -14,6 +15,7 @@ from langmem_tiers.knowledge.prompt_blocks import profile_block
 from langmem_tiers.knowledge.results import ProfileLine
 from langmem_tiers.knowledge_graph import outdated
 from langmem_tiers.knowledge_graph.view import Asked
+from langmem_tiers.knowledge_graph.wording import period_words
 from langmem_tiers.language.periods import When, asked_moment
 from langmem_tiers.language.standing_facts import StandingFact, Topic, in_relation, in_sentence, without_subject
 from langmem_tiers.language.words import stems
@@ -25,6 +27,7 @@ from langmem_tiers.twins import twin
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
     from langmem_tiers.records import Entry
+    from langmem_tiers.storage.relations import RelationRow
     from langmem_tiers.store import SpaceStore
 
 _TOPICS: tuple[Topic, ...] = get_args(Topic)
@@ -153,7 +156,7 @@ def _in_relations(store: SpaceStore, seen: Moment, now: datetime) -> Iterator[_F
     user = view.user()
     if user is None:
         return
-    numbers, _ = view.edges(user, Asked(first=at, last=at), _RELATIONS)
+    numbers, _ = view.edges(user, Asked(first=at), _RELATIONS)
     rows = [view.relations[number] for number in numbers]
     own = [row for row in rows if view.canonical(row.subject) == user and row.origin != "tool"]
     facts = {row.number: fact for row in own if (fact := in_relation(row.predicate))}
@@ -162,8 +165,12 @@ def _in_relations(store: SpaceStore, seen: Moment, now: datetime) -> Iterator[_F
     if seen.until is not None:
         said = {number: drawer for number, drawer in said.items() if to_millis(drawer.said_at) <= seen.until}
     over = standing.in_relations(store, seen, {row.number: outdated.relation_line(view, row) for row in own}, now)
+    planned = outdated.planned(connection, store.key, own)
     for row in own:
-        text = without_subject(outdated.relation_line(view, row))
+        coming = row.last.valid_from is not None and row.last.valid_from > at
+        text = _worded(
+            without_subject(outdated.relation_line(view, row)), row, planned=row.number in planned, coming=coming
+        )
         if row.number in facts and row.number not in over and len(text) <= _LONGEST and not secrets.find(text):
             behind = [each.drawer for each in rests.get(row.number, ()) if each.drawer in said]
             line = ProfileLine(
@@ -174,7 +181,16 @@ def _in_relations(store: SpaceStore, seen: Moment, now: datetime) -> Iterator[_F
                 ref=row.id,
                 drawers=tuple(behind),
             )
-            yield _Found(line, facts[row.number], outdated.target_words(view, row))
+            fact = facts[row.number]
+            yield _Found(line, fact._replace(single=False) if coming else fact, outdated.target_words(view, row))
+
+
+def _worded(text: str, row: RelationRow, *, planned: bool, coming: bool) -> str:
+    """A relation as a line: before its day a plan, and later as planned if nobody said that it came about."""
+    if not (coming or planned):
+        return text
+    when = period_words(replace(relations.period(row.last), end=None), planned=True)
+    return f"{when}: {text}" if coming else f"{text}, as {when}"
 
 
 def _by_worth(lines: Sequence[ProfileLine]) -> list[ProfileLine]:

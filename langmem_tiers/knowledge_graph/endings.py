@@ -50,7 +50,7 @@ def over(mentions: Mentions, subject: Entity, claim: Claim) -> list[int] | None:
         held = [row for row in mentions.graph.stated(subject, *_predicates(claim)) if _ends_with_claims(row)]
         return [row.number for row in held if _end(mentions.graph, row) not in named] if named else []
     if claim.ended in {"known", "former"} or (claim.ended and not (claim.object or claim.value)):
-        rows = [row for row in _meant(mentions, subject, claim) if is_open(row)]
+        rows = [row for row in _meant(mentions, subject, claim) if _goes_on(row, mentions)]
         if not (claim.object or claim.value) and len({_end(mentions.graph, row) for row in rows}) > 1:
             raise RefusedClaim("several may be meant")
         return [row.number for row in rows]
@@ -85,6 +85,13 @@ def planned(mentions: Mentions, subject: Entity, claim: Claim) -> list[RelationR
     seen = to_millis(mentions.seen)
     rows = [row for row in _meant(mentions, subject, claim) if row.believed and row.authority <= Authority.SYSTEM]
     return [row for row in rows if row.last.valid_from is not None and row.last.valid_from > seen]
+
+
+def _goes_on(row: RelationRow, mentions: Mentions) -> bool:
+    """Whether a relation is not over when the claim is made, though a plan may end it later."""
+    return is_open(row) or (
+        row.believed and row.last.valid_to is not None and row.last.valid_to > to_millis(mentions.seen)
+    )
 
 
 def _ends_with_claims(row: RelationRow) -> bool:

@@ -1,4 +1,4 @@
-"""What drawers and entries say that is over, by the relations that rest on the same drawers."""
+"""What drawers and entries say that is over, or was only planned, by the relations that rest on the same drawers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 # Words of a message that ends or corrects something; one that repeats it is not an end.
 _ENDS = re.compile(
     r"\b(?:no longer|not|never|no|any ?more|left|quit|sold|died|dead|passed away|broke up|split up|separated|divorced"
-    r"|lost|former|ex|resigned|retired|fired|laid off|stopped|gave"
+    r"|fell through|falls through|called off|cancell?ed|staying|lost|former|ex|resigned|retired|fired|laid off|stopped"
+    r"|gave"
     r"|actually|correction|wrong|mistaken?|forget|scratch|new"
     r"|now|used to|moved|was|were)\b|n['’]t\b",
     re.IGNORECASE,
@@ -90,6 +91,15 @@ def in_entries(
         )
         for ref, entry in entries.items()
     }
+
+
+def planned(connection: Connection, space: str, rows: Iterable[RelationRow]) -> frozenset[int]:
+    """The numbers of those relations that were last spoken of before they begin: nobody has said yet that they did."""
+    begins = {
+        row.number: row.last.valid_from for row in rows if row.last.from_stated and row.last.valid_from is not None
+    }
+    said = relations.last_said(connection, space, begins)
+    return frozenset(number for number, begin in begins.items() if number in said and said[number] < begin)
 
 
 def relation_line(view: GraphView, row: RelationRow) -> str:

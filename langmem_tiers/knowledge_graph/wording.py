@@ -41,10 +41,11 @@ def date_words(moment: datetime, unit: Exactness = "moment") -> str:
     return "-".join(parts[: {"year": 1, "month": 2}.get(unit, 3)])
 
 
-def period_words(period: Period) -> str:
+def period_words(period: Period, *, planned: bool = False) -> str:
     """When something holds: "since 2024-05", "2021 – 2024-05", "until 2024-05", or an empty string if unknown.
 
-    One day, month or year is itself: "2024-05-17". If only the date of the statement is known: "said 2024-05-17".
+    One day, month or year is itself: "2024-05-17". If only the date of the statement is known: "said 2024-05-17". Of
+    what is only known as a plan, it is when that is to begin, or was: "planned for 2024-05".
     """
     start = None if period.start is None else date_words(period.start, period.start_unit)
     end = None if period.end is None else date_words(period.end, period.end_unit)
@@ -52,6 +53,8 @@ def period_words(period: Period) -> str:
         return "" if end is None else f"until {end}"
     if period.one_unit:
         return start
+    if planned and period.start_stated:
+        return f"planned for {start}" if end is None else f"planned for {start} – {end}"
     if not period.start_stated:
         return f"said {start}" if end is None else f"said {start}, until {end}"
     return f"since {start}" if end is None else f"{start} – {end}"

@@ -15,7 +15,15 @@ from typing import Literal, get_args
 from langmem_tiers.language.calendar import WEEKDAYS, month_number, weekday_number
 from langmem_tiers.language.numbers import COUNT, counted
 from langmem_tiers.language.verbs import is_participle
-from langmem_tiers.language.word_lists import COMMON_PARTS, alternatives, finds, named_pattern, table, written_out
+from langmem_tiers.language.word_lists import (
+    COMMON_PARTS,
+    alternatives,
+    any_of,
+    finds,
+    named_pattern,
+    table,
+    written_out,
+)
 from langmem_tiers.language.words import LOOKED_AT
 
 Side = Literal["behind", "ahead"]
@@ -36,7 +44,7 @@ _ABBREVIATED = re.compile(r"\b((?:next|last|this) )(mon|tues?|wed|thurs?|fri|sat
 # Weeks resolve to one of their days.
 _VAGUE = named_pattern("dates", "within_a_unit")
 # What says where a bare day lies: the last such words before it in its sentence, or else the first after it.
-_CLUE = named_pattern("dates", "clue", events=alternatives("words", "events"))
+_CLUE = named_pattern("dates", "clue", events=any_of(alternatives("words", "events").split("|")))
 _SENTENCE_ENDS = re.compile(r"[.!?;](?=\s|$)|\n")
 _CLUES_WITHIN = 200  # characters
 _FOR = re.compile(r"\bfor (?:the )?$")

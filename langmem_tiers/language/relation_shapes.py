@@ -420,10 +420,21 @@ def favourite(fit: Fit) -> Iterator[Claim]:
 
 @maker
 def began_at(fit: Fit) -> Iterator[Claim]:
-    """'I started at Bosch last week': at places of study or sports, people "start" as well."""
+    """'I started at Bosch last week'."""
+    yield from _begun(fit, "then")
+
+
+@maker
+def begins_at(fit: Fit) -> Iterator[Claim]:
+    """'I start at Bosch on Monday': from then on, as planned."""
+    yield from _begun(fit, "planned")
+
+
+def _begun(fit: Fit, when: str) -> Iterator[Claim]:
+    """A job that begins; at places of study or sports, people "start" as well."""
     if fit["role"] or not _NO_EMPLOYER.search(fit["organisation"]):
-        yield from Says("works at", "organisation", "then").of_clause(fit)
-        yield from Says("works as", "role", "since").of_clause(fit)
+        yield from Says("works at", "organisation", when).of_clause(fit)
+        yield from Says("works as", "role", when).of_clause(fit)
 
 
 SHAPES = tuple(_shape(**each, family=family) for family, shapes in _TABLE["shape"].items() for each in shapes)

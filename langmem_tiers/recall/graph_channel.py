@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from langmem_tiers.clock import to_millis
-from langmem_tiers.knowledge_graph import entity_lookup
+from langmem_tiers.knowledge_graph import entity_lookup, outdated
 from langmem_tiers.knowledge_graph.answers import StatedFact, distinct
 from langmem_tiers.knowledge_graph.conflicts import version_at
 from langmem_tiers.knowledge_graph.outdated import relation_line, target_words
@@ -73,12 +73,13 @@ def find(source: SpaceSnapshot, query: Query, request: RecallRequest) -> list[Re
     hits = sorted(search.hits(), key=lambda hit: (-hit[1], -hit[0]))
     best = _each_fact_once(view, hits)[: request.settings.candidates]
     rests = relations.evidence(source.connection, source.key, [each for fact, _ in best for each in fact.numbers])
+    planned = outdated.planned(source.connection, source.key, [fact.row for fact, _ in best])
     wanted = search.wanted()
     return [
         Related(
             row=fact.row,
             text=relation_line(view, fact.row),
-            label=period_words(relations.period(fact.version)),
+            label=period_words(relations.period(fact.version), planned=fact.row.number in planned),
             share=share,
             evidence=tuple(each.drawer for number in fact.numbers for each in rests.get(number, ())),
             answers=fact.row.predicate in wanted and search.is_answered_by(fact.row),
@@ -224,11 +225,12 @@ def of_ids(source: SpaceSnapshot, ids: Mapping[str, float]) -> list[Related]:
         if (view_row := relations.of_id(source.connection, source.key, each))
     ]
     rests = relations.evidence(source.connection, source.key, [row.number for row in rows])
+    planned = outdated.planned(source.connection, source.key, rows)
     return [
         Related(
             row=row,
             text=relation_line(view, row),
-            label=period_words(relations.period(row.last)),
+            label=period_words(relations.period(row.last), planned=row.number in planned),
             share=ids[row.id],
             evidence=tuple(each.drawer for each in rests.get(row.number, ())),
         )

@@ -126,6 +126,19 @@ def told(connection: Connection, space: str) -> dict[int, list[tuple[int, int]]]
     return found
 
 
+_LAST_SAID = (
+    select(relation_evidence.c.relation, func.max(drawers.c.said_at))
+    .select_from(relation_evidence.join(drawers, numbered(drawers, relation_evidence.c.drawer)))
+    .where(*here(relation_evidence), listed(relation_evidence.c.relation))
+    .group_by(relation_evidence.c.relation)
+)
+
+
+def last_said(connection: Connection, space: str, numbers: Collection[int]) -> dict[int, int]:
+    """When the last message was said that each of these relations rests on; those that rest on none are left out."""
+    return dict(among(connection, _LAST_SAID, numbers, space=space))
+
+
 def reserve(connection: Connection, space: str, count: int) -> int:
     """Reserve a range of numbers. Returns the first."""
     return facts.count_up(connection, space, _NEWEST, count) - count + 1
