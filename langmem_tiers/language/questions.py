@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
+from langmem_tiers.language import kinship
 from langmem_tiers.language.dates import Side, times
 from langmem_tiers.language.names import CALENDAR
 from langmem_tiers.language.numbers import counted
@@ -39,6 +40,10 @@ _OF_CONVERSATIONS = named_pattern("questions", "of_conversations")
 _AHEAD = named_pattern("questions", "ahead")
 _NO_TOPIC = listed("words", "of_conversations") | CALENDAR
 _LATEST = named_pattern("questions", "latest")
+_ABOUT = named_pattern("questions", "about")
+_NAME = re.compile(r"\b[^\W\d_a-z]")
+_CLAUSE_END = re.compile(r"[?.!,;:\n]")
+_LONGEST_MENTION = 60
 # How many conversations "recently" means.
 _RECENT = 3
 
@@ -92,6 +97,24 @@ def _has_no_topic(text: str) -> bool:
 def _last_week(asked: date) -> tuple[TimeSpan]:
     monday = _day(asked) - asked.weekday()
     return (TimeSpan(start=monday - 7, stop=monday, margin=1.0),)
+
+
+def asked_about(query: str) -> str | None:
+    """Whom or what a query asks all about, in its words; None if it asks for anything else.
+
+    Example:
+        >>> asked_about("What do you know about my brother Ben?"), asked_about("What do you know about me?")
+        ('my brother Ben', None)
+    """
+    asked = query[:LOOKED_AT].replace("’", "'").rstrip(" ?.!")
+    found = _ABOUT.search(asked)
+    whom = asked[found.end() :] if found else ""
+    return whom if 0 < len(whom) <= _LONGEST_MENTION and _CLAUSE_END.search(whom) is None else None
+
+
+def names_someone(mention: str) -> bool:
+    """Whether a mention is a name or a kinship of the user: "Ben", "my older brother"."""
+    return _NAME.search(mention) is not None or kinship.mine(mention) is not None
 
 
 def asks_for_latest(query: str) -> bool:

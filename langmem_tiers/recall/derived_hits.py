@@ -20,7 +20,7 @@ from langmem_tiers.knowledge.preferences import fading, is_constraint, needs_per
 from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.language.questions import asks_history
 from langmem_tiers.language.words import occurs
-from langmem_tiers.recall import graph_channel, needed, rendering, scoring
+from langmem_tiers.recall import about, graph_channel, needed, rendering, scoring
 from langmem_tiers.recall.graph_channel import Related
 from langmem_tiers.recall.needed import Needed
 from langmem_tiers.recall.request import Query, RecallRequest
@@ -67,7 +67,8 @@ class DerivedHit(NamedTuple):
     score: float
     derived_from: frozenset[int] = frozenset()
     answers: bool = False
-    """Whether it says what held at the time the message asks about: several messages may mention that time."""
+    """Whether it says what held at the time the message asks about, which several messages may mention, or is part of
+    all that is known of somebody the message asks about."""
     needed: bool = False
     """Whether the message needs it, though its words do not say so."""
     repeats: str = ""
@@ -100,8 +101,11 @@ def find(
     found: list[DerivedHit] = []
     for source in sources:
         wanted = {known.key: known for known in _needed(source, needed.needed(source, query, request), request)}
+        told = about.known_about(source, query, request)
+        wanted |= {known.key: known._replace(answers=True) for known in _needed(source, told, request)}
         found += _notes(source, query, vector, request)
-        found += _relations(source, related.get(source.name, ()), request)
+        if not told:
+            found += _relations(source, related.get(source.name, ()), request)
         found = [_together(known, wanted.pop(known.key, None)) for known in found] + [*wanted.values()]
     return sorted(found, key=_order)
 
@@ -225,7 +229,8 @@ def _together(known: DerivedHit, wanted: DerivedHit | None) -> DerivedHit:
     """What fits and is needed as well."""
     if wanted is None:
         return known
-    return known._replace(score=max(known.score, wanted.score), needed=True)
+    answers = known.answers or wanted.answers
+    return known._replace(score=max(known.score, wanted.score), needed=True, answers=answers)
 
 
 def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request: RecallRequest) -> Iterator[DerivedHit]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,16 @@ from langmem_tiers.knowledge import standing
 from langmem_tiers.language.needs import asks_for_all
 from langmem_tiers.language.questions import asked_conversations
 from langmem_tiers.models.reranker import SOURCE
-from langmem_tiers.recall import candidates, conversations, derived_hits, graph_channel, needed, rendering, selection
+from langmem_tiers.recall import (
+    about,
+    candidates,
+    conversations,
+    derived_hits,
+    graph_channel,
+    needed,
+    rendering,
+    selection,
+)
 from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.derived_hits import DerivedHit
 from langmem_tiers.recall.graph_channel import Related
@@ -235,6 +245,7 @@ class Recall:
             answered = asks_for_all(self._query.needs) and any(each.needed for each in known)
             none_fits = self._rerank.none_fits or answered
             chosen = selection.choose(sources, ranked, self._query, self._request, before, none_fits=none_fits)
+            self._keep_what_says_more(sources, known, chosen)
             ranked = [*ranked, *chosen.added]
             quoted = {found.key: found.score for found in chosen.passed}
             verdicts = derived_hits.choose(
@@ -253,6 +264,29 @@ class Recall:
             lines=[*(each.line for each, _ in known_items), *lines],
             several=self._request.several,
         )
+
+    def _keep_what_says_more(
+        self, sources: Sequence[SpaceSnapshot], known: Sequence[DerivedHit], chosen: Chosen
+    ) -> None:
+        """Of the messages on somebody the message asks all about, keep those that say more than the lines on them."""
+        answers = [each for each in known if each.answers]
+        if self._query.about is None or not answers or not self._request.selective:
+            return
+        said: defaultdict[tuple[str, int], str] = defaultdict(str)
+        for each, _ in self._pack_known(answers, derived_hits.choose(answers, self._request, (), {})):
+            for drawer in each.derived_from:
+                said[each.key[0], drawer] += f" {each.text}"
+        texts = read_texts(sources, [found.key for found in chosen.passed])
+        names = {source.name: about.finder(source, self._query.about, self._request) for source in sources}
+        passed, chosen.passed = chosen.passed, []
+        for found in passed:
+            text = texts.get(found.key, "")
+            if not names[found.space](text):
+                chosen.verdicts[found.key] = "below_best"
+            elif found.key in said and not about.says_more(text, said[found.key]):
+                chosen.verdicts[found.key] = "duplicate"
+            else:
+                chosen.passed.append(found)
 
     def _told(self, sources: Sequence[SpaceSnapshot], known: Sequence[DerivedHit], chosen: Chosen) -> Collection[str]:
         """The messages that the model has or gets, as texts, if anything known may only repeat them."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from langmem_tiers.content import content_hash
 from langmem_tiers.language.needs import Need, needed_for
-from langmem_tiers.language.questions import asks_for_latest, asks_for_several
+from langmem_tiers.language.questions import asked_about, asks_for_latest, asks_for_several, names_someone
 from langmem_tiers.language.words import STOPWORDS, asks_about_oneself, is_trivial, searchable, words
 from langmem_tiers.settings import RecallSettings, Settings
 
@@ -97,7 +97,7 @@ class Query:
     """A user message as a search query: `terms` are distinct, without function words unless there are no others.
 
     `several` means that it asks for a list or a count, `latest` for the latest of several; `needs` is what has to be
-    known of the user to answer it.
+    known of the user to answer it, `about` whom or what it asks all about.
     """
 
     text: str
@@ -107,6 +107,7 @@ class Query:
     several: bool
     latest: bool
     needs: tuple[Need, ...] = ()
+    about: str | None = None
 
 
 def parse(text: str, trivial_words: int) -> Query:
@@ -114,14 +115,16 @@ def parse(text: str, trivial_words: int) -> Query:
     clean = _SURROGATE.sub("\ufffd", text).strip()
     found = dict.fromkeys(words(searchable(clean[:_LONGEST])))
     telling, needs = tuple(word for word in found if word not in STOPWORDS), needed_for(clean)
-    several = asks_for_several(clean)
+    about = asked_about(clean)
+    several = asks_for_several(clean) or (about is not None and names_someone(about))
     return Query(
         text=clean,
         content_hash=content_hash(clean),
         terms=telling or tuple(found),
-        trivial=not needs and is_trivial(clean, trivial_words),
+        trivial=not needs and about is None and is_trivial(clean, trivial_words),
         several=several,
         # A list or a count needs the older ones as well.
         latest=not several and asks_for_latest(clean),
         needs=needs,
+        about=about,
     )
