@@ -105,6 +105,24 @@ CHANGES = [
         "My favourite colour is green.", "My favourite colour is blue now.",
         "What is my favourite colour?", "green", "blue",
     ),
+    ("I work at Vattenfall.", "I work at Nordkraft, not Vattenfall.", "Where do I work?", "Vattenfall", "Nordkraft"),
+    (
+        "My sister is called Anna.", "My sister is called Hanne, not Anna.",
+        "What is my sister called?", "Anna", "Hanne",
+    ),
+    ("I love coffee.", "I like tea, not coffee.", "Do I like coffee?", "coffee", "tea"),
+    ("The rehearsal is at 3.", "The rehearsal is at 4, not 3.", "When is the rehearsal?", "at 3", "at 4"),
+    ("My brother is a doctor.", "My brother is a nurse, not a doctor.", "What is my brother?", "doctor", "nurse"),
+    ("I work at Vattenfall.", "Vattenfall let me go yesterday.", "Where do I work?", "Vattenfall", "let me go"),
+    ("I work at Vattenfall.", "They let me go yesterday.", "Where do I work?", "Vattenfall", "let me go"),
+    ("I live in Turin.", "We're back in Genoa since last week.", "Where do I live?", "Turin", "Genoa"),
+    ("I love espresso.", "I've stopped drinking coffee.", "Do I like espresso?", "espresso", ""),
+    (
+        "I have a cat named Pixel.", "My ex kept the cat, so Pixel lives with him now.",
+        "Which pets do I have?", "Pixel", "lives with him",
+    ),
+    ("My boss is Karen at Vattenfall.", "I quit Vattenfall.", "Who is my boss?", "Karen", ""),
+    ("My boss is Karen.", "I quit my job.", "Who is my boss?", "Karen", ""),
 ]  # fmt: skip
 
 
@@ -153,6 +171,29 @@ UNCHANGED = [
     ("My phone is a Nokia.", "My new phone number is 0698765432."),
     ("My house number is 12.", "My new house is lovely."),
     ("Do I work at Vattenfall?", "I work at Vattenfall."),
+    ("I'm allergic to peanuts and milk.", "I'm allergic to cashews, not peanuts."),
+    ("My sister is allergic to peanuts.", "I'm allergic to cashews, not peanuts."),
+    ("I ate peanuts on the train.", "I'm allergic to cashews, not peanuts."),
+    ("My sister Anna lives in Lisbon.", "I live in Porto, not Lisbon."),
+    ("I love coffee.", "I'd like tea, not coffee."),
+    ("I love coffee.", "I drink tea in the evening, not coffee."),
+    ("I love coffee.", "I've stopped drinking coffee after 4pm."),
+    ("I have an espresso machine.", "I've stopped drinking beer."),
+    ("I live in Turin.", "I work in Genoa, not Turin."),
+    ("I love dogs.", "I love cats, not just dogs."),
+    ("The rehearsal is at 3.", "The meeting is at 4, not 3."),
+    ("I work at Vattenfall.", "They let me go home early."),
+    ("I work at Vattenfall.", "Vattenfall let me go early today."),
+    ("I work at Vattenfall.", "I let go of the rope."),
+    ("I work at Vattenfall.", "I fired my gardener."),
+    ("I work at Vattenfall.", "I didn't quit."),
+    ("I work at Vattenfall.", "I got an offer from Nordkraft."),
+    ("I live in Turin.", "We're back in Genoa for the weekend."),
+    ("I live in Turin.", "My brother is back in Genoa since last week."),
+    ("I have a cat named Pixel.", "My ex kept the flat."),
+    ("I have a daughter named Ada.", "Ada lives with him now."),
+    ("My boss is Karen at Vattenfall.", "I quit smoking."),
+    ("My boss is Karen.", "My boss quit smoking."),
 ]
 
 
@@ -163,6 +204,52 @@ def test_what_somebody_else_did_or_nobody_did_ends_nothing(alice, tell, first, t
     old = [each for each in alice.knowledge.search("", limit=50) if each.entry.first_said_at.month == 3]
     assert [each.ended for each in old if each.ended] == []
     assert "but later" not in alice.recall(first).block
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        "Sorry, I meant to say earlier: I'm allergic to cashews, not peanuts.",
+        "I'm allergic to cashews, not peanuts.",
+        "I was wrong about the allergy: it's cashews, not peanuts.",
+        "I was wrong about the allergy. It's cashews, not peanuts.",
+    ],
+)
+def test_a_value_set_against_the_wrong_one_takes_its_place(alice, tell, then):
+    tell("I'm allergic to peanuts.", "I live in Turin.")
+    tell(then)
+    allergy, home = alice.profile.read()
+    assert ("cashews" in allergy.text, "is allergic to peanuts" in allergy.text) == (True, False)
+    assert home.text == "lives in Turin"
+    assert unmarked(alice, "What am I allergic to?", "peanuts") == []
+    assert f'(but later, 2026-04-01: "{then.split(". ")[-1]}")' in alice.recall("What am I allergic to?").block
+
+
+def test_she_in_a_correction_is_whom_the_message_before_was_about(alice, tell):
+    tell("I'm vegetarian.", days=1)
+    tell("My brother is vegetarian.", "He's a vegan, not vegetarian.", session="one")
+    assert [bool(each) for each in marks(alice, "brother is vegetarian")] == [True]
+    assert marks(alice, "The user is vegetarian") == [()]
+
+
+def test_a_new_job_takes_over_on_its_first_day(alice, tell):
+    tell("I work at Vattenfall.", days=1)
+    tell("I got an offer from Nordkraft and I'm starting on 20 March.", days=10)
+    plan = "planned for 2026-03-20: works at Nordkraft"
+    assert [each.text for each in alice.profile.read()] == [plan, "works at Vattenfall"]
+    assert marks(alice, "works at Vattenfall") == [()]
+    tell("It's raining.", days=10)
+    assert [each.text for each in alice.profile.read()] == ["works at Nordkraft, as planned for 2026-03-20"]
+    assert marks(alice, "works at Vattenfall") != [()]
+
+
+@pytest.mark.parametrize("then", ["Nordkraft withdrew the offer.", "The offer fell through."])
+def test_an_offer_that_is_withdrawn_ends_no_job(alice, tell, then):
+    tell("I work at Vattenfall.", days=1)
+    tell("I got an offer from Nordkraft and I'm starting on 20 March.", days=5)
+    tell(then, days=30)
+    assert [each.text for each in alice.profile.read()] == ["works at Vattenfall"]
+    assert marks(alice, "works at Vattenfall") == [()]
 
 
 def test_the_mark_holds_the_later_words_and_their_date(alice, tell):

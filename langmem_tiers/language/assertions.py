@@ -14,6 +14,7 @@ from typing import NamedTuple
 from langmem_tiers.language import contradictions, kinship, speech_acts
 from langmem_tiers.language.clauses import clauses, with_subject
 from langmem_tiers.language.contradictions import Slot
+from langmem_tiers.language.ellipsis import filled_in
 from langmem_tiers.language.names import FIRST_NAMES, names
 from langmem_tiers.language.rewriting import Subject, spelled_out, third_person
 from langmem_tiers.language.sentences import sentences
@@ -166,8 +167,10 @@ def assertions(text: str, me: tuple[str, ...] = (USER,)) -> tuple[Assertion, ...
     """What a message or an entry asserts; `me` are the names of its speaker."""
     quoted = _QUOTED.match(text)
     said = quoted["said"] if quoted else text[:LONGEST]
-    found = (each.text for each in sentences(said) if speech_acts.is_stated(each.text, joking=True))
-    return tuple(_assertion(clause, me) for sentence in found for clause, _ in clauses(sentence))
+    told = [each.text for each in sentences(said)]
+    full = (filled_in(text, before) or text for text, before in zip(told, ["", *told], strict=False))
+    stated = (text for text in full if speech_acts.is_stated(text, joking=True))
+    return tuple(_assertion(clause, me) for text in stated for clause, _ in clauses(text))
 
 
 def _assertion(clause: str, me: Sequence[str]) -> Assertion:
@@ -256,7 +259,9 @@ def slots(clause: str) -> Iterator[Slot]:
     yield from (slot for before, slot in values(clause, _STATES) if not is_unreal(before))
     told = clause if clause.startswith("The user") else third_person(clause, Subject())
     if told and (slot := contradictions.slot(told)) is not None:
-        yield Slot("", slot.attribute, slot.value, slot.kind, "")
+        # What a thing is, such as the meeting, says nothing of another one; whom a clause is about is known otherwise.
+        thing = f"{slot.subject} " if re.match(r"the (?!user\b)", slot.subject) else ""
+        yield Slot("", f"{thing}{slot.attribute}", slot.value, slot.kind, "")
 
 
 def values(clause: str, attributes: Sequence[Valued]) -> Iterator[tuple[str, Slot]]:

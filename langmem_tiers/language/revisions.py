@@ -36,17 +36,20 @@ from langmem_tiers.language.assertions import (
 )
 from langmem_tiers.language.clauses import clauses
 from langmem_tiers.language.contradictions import Slot
+from langmem_tiers.language.contrasts import Contrast, contrast, given
 from langmem_tiers.language.dates import SPOKEN
 from langmem_tiers.language.names import CALENDAR
 from langmem_tiers.language.sentences import sentences
 from langmem_tiers.language.turns import LONGEST, Reading
-from langmem_tiers.language.word_lists import table, word_set
+from langmem_tiers.language.word_lists import alternatives, table, word_set
 from langmem_tiers.language.words import STOPWORDS, stem, words
 
 _TABLE = table("revisions")
-_TOPICS = {name: compiled(said, re.IGNORECASE) for name, said in _TABLE["topics"].items()}
+_PETS = alternatives("vocabulary", "pets")
+_TOPICS = {name: compiled(said, re.IGNORECASE, pets=_PETS) for name, said in _TABLE["topics"].items()}
 _LIGHT = frozenset(map(stem, _TABLE["light"].split()))
 _SAME = {stem(word): frozenset(map(stem, others.split())) for word, others in _TABLE["same"].items()}
+_KINDS = {stem(word): frozenset(map(stem, kinds.split())) for word, kinds in _TABLE["kinds"].items()}
 _ALTERNATIVES = tuple(map(word_set, table("attributes")["alternatives"]))
 _PLANNED = valued(_TABLE["ahead"])
 _WRONG = tuple(compiled(_TABLE["wrong"][each], value=_TABLE["wrong"]["value"]) for each in ("behind", "before"))
@@ -58,7 +61,8 @@ _SAYS_NOTHING = re.compile(
 )
 # Opens a sentence that takes back what was said before it.
 _TAKING_BACK = re.compile(
-    r"^(?:(?:no|nope|ah|oh|oops|sorry)[,.]? )?(?:wait|hold on|scratch that|correction)\b(?:,? no\b)?[,.:;!–— -]*",
+    r"^(?:(?:no|nope|ah|oh|oops|sorry)[,.]? )?(?:(?:wait|hold on|scratch that|correction)\b(?:,? no\b)?"
+    r"|(?:what )?I meant?(?: to say)?(?: earlier| before| last time)?(?: (?:was|is)(?: that)?)?(?=[:,]))[,.:;!–— -]*",
     re.IGNORECASE,
 )
 _SWITCHED_TO = re.compile(
@@ -71,6 +75,14 @@ _UNDER_WAY = re.compile(r"(?:'m|'re|'s|\b(?:am|are|is)) (?:moving|relocating|sta
 _SOON = timedelta(days=30)
 _AGAIN = re.compile(r"\b(?:again|back (?:together|at|with|in|to)|resumed|restarted|still)\b", re.IGNORECASE)
 _LEAST_SHARE = 0.5
+# Turns back at which the speaker's own words still say whom "she" and what "it" means: behind one answer.
+_JUST_BEFORE = 2
+# The boss of the speaker is theirs as long as the job is.
+_BOSS = re.compile(
+    r"^(?:[Mm]y|[Tt]he user's) (?:line )?(?:boss|manager|supervisor|team lead)(?:'s name)?(?:'s| is)\b"
+    r"|(?:'s| is) (?:my|the user's) (?:line )?(?:boss|manager|supervisor|team lead)\b"
+)
+_SPEAKER = speaker(USER)
 _NOBODY = Who(owner="?")
 _ANYBODY = Who(owner="*")
 
@@ -80,7 +92,8 @@ class Revision:
     """What a clause says of earlier assertions.
 
     `over` are the stems of what is over, `named` those of them that are names; without any, all on the `topic` is.
-    `strict` only concerns what has all the words, `being` whatever is said of `who`. Of the thing that is `renewed`,
+    `strict` only concerns what has all the words, `being` whatever is said of `who`. As the wrong value of one of some
+    `properties`, what is `over` is so of nothing else. Of the thing that is `renewed`,
     somebody has another one by now. `slot` is what is so by now, and `again` says that what is `over` here is so once
     more. `since` is when, as a date, if the clause says so; what is `planned` holds from then on.
     """
@@ -91,6 +104,7 @@ class Revision:
     topic: str = ""
     strict: bool = False
     being: bool = False
+    properties: frozenset[str] = frozenset()
     renewed: str = ""
     again: bool = False
     slot: Slot | None = None
@@ -113,7 +127,7 @@ class Revision:
             return (thing_clue(self.renewed),)
         if self.being or not self.over:
             return (ANY,)
-        return frozenset().union(*map(_said_otherwise, self.over))
+        return frozenset().union(*map(_said_otherwise, self.over), *(_KINDS.get(word, ()) for word in self.over))
 
     def body(self) -> dict[str, Any]:
         """The revision as it is stored."""
@@ -133,7 +147,7 @@ def revision_of(body: dict[str, Any]) -> Revision:
     return Revision(
         **body
         | {"who": Who(*body["who"])}
-        | {name: frozenset(body.get(name, ())) for name in ("over", "named")}
+        | {name: frozenset(body.get(name, ())) for name in ("over", "named", "properties")}
         | {"slot": Slot(**slot | {"value": frozenset(slot["value"])}) if slot else None}
     )
 
@@ -162,7 +176,10 @@ class _Ending:
 
 
 _ENDINGS = tuple(
-    _Ending(**each | {"said": compiled(each["said"]), "words": frozenset(map(stem, each.get("words", "").split()))})
+    _Ending(
+        **each
+        | {"said": compiled(each["said"], pets=_PETS), "words": frozenset(map(stem, each.get("words", "").split()))}
+    )
     for each in _TABLE["over"]
 )
 
@@ -190,9 +207,12 @@ def _of_clause(clause: str, reading: Reading) -> Iterator[Revision]:
     since = validity.of_event(clause, said_at) or validity.of_state(clause, said_at).since
     who = _whose(clause, reading)
     ends = _ended(clause, reading)
-    for each in (*ends, *_switched(clause, who), *_valued(clause, who)):
+    against = contrast(clause)
+    for each in (*ends, *_switched(clause, who), *_valued(clause if against is None else against.right, who)):
         yield replace(each, since=since)
     yield from _wrong(clause)
+    if against is not None:
+        yield from _contrasted(against, who, reading)
     yield from _planned(clause, who, reading)
     if _AGAIN.search(clause) and not ends and (meant := _telling(_AGAIN.sub("", clause))):
         yield Revision(who=who, over=meant, again=True)
@@ -218,6 +238,18 @@ def _wrong(clause: str) -> Iterator[Revision]:
         if wrong := frozenset(stems(match["wrong"])):
             topic = "day" if _DAY_OF_MONTH.search(match["wrong"]) else ""
             yield Revision(who=_ANYBODY, over=wrong, strict=True, topic=topic)
+
+
+def _contrasted(against: Contrast, who: Who, reading: Reading) -> Iterator[Revision]:
+    """The value that a clause sets the right one against; "it" has the property of what was said with that value."""
+    if against.properties:
+        yield Revision(who=who, over=against.wrong, properties=against.properties)
+        return
+    said = (each.sentence.text for each in reading.earlier() if each.mine and each.ago <= _JUST_BEFORE)
+    before = (told for text in said for told, _ in clauses(text))
+    found = next(((told, held) for told in before if (held := given(told, against.wrong))), None)
+    if found is not None:
+        yield Revision(who=subject(found[0], _me(reading)), over=against.wrong, properties=found[1])
 
 
 def _planned(clause: str, who: Who, reading: Reading) -> Iterator[Revision]:
@@ -281,7 +313,8 @@ def _whose(clause: str, reading: Reading) -> Who:
     """Whom a clause is about; "she" is whoever was named last."""
     if not _PRONOUN.match(clause):
         return subject(clause, _me(reading))
-    before = (told for sentence in reversed(reading.own) for told, _ in reversed([*clauses(sentence.text)]))
+    said = (each.sentence.text for each in reading.earlier() if each.mine and each.ago <= _JUST_BEFORE)
+    before = (told for text in said for told, _ in reversed([*clauses(text)]))
     named = filter(None, (somebody(told, _me(reading)) for told in before))
     return next(named, _NOBODY)
 
@@ -313,7 +346,8 @@ def concerns(revision: Revision, assertion: Assertion) -> bool:
         return False
     if revision.being:
         return _tells_of(revision, assertion)
-    if not any(revision.is_about(who) for who in assertion.who):
+    of_boss = _ends_work(revision) and _BOSS.search(assertion.clause)
+    if not (of_boss or any(revision.is_about(who) for who in assertion.who)):
         return False
     if revision.renewed:
         return revision.renewed in assertion.things
@@ -322,8 +356,16 @@ def concerns(revision: Revision, assertion: Assertion) -> bool:
     return _is_on(revision, assertion)
 
 
+def _ends_work(revision: Revision) -> bool:
+    """Whether a revision says that the speaker left a job, or whatever has this name."""
+    by_speaker = revision.who == _SPEAKER
+    return by_speaker and (revision.topic == "work" or (bool(revision.named) and not revision.topic))
+
+
 def _is_on(revision: Revision, assertion: Assertion) -> bool:
     """Whether an assertion is on what is over: its topic, and its words or names."""
+    if revision.properties:
+        return not revision.properties.isdisjoint(given(assertion.clause, revision.over))
     if revision.topic and not _TOPICS[revision.topic].search(assertion.clause):
         return False
     if revision.over:
@@ -361,9 +403,17 @@ def _shares(revision: Revision, assertion: Assertion) -> bool:
     if revision.named:
         return not revision.named.isdisjoint(assertion.stems)
     told = revision.over
-    held = {word for word in told if not _said_otherwise(word).isdisjoint(assertion.stems)}
+    held = {word for word in told if _is_told_of(word, assertion)}
     if revision.strict:
         return held == told
     if told <= _LIGHT:
         return held == told and assertion.stems <= _LIGHT | told
     return len(held) >= max(1.0, _LEAST_SHARE * len(told))
+
+
+def _is_told_of(word: str, assertion: Assertion) -> bool:
+    """Whether an assertion has a word, in whatever form, or likes something of this kind: espresso is coffee."""
+    if not _said_otherwise(word).isdisjoint(assertion.stems):
+        return True
+    kinds = _KINDS.get(word, frozenset())
+    return not kinds.isdisjoint(assertion.stems) and _TOPICS["likes"].search(assertion.clause) is not None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from langmem_tiers.language import speech_acts
 from langmem_tiers.language.answers import in_full
+from langmem_tiers.language.ellipsis import filled_in
 from langmem_tiers.language.rewriting import Subject
 from langmem_tiers.language.rules import Listener
 from langmem_tiers.language.sentences import Sentence, is_latin, sentences
@@ -38,7 +39,8 @@ class Reading:
     """A sentence being read: in which turn, whose it is, who listens, and what came before.
 
     `briefs` says that the turn is a long brief for a task, `asked` that it answers a question about the past; `own` are
-    the sentences before this one, `behind` the earlier turns, nearest first. `full` is what a short answer means.
+    the sentences before this one, `behind` the earlier turns, nearest first. `full` is what a short answer or
+    a sentence that leaves something out means.
     """
 
     said: Said
@@ -53,7 +55,7 @@ class Reading:
 
     @property
     def text(self) -> str:
-        """The sentence, in full where it is a short answer."""
+        """The sentence, in full where it is a short answer or leaves something out."""
         return self.full or self.sentence.text
 
     @property
@@ -125,7 +127,7 @@ def readings(said: Sequence[Said], place: int, *, several: bool) -> Iterator[Rea
             asked=asked,
             own=tuple(read[:number]),
             behind=tuple(reversed(said[max(0, place - _MOST_AGO) : place])),
-            full="" if number else full,
+            full=(not number and full) or filled_in(sentence.text, read[number - 1].text if number else ""),
         )
 
 
