@@ -126,6 +126,7 @@ _VALUES: dict[str, Callable[[str], str]] = {
     "call": lambda said: said if is_name(said) else "",
     "nickname": lambda said: said if is_name(said) and said.casefold() not in _NO_NICKNAME else "",
     "liked": lambda said: said if tells(said) else "",
+    "role": lambda said: " ".join(word if word.isupper() else word.lower() for word in said.split()),
 }
 """What groups give as a value, empty if it is none; of the others, it is what they say, in lower case."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from langmem_tiers.language import speech_acts
 from langmem_tiers.language.answers import in_full
 from langmem_tiers.language.ellipsis import filled_in
+from langmem_tiers.language.introductions import introduced
 from langmem_tiers.language.rewriting import Subject
 from langmem_tiers.language.rules import Listener
 from langmem_tiers.language.sentences import Sentence, is_latin, sentences
@@ -39,8 +40,8 @@ class Reading:
     """A sentence being read: in which turn, whose it is, who listens, and what came before.
 
     `briefs` says that the turn is a long brief for a task, `asked` that it answers a question about the past; `own` are
-    the sentences before this one, `behind` the earlier turns, nearest first. `full` is what a short answer or
-    a sentence that leaves something out means.
+    the sentences before this one, `behind` the earlier turns, nearest first. `full` is what a short answer, an
+    introduction or a sentence that leaves something out means.
     """
 
     said: Said
@@ -55,7 +56,7 @@ class Reading:
 
     @property
     def text(self) -> str:
-        """The sentence, in full where it is a short answer or leaves something out."""
+        """The sentence, in full where it is a short answer or an introduction, or leaves something out."""
         return self.full or self.sentence.text
 
     @property
@@ -118,6 +119,7 @@ def readings(said: Sequence[Said], place: int, *, several: bool) -> Iterator[Rea
     asked = before is not None and answers and speech_acts.asks_of_long_ago(before.content[:LONGEST])
     full = in_full(before.content[:LONGEST], read[0].text) if before and answers and read else ""
     for number, sentence in enumerate(read):
+        last = read[number - 1].text if number else ""
         yield Reading(
             said=turn,
             sentence=sentence,
@@ -127,7 +129,7 @@ def readings(said: Sequence[Said], place: int, *, several: bool) -> Iterator[Rea
             asked=asked,
             own=tuple(read[:number]),
             behind=tuple(reversed(said[max(0, place - _MOST_AGO) : place])),
-            full=(not number and full) or filled_in(sentence.text, read[number - 1].text if number else ""),
+            full=(not number and full) or filled_in(sentence.text, last) or introduced(sentence.text, last),
         )
 
 

@@ -1,0 +1,63 @@
+"""Introductions give a name: "Hi, I'm Marta, I'm a nurse" and "I have a son, Leo", but not "I'm Dutch, I'm a nurse"."""
+
+from __future__ import annotations
+
+import re
+
+from langmem_tiers.language import kinship
+from langmem_tiers.language.names import CALENDAR, LANGUAGES, NOT_NAMES, PRODUCTS
+from langmem_tiers.language.sentences import straight
+from langmem_tiers.language.word_lists import listed, named_pattern, table
+
+_INTRODUCED = named_pattern("introductions", "introduced")
+_GREETING = named_pattern("introductions", "greeting")
+_GOES_ON = named_pattern("introductions", "goes_on")
+_OF_THEIRS = named_pattern("introductions", "of_theirs", kin=kinship.WORDS, pets=table("vocabulary")["pets"])
+_BELONGING = named_pattern("introductions", "belonging")
+_NO_NAMES = CALENDAR | LANGUAGES | NOT_NAMES | PRODUCTS
+_BELONGINGS = listed("names", "belongings")
+_LONGEST = 300
+
+
+def introduced(sentence: str, before: str = "") -> str:
+    """A sentence with which somebody introduces themselves or one of theirs, so that it says what is a name.
+
+    Empty for any other sentence.
+
+    A single capitalised word after "I'm" may be a nationality, a belief or a team. It is a name where a greeting comes
+    before it, at the end of the sentence `before` it too, or where the sentence goes on about the speaker.
+
+    Example:
+        >>> introduced("Hi, I'm Marta, I'm a nurse.")
+        "My name is Marta, I'm a nurse."
+        >>> introduced("I'm Dutch, I'm a nurse."), introduced("I'm Marta's brother.")
+        ('', '')
+        >>> introduced("We have a son, Leo, who plays chess.")
+        'We have a son named Leo who plays chess.'
+    """
+    if len(sentence) > _LONGEST:
+        return ""
+    plain = straight(sentence)
+    named = _of_themselves(plain, straight(before)) or plain
+    full = _OF_THEIRS.sub(_of_theirs, named)
+    return "" if full == plain else full
+
+
+def _of_themselves(sentence: str, before: str) -> str:
+    said = _INTRODUCED.match(sentence)
+    if said is None or not all(map(_may_name, said["name"].split())):
+        return ""
+    rest = said["rest"]
+    greeted = said["greeting"] or _GREETING.fullmatch(before.strip(" .!"))
+    if not (greeted or _GOES_ON.match(rest)):
+        return ""
+    return f"My name is {said['name']}{re.sub(r'^, (?=an? [a-z])', ', I am ', rest)}"
+
+
+def _of_theirs(said: re.Match[str]) -> str:
+    return f"{said['whose']} named {said['name']}" if said["name"].casefold() not in _NO_NAMES else said[0]
+
+
+def _may_name(word: str) -> bool:
+    plain = word.casefold()
+    return plain not in _NO_NAMES | _BELONGINGS and not word.isupper() and _BELONGING.search(word) is None

@@ -1,0 +1,102 @@
+"""Names and jobs that people introduce themselves and theirs with, and what only looks like one."""
+
+import pytest
+
+from langmem_tiers import Turn
+
+
+@pytest.fixture
+def told(alice):
+    """The entries and the user's relations that are made of a message."""
+
+    def tell(text):
+        alice.track([Turn(role="user", content=text)], session="one")
+        alice.mine()
+        alice.flush()
+        entries = {found.entry.content for found in alice.knowledge.search(limit=20)}
+        known = alice.graph.entity("user") is not None
+        return entries, {str(each) for each in alice.graph.neighbours("user").relations} if known else set()
+
+    return tell
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hi, I'm Ilvy and I'm a nurse.",
+        "I'm Ilvy, I'm a nurse.",
+        "Hello! I'm Ilvy.",
+        "I am Ilvy, nice to meet you.",
+        "Good morning everyone, I'm Ilvy, a nurse in Ghent.",
+        "I'm Ilvy and I work at Brugbank.",
+    ],
+)
+def test_somebody_who_introduces_themselves_has_a_name(told, text):
+    entries, relations = told(text)
+    assert "The user's name is Ilvy." in entries
+    assert "user named Ilvy" in relations
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm tired.",
+        "Hi, I'm Dutch.",
+        "I'm Swiss, I'm a nurse.",
+        "I'm Canadian and I live in Ghent.",
+        "I'm Team Red, I'm from Leeds.",
+        "I'm at Brugbank's office.",
+        "Hi, I'm Brugbank's designer.",
+        "I'm OK, I'm a nurse.",
+        "I'm Ghent based, I work a lot.",
+        "I'm Ilvy's brother.",
+        "Hi, I'm Vegan and I'm a nurse.",
+    ],
+)
+def test_what_somebody_is_or_belongs_to_is_no_name(told, text):
+    entries, relations = told(text)
+    assert not [each for each in (*entries, *relations) if "name" in each]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I'm a UX designer at Brugbank.", "I'm a UX designer at Brugbank now.", "I work as a UX designer at Brugbank."],
+)
+def test_an_occupation_at_an_employer_gives_both(told, text):
+    assert told(text)[1] == {"user works_at Brugbank", "user works_as UX designer"}
+
+
+@pytest.mark.parametrize("text", ["I'm a designer at heart.", "I'm a regular at Brugbank.", "I'm a teacher at night."])
+def test_other_places_after_an_occupation_are_no_employers(told, text):
+    assert not [each for each in told(text)[1] if "works_at" in each]
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        (
+            "My daughter Mia starts school in September.",
+            "The user's daughter Mia starts school in September (2026-09).",
+        ),
+        ("My son will start university in May.", "The user's son will start university in May (2026-05)."),
+        (
+            "I have a daughter, Mia, who starts school in September.",
+            "The user has a daughter named Mia who starts school in September (2026-09).",
+        ),
+        ("We have a dog, Rex.", "The user and others have a dog named Rex."),
+    ],
+)
+def test_who_starts_what_and_when_is_kept_with_the_name(told, text, content):
+    assert content in told(text)[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My sister Anna starts every day with a run.",
+        "My daughter Mia starts crying when she sees dogs.",
+        "My son starts a fight every time this happens.",
+    ],
+)
+def test_what_somebody_starts_again_and_again_is_no_beginning(told, text):
+    assert told(text)[0] == set()
