@@ -76,7 +76,7 @@ def test_a_file_goes_into_the_space_of_the_user(run, save, tmp_path):
         "2 messages of 1 sessions into users/alice: 2 stored, 0 known before, 0 refused.",
         "Found in them: 1 entry, 2 relations.",
         "Try:",
-        f"  {command} recall 'What was said about cat?'",
+        f"  {command} recall 'What do you know about Mug?'",
         f"  {command} knowledge list",
         f"  {command} graph",
     ]
@@ -103,7 +103,7 @@ def test_the_format_may_be_left_out(run, save, tmp_path):
         "user_speakers": [],
         "problems": [],
         "found": {"entries": 0, "relations": 0, "by_speaker": {}},
-        "try": [f"{command} recall 'What was said about cat?'", f"{command} palace"],
+        "try": [f"{command} recall 'What did we talk about last time?'", f"{command} palace"],
     }
 
 

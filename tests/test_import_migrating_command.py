@@ -49,6 +49,7 @@ def test_the_counts_are_told_in_words(run, tmp_path):
         "Left behind: 2 messages of tools and the system, 2 events, tool calls and inner monologue.",
         "Found in them: 0 entries, 0 relations.",
         "Try:",
+        f"  {command} recall 'What did we talk about last time?'",
         f"  {command} knowledge list",
         f"  {command} palace",
     ]

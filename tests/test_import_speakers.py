@@ -185,6 +185,7 @@ def test_an_import_ends_with_what_it_found_by_speaker(run, tmp_path):
 def test_the_commands_to_try_show_something(run, tmp_path):
     told = json.loads(run("import", saved(tmp_path), "--space", "teams/research", "--json")[1])
     assert len(told["try"]) == 3
+    assert "recall 'What do you know about Ben?'" in told["try"][0]
     for line in told["try"]:
         code, out, _ = run(*shlex.split(line)[1:])
         assert code == 0

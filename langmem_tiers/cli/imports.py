@@ -176,19 +176,27 @@ def _commands_to_try(memory: Memory, spaces: Sequence[str], target: Target) -> l
     return [target.command_line(space.name, *each) for each in words]
 
 
-_TOPICS_TRIED = 5
+_LOOKED_AT, _TRIED = 50, 3
 
 
 def _question(space: Space) -> str | None:
-    """A question about something that was talked of, which a recall answers."""
-    from langmem_tiers.language.summaries import key_topics
+    """A question that the memory answers from what was found, about somebody or the user; else on the last talk."""
+    asked = [f"What do you know about {name}?" for name in _people(space)]
+    for question in (*asked, "What do you know about me?"):
+        if space.recall(question, keep_receipt=False).known:
+            return question
+    last = "What did we talk about last time?"
+    return last if space.recall(last, keep_receipt=False).block else None
 
-    said = [drawer.content for session in space.sessions()[:1] for drawer in space.drawers(session=session.session)]
-    for topic in key_topics(said, _TOPICS_TRIED):
-        asked = f"What was said about {topic}?"
-        if space.recall(asked, keep_receipt=False).block:
-            return asked
-    return None
+
+def _people(space: Space) -> list[str]:
+    """The people and pets of whom most is known, besides the user."""
+    from langmem_tiers.knowledge_graph.naming import USER
+
+    graph = space.graph
+    living = (each for kind in ("person", "pet") for each in graph.entities(type=kind, limit=_LOOKED_AT))
+    known = {each.name: len(graph.neighbours(each.id).relations) for each in living if each.name != USER}
+    return sorted(known, key=lambda name: -known[name])[:_TRIED]
 
 
 def _tries(commands: Sequence[str]) -> list[str]:
