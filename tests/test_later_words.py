@@ -123,6 +123,10 @@ CHANGES = [
     ),
     ("My boss is Karen at Vattenfall.", "I quit Vattenfall.", "Who is my boss?", "Karen", ""),
     ("My boss is Karen.", "I quit my job.", "Who is my boss?", "Karen", ""),
+    ("My manager's name is Karen.", "I quit my job at Vattenfall.", "Who is my manager?", "Karen", ""),
+    ("I love espresso.", "No more coffee for me.", "Do I like espresso?", "espresso", ""),
+    ("I have a cat named Pixel.", "Pixel went to live with my ex.", "Which pets do I have?", "cat", "live with"),
+    ("My birthday is on 5 May.", "My birthday is on 4 May, not 5 May.", "When is my birthday?", "on 5 May", "4 May"),
 ]  # fmt: skip
 
 
@@ -194,6 +198,12 @@ UNCHANGED = [
     ("I have a daughter named Ada.", "Ada lives with him now."),
     ("My boss is Karen at Vattenfall.", "I quit smoking."),
     ("My boss is Karen.", "My boss quit smoking."),
+    ("I work at Vattenfall.", "My sister got an offer from Nordkraft and I'm starting on Monday with yoga."),
+    ("I work at Vattenfall.", "I turned down an offer from Nordkraft and I start on Monday with yoga."),
+    ("I work at Vattenfall.", "I start my new job at Nordkraft on 1 June."),
+    ("I have a cat named Pixel.", "My ex took Pixel to the vet."),
+    ("I have a cat named Pixel.", "I gave Pixel to my sister for the weekend."),
+    ("I have a car.", "Her car got stolen."),
 ]
 
 
@@ -213,6 +223,9 @@ def test_what_somebody_else_did_or_nobody_did_ends_nothing(alice, tell, first, t
         "I'm allergic to cashews, not peanuts.",
         "I was wrong about the allergy: it's cashews, not peanuts.",
         "I was wrong about the allergy. It's cashews, not peanuts.",
+        "I got the allergy wrong: it's cashews, not peanuts.",
+        "It turns out I'm allergic to cashews, not peanuts.",
+        "Actually it's cashews I'm allergic to, not peanuts.",
     ],
 )
 def test_a_value_set_against_the_wrong_one_takes_its_place(alice, tell, then):
@@ -228,8 +241,23 @@ def test_a_value_set_against_the_wrong_one_takes_its_place(alice, tell, then):
 def test_she_in_a_correction_is_whom_the_message_before_was_about(alice, tell):
     tell("I'm vegetarian.", days=1)
     tell("My brother is vegetarian.", "He's a vegan, not vegetarian.", session="one")
-    assert [bool(each) for each in marks(alice, "brother is vegetarian")] == [True]
+    assert (marks(alice, "brother is vegetarian"), marks(alice, "brother is vegan")) == ([], [()])
     assert marks(alice, "The user is vegetarian") == [()]
+    assert unmarked(alice, "What does my brother eat?", "brother is vegetarian", since="2026-03-03") == []
+
+
+@pytest.mark.parametrize(
+    "then", ["I was wrong about the allergy: it's cashews, not peanuts.", "No, cashews, not peanuts."]
+)
+def test_a_wrong_value_takes_nothing_along_that_was_named_beside_it(alice, tell, then):
+    tell("I'm allergic to peanuts and milk.", days=1)
+    tell(then)
+    assert "is allergic to peanuts and milk" in [each.text for each in alice.profile.read()]
+
+
+def test_it_in_a_correction_is_what_the_message_before_said(alice, tell):
+    tell("I'm allergic to peanuts.", "Sorry, it's cashews, not peanuts.")
+    assert [each.text for each in alice.profile.read()] == ["is allergic to cashews"]
 
 
 def test_a_new_job_takes_over_on_its_first_day(alice, tell):

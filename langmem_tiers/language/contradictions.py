@@ -13,6 +13,7 @@ from functools import partial
 from typing import Literal
 
 from langmem_tiers.language.calendar import MONTH_NAMES, WEEKDAY_NAMES
+from langmem_tiers.language.contrasts import is_one_of_several, value_of
 from langmem_tiers.language.names import KIN
 from langmem_tiers.language.synonyms import NUMBERS
 from langmem_tiers.language.word_lists import named_pattern, table, word_set
@@ -128,6 +129,8 @@ def is_wrong(right: str, wrong: str, other: str) -> bool:
     """
     if is_denied(right, wrong, other):
         return True
+    if is_one_of_several(other, value_of(wrong)):
+        return False
     here, there = stems(right) - _OF_ALL, stems(other) - _OF_ALL
     if not _holds_wrong_value(here, stems(wrong) - _OF_ALL, there):
         return False

@@ -49,14 +49,18 @@ def contrast(clause: str) -> Contrast | None:
     match = _CONTRAST.match(clause)
     if match is None or _HEDGED.search(match["right"]):
         return None
-    said = words(match["wrong"])
-    wrong = frozenset(stem(word) for word in said if word not in STOPWORDS)
-    if not wrong or not _NO_VALUE.isdisjoint(said):
+    wrong = value_of(match["wrong"])
+    if not wrong or not _NO_VALUE.isdisjoint(words(match["wrong"])):
         return None
     if _IT.match(match["right"]):
         return Contrast(match["right"], wrong, frozenset())
     about = _properties(match["right"], wrong)
     return Contrast(match["right"], wrong, about) if about else None
+
+
+def value_of(said: str) -> frozenset[str]:
+    """A value by the stems of its words."""
+    return frozenset(stem(word) for word in words(said) if word not in STOPWORDS)
 
 
 def given(clause: str, value: frozenset[str]) -> frozenset[str]:
@@ -82,12 +86,22 @@ def _up_to(clause: str, value: frozenset[str]) -> str:
     tokens = [*_TOKEN.finditer(clause)]
     said = [token[0].casefold() for token in tokens]
     for last in range(len(value) - 1, len(tokens)):
-        first = last - len(value) + 1
-        if frozenset(map(stem, said[first : last + 1])) == value and not _is_joined(said, first, last):
+        if _is_value(said, last, value) and not _is_joined(said, last - len(value) + 1, last):
             behind = said[last + 1] if last + 1 < len(said) else "."
             if behind in _NEXT or _is_number(value) or not behind[0].isalnum():
                 return clause[: tokens[last].end()]
     return ""
+
+
+def is_one_of_several(clause: str, value: frozenset[str]) -> bool:
+    """Whether a clause gives this value beside others, so that they may be right: "peanuts and milk"."""
+    said = [token[0].casefold() for token in _TOKEN.finditer(clause)]
+    places = (place for place in range(len(value) - 1, len(said)) if _is_value(said, place, value))
+    return any(_is_joined(said, last - len(value) + 1, last) for last in places)
+
+
+def _is_value(said: Sequence[str], last: int, value: frozenset[str]) -> bool:
+    return frozenset(map(stem, said[last - len(value) + 1 : last + 1])) == value
 
 
 def _is_joined(said: Sequence[str], first: int, last: int) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from langmem_tiers.language import kinship, speech_acts, verbs
 from langmem_tiers.language.claims import ANY_OTHER
 from langmem_tiers.language.clauses import clauses
+from langmem_tiers.language.contrasts import given, value_of
 from langmem_tiers.language.names import FIRST_NAMES, names
 from langmem_tiers.language.turns import Reading, Statement
 from langmem_tiers.language.word_lists import named_pattern, named_patterns, word_set
@@ -143,14 +144,23 @@ def _of_itself(rest: str, earlier: Iterable[Statement]) -> Correction | None:
 
     'It's 45, not 30' counts if an earlier statement says 30.
     """
+    rest = _APOLOGY.sub("", rest)
     if _is_measured(_NOT_BEFORE.match(rest)):
         found = _with_wrong(rest)
         return found and _placed(found, earlier)
-    if _IT_IS.match(rest) and _is_measured(_NOT_BEHIND.match(rest)):
-        found = _with_wrong(rest)
-        placed = found and _placed(found, earlier)
+    found = _with_wrong(rest) if _IT_IS.match(rest) else None
+    there = [*earlier]
+    if found and (_is_measured(_NOT_BEHIND.match(rest)) or _is_given(found.wrong, there)):
+        placed = _placed(found, there)
         return placed if placed and placed.again else None
     return None
+
+
+def _is_given(wrong: str, earlier: Iterable[Statement]) -> bool:
+    """Whether the speaker gave a property this value before."""
+    value = value_of(wrong)
+    said = (clause for each in earlier if each.mine for clause, _ in clauses(each.sentence.text))
+    return bool(value) and any(given(clause, value) for clause in said)
 
 
 def _is_measured(match: re.Match[str] | None) -> bool:

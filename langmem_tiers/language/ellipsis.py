@@ -23,5 +23,5 @@ def filled_in(sentence: str, before: str) -> str:
         for said, full in _SENTENCES:
             match = said.match(text) if text and len(text) <= _LONGEST else None
             if match and match.end() > len(text) - len(sentence):
-                return str(full).format(**match.groupdict())
+                return str(full).format(**match.groupdict(""))
     return ""

@@ -55,7 +55,8 @@ _PLANNED = valued(_TABLE["ahead"])
 _WRONG = tuple(compiled(_TABLE["wrong"][each], value=_TABLE["wrong"]["value"]) for each in ("behind", "before"))
 _DAY_OF_MONTH = compiled(_TABLE["wrong"]["day"])
 _NAME = compiled("@named@")
-_PRONOUN = re.compile(r"^(?:[Hh]e|[Ss]he|[Tt]hey)\b")
+_PRONOUN = re.compile(r"^(?:[Hh]e|[Ss]he|[Tt]hey|[Hh]is|[Hh]er|[Tt]heir)\b")
+_POSSESSIVE = re.compile(r"^(?:[Hh]is|[Hh]er|[Tt]heir)\b")
 _SAYS_NOTHING = re.compile(
     r"(?:it|that|this|them|those|there|him|her|these|things?|all that|either|the whole thing)?", re.IGNORECASE
 )
@@ -72,6 +73,8 @@ _AHEAD = re.compile(
     r"\b(?:going to|will|won't|plan\w*|want\w*|hop(?:e|es|ing)|might|may|would|should|could|(?:am|'m) moving)\b|'ll\b"
 )
 _UNDER_WAY = re.compile(r"(?:'m|'re|'s|\b(?:am|are|is)) (?:moving|relocating|starting|joining)\b")
+# What begins then is not so yet: "I start my new job on 1 June".
+_FIRST_DAY = re.compile(r"\b(?:starts?|starting|begins?|beginning|will|going to)\b|'ll\b")
 _SOON = timedelta(days=30)
 _AGAIN = re.compile(r"\b(?:again|back (?:together|at|with|in|to)|resumed|restarted|still)\b", re.IGNORECASE)
 _LEAST_SHARE = 0.5
@@ -82,6 +85,7 @@ _BOSS = re.compile(
     r"^(?:[Mm]y|[Tt]he user's) (?:line )?(?:boss|manager|supervisor|team lead)(?:'s name)?(?:'s| is)\b"
     r"|(?:'s| is) (?:my|the user's) (?:line )?(?:boss|manager|supervisor|team lead)\b"
 )
+_AT = compiled(r"\b(?:at|from|of) @named@")
 _SPEAKER = speaker(USER)
 _NOBODY = Who(owner="?")
 _ANYBODY = Who(owner="*")
@@ -208,8 +212,10 @@ def _of_clause(clause: str, reading: Reading) -> Iterator[Revision]:
     who = _whose(clause, reading)
     ends = _ended(clause, reading)
     against = contrast(clause)
+    begins = _FIRST_DAY.search(clause) and _day_ahead(clause, said_at)
     for each in (*ends, *_switched(clause, who), *_valued(clause if against is None else against.right, who)):
-        yield replace(each, since=since)
+        planned = bool(begins) and (bool(each.renewed) or each.slot is not None)
+        yield replace(each, since=begins if begins and planned else since, planned=planned)
     yield from _wrong(clause)
     if against is not None:
         yield from _contrasted(against, who, reading)
@@ -261,10 +267,15 @@ def _planned(clause: str, who: Who, reading: Reading) -> Iterator[Revision]:
 
 def _planned_for(clause: str, said_at: datetime) -> str:
     """From when on a plan holds: its date, or soon if it is under way; empty if neither is said."""
-    date = validity.of_event(clause, said_at, ahead=True)
-    if date:
-        return date if date > said_at.date().isoformat() else ""
+    if validity.of_event(clause, said_at, ahead=True):
+        return _day_ahead(clause, said_at)
     return (said_at + _SOON).date().isoformat() if _UNDER_WAY.search(clause) else ""
+
+
+def _day_ahead(clause: str, said_at: datetime) -> str:
+    """The date in a clause, if it is still to come."""
+    date = validity.of_event(clause, said_at, ahead=True)
+    return date if date > said_at.date().isoformat() else ""
 
 
 def _ended(text: str, reading: Reading, *, whole: bool = False) -> list[Revision]:
@@ -281,8 +292,8 @@ def _ending(way: _Ending, clause: str, reading: Reading) -> Revision | None:
         return None
     groups = match.groupdict()
     thing = groups.get("thing") or ""
-    what = (groups.get("what") or thing).strip()
-    who = _speaker_of(reading) if thing else _whose(clause, reading)
+    what = (groups.get("what") or groups.get("given") or thing).strip()
+    who = _speaker_of(reading) if thing and not _POSSESSIVE.match(clause) else _whose(clause, reading)
     if way.being:
         return _of_being(who)
     if renewed := groups.get("renewed"):
@@ -346,24 +357,25 @@ def concerns(revision: Revision, assertion: Assertion) -> bool:
         return False
     if revision.being:
         return _tells_of(revision, assertion)
-    of_boss = _ends_work(revision) and _BOSS.search(assertion.clause)
-    if not (of_boss or any(revision.is_about(who) for who in assertion.who)):
+    if _leaves_boss(revision, assertion):
+        return True
+    return any(map(revision.is_about, assertion.who)) and _is_on(revision, assertion)
+
+
+def _leaves_boss(revision: Revision, assertion: Assertion) -> bool:
+    """Whether a job is over in which somebody is the boss; where the boss is somewhere by name, it is that job."""
+    if revision.who != _SPEAKER or not _BOSS.search(assertion.clause):
         return False
-    if revision.renewed:
-        return revision.renewed in assertion.things
-    if revision.slot is not None:
-        return any(_other_value(revision.slot, each) for each in assertion.slots)
-    return _is_on(revision, assertion)
-
-
-def _ends_work(revision: Revision) -> bool:
-    """Whether a revision says that the speaker left a job, or whatever has this name."""
-    by_speaker = revision.who == _SPEAKER
-    return by_speaker and (revision.topic == "work" or (bool(revision.named) and not revision.topic))
+    shared = not revision.named.isdisjoint(assertion.stems)
+    return shared or (revision.topic == "work" and not (revision.named and _AT.search(assertion.clause)))
 
 
 def _is_on(revision: Revision, assertion: Assertion) -> bool:
-    """Whether an assertion is on what is over: its topic, and its words or names."""
+    """Whether an assertion is on what is over: its topic, and its words or names; or has another value."""
+    if revision.slot is not None:
+        return any(_other_value(revision.slot, each) for each in assertion.slots)
+    if revision.renewed:
+        return revision.renewed in assertion.things
     if revision.properties:
         return not revision.properties.isdisjoint(given(assertion.clause, revision.over))
     if revision.topic and not _TOPICS[revision.topic].search(assertion.clause):
@@ -381,7 +393,7 @@ def affirms(revision: Revision, assertion: Assertion) -> bool:
         return _shares(revision, assertion)
     slot = revision.slot
     same = (each for each in assertion.slots if slot and each.attribute == slot.attribute)
-    return slot is not None and any(slot.value & each.value for each in same)
+    return slot is not None and any(slot.value & each.value and not _other_value(slot, each) for each in same)
 
 
 def _tells_of(revision: Revision, assertion: Assertion) -> bool:
