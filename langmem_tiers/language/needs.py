@@ -66,6 +66,21 @@ def asks_for_all(needs: Iterable[Need]) -> bool:
     return any(len(need.topics) == len(_TOPICS) for need in needs)
 
 
+def told_by(question: str) -> tuple[str, ...]:
+    """The words of which one must have been said if something of the user's own that is asked for was ever told.
+
+    Empty where that may be told in any words.
+
+    Example:
+        >>> told_by("What is my aunt's name?")
+        ('aunt', 'auntie', 'aunts', 'family', 'relatives')
+        >>> told_by("What is my job?")
+        ()
+    """
+    found = _OWN.search(_plain(question)) if "?" in question else None
+    return _TOLD_BY[found["named"].casefold()] if found else ()
+
+
 def forbidden(rule: str, message: str, category: str = "") -> bool:
     """Whether a message asks for what a rule for the agent, filed under a category, forbids.
 
@@ -132,3 +147,12 @@ def _topics(named: str) -> frozenset[Topic]:
 
 
 _NEEDS = _needs()
+_TOLD_BY = {
+    word: tuple(line.replace("| ", "").split())
+    for line in _TABLE["own"]["told_by"]
+    for word in line.partition(" | ")[0].split()
+}
+_OWN = re.compile(
+    written_out(_TABLE["own"]["asked"], {"named": f"(?P<named>{'|'.join(sorted(_TOLD_BY, key=len, reverse=True))})"}),
+    re.IGNORECASE,
+)

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge.profile import standing_facts
+from langmem_tiers.knowledge_graph import entity_lookup
 from langmem_tiers.language.chatter import asks
-from langmem_tiers.language.needs import Need, forbidden, names_category
+from langmem_tiers.language.needs import Need, forbidden, names_category, told_by
 from langmem_tiers.language.standing_facts import RULES
+from langmem_tiers.language.words import stems
 from langmem_tiers.recall.request import Query, RecallRequest
 from langmem_tiers.recall.sources import SpaceSnapshot
-from langmem_tiers.storage import drawers, entries
+from langmem_tiers.storage import drawers, entries, keyword
 from langmem_tiers.storage.entries import Filters
 from langmem_tiers.types import Drawer, KnownKind
 
@@ -76,6 +78,25 @@ def messages(source: SpaceSnapshot, query: Query, vector: Vectors | None) -> dic
         told = [number for number in ordered if number in naming and not asks(newest[number].content)][:_NAMING]
         told += _nearest(source, vector)
     return {number: 1 - place / 10 for place, number in enumerate(list(dict.fromkeys(told))[:_MESSAGES])}
+
+
+def is_unheard(sources: Sequence[SpaceSnapshot], query: Query) -> bool:
+    """Whether a question asks for something of the user's own that nobody ever told of, in any of the spaces."""
+    sought = told_by(query.text)
+    return bool(sought) and not any(_is_heard(source, query, sought) for source in sources)
+
+
+def _is_heard(source: SpaceSnapshot, query: Query, sought: tuple[str, ...]) -> bool:
+    if any(len(said) or len(place) for said, place in keyword.notes.holding(source.connection, sought)):
+        return True
+    named = entity_lookup.named_in(source.store.graph.view(source.moment), f"my {sought[0]}")
+    if any(match.found_by == "kinship" for match in named):
+        return True
+    held, _ = source.store.words.holding(source.drawers_at, sought)
+    numbers = {number for said, _ in held for number in said.tolist()}
+    asked = stems(query.text)
+    told = _own_words(source, numbers).values()
+    return any(not (asks(drawer.content) and stems(drawer.content) <= asked) for drawer in told)
 
 
 def _own_words(source: SpaceSnapshot, numbers: Collection[int]) -> dict[int, Drawer]:

@@ -34,7 +34,15 @@ from langmem_tiers.recall.sources import RecallSource, SpaceSnapshot, read_drawe
 from langmem_tiers.recall.telemetry import Stopwatch, traced
 from langmem_tiers.storage import drawers, receipts
 from langmem_tiers.storage.receipts import KeptRecall, Shown
-from langmem_tiers.types import Candidate, KnownVerdict, Recalled, RecalledItem, RecallVerdict, Receipt
+from langmem_tiers.types import (
+    Candidate,
+    CandidateVerdict,
+    KnownVerdict,
+    Recalled,
+    RecalledItem,
+    RecallVerdict,
+    Receipt,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -47,6 +55,8 @@ _KNOWN_SHARE = 0.4
 # Verdicts on what would fit; of a list, what is less near than the rest may belong to it as well.
 _LEFT_OUT = frozenset({"over_limit", "over_budget"})
 _LEFT_OUT_OF_LISTS = _LEFT_OUT | {"below_best"}
+# The similarity from which a message may tell of something whose words it does not hold.
+_NEAR = 0.42
 # Verdicts on what the model has before it.
 _HAS = frozenset({"in_window", "already_shown"})
 
@@ -240,6 +250,8 @@ class Recall:
         before: Before,
         vector: Vectors | None,
     ) -> _Result:
+        if self._request.selective and _none_is_near(ranked, before) and needed.is_unheard(sources, self._query):
+            return _nothing(ranked, known)
         with self._watch.stage("choose"):
             # Standing facts answer "what do you know about me", not whatever was said last.
             answered = asks_for_all(self._query.needs) and any(each.needed for each in known)
@@ -428,6 +440,20 @@ class Recall:
 
 def _header(known: Sequence[object]) -> str:
     return rendering.KNOWN_HEADER if known else rendering.HEADER
+
+
+def _none_is_near(ranked: Sequence[FoundDrawer], before: Before) -> bool:
+    """Whether no message comes so near by its meaning that it may tell of something in other words."""
+    new = (found for found in ranked if found.key not in before.asked_again)
+    return all(found.scores.get("vector", 0.0) < _NEAR for found in new)
+
+
+def _nothing(ranked: list[FoundDrawer], known: Sequence[DerivedHit]) -> _Result:
+    below: CandidateVerdict = "below_threshold"
+    chosen = Chosen(verdicts={found.key: below for found in ranked})
+    return _Result(
+        verdict="nothing_found", ranked=ranked, chosen=chosen, known=[(each, "below_threshold") for each in known]
+    )
 
 
 def _verdict(items: Sequence[object], chosen: Chosen) -> RecallVerdict:
