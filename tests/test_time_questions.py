@@ -153,3 +153,62 @@ def test_answers_are_shown_with_what_the_user_told(alice):
     alice.track(turns, session="s")
     shown = alice.recall("What did we talk about last time?", session="new")
     assert {item.drawer.content for item in shown.items} == {turn.content for turn in turns}
+
+
+YEAR = {
+    datetime(2025, 1, 20, 9, tzinfo=UTC): "We went skiing near the lake.",
+    datetime(2025, 3, 9, 9, tzinfo=UTC): "I planted the first peas.",
+    datetime(2025, 5, 15, 9, tzinfo=UTC): "I booked the ferry to Gotland for July 20th.",
+    datetime(2025, 7, 5, 9, tzinfo=UTC): "The hen has hatched four chicks.",
+    datetime(2025, 9, 2, 9, tzinfo=UTC): "I harvested the plums on August 30th.",
+    datetime(2025, 12, 15, 9, tzinfo=UTC): "I carved a spoon out of birch.",
+    datetime(2026, 1, 10, 9, tzinfo=UTC): "I signed up for a pottery class.",
+}
+SUMMER = [
+    "I booked the ferry to Gotland for July 20th.",
+    "The hen has hatched four chicks.",
+    "I harvested the plums on August 30th.",
+]
+WINTER = ["I carved a spoon out of birch.", "I signed up for a pottery class."]
+SEASONS = {
+    "What did I do in summer?": SUMMER,
+    "What did I do last summer?": SUMMER,
+    "What happened in the summer of 2025?": SUMMER,
+    "What did I do in winter?": WINTER,
+    "What did we talk about this winter?": WINTER,
+    "What did I do last winter?": ["We went skiing near the lake."],
+    "What did I do in winter 2025?": ["We went skiing near the lake.", *WINTER],
+    "What happened in spring?": ["I planted the first peas.", "I booked the ferry to Gotland for July 20th."],
+    "What happened in July 2025?": ["I booked the ferry to Gotland for July 20th.", "The hen has hatched four chicks."],
+    "What did I do in autumn?": ["I harvested the plums on August 30th."],
+}
+
+
+@pytest.fixture
+def year(alice):
+    """A space with one message in each of seven conversations of a year."""
+    for number, (moment, text) in enumerate(YEAR.items()):
+        alice.track([user(text, said_at=moment)], session=f"s{number}")
+    return alice
+
+
+@pytest.mark.parametrize("question", SEASONS)
+def test_a_season_or_a_month_has_what_was_said_in_it_and_what_tells_of_a_day_in_it(year, question):
+    asked = datetime(2026, 1, 20, 9, tzinfo=UTC)
+    assert said(year.recall(question, session="new", now=asked)) == SEASONS[question]
+
+
+@pytest.mark.parametrize("month", ["July", "December", "May"])
+def test_a_question_on_a_subject_in_a_month_gets_no_line_of_another(alice, month):
+    for number in range(3, 13):
+        turns = [
+            user(f"I baked {number} rye loaves for the neighbours.", said_at=datetime(2025, number, 6, tzinfo=UTC))
+        ]
+        alice.track(turns, session=f"s{number}")
+    recalled = alice.recall(f"How many rye loaves did I bake in {month}?", now=datetime(2026, 1, 20, tzinfo=UTC))
+    assert {item.drawer.said_at.strftime("%B") for item in recalled.items} == {month}
+
+
+def test_a_summer_job_is_no_time():
+    assert spans("Where was my summer job?", THURSDAY) == ()
+    assert spans("Do I like the spring rolls?", THURSDAY) == ()

@@ -7,6 +7,8 @@ MONTHS = (
     *("july", "august", "september", "october", "november", "december"),
 )
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+"""The first month of each season, as in the north; a season has three."""
 SHORT_MONTHS = (*(month[:3] for month in MONTHS), "sept")
 SHORT_WEEKDAYS = (*(day[:3] for day in WEEKDAYS), "tues", "thur", "thurs")
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from langmem_tiers.language import kinship
+from langmem_tiers.language.calendar import MONTHS, SEASONS
 from langmem_tiers.language.dates import Side, times
 from langmem_tiers.language.names import CALENDAR
 from langmem_tiers.language.numbers import counted
@@ -24,6 +25,8 @@ _SEVERAL = named_patterns("questions", "several")
 _ADVICE = named_pattern("questions", "advice")
 _ANSWERS = named_pattern("questions", "answers")
 _UNIX = date(1970, 1, 1)
+# "This summer" is none that ended so many days ago.
+_LONG_GONE = 150
 # How far off people are when they name a time: some days for a day, some more for a month.
 _DAYS_OFF: dict[str, int] = {"day": 4, "month": 10, "year": 20}
 _STRETCH = named_pattern("questions", "stretch")
@@ -31,6 +34,8 @@ _VAGUE = {"few": 4, "several": 6}
 _START_OF_YEAR = named_pattern("questions", "start_of_year")
 _BOUNDED = named_pattern("questions", "bounded")
 _BEFORE = {"before", "until", "till", "prior to"}
+_SEASON = named_pattern("questions", "season")
+_WENT_ON = named_pattern("questions", "went_on")
 _THIS_WEEK = named_pattern("questions", "this_week")
 _LAST_WEEK = named_pattern("questions", "last_week")
 _LAST_TIME = named_pattern("questions", "last_time")
@@ -50,11 +55,15 @@ _RECENT = 3
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TimeSpan:
-    """A period from `start` up to `stop`, in days since 1970, that tolerates being off by up to `margin` days."""
+    """A period from `start` up to `stop`, in days since 1970, that tolerates being off by up to `margin` days.
+
+    To a question about a month or a season (`strict`), only what was said in it or tells of a day in it belongs.
+    """
 
     start: float
     stop: float
     margin: float
+    strict: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,6 +100,7 @@ def asked_conversations(query: str, asked: date) -> AskedConversations | None:
 def _has_no_topic(text: str) -> bool:
     said = words(text)
     of_us = not FIRST_PERSON.isdisjoint(word.partition("'")[0] for word in said) or "you" in said
+    of_us = of_us or _WENT_ON.search(text) is not None
     return of_us and all(word in _NO_TOPIC or word[0].isdigit() for word in meaningful_words(text))
 
 
@@ -173,7 +183,7 @@ def spans(text: str, asked: date) -> tuple[TimeSpan, ...]:
     shown = text[:LOOKED_AT]
     stretches = list(_stretches(shown, asked))
     rest = shown
-    for pattern in (_STRETCH, _START_OF_YEAR, _THIS_WEEK, _BOUNDED) if stretches else ():
+    for pattern in (_STRETCH, _START_OF_YEAR, _THIS_WEEK, _BOUNDED, _SEASON) if stretches else ():
         rest = pattern.sub(" ", rest)
     side: Side | None = None if _AHEAD.search(shown) else "behind"
     named = (_named(moment) for moment in times(rest, asked, side))
@@ -200,12 +210,39 @@ def _stretches(text: str, asked: date) -> Iterator[TimeSpan]:
             yield TimeSpan(start=start, stop=stop, margin=named.margin)
     if _THIS_WEEK.search(text):
         yield TimeSpan(start=today - asked.weekday(), stop=today + 1, margin=2.0)
+    for match in () if _AHEAD.search(text) else _SEASON.finditer(text):
+        if match["side"] or match["year"] or match[0].casefold() != match["season"].casefold():
+            yield from _season(match, asked)
+
+
+def _season(match: re.Match[str], asked: date) -> Iterator[TimeSpan]:
+    """The season of a year; of a winter that is named by one year, those that begin and end in it."""
+    first, side, today = SEASONS[match["season"].casefold()], (match["side"] or "").casefold(), _day(asked)
+    begun = asked.year if asked.month >= first else asked.year - 1
+    if match["year"]:
+        years = [int(match["year"]) - (first == len(MONTHS)), int(match["year"])]
+    elif side in {"last", "past", "previous"}:
+        years = [begun - (_months_from(begun, first, 3) > asked)]
+    else:
+        years = [begun]
+    for year in dict.fromkeys(years):
+        start, stop = _day(date(year, first, 1)), _day(_months_from(year, first, 3))
+        if start <= today and not (side == "this" and stop <= today - _LONG_GONE):
+            yield TimeSpan(
+                start=start, stop=today + 1 if side == "since" else stop, margin=_DAYS_OFF["month"], strict=True
+            )
+
+
+def _months_from(year: int, month: int, count: int) -> date:
+    months = year * 12 + month - 1 + count
+    return date(months // 12, months % 12 + 1, 1)
 
 
 def _named(moment: str) -> TimeSpan:
     """The period of a date, month or year in the format of `times`."""
     start, unit = written(moment)
-    return TimeSpan(start=_day(start.date()), stop=_day(after(start, unit).date()), margin=_DAYS_OFF[unit])
+    stop = _day(after(start, unit).date())
+    return TimeSpan(start=_day(start.date()), stop=stop, margin=_DAYS_OFF[unit], strict=unit == "month")
 
 
 def _day(moment: date) -> int:

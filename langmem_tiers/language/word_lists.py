@@ -12,6 +12,7 @@ from typing import Any
 from langmem_tiers.language.calendar import (
     MONTH_NAMES,
     MONTH_WRITTEN,
+    SEASONS,
     SHORT_WEEKDAYS,
     WEEKDAY_NAMES,
     WEEKDAY_WRITTEN,
@@ -101,6 +102,7 @@ def units(*kinds: str) -> tuple[str, ...]:
 
 COMMON_PARTS = {
     "months": MONTH_NAMES,
+    "seasons": "|".join(SEASONS),
     "month_written": MONTH_WRITTEN,
     "weekdays": WEEKDAY_NAMES,
     "weekday_written": WEEKDAY_WRITTEN,
@@ -112,4 +114,4 @@ COMMON_PARTS = {
     "vague_counted_units": "|".join(units("vague", "counted")),
     **{f"{first}_to_{last}": cardinals(first, last) for first in (1, 2) for last in (6, 7, 10, 12)},
 }
-"""Parts of patterns: months, weekdays, units of time, and numbers such as `@1_to_10@`."""
+"""Parts of patterns: months, seasons, weekdays, units of time, and numbers such as `@1_to_10@`."""

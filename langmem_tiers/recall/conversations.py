@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, timedelta
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.language.first_person import TELLS
@@ -14,6 +15,9 @@ from langmem_tiers.storage import drawers, rooms
 from langmem_tiers.storage.drawers import DrawerFacts
 
 _DAY = 86_400_000
+_UNIX = date(1970, 1, 1)
+# Days of the longest period of which the days that messages name are looked for.
+_A_YEAR = 366
 # Most conversations of a period; of more, the latest are meant.
 _MOST = 40
 # What a user tells says most about a conversation, then what else the user says.
@@ -28,20 +32,34 @@ def find(sources: Sequence[SpaceSnapshot], asked: AskedConversations, request: R
         )
         for source in sources
         for facts in source.store.columns.rows(source.drawers_at, _numbers(source, asked, request)).facts()
+        if facts.said_at < _end(request)
     ]
     return sorted(found, key=lambda each: (-each.score, each.facts.said_at, each.key))
 
 
 def _numbers(source: SpaceSnapshot, asked: AskedConversations, request: RecallRequest) -> list[int]:
-    now = to_millis(request.now if request.until is None else min(request.now, request.until)) + 1
+    now = _end(request)
     if asked.latest:
         return list(_said(source, 0, now, most=asked.latest, but=request.session))
     for margins in (False, True):
         spans = [_moments(span, with_margin=margins) for span in asked.spans]
         numbers = [each for since, until in spans for each in _said(source, since, min(until, now))]
+        numbers += about(source, asked.spans) if not margins else []
         if numbers:
             return list(dict.fromkeys(numbers))
     return []
+
+
+def about(source: SpaceSnapshot, spans: Iterable[TimeSpan]) -> list[int]:
+    """The messages that tell of a day or a month in one of these periods, unless that is longer than a year."""
+    held = (span for span in spans if span.stop - span.start <= _A_YEAR)
+    days = ((_UNIX + timedelta(days=each) for each in (span.start, span.stop - 1)) for span in held)
+    return [each for first, last in days for each in drawers.about(source.connection, source.key, first, last)]
+
+
+def _end(request: RecallRequest) -> int:
+    """The first millisecond that does not count any more."""
+    return to_millis(request.as_of) + 1
 
 
 def _said(source: SpaceSnapshot, since: int, until: int, most: int = _MOST, but: str | None = None) -> Iterator[int]:

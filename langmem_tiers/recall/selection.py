@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from langmem_tiers.clock import to_millis
 from langmem_tiers.language.chatter import asks
 from langmem_tiers.language.first_person import TELLS
+from langmem_tiers.language.questions import spans
 from langmem_tiers.language.words import STOPWORDS, searchable, stem, words
-from langmem_tiers.recall import later
+from langmem_tiers.recall import conversations, later
 from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.lines import Lines, speakers
 from langmem_tiers.recall.request import Query, RecallRequest
@@ -24,6 +25,7 @@ from langmem_tiers.types import CandidateVerdict
 _LEAST_MATCH = 0.5
 _QUESTIONS_LOOKED_AT = 100
 _LONGEST_QUESTION = 300
+_DAY = 86_400_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +71,9 @@ def choose(
     """
     chosen, best = Chosen(names=speakers(ranked)), _Best(ranked, request, before)
     fitting: list[FoundDrawer] = []
+    outside = _outside(sources, ranked, query, request)
     for found in ranked:
-        verdict = best.not_new(found)
+        verdict = best.not_new(found) or ("outside_dates" if found.key in outside else None)
         if verdict is None:
             verdict = "judged_unfit" if none_fits else _below_threshold(found, fitting, request)
         if verdict is None and best.is_copy(found):
@@ -89,6 +92,26 @@ def choose(
     if request.selective:
         _add_later(sources, chosen, ranked, request, best)
     return chosen
+
+
+def _outside(
+    sources: Sequence[SpaceSnapshot], ranked: Sequence[FoundDrawer], query: Query, request: RecallRequest
+) -> frozenset[Key]:
+    """The candidates that do not belong to the month or season that the message asks about; none if no other does.
+
+    What a relation names, or the message needs, may have been said long before.
+    """
+    asked = spans(query.text, request.now.date()) if request.selective else ()
+    if not asked or not all(span.strict for span in asked):
+        return frozenset()
+    tells = {(source.name, number) for source in sources for number in conversations.about(source, asked)}
+    days = ((found.key, found.facts.said_at / _DAY) for found in ranked)
+    inside = tells | {key for key, day in days if any(span.start <= day < span.stop for span in asked)}
+    known = {
+        found.key for found in ranked if found.signals.get("graph", 0.0) > 0 or found.signals.get("needed", 0.0) > 0
+    }
+    others = frozenset(found.key for found in ranked if found.key not in inside | known)
+    return others if len(others) + len(known) < len(ranked) else frozenset()
 
 
 def _add_later(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, and_, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, func, insert, or_, select, update
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.pointers import drawer_pointer
@@ -273,6 +274,28 @@ _SAID = (
 def said(connection: Connection, space: str, in_rooms: Collection[int], *, since: int, until: int) -> list[int]:
     """The numbers of the current drawers of these rooms that were said between two moments."""
     return [row.number for row in among(connection, _SAID, in_rooms, space=space, since=since, until=until)]
+
+
+def about(connection: Connection, space: str, first: date, last: date) -> list[int]:
+    """The numbers of the current drawers that name a day or a month from one day to another, whenever said."""
+    months = {(first + timedelta(days=days)).isoformat()[:7] for days in range((last - first).days + 1)}
+    named = or_(*(drawers.c.tags.contains(f"@t {month}", autoescape=True) for month in sorted(months)))
+    wanted = select(drawers.c.number, drawers.c.tags).where(
+        *here(drawers, space), drawers.c.superseded_by.is_(None), named
+    )
+    return [
+        row.number
+        for row in connection.execute(wanted)
+        if any(_within(tag, first, last) for tag in row.tags.split("\n"))
+    ]
+
+
+def _within(tag: str, first: date, last: date) -> bool:
+    kind, _, moment = tag.partition(" ")
+    length = len(moment)
+    return (
+        kind == "@t" and length >= len("2024-05") and first.isoformat()[:length] <= moment <= last.isoformat()[:length]
+    )
 
 
 def recent(connection: Connection, space: str, *, most: int) -> list[tuple[int, str]]:
