@@ -38,6 +38,7 @@ KnownVerdict = Literal[
     "below_threshold",
     "below_best",
     "quoted_instead",
+    "outside_dates",
     "duplicate",
     "over_limit",
     "over_budget",

@@ -212,3 +212,66 @@ def test_a_question_on_a_subject_in_a_month_gets_no_line_of_another(alice, month
 def test_a_summer_job_is_no_time():
     assert spans("Where was my summer job?", THURSDAY) == ()
     assert spans("Do I like the spring rolls?", THURSDAY) == ()
+
+
+TRAVELS = {
+    "We spent the weekend in Zermatt, the snow was great.": "Zermatt",
+    "I was in Rome last week.": "Rome",
+    "We flew to Oslo for the midsummer party.": "Oslo",
+    "Just back from Lisbon, so hot there.": "Lisbon",
+    "We visited Kyoto and ate far too much ramen.": "Kyoto",
+    "Our trip to Porto was wonderful.": "Porto",
+    "I've been to Tartu and it snowed all week.": "Tartu",
+}
+
+
+@pytest.fixture
+def travelled(alice):
+    """A space in which one place is told in each conversation, a month apart, between others about home."""
+    for number, text in enumerate(TRAVELS):
+        moment = datetime(2025, 1 + number, 9, 9, tzinfo=UTC)
+        alice.track([user(text, said_at=moment)], session=f"t{number}")
+        alice.track([user("I repaired the kitchen tap and painted a shelf.", said_at=moment)], session=f"h{number}")
+    alice.track(
+        [user("My sister was in Paris with her husband.", said_at=datetime(2025, 10, 9, 9, tzinfo=UTC))], session="o"
+    )
+    alice.mine()
+    return alice
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many cities have I been to?",
+        "Which cities have I been to?",
+        "Where have I travelled?",
+        "List all the places we visited.",
+        "What places have I seen so far?",
+    ],
+)
+def test_the_places_somebody_has_been_to_are_gathered_over_all_conversations(travelled, question):
+    block = travelled.recall(question, now=TODAY).block
+    assert [place for place in TRAVELS.values() if place not in block] == []
+    assert "kitchen tap" not in block
+
+
+def test_the_places_of_a_season_are_those_told_in_it(travelled):
+    block = travelled.recall("Which cities did I visit last summer?", now=TODAY).block
+    assert {place for place in [*TRAVELS.values(), "Paris"] if place in block} == {"Porto", "Tartu"}
+
+
+def test_a_place_that_only_the_graph_knows_belongs_to_the_list(travelled):
+    travelled.graph.add_relation("me", "visited", "Ghent")
+    assert "visited Ghent" in travelled.recall("Which cities have I been to?", now=TODAY).block
+
+
+def test_what_was_found_in_the_words_of_another_month_is_left_out(alice):
+    for moment, text in (
+        (datetime(2025, 3, 9, tzinfo=UTC), "I travelled to Rome with Ida."),
+        (datetime(2026, 1, 9, tzinfo=UTC), "I'm going to travel to Vienna in March."),
+    ):
+        alice.track([user(text, said_at=moment)], session=text)
+    alice.mine()
+    block = alice.recall("Where did I travel to in March?", now=datetime(2026, 1, 20, tzinfo=UTC)).block
+    assert "Rome" in block
+    assert "Vienna" not in block

@@ -29,7 +29,8 @@ class Need(NamedTuple):
     """What answers a kind of message: standing facts on `topics`, entries of `categories`, and own words.
 
     The user's own words are in messages that hold one of `words` and a sentence that fits `said`. What holds `now` is
-    not needed for a question about the past.
+    not needed for a question about the past. For a list, they are in all messages with a tag of the kind `tag`, and in
+    relations by one of `predicates`.
     """
 
     topics: frozenset[Topic]
@@ -37,6 +38,8 @@ class Need(NamedTuple):
     words: tuple[str, ...]
     said: re.Pattern[str] | None
     now: bool
+    tag: str = ""
+    predicates: frozenset[str] = frozenset()
 
     def is_told(self, text: str) -> bool:
         """Whether a message of the user tells something of the kind, rather than asking for it."""
@@ -136,6 +139,8 @@ def _needs() -> tuple[tuple[re.Pattern[str], Need], ...]:
                 words=tuple(each.get("words", "").split()),
                 said=re.compile(written_out(each["said"], parts), re.IGNORECASE) if "said" in each else None,
                 now=each.get("now", False),
+                tag=each.get("tag", ""),
+                predicates=word_set(each.get("predicates", "")),
             ),
         )
         for each in _TABLE["need"]

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import cache, lru_cache
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from langmem_tiers.errors import InvalidRelation
@@ -154,6 +155,16 @@ def leads_to_value(predicate: str) -> bool:
     """Whether a stored predicate leads to a literal value, not to an entity."""
     known = _PREDICATES.get(predicate)
     return known is not None and known.value
+
+
+def asks_of_events(question: Iterable[str]) -> bool:
+    """Whether the words of a question ask for what happened, rather than for what was so.
+
+    Example:
+        >>> asks_of_events(["what", "did", "i", "attend"]), asks_of_events(["where", "did", "i", "live"])
+        (True, False)
+    """
+    return any(map(of_event, chain(*asked(question).values())))
 
 
 def of_event(predicate: str) -> str:

@@ -139,11 +139,13 @@ def choose(
     shown: Collection[tuple[str, int | str]],
     quoted: Mapping[DrawerKey, float],
     texts: Collection[str] = (),
+    outside: Collection[DrawerKey] = (),
 ) -> dict[Key, KnownVerdict]:
     """A verdict for each, best first; `quoted` are the drawers that are in the block themselves, with their scores.
 
     What was derived from other drawers has to come as near to the best of them as these had to; what repeats the words
-    of others has to say what neither the `texts` of these drawers nor anything else in the block says.
+    of others has to say what neither the `texts` of these drawers nor anything else in the block says. What was only
+    derived from drawers `outside` the time asked about is left out.
     """
     least = request.settings.best_share * max(quoted.values(), default=0.0) if request.selective else 0.0
     verdicts: dict[Key, KnownVerdict] = {}
@@ -161,6 +163,8 @@ def choose(
             verdict = "below_threshold"
         elif not known.answers and any((space, drawer) in quoted for drawer in known.derived_from):
             verdict = "quoted_instead"
+        elif known.derived_from and not known.answers and all((space, each) in outside for each in known.derived_from):
+            verdict = "outside_dates"
         elif (known.derived_from or known.repeats) and known.score < least and not (known.answers or known.needed):
             verdict = "below_best"
         elif not left or (known.kind == "episode" and known.ref in episodes_shown[space]):

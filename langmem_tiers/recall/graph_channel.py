@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from langmem_tiers.clock import to_millis
@@ -107,7 +106,7 @@ def _search(view: GraphView, query: Query, request: RecallRequest) -> _Search:
 def _asks_of_the_past(question: str) -> bool:
     """Whether it asks for what was, or for what happened: that is always past."""
     said = words(question)
-    return not _BEFORE.isdisjoint(said) or any(map(predicates.of_event, chain(*predicates.asked(said).values())))
+    return not _BEFORE.isdisjoint(said) or predicates.asks_of_events(said)
 
 
 def _each_fact_once(view: GraphView, hits: Sequence[tuple[int, float]]) -> list[tuple[StatedFact, float]]:
@@ -173,11 +172,19 @@ class _Search:
         met: set[int] = set()
         for node, match in self._nodes():
             for number in self._of(node):
-                if number not in met:
+                if number not in met and self._is_in_time(self.view.relations[number]):
                     met.add(number)
                     share = self._share(self.view.relations[number], node, match)
                     if share >= _LEAST_SHARE:
                         yield number, share
+
+    def _is_in_time(self, row: RelationRow) -> bool:
+        """Whether an event began in the time that the message mentions; what is so only has to hold then."""
+        begun = row.last.valid_from
+        if not self.of_a_time or begun is None or not predicates.of_event(row.predicate):
+            return True
+        exact = row.last.from_unit == "moment"
+        return any(not exact or period.first is None or begun >= period.first for period in self.periods)
 
     def _nodes(self) -> Iterator[tuple[int, Match]]:
         """The entities named; if the message only asks who "my boss" is, the user comes before that one."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge.profile import standing_facts
 from langmem_tiers.knowledge_graph import entity_lookup
+from langmem_tiers.knowledge_graph.view import Asked
 from langmem_tiers.language.chatter import asks
 from langmem_tiers.language.needs import Need, forbidden, names_category, told_by
 from langmem_tiers.language.standing_facts import RULES
@@ -35,6 +36,8 @@ _RULES = 50
 _LOOKED_AT, _MESSAGES = 60, 4
 # Where none says so plainly: how many have a word of it, and how many near ones are looked at.
 _NAMING, _NEAR = 2, 8
+# Of a list, how many messages are looked at, how many that tell of one are taken, and how many lines it gets.
+_LOOKED_AT_OF_LIST, _OF_LIST = 2_000, 40
 # A message of more words names no category.
 _PATH_WORDS = 4
 _PARTS = re.compile("[/-]")
@@ -53,7 +56,8 @@ def needed(source: SpaceSnapshot, query: Query, request: RecallRequest) -> list[
     if source.own:
         found += _standing(source, query.needs, request)
         found += _in_categories(source, query, request)
-    return list(dict.fromkeys(found))[:_MOST]
+        found += _listed_relations(source, query.needs)
+    return list(dict.fromkeys(found))[: _OF_LIST if any(need.tag for need in query.needs) else _MOST]
 
 
 def messages(source: SpaceSnapshot, query: Query, vector: Vectors | None) -> dict[int, float]:
@@ -65,7 +69,11 @@ def messages(source: SpaceSnapshot, query: Query, vector: Vectors | None) -> dic
         InvalidVector: the query's vector has another length than those stored.
     """
     sought = [need for need in query.needs if need.words]
-    if not source.own or not sought:
+    if not source.own:
+        return {}
+    if lists := [need for need in query.needs if need.tag]:
+        return _listed(source, lists)
+    if not sought:
         return {}
     words = dict.fromkeys(word for need in sought for word in need.words)
     held, last = source.store.words.holding(source.drawers_at, tuple(words))
@@ -78,6 +86,28 @@ def messages(source: SpaceSnapshot, query: Query, vector: Vectors | None) -> dic
         told = [number for number in ordered if number in naming and not asks(newest[number].content)][:_NAMING]
         told += _nearest(source, vector)
     return {number: 1 - place / 10 for place, number in enumerate(list(dict.fromkeys(told))[:_MESSAGES])}
+
+
+def _listed(source: SpaceSnapshot, needs: Sequence[Need]) -> dict[int, float]:
+    """All messages of the user that belong to a list, newest first."""
+    told = [
+        number
+        for need in needs
+        for number, text in drawers.tagged(source.connection, source.key, need.tag, most=_LOOKED_AT_OF_LIST)
+        if need.is_told(text)
+    ]
+    known = _said_by_then(source, set(told))
+    return {number: 1 - place / 100 for place, number in enumerate([each for each in told if each in known][:_OF_LIST])}
+
+
+def _listed_relations(source: SpaceSnapshot, needs: Sequence[Need]) -> Iterator[Needed]:
+    """The relations of the user that belong to a list."""
+    wanted = frozenset().union(*(need.predicates for need in needs))
+    view = source.store.graph.view(source.moment)
+    user = view.user()
+    if wanted and user is not None:
+        numbers, _ = view.edges(user, Asked(predicates=wanted), _OF_LIST)
+        yield from (Needed("relation", view.relations[number].id) for number in numbers)
 
 
 def is_unheard(sources: Sequence[SpaceSnapshot], query: Query) -> bool:

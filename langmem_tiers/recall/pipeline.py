@@ -261,7 +261,7 @@ class Recall:
             ranked = [*ranked, *chosen.added]
             quoted = {found.key: found.score for found in chosen.passed}
             verdicts = derived_hits.choose(
-                known, self._request, before.shown, quoted, self._told(sources, known, chosen)
+                known, self._request, before.shown, quoted, self._told(sources, known, chosen), chosen.outside
             )
         with self._watch.stage("render"):
             known_items = self._pack_known(known, verdicts)

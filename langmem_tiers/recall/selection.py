@@ -10,9 +10,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from langmem_tiers.clock import to_millis
+from langmem_tiers.language import predicates
 from langmem_tiers.language.chatter import asks
 from langmem_tiers.language.first_person import TELLS
-from langmem_tiers.language.questions import spans
+from langmem_tiers.language.questions import TimeSpan, spans
 from langmem_tiers.language.words import STOPWORDS, searchable, stem, words
 from langmem_tiers.recall import conversations, later
 from langmem_tiers.recall.candidates import FoundDrawer
@@ -47,13 +48,14 @@ class Chosen:
     """Candidates that passed all rules except the budget, and the verdicts on the others.
 
     `added` are those that were no candidates but belong to one that passed. `names` are the words of the names of
-    those who speak.
+    those who speak, `outside` the candidates that do not belong to the time asked about.
     """
 
     passed: list[FoundDrawer] = field(default_factory=list)
     verdicts: dict[Key, CandidateVerdict] = field(default_factory=dict)
     added: list[FoundDrawer] = field(default_factory=list)
     names: frozenset[str] = frozenset()
+    outside: frozenset[Key] = frozenset()
 
 
 def choose(
@@ -69,9 +71,10 @@ def choose(
 
     A message that belongs to one that passed comes right after it.
     """
-    chosen, best = Chosen(names=speakers(ranked)), _Best(ranked, request, before)
+    times = _times(query, request)
+    outside = _outside(sources, ranked, query, times) if times else frozenset[Key]()
+    chosen, best = Chosen(names=speakers(ranked), outside=outside), _Best(ranked, request, before)
     fitting: list[FoundDrawer] = []
-    outside = _outside(sources, ranked, query, request)
     for found in ranked:
         verdict = best.not_new(found) or ("outside_dates" if found.key in outside else None)
         if verdict is None:
@@ -89,29 +92,35 @@ def choose(
         else:
             chosen.verdicts[found.key] = judged
     _add_partners(sources, chosen, ranked, lines, best, room=request.limit - len(chosen.passed))
-    if request.selective:
+    if request.selective and not times:
         _add_later(sources, chosen, ranked, request, best)
     return chosen
 
 
-def _outside(
-    sources: Sequence[SpaceSnapshot], ranked: Sequence[FoundDrawer], query: Query, request: RecallRequest
-) -> frozenset[Key]:
-    """The candidates that do not belong to the month or season that the message asks about; none if no other does.
-
-    What a relation names, or the message needs, may have been said long before.
-    """
+def _times(query: Query, request: RecallRequest) -> Sequence[TimeSpan]:
+    """The months and seasons that a message asks about, if it asks about no other times."""
     asked = spans(query.text, request.now.date()) if request.selective else ()
-    if not asked or not all(span.strict for span in asked):
-        return frozenset()
+    return asked if all(span.strict for span in asked) else ()
+
+
+def _outside(
+    sources: Sequence[SpaceSnapshot], ranked: Sequence[FoundDrawer], query: Query, asked: Sequence[TimeSpan]
+) -> frozenset[Key]:
+    """The candidates that do not belong to the times asked about; none if no other does.
+
+    What a relation names, or the message needs, may have been said long before, unless events are asked for.
+    """
     tells = {(source.name, number) for source in sources for number in conversations.about(source, asked)}
     days = ((found.key, found.facts.said_at / _DAY) for found in ranked)
     inside = tells | {key for key, day in days if any(span.start <= day < span.stop for span in asked)}
-    known = {
-        found.key for found in ranked if found.signals.get("graph", 0.0) > 0 or found.signals.get("needed", 0.0) > 0
-    }
+    events = predicates.asks_of_events(words(query.text)) or any(need.tag for need in query.needs)
+    known = set() if events else {found.key for found in ranked if _is_named(found)}
     others = frozenset(found.key for found in ranked if found.key not in inside | known)
     return others if len(others) + len(known) < len(ranked) else frozenset()
+
+
+def _is_named(found: FoundDrawer) -> bool:
+    return found.signals.get("graph", 0.0) > 0 or found.signals.get("needed", 0.0) > 0
 
 
 def _add_later(

@@ -276,6 +276,18 @@ def said(connection: Connection, space: str, in_rooms: Collection[int], *, since
     return [row.number for row in among(connection, _SAID, in_rooms, space=space, since=since, until=until)]
 
 
+def tagged(connection: Connection, space: str, kind: str, *, most: int) -> list[tuple[int, str]]:
+    """Current drawers of the user with a tag of a kind, newest first, as (number, content)."""
+    wanted = (
+        select(drawers.c.number, drawers.c.content)
+        .where(*here(drawers, space, role="user"), drawers.c.superseded_by.is_(None))
+        .where(drawers.c.tags.contains(f"@{kind} ", autoescape=True))
+        .order_by(drawers.c.said_at.desc(), drawers.c.number.desc())
+        .limit(most)
+    )
+    return [(row.number, row.content) for row in connection.execute(wanted)]
+
+
 def about(connection: Connection, space: str, first: date, last: date) -> list[int]:
     """The numbers of the current drawers that name a day or a month from one day to another, whenever said."""
     months = {(first + timedelta(days=days)).isoformat()[:7] for days in range((last - first).days + 1)}
