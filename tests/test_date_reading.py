@@ -71,6 +71,8 @@ def test_a_day_without_a_year_lies_where_its_sentence_says(alice, sentence):
         ("The launch got postponed to March 1st.", "2026-03-01"),
         ("My flat has been mine since June 3rd.", "2024-06-03"),
         ("The course starts this October.", "2025-10"),
+        ("Mira's getting married on March 3rd.", "2026-03-03"),
+        ("Mira's moved to Rome on June 3rd.", "2024-06-03"),
     ],
 )
 def test_a_tag_of_a_day_without_a_year_lies_there_as_well(alice, sentence, day):
