@@ -465,3 +465,42 @@ def test_what_the_user_saved_as_well_stays_when_a_relation_is_deleted(alice, tel
     (relation,) = alice.graph.neighbours("user").relations
     receipt = alice.graph.delete_relation(relation.id)
     assert (receipt.relations, receipt.entries, marks(alice, "Vattenfall")) == (1, 0, [()])
+
+
+@pytest.mark.parametrize(
+    ("said", "later", "value"),
+    [
+        ("I'm allergic to penicillin.", "I'm not allergic to penicillin after all, they tested me.", "penicillin"),
+        ("I work at Nordkraft.", "I don't work at Nordkraft after all, they withdrew the offer.", "Nordkraft"),
+        ("I'm a vegetarian.", "I'm not vegetarian after all, I missed bacon.", "vegetarian"),
+    ],
+)
+def test_what_is_not_so_after_all_is_over(alice, tell, said, later, value):
+    tell(said)
+    tell(later)
+    assert any(any(later[:30] in each for each in mark) for mark in marks(alice, value))
+    assert not any(value in line.text for line in alice.profile.read())
+
+
+def test_another_allergy_stays_when_one_is_none_after_all(alice, tell):
+    tell("I'm allergic to peanuts.")
+    tell("I'm not allergic to penicillin after all.")
+    assert () in marks(alice, "peanuts")
+
+
+@pytest.mark.parametrize(
+    ("said", "later", "kin"),
+    [
+        ("My daughter Greta lives in Tilburg.", "I started smoking again, don't tell Greta.", "daughter Greta"),
+        ("My sister Maud lives in Tilburg.", "Maud moved to Breda last month.", "sister Maud"),
+        ("My son Casper is in year 3.", "Casper's cast is off.", "son Casper"),
+        ("My son Casper is in year 3.", "Casper's off school with a cold.", "son Casper"),
+        ("My husband Pieter works at a library.", "Pieter's cast is off.", "husband Pieter"),
+    ],
+)
+def test_news_of_somebody_does_not_end_that_they_are_kin(alice, tell, said, later, kin):
+    tell(said)
+    tell(later)
+    found = [each for each in alice.graph.neighbours("user").relations if each.predicate == f"has_{kin.split()[0]}"]
+    assert [each.said_later for each in found] == [()]
+    assert any(kin in line.text for line in alice.profile.read())

@@ -152,7 +152,10 @@ def _of_relation(line: str, rests: Sequence[GraphEvidence], said: Mapping[int, D
     quoted = [each for rest in rests for each in assertions(rest.quote, _names(said[rest.drawer].speaker))]
     words = frozenset().union(*(each.stems for each in own))
     at, drawer = max((said[each.drawer].said_at, each.drawer) for each in rests)
-    return _Said((*own, *(each for each in quoted if each.stems & words)), at, drawer, _END)
+    merely_kin = any(each.kin for each in own)
+    # "My sister Ruth lives in Cork" says more than that she is a sister.
+    same = (each for each in quoted if each.stems & words and (each.kin or not merely_kin))
+    return _Said((*own, *same), at, drawer, _END)
 
 
 def _names(speaker: str | None) -> tuple[str, ...]:

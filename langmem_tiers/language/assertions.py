@@ -41,6 +41,13 @@ _OF_KIN = re.compile(
 )
 _MENTIONED = re.compile(rf"\b[Mm]y (?:(?:little|big|older|younger) )?(?P<kin>{_BEINGS})\b(?:,? (?P<name>{_NAMED}))?")
 _NO_ADJECTIVE_OF_ONE = frozenset({None, "dear", "lovely", "late", "new", "old"})
+# Clauses that say nothing but that somebody is kin, and perhaps their name.
+_MERELY_KIN = re.compile(
+    r"^(?:(?:I|[Ww]e|[Tt]he user)(?:'ve| have| has)(?: got)? (?:an? |one )?"
+    rf"(?P<had>{kinship.WORDS})(?:,? (?:called |named )?{_NAMED})?"
+    rf"|(?:[Mm]y|[Oo]ur|[Tt]he user's) (?P<whose>{kinship.WORDS})(?:'s name)?(?:'s| is) (?:called |named )?{_NAMED}"
+    rf"|{_NAMED}(?:'s| is) (?:my|our|the user's) (?P<mine>{kinship.WORDS}))[.!]?$"
+)
 _BY_NAME = re.compile(
     r"^(?!(?:I|We|The|My|Our|It|That|This|He|She|They|You)\b)"
     rf"(?P<name>{_NAMED})(?:'s| (?:just |now |also |finally |recently )?(?P<verb>[a-z']+))\b"
@@ -126,6 +133,12 @@ class Assertion:
     def things(self) -> frozenset[str]:
         """What it names of the things that somebody has one of at a time: phone, phone number, boss."""
         return frozenset(same_thing(found[0]) for found in _THING.finditer(self.clause))
+
+    @cached_property
+    def kin(self) -> str:
+        """What somebody is to the speaker, such as "sister", if it says no more; otherwise empty."""
+        match = _MERELY_KIN.match(self.clause)
+        return kinship.canonical(next(filter(None, match.groups()))) if match else ""
 
     @cached_property
     def may_end(self) -> bool:

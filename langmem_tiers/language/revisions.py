@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from langmem_tiers.language import contradictions, speech_acts, validity
+from langmem_tiers.language import contradictions, kinship, speech_acts, validity
 from langmem_tiers.language.assertions import (
     ANY,
     USER,
@@ -55,6 +55,8 @@ _PLANNED = valued(_TABLE["ahead"])
 _WRONG = tuple(compiled(_TABLE["wrong"][each], value=_TABLE["wrong"]["value"]) for each in ("behind", "before"))
 _DAY_OF_MONTH = compiled(_TABLE["wrong"]["day"])
 _NAME = compiled("@named@")
+# Whose thing is over: "Theo's cast".
+_OWNER = compiled(r"\b@named@'s ")
 _PRONOUN = re.compile(r"^(?:[Hh]e|[Ss]he|[Tt]hey|[Hh]is|[Hh]er|[Tt]heir)\b")
 _POSSESSIVE = re.compile(r"^(?:[Hh]is|[Hh]er|[Tt]heir)\b")
 _SAYS_NOTHING = re.compile(
@@ -175,6 +177,7 @@ class _Ending:
     words: frozenset[str] = frozenset()
     all: bool = False
     strict: bool = False
+    alone: bool = False
     being: bool = False
     whole: bool = False
 
@@ -280,15 +283,15 @@ def _day_ahead(clause: str, said_at: datetime) -> str:
 
 def _ended(text: str, reading: Reading, *, whole: bool = False) -> list[Revision]:
     """What a clause or a whole sentence says is over; what it merely denies counts if it ends nothing else."""
-    ways = (each for each in _ENDINGS if each.whole or not whole)
-    found = [each for each in (_ending(way, text, reading) for way in ways) if each is not None]
-    return [each for each in found if not each.strict] or found
+    read = ((way, _ending(way, text, reading)) for way in _ENDINGS if way.whole or not whole)
+    found = [(way, each) for way, each in read if each is not None]
+    return [each for way, each in found if not way.alone] or [each for _, each in found]
 
 
 def _ending(way: _Ending, clause: str, reading: Reading) -> Revision | None:
     """What a clause says is over in one way of saying so; None if it does not."""
     match = way.said.search(clause)
-    if match is None or is_unreal(clause[: match.start()]) or (way.strict and SPOKEN.search(clause)):
+    if match is None or is_unreal(clause[: match.start()]) or (way.alone and SPOKEN.search(clause)):
         return None
     groups = match.groupdict()
     thing = groups.get("thing") or ""
@@ -298,12 +301,13 @@ def _ending(way: _Ending, clause: str, reading: Reading) -> Revision | None:
         return _of_being(who)
     if renewed := groups.get("renewed"):
         return Revision(who=who, renewed=same_thing(renewed))
-    named = _names(what)
+    owned = _OWNER.search(what) is not None
+    named = _names(_OWNER.sub("", what))
     if way.all:
         partners = _names(clause) - {who.name} if way.topic == "partner" else frozenset[str]()
         return Revision(who=who, named=named or partners, topic=way.topic)
     meant = way.words or _telling(what) | named or _meant_before(what, reading)
-    return Revision(who=who, over=meant, named=named, topic=way.topic, strict=way.strict) if meant else None
+    return Revision(who=who, over=meant, named=named, topic=way.topic, strict=way.strict or owned) if meant else None
 
 
 def _of_being(who: Who) -> Revision | None:
@@ -359,6 +363,8 @@ def concerns(revision: Revision, assertion: Assertion) -> bool:
         return _tells_of(revision, assertion)
     if _leaves_boss(revision, assertion):
         return True
+    if assertion.kin and not _is_on_kinship(revision, assertion):
+        return False
     return any(map(revision.is_about, assertion.who)) and _is_on(revision, assertion)
 
 
@@ -368,6 +374,16 @@ def _leaves_boss(revision: Revision, assertion: Assertion) -> bool:
         return False
     shared = not revision.named.isdisjoint(assertion.stems)
     return shared or (revision.topic == "work" and not (revision.named and _AT.search(assertion.clause)))
+
+
+def _is_on_kinship(revision: Revision, assertion: Assertion) -> bool:
+    """Whether a revision may be about what somebody is to the speaker, rather than about them or their things."""
+    if revision.slot is not None:
+        return revision.slot.attribute in {"partner", assertion.kin}
+    if revision.renewed or revision.properties or revision.topic == "partner":
+        return True
+    by_name = assertion.kin not in kinship.BY_BLOOD or stem(assertion.kin) in revision.over
+    return by_name and bool(revision.over) and revision.over <= assertion.stems
 
 
 def _is_on(revision: Revision, assertion: Assertion) -> bool:
