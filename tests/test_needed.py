@@ -144,3 +144,29 @@ def test_what_is_known_only_later_is_not_needed_before(alice, clock):
     clock.tick(86_400)
     say(alice, "I am allergic to hazelnuts.", session="a")
     assert alice.recall("Can you suggest a cake?", as_of=before).block == ""
+
+
+def test_who_asks_what_is_known_gets_their_own_telling_words_where_little_is_read(alice, clock):
+    told = ["hi i'm suvi, studying botany at uni", "gone vegetarian", "we adopted a parrot, called her Plum"]
+    for at, said in enumerate(told):
+        say(alice, said, "What is the capital of Peru?", "haha that's great, thanks", session=f"told {at}")
+        clock.tick(86_400)
+    for message in ("What do you know about me?", "Tell me about myself."):
+        block = shown(alice, message)
+        assert all(said in block for said in told)
+        assert "Peru" not in block
+        assert "haha" not in block
+
+
+@pytest.mark.parametrize("message", ["Suggest a dinner.", "What should I not eat?", "recommend a recipe"])
+def test_food_is_chosen_by_what_was_only_said_about_diet(alice, message):
+    say(alice, "The tram was late again.", session="a")
+    say(alice, "doc says I have to cut out salt. And no more bacon.", session="b")
+    block = shown(alice, message)
+    assert "no more bacon" in block
+    assert "tram" not in block
+
+
+def test_who_never_told_of_their_diet_gets_nothing_with_a_dinner(alice):
+    say(alice, "I quit my choir on Friday, we eat at eight.", "We stopped at Riga.", session="a")
+    assert shown(alice, "Suggest a dinner.") == ""

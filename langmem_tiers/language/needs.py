@@ -9,13 +9,17 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple, get_args
 
-from langmem_tiers.language.speech_acts import is_question, is_unreal
+from langmem_tiers.language.chatter import substance
+from langmem_tiers.language.first_person import statements
+from langmem_tiers.language.speech_acts import is_question, is_stated, is_task, is_unreal, speaks_to_somebody
 from langmem_tiers.language.standing_facts import Topic
 from langmem_tiers.language.synonyms import CLASSES
 from langmem_tiers.language.word_lists import COMMON_PARTS, table, word_set, written_out
 from langmem_tiers.language.words import FIRST_PERSON, STOPWORDS, meaningful_words, stem, words
 
 _LOOKED_AT = 2000
+# Fewer telling words than these tell nothing of who says them.
+_TELLING = 2
 _TOPICS: tuple[Topic, ...] = get_args(Topic)
 _TABLE = table("needs")
 _PAST = re.compile(_TABLE["past"], re.IGNORECASE)
@@ -30,7 +34,7 @@ class Need(NamedTuple):
 
     The user's own words are in messages that hold one of `words` and a sentence that fits `said`. What holds `now` is
     not needed for a question about the past. For a list, they are in all messages with a tag of the kind `tag`, and in
-    relations by one of `predicates`.
+    relations by one of `predicates`. Of what is `plainly` told, nothing stands in for what was never said so.
     """
 
     topics: frozenset[Topic]
@@ -40,6 +44,7 @@ class Need(NamedTuple):
     now: bool
     tag: str = ""
     predicates: frozenset[str] = frozenset()
+    plainly: bool = False
 
     def is_told(self, text: str) -> bool:
         """Whether a message of the user tells something of the kind, rather than asking for it."""
@@ -67,6 +72,20 @@ def needed_for(message: str) -> tuple[Need, ...]:
 def asks_for_all(needs: Iterable[Need]) -> bool:
     """Whether all that is known of the user is asked for."""
     return any(len(need.topics) == len(_TOPICS) for need in needs)
+
+
+def tells_of_oneself(message: str) -> int:
+    """How much a message tells of who says it: 2 if of diet, home, work and the like, 1 if of something else, or 0.
+
+    Example:
+        >>> [tells_of_oneself(said) for said in ("gone vegetarian", "I juggle with three knives.", "lol")]
+        [2, 1, 0]
+    """
+    if any(need.is_told(message) for _, need in _NEEDS if not need.tag):
+        return 2
+    own = (message[start:stop] for start, stop in statements(message))
+    told = (each for each in own if not speaks_to_somebody(each) and not is_task(each))
+    return int(any(is_stated(each, joking=True) and substance(each) >= _TELLING for each in told))
 
 
 def told_by(question: str) -> tuple[str, ...]:
@@ -141,6 +160,7 @@ def _needs() -> tuple[tuple[re.Pattern[str], Need], ...]:
                 now=each.get("now", False),
                 tag=each.get("tag", ""),
                 predicates=word_set(each.get("predicates", "")),
+                plainly=each.get("plainly", False),
             ),
         )
         for each in _TABLE["need"]

@@ -17,6 +17,7 @@ from langmem_tiers import block_lines
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.knowledge import document_text, standing
 from langmem_tiers.knowledge.preferences import fading, is_constraint, needs_permission
+from langmem_tiers.language.needs import asks_for_all
 from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.language.questions import asks_history
 from langmem_tiers.language.words import occurs
@@ -68,7 +69,7 @@ class DerivedHit(NamedTuple):
     derived_from: frozenset[int] = frozenset()
     answers: bool = False
     """Whether it says what held at the time the message asks about, which several messages may mention, or is part of
-    all that is known of somebody the message asks about."""
+    all that is known of the user or of somebody else the message asks about."""
     needed: bool = False
     """Whether the message needs it, though its words do not say so."""
     repeats: str = ""
@@ -100,7 +101,10 @@ def find(
         return []
     found: list[DerivedHit] = []
     for source in sources:
-        wanted = {known.key: known for known in _needed(source, needed.needed(source, query, request), request)}
+        wanted = {
+            known.key: known._replace(answers=asks_for_all(query.needs))
+            for known in _needed(source, needed.needed(source, query, request), request)
+        }
         told = about.known_about(source, query, request)
         wanted |= {known.key: known._replace(answers=True) for known in _needed(source, told, request)}
         found += _notes(source, query, vector, request)

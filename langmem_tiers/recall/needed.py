@@ -11,11 +11,12 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from langmem_tiers.clock import to_millis
+from langmem_tiers.knowledge import standing
 from langmem_tiers.knowledge.profile import standing_facts
 from langmem_tiers.knowledge_graph import entity_lookup
 from langmem_tiers.knowledge_graph.view import Asked
 from langmem_tiers.language.chatter import asks
-from langmem_tiers.language.needs import Need, forbidden, names_category, told_by
+from langmem_tiers.language.needs import Need, asks_for_all, forbidden, names_category, tells_of_oneself, told_by
 from langmem_tiers.language.standing_facts import RULES
 from langmem_tiers.language.words import stems
 from langmem_tiers.recall.request import Query, RecallRequest
@@ -34,6 +35,8 @@ _MOST, _OF_A_CATEGORY = 10, 5
 _RULES = 50
 # The newest messages of the user that are looked at for what they need, and how many are taken.
 _LOOKED_AT, _MESSAGES = 60, 4
+# And if all that is known of them is asked for.
+_LOOKED_AT_FOR_ALL, _FOR_ALL = 400, 8
 # Where none says so plainly: how many have a word of it, and how many near ones are looked at.
 _NAMING, _NEAR = 2, 8
 # Of a list, how many messages are looked at, how many that tell of one are taken, and how many lines it gets.
@@ -60,10 +63,11 @@ def needed(source: SpaceSnapshot, query: Query, request: RecallRequest) -> list[
     return list(dict.fromkeys(found))[: _OF_LIST if any(need.tag for need in query.needs) else _MOST]
 
 
-def messages(source: SpaceSnapshot, query: Query, vector: Vectors | None) -> dict[int, float]:
+def messages(source: SpaceSnapshot, query: Query, vector: Vectors | None, request: RecallRequest) -> dict[int, float]:
     """The user's newest messages about what a question asks of them, with their fit: the newest fits best.
 
-    If none says so plainly, they are the newest with a word of it, and those nearest to the question.
+    If none says so plainly, they are the newest with a word of it, and those nearest to the question. If all that is
+    known of the user is asked for, what tells of home, work and the like comes before whatever else they tell of.
 
     Raises:
         InvalidVector: the query's vector has another length than those stored.
@@ -73,6 +77,8 @@ def messages(source: SpaceSnapshot, query: Query, vector: Vectors | None) -> dic
         return {}
     if lists := [need for need in query.needs if need.tag]:
         return _listed(source, lists)
+    if asks_for_all(query.needs):
+        return _of_oneself(source, request)
     if not sought:
         return {}
     words = dict.fromkeys(word for need in sought for word in need.words)
@@ -82,10 +88,22 @@ def messages(source: SpaceSnapshot, query: Query, vector: Vectors | None) -> dic
     ordered = sorted(newest, key=lambda number: newest[number].said_at, reverse=True)
     told = [number for number in ordered if any(need.is_told(newest[number].content) for need in sought)]
     told = [number for number in told if number in naming] or told
-    if not told:
+    if not told and not all(need.plainly for need in sought):
         told = [number for number in ordered if number in naming and not asks(newest[number].content)][:_NAMING]
         told += _nearest(source, vector)
     return {number: 1 - place / 10 for place, number in enumerate(list(dict.fromkeys(told))[:_MESSAGES])}
+
+
+def _of_oneself(source: SpaceSnapshot, request: RecallRequest) -> dict[int, float]:
+    """What the user told of themselves and what holds, the most telling first, then the newest."""
+    _, last = source.store.words.holding(source.drawers_at, ())
+    said = _own_words(source, range(max(1, last - _LOOKED_AT_FOR_ALL + 1), last + 1), most=_LOOKED_AT_FOR_ALL)
+    worth = {number: tells_of_oneself(drawer.content) for number, drawer in said.items()}
+    told = [number for number, telling in worth.items() if telling]
+    over = standing.in_drawers(source.store, source.moment, told, request.as_of)
+    told.sort(key=lambda number: (-worth[number], -to_millis(said[number].said_at), -number))
+    holding = [number for number in told if number not in over]
+    return {number: 1 - place / 20 for place, number in enumerate(holding[:_FOR_ALL])}
 
 
 def _listed(source: SpaceSnapshot, needs: Sequence[Need]) -> dict[int, float]:
@@ -129,9 +147,9 @@ def _is_heard(source: SpaceSnapshot, query: Query, sought: tuple[str, ...]) -> b
     return any(not (asks(drawer.content) and stems(drawer.content) <= asked) for drawer in told)
 
 
-def _own_words(source: SpaceSnapshot, numbers: Collection[int]) -> dict[int, Drawer]:
+def _own_words(source: SpaceSnapshot, numbers: Collection[int], *, most: int = _LOOKED_AT) -> dict[int, Drawer]:
     """The newest of these messages that the user wrote."""
-    known = sorted(_said_by_then(source, set(numbers)), reverse=True)[:_LOOKED_AT]
+    known = sorted(_said_by_then(source, set(numbers)), reverse=True)[:most]
     found = drawers.read(source.connection, source.key, known)
     return {number: drawer for number, drawer in found.items() if drawer.role == "user"}
 

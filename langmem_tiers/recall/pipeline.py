@@ -57,6 +57,8 @@ _LEFT_OUT = frozenset({"over_limit", "over_budget"})
 _LEFT_OUT_OF_LISTS = _LEFT_OUT | {"below_best"}
 # The similarity from which a message may tell of something whose words it does not hold.
 _NEAR = 0.42
+# So many standing facts answer "what do you know about me" by themselves.
+_ANSWERED = 4
 # Verdicts on what the model has before it.
 _HAS = frozenset({"in_window", "already_shown"})
 
@@ -200,12 +202,15 @@ class Recall:
                 return conversations.find(sources, self._conversations, self._request)
         behind = {space: graph_channel.drawers_behind(found) for space, found in related.items()}
         try:
-            told = {source.name: needed.messages(source, self._query, vector) for source in sources}
+            told = {source.name: needed.messages(source, self._query, vector, self._request) for source in sources}
             how = {"watch": self._watch, "from_graph": behind, "needed": told}
-            return candidates.find(sources, self._query, vector, self._request, **how)  # type: ignore[arg-type]
+            found = candidates.find(sources, self._query, vector, self._request, **how)  # type: ignore[arg-type]
         except InvalidVector as error:
             self._note(f"vectors: {error.message}")
             return self._find(sources, None, related)
+        # The words of "what do you know about me" are no reason to show anything.
+        for_all = asks_for_all(self._query.needs)
+        return [each for each in found if each.signals.get("needed", 0.0) > 0] if for_all else found
 
     def _find_known(
         self,
@@ -253,8 +258,8 @@ class Recall:
         if self._request.selective and _none_is_near(ranked, before) and needed.is_unheard(sources, self._query):
             return _nothing(ranked, known)
         with self._watch.stage("choose"):
-            # Standing facts answer "what do you know about me", not whatever was said last.
-            answered = asks_for_all(self._query.needs) and any(each.needed for each in known)
+            # Standing facts answer "what do you know about me", not what was said, unless they are few.
+            answered = asks_for_all(self._query.needs) and sum(each.needed for each in known) >= _ANSWERED
             none_fits = self._rerank.none_fits or answered
             chosen = selection.choose(sources, ranked, self._query, self._request, before, none_fits=none_fits)
             self._keep_what_says_more(sources, known, chosen)
@@ -280,20 +285,20 @@ class Recall:
     def _keep_what_says_more(
         self, sources: Sequence[SpaceSnapshot], known: Sequence[DerivedHit], chosen: Chosen
     ) -> None:
-        """Of the messages on somebody the message asks all about, keep those that say more than the lines on them."""
-        answers = [each for each in known if each.answers]
-        if self._query.about is None or not answers or not self._request.selective:
+        """Of the messages on those the message asks all about, keep what says more than the lines on them."""
+        answers, of_user = [each for each in known if each.answers], asks_for_all(self._query.needs)
+        if not (self._query.about or of_user) or not answers or not self._request.selective:
             return
         said: defaultdict[tuple[str, int], str] = defaultdict(str)
         for each, _ in self._pack_known(answers, derived_hits.choose(answers, self._request, (), {})):
             for drawer in each.derived_from:
                 said[each.key[0], drawer] += f" {each.text}"
         texts = read_texts(sources, [found.key for found in chosen.passed])
-        names = {source.name: about.finder(source, self._query.about, self._request) for source in sources}
+        names = {source.name: about.finder(source, self._query.about or "", self._request) for source in sources}
         passed, chosen.passed = chosen.passed, []
         for found in passed:
             text = texts.get(found.key, "")
-            if not names[found.space](text):
+            if not (of_user or names[found.space](text)):
                 chosen.verdicts[found.key] = "below_best"
             elif found.key in said and not about.says_more(text, said[found.key]):
                 chosen.verdicts[found.key] = "duplicate"
