@@ -504,3 +504,46 @@ def test_news_of_somebody_does_not_end_that_they_are_kin(alice, tell, said, late
     found = [each for each in alice.graph.neighbours("user").relations if each.predicate == f"has_{kin.split()[0]}"]
     assert [each.said_later for each in found] == [()]
     assert any(kin in line.text for line in alice.profile.read())
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "Scrap that, the Vaasa move isn't happening.",
+        "The Vaasa move is off.",
+        "Vaasa fell through.",
+        "The move is off, sadly.",
+        "Moving to Vaasa is on hold.",
+    ],
+)
+def test_a_move_that_fell_through_leaves_the_home_on_its_day(alice, tell, later):
+    tell("I live in Turku.")
+    tell("I'm moving to Vaasa on August 1st.")
+    tell(later, days=300)
+    assert [each.target for each in alice.graph.neighbours("user").relations] == ["Turku"]
+    assert [line.text for line in alice.profile.read()] == ["lives in Turku"]
+    assert marks(alice, "lives in Turku") == [()]
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "The Vaasa move is postponed to November 1st.",
+        "The move got pushed to November 1st.",
+        "Moving to Vaasa was pushed back to the 1st of November.",
+    ],
+)
+def test_a_move_that_is_put_off_begins_on_its_new_day(alice, tell, clock, later):
+    tell("I live in Turku.")
+    tell("I'm moving to Vaasa on August 1st.")
+    tell(later, days=120)
+    assert "2026-08-01" < f"{clock():%Y-%m-%d}" < "2026-11-01"
+    assert [each.target for each in alice.graph.neighbours("user").relations] == ["Turku"]
+    assert any(line.text == "lives in Turku" for line in alice.profile.read())
+    assert [each.target for each in alice.graph.neighbours("user", as_of="2026-12").relations] == ["Vaasa"]
+
+
+def test_a_plan_in_small_letters_waits_for_its_day(alice, tell):
+    tell("i live in turku")
+    tell("i'm moving to vaasa on december 5th")
+    assert marks(alice, "lives in turku") == [()]

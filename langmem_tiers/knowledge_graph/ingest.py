@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
@@ -272,6 +272,8 @@ class _Applying:
             if not wrong:
                 raise RefusedClaim(NOTHING)
             self.done.withdrawn += endings.withdraw(self.mentions, subject, wrong)
+        elif claim.ended == "put off":
+            self._put_off(subject, claim)
         elif (over := endings.over(self.mentions, subject, claim)) is not None:
             self._end(over, claim)
         else:
@@ -297,6 +299,15 @@ class _Applying:
         if is_name and find_entity(self.graph, claim.value, type="person", whole=False) is None:  # "I am called Alice"
             upsert_entity(self.graph, NamedEntity(name=subject.id, aliases=(claim.value,), authority=Authority.SYSTEM))
         self.done.note(add_relation(self.graph, new))
+
+    def _put_off(self, subject: Entity, claim: Claim) -> None:
+        """Let the one thing that is planned begin on another day."""
+        wrong = endings.planned(self.mentions, subject, claim)
+        names = {each.target for each in self.graph.relations(wrong, evidence=False)}
+        if len(names) != 1:
+            raise RefusedClaim("several may be meant" if names else NOTHING)
+        self.done.withdrawn += endings.withdraw(self.mentions, subject, wrong)
+        self._say(subject, replace(claim, object=names.pop(), ended=""))
 
     def _keep_apart(self, one: Entity, other: Entity) -> None:
         """Note that two entities that one sentence names side by side are two."""

@@ -20,10 +20,11 @@ class Claim:
     `since` and `until` are dates such as "2024-05". `ended` says that the relation is over: "known" only ends what is
     known to hold; "former" does too, and is not stored if nothing is known; "others" ends what is known with another
     object; "said" is also stored as a past relation; "died" ends what ends with the life of the subject; "planned"
-    takes back what was to begin later; and "never" says that it never was true. `instead` is the wrong value that this
-    one replaces, `ANY_OTHER` if none was named. `owned` names the side that is one of the speaker's things: "subject",
-    "object", or "new" for an object that they just got. `drawer` and `quote` are the evidence, the message and the
-    words that say so; they are ignored in comparisons.
+    takes back what was to begin later; "put off" says that this begins on another day; and "never" says that it
+    never was true. `instead` is the wrong value that this one replaces, `ANY_OTHER` if none was named. `owned`
+    names the side that is one of the speaker's things: "subject", "object", or "new" for an object that they just
+    got. `drawer` and `quote` are the evidence, the message and the words that say so; they are ignored in
+    comparisons.
     """
 
     subject: str

@@ -45,6 +45,7 @@ WHEN: dict[str, Callable[[Fit], dict[str, str]]] = {
     "over": lambda fit: {"ended": "said"},
     "over if known": lambda fit: {"ended": "known"},
     "never": lambda fit: {"ended": "never"},
+    "put off": lambda fit: {"since": fit.event(ahead=True), "ended": "put off"},
     "fell through": lambda fit: {"ended": "planned"},
     "ended": lambda fit: {"until": fit.event(), "ended": "said"},
     "ended if known": lambda fit: {"until": fit.event(), "ended": "known"},
@@ -323,6 +324,14 @@ def lives(fit: Fit) -> Iterator[Claim]:
     yield from _at(fit, "also lives in" if fit["also"] else "lives in", first, **times)
     if second and len(fit.subjects) == 1:
         yield from _at(fit, "also lives in", second, **times)
+
+
+@maker
+def moves_later(fit: Fit) -> Iterator[Claim]:
+    """'The Oslo move is postponed to June 1st', 'the move got pushed to June 1st'."""
+    place = fit["place"] or fit["target"] or fit["alone"]
+    if not place or _is_somewhere(place):
+        yield from fit.says("lives in", place, "place" if place else "", **WHEN["put off"](fit))
 
 
 @maker

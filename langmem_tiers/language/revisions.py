@@ -56,7 +56,7 @@ _WRONG = tuple(compiled(_TABLE["wrong"][each], value=_TABLE["wrong"]["value"]) f
 _DAY_OF_MONTH = compiled(_TABLE["wrong"]["day"])
 _NAME = compiled("@named@")
 # Whose thing is over: "Theo's cast".
-_OWNER = compiled(r"\b@named@'s ")
+_OWNER = re.compile(r"(?<![\w&'-])(?:[A-Z][\w&-]{0,30} ){0,2}[A-Z][\w&-]{0,30}'s ")
 _PRONOUN = re.compile(r"^(?:[Hh]e|[Ss]he|[Tt]hey|[Hh]is|[Hh]er|[Tt]heir)\b")
 _POSSESSIVE = re.compile(r"^(?:[Hh]is|[Hh]er|[Tt]heir)\b")
 _SAYS_NOTHING = re.compile(
