@@ -219,7 +219,8 @@ BAD_LINES = {
     json.dumps({**LINE, "at": float("nan")}): "NaN",
     json.dumps({**LINE, "x": float("inf")}): "Infinity",
     json.dumps({**LINE, "at": "yesterday"}): "'at'",
-    json.dumps({**LINE, "at": 1715162400}): "'at' is a number",
+    json.dumps({**LINE, "at": True}): "'at'",
+    json.dumps({**LINE, "at": 1e300}): "'at'",
     json.dumps({**LINE, "at": "0001-01-01T00:00:00+14:00"}): "'at'",
     json.dumps({**LINE, "role": "robot"}): "'role' is 'robot'",
     json.dumps({**LINE, "role": "system"}): "'role' is 'system'",
@@ -243,6 +244,12 @@ def test_a_bad_line_is_skipped_and_named(save, line, reason):
     assert sum(len(session.messages) for session in sessions) == 2
     assert [problem.line for problem in problems] == [2]
     assert reason in problems[0].reason
+
+
+@pytest.mark.parametrize("at", [1715162400, 1715162400000, "2024-05-08T09:20:00Z"])
+def test_a_time_may_be_a_number_since_1970(save, at):
+    sessions, problems = read(save(jsonl({**LINE, "at": at})), "jsonl")
+    assert (sessions[0].messages[0].at, problems) == (datetime(2024, 5, 8, 9, 20, tzinfo=UTC), [])
 
 
 def test_a_line_that_is_not_utf8_is_skipped(save):
