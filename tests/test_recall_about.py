@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from langmem_tiers import Turn
+from tests.stating import say
 
 TOLD = (
     ("monday", "My sister Nora is a vet."),
@@ -83,3 +84,49 @@ def test_two_with_a_kinship_are_told_apart_by_their_names(alice):
     known, messages = lines(alice.recall("What do you know about Ivo?"))
     assert known == ["The user's brother Ivo is a baker."]
     assert messages == []
+
+
+@pytest.mark.parametrize(
+    ("told", "later", "asked"),
+    [
+        ("My mum Wilma lives in Hove", "Mum moved to Lewes last week", "What do you know about my mum?"),
+        (
+            "my best friend Piet works at Norsk Data",
+            "Piet left Oslo, he quit norsk data",
+            "What do you know about Piet?",
+        ),
+        ("My girlfriend Marta lives in Braga", "Marta moved in yesterday", "What do you know about Marta?"),
+        ("My girlfriend Marta is a nurse at Elm House", "Marta quit the hospital", "What do you know about Marta?"),
+        ("My girlfriend Marta is a nurse at Elm House", "Marta and I got divorced", "What do you know about Marta?"),
+        ("My girlfriend Marta is a nurse at Elm House", "we got married!! best day", "What do you know about Marta?"),
+        ("My son Aled is 6", "It's Aled's birthday today, he's 7!", "What do you know about Aled?"),
+    ],
+)
+def test_what_changed_for_others_is_shown_with_the_old_fact(alice, clock, told, later, asked):
+    say(alice, told, session="a")
+    clock.tick(90 * 86_400)
+    say(alice, later, session="b")
+    old = [item for item in alice.recall(asked).known if told.split()[-1] in item.text]
+    assert old
+    block = alice.recall(asked).block
+    assert all(f'but later, {clock().date()}: "' in line for line in block.splitlines() if told.split()[-1] in line)
+
+
+def test_what_happened_to_a_mate_is_not_the_users(alice, clock):
+    say(alice, "I work at Norsk Data", session="a")
+    clock.tick(86_400)
+    say(alice, "my mate Piet got sacked from Norsk Data", session="b")
+    [line] = alice.profile.read()
+    assert line.text == "works at Norsk Data"
+
+
+def test_a_trip_with_the_husband_is_no_standing_fact(alice):
+    say(alice, "My husband Emlyn and I are going to Faro, flights booked for April 3rd", session="a")
+    assert not [line for line in alice.profile.read() if "Faro" in line.text]
+
+
+def test_what_only_acknowledges_is_no_line(alice):
+    say(alice, "We adopted a parrot, called her Plum", session="a")
+    alice.track([Turn(role="assistant", content="Got it, thanks for telling me!")], session="a")
+    for question in ("What is our parrot called?", "What did I adopt?"):
+        assert "Got it" not in alice.recall(question).block

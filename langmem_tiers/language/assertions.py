@@ -32,7 +32,7 @@ ANY = ""
 
 _TABLE = table("revisions")
 _OPENING = word_set(_TABLE["opening"])
-_BEINGS = f"{alternatives('vocabulary', 'kin')}|{alternatives('vocabulary', 'pets')}"
+_BEINGS = f"{alternatives('vocabulary', 'kin')}|{alternatives('vocabulary', 'pets')}|mate|buddy|pal"
 _NAMED = _TABLE["fragments"]["named"]
 _OF_KIN = re.compile(
     rf"^(?:(?P<mine>[Mm]y|[Oo]ur|[Tt]he(?! user))|(?P<user>[Tt]he user)'s|(?P<owner>{_NAMED})'s)"
@@ -40,6 +40,11 @@ _OF_KIN = re.compile(
     rf"(?P<kin>{_BEINGS})\b(?!'s| and I\b)(?:,? (?P<name>{_NAMED})(?!'s))?"
 )
 _MENTIONED = re.compile(rf"\b[Mm]y (?:(?:little|big|older|younger) )?(?P<kin>{_BEINGS})\b(?:,? (?P<name>{_NAMED}))?")
+# What people call their own parents and grandparents like a name: "Mum moved to Bath".
+_CALLED_AS_KIN = re.compile(
+    r"^(?P<kin>mum|mom|mama|dad|papa|grandma|granny|gran|grandpa)\b(?!'s| and I\b)", re.IGNORECASE
+)
+_HAS_BIRTHDAY = re.compile(r"\b(?P<name>[A-Z][\w-]+)'s (?:\w+ )?birthday\b")
 _NO_ADJECTIVE_OF_ONE = frozenset({None, "dear", "lovely", "late", "new", "old"})
 # Clauses that say nothing but that somebody is kin, and perhaps their name.
 _MERELY_KIN = re.compile(
@@ -53,7 +58,7 @@ _BY_NAME = re.compile(
     rf"(?P<name>{_NAMED})(?:'s| (?:just |now |also |finally |recently )?(?P<verb>[a-z']+))\b"
 )
 _FINITE = frozenset(map(third_person_of, BARE)) | word_set(
-    "is was has had does doesn't isn't will won't can died can't"
+    "is was has had does doesn't isn't will won't can died can't quit put cut let split"
 )
 _QUOTED = re.compile(r'^[\w ]{1,60} (?:said|corrected "[^"]{1,300}"): "(?P<said>[^"]*)"')
 _DATES = re.compile(r" \((?:about )?[\d, -]+\)")
@@ -223,6 +228,8 @@ def subject(clause: str, me: str) -> Who:
         owner = USER if kin["user"] else (kin["owner"] or me).casefold()
         which = "" if kin["which"] in _NO_ADJECTIVE_OF_ONE else kin["which"]
         return Who(owner, kinship.canonical(kin["kin"]), which, _first(kin["name"]))
+    if called := _CALLED_AS_KIN.match(clause):
+        return Who(me.casefold(), kinship.canonical(called["kin"]))
     named = _BY_NAME.match(clause)
     if named and named["verb"] and (named["verb"] in _FINITE or is_past(named["verb"])):
         first = _first(named["name"])
@@ -243,6 +250,8 @@ def somebody(clause: str, me: str) -> Who | None:
         return first
     if kin := _MENTIONED.search(clause):
         return Who(me, kinship.canonical(kin["kin"]), "", _first(kin["name"]))
+    if celebrated := _HAS_BIRTHDAY.search(clause):
+        return Who(name=_first(celebrated["name"]))
     named = [each for each in names(clause) if each.folded.split()[0] in FIRST_NAMES]
     return Who(name=named[-1].folded.split()[0]) if named else None
 

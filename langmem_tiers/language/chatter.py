@@ -22,12 +22,34 @@ _CHAT = listed("words", "chat")
 _ANSWERS = word_set("yes yeah yep yup no nope nah not never none nobody nothing neither cannot")
 SENTENCE_END = re.compile(r"(?<=[.!?。！？\n])(?![.!?。！？])\s*")
 """A sentence ends after its last punctuation mark."""
+# What only says that something was heard: "Got it, thanks for telling me!"
+_THAT = "(?: (?:this|that|it))?"
+_HEARD = (
+    "got it|(?:duly )?noted|understood|will do|good to know",
+    f"(?:i'll|i will) (?:remember|keep){_THAT}(?: in mind)?",
+    "(?:thanks|thank you)(?: so much)?(?: for (?:telling|letting|sharing|the (?:update|info|information|heads[ -]up))"
+    f"(?: me)?(?: know)?{_THAT}(?: with me)?)?",
+)
+_ACKNOWLEDGED = re.compile(
+    rf"(?:(?:okay|ok|alright|great|sure|perfect)[,.!]* )?(?:(?:{'|'.join(_HEARD)})[\s,.;!–—-]*(?:and )?)+",
+    re.IGNORECASE,
+)
 _ASKS = re.compile(r"[?？][\s\d()\"'”’]*$")
 
 
 def asks(text: str) -> bool:
     """Whether a message ends with a question."""
     return _ASKS.search(text) is not None
+
+
+def acknowledges(text: str) -> bool:
+    """Whether a message only says that something was heard.
+
+    Example:
+        >>> acknowledges("Got it, thanks for telling me!"), acknowledges("Got it, you live in Porto.")
+        (True, False)
+    """
+    return _ACKNOWLEDGED.fullmatch(text.strip().replace("’", "'")) is not None
 
 
 def substance(text: str, asked: Collection[str] = (), names: Collection[str] = ()) -> int:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from langmem_tiers.language import contradictions, kinship, speech_acts, validity
@@ -45,6 +46,8 @@ from langmem_tiers.language.word_lists import alternatives, table, word_set
 from langmem_tiers.language.words import STOPWORDS, stem, words
 
 _TABLE = table("revisions")
+# What changes between the speaker and their partner changes what the partner is.
+_OF_COUPLES = frozenset({"partner", "unmarried"})
 _PETS = alternatives("vocabulary", "pets")
 _TOPICS = {name: compiled(said, re.IGNORECASE, pets=_PETS) for name, said in _TABLE["topics"].items()}
 _LIGHT = frozenset(map(stem, _TABLE["light"].split()))
@@ -123,6 +126,7 @@ class Revision:
             self.who in {_ANYBODY, who}
             or self.who.is_same(who)
             or (who.owner == self.who.owner and (stem(who.kin) in self.over or who.kin == self.renewed != ""))
+            or (self.topic in _OF_COUPLES and Who(who.owner) == self.who and who.kin in kinship.PARTNERS)
         )
 
     def clues(self) -> Iterable[str]:
@@ -330,7 +334,8 @@ def _whose(clause: str, reading: Reading) -> Who:
         return subject(clause, _me(reading))
     said = (each.sentence.text for each in reading.earlier() if each.mine and each.ago <= _JUST_BEFORE)
     before = (told for text in said for told, _ in reversed([*clauses(text)]))
-    named = filter(None, (somebody(told, _me(reading)) for told in before))
+    beside = [*takewhile(lambda told: in_full(told) != clause, (told for told, _ in clauses(reading.text)))]
+    named = filter(None, (somebody(told, _me(reading)) for told in (*reversed(beside), *before)))
     return next(named, _NOBODY)
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from math import log
 
-from langmem_tiers.language.chatter import asks, is_chatter, substance
+from langmem_tiers.language.chatter import acknowledges, asks, is_chatter, substance
 from langmem_tiers.language.first_person import TELLS
 from langmem_tiers.language.words import stem, words
 from langmem_tiers.recall.candidates import FoundDrawer
@@ -106,6 +106,8 @@ class Lines:
     def _is_chatter(self, found: FoundDrawer) -> bool:
         if not self._request.selective or found.scores.get("rerank"):
             return False
+        if acknowledges(self._texts.get(found.key, "")):
+            return True
         return self._says_nothing(found) and not (self._best_match and self._answers(found))
 
     def _says_nothing(self, found: FoundDrawer) -> bool:
