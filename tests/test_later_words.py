@@ -547,3 +547,45 @@ def test_a_plan_in_small_letters_waits_for_its_day(alice, tell):
     tell("i live in turku")
     tell("i'm moving to vaasa on december 5th")
     assert marks(alice, "lives in turku") == [()]
+
+
+@pytest.mark.parametrize(
+    ("said", "later", "right"),
+    [
+        ("I moved to Braga last week.", "sorry, Chaves, not Braga", "moved to Chaves"),
+        ("I live in Braga.", "Chaves, not Braga, my bad", "lives in Chaves"),
+        ("My boyfriend Rui works at Galp.", "not Galp, Efacec. i always mix those up", "works at Efacec"),
+    ],
+)
+def test_two_names_without_a_verb_set_right_what_was_said_before(alice, tell, said, later, right):
+    tell(said, days=0, session="one")
+    tell(later, session="one")
+    told = [each.entry.content for each in alice.knowledge.search("", limit=50)]
+    assert len(told) == 1
+    assert right in told[0]
+    assert any(right in line.text for line in alice.profile.read())
+
+
+def test_two_names_without_a_verb_mark_what_was_said_shortly_before_elsewhere(alice, tell):
+    tell("My brother Nuno moved to Braga.", days=10)
+    tell("My sister Ines lives in Braga.", days=1)
+    tell("I mean Chaves, not Braga.")
+    found = {each.entry.content: each.ended for each in alice.knowledge.search("", limit=50)}
+    assert found == {
+        "The user's brother Nuno moved to Braga.": (),
+        "The user's sister Ines lives in Braga.": ('but later, 2026-03-13: "I mean Chaves, not Braga."',),
+    }
+
+
+def test_other_words_against_each_other_are_about_something_else(alice, tell):
+    tell("I have a dog.", days=1)
+    tell("It's a cat, not a dog.")
+    assert () in marks(alice, "dog")
+
+
+def test_a_change_of_plans_lets_the_plan_fall_through(alice, tell):
+    tell("I live in Turku.")
+    tell("I'm moving to Vaasa on August 1st.")
+    tell("Change of plans, it's Oulu not Vaasa.", days=200)
+    assert [each.target for each in alice.graph.neighbours("user").relations] == ["Turku"]
+    assert all(any("Change of plans" in each for each in mark) for mark in marks(alice, "Vaasa on August"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from langmem_tiers.types import Drawer
 
 _LONGEST_QUOTE = 160
+# For so long, a bare "Braga, not Porto" may set right what was said in another conversation.
+_SHORTLY = timedelta(days=2)
 # A line of a summary; without a model, it says who said it and when: "[2026-03-02] User: I moved to Porto."
 _OF_SPEAKER = re.compile(r"^(?:\[[\d-]{10}\] (?P<speaker>[^:]{1,80}): )?(?P<text>.*)$")
 # Behind every sentence of a message: what is derived from a message is not revised by that message.
@@ -197,7 +199,7 @@ class _LaterWords:
 
     def _counts(self, revision: Revision, row: RevisedRow, said: _Said) -> bool:
         """Whether it was said by now, is news or about the time after something was said, and came true if planned."""
-        if row.said_at > self.at:
+        if row.said_at > self.at or (revision.slip and said.at < row.said_at - _SHORTLY):
             return False
         if not revision.since:
             return True

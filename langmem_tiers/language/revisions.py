@@ -60,6 +60,8 @@ _DAY_OF_MONTH = compiled(_TABLE["wrong"]["day"])
 _NAME = compiled("@named@")
 # Whose thing is over: "Theo's cast".
 _OWNER = re.compile(r"(?<![\w&'-])(?:[A-Z][\w&-]{0,30} ){0,2}[A-Z][\w&-]{0,30}'s ")
+# "It's Braga, not Porto": not just any word, as in "It's tea, not coffee".
+_OF_NAMES = re.compile(r"(?:'s|'re| is| are) [A-Z\d][^,;:.!?]{0,80},? not (?:in |at |to |on )?[A-Z\d]")
 _PRONOUN = re.compile(r"^(?:[Hh]e|[Ss]he|[Tt]hey|[Hh]is|[Hh]er|[Tt]heir)\b")
 _POSSESSIVE = re.compile(r"^(?:[Hh]is|[Hh]er|[Tt]heir)\b")
 _SAYS_NOTHING = re.compile(
@@ -101,10 +103,11 @@ class Revision:
     """What a clause says of earlier assertions.
 
     `over` are the stems of what is over, `named` those of them that are names; without any, all on the `topic` is.
-    `strict` only concerns what has all the words, `being` whatever is said of `who`. As the wrong value of one of some
-    `properties`, what is `over` is so of nothing else. Of the thing that is `renewed`,
-    somebody has another one by now. `slot` is what is so by now, and `again` says that what is `over` here is so once
-    more. `since` is when, as a date, if the clause says so; what is `planned` holds from then on.
+    `strict` only concerns what has all the words, `being` whatever is said of `who`. As the wrong value of one of
+    some `properties`, what is `over` is so of nothing else. Of the thing that is `renewed`, somebody has another one
+    by now. A `slip` is the wrong value of something said shortly before. `slot` is what is so by now, and `again`
+    says that what is `over` here is so once more. `since` is when, as a date, if the clause says so; what is
+    `planned` holds from then on.
     """
 
     who: Who
@@ -115,6 +118,7 @@ class Revision:
     being: bool = False
     properties: frozenset[str] = frozenset()
     renewed: str = ""
+    slip: bool = False
     again: bool = False
     slot: Slot | None = None
     since: str = ""
@@ -263,6 +267,8 @@ def _contrasted(against: Contrast, who: Who, reading: Reading) -> Iterator[Revis
     found = next(((told, held) for told in before if (held := given(told, against.wrong))), None)
     if found is not None:
         yield Revision(who=subject(found[0], _me(reading)), over=against.wrong, properties=found[1])
+    elif _OF_NAMES.search(reading.text):
+        yield Revision(who=_ANYBODY, over=against.wrong, strict=True, slip=True)
 
 
 def _planned(clause: str, who: Who, reading: Reading) -> Iterator[Revision]:
@@ -397,8 +403,9 @@ def _is_on(revision: Revision, assertion: Assertion) -> bool:
         return any(_other_value(revision.slot, each) for each in assertion.slots)
     if revision.renewed:
         return revision.renewed in assertion.things
-    if revision.properties:
-        return not revision.properties.isdisjoint(given(assertion.clause, revision.over))
+    if revision.slip or revision.properties:
+        held = given(assertion.clause, revision.over)
+        return bool(held & revision.properties if revision.properties else held)
     if revision.topic and not _TOPICS[revision.topic].search(assertion.clause):
         return False
     if revision.over:
