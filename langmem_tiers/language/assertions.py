@@ -44,7 +44,7 @@ _MENTIONED = re.compile(rf"\b[Mm]y (?:(?:little|big|older|younger) )?(?P<kin>{_B
 _CALLED_AS_KIN = re.compile(
     r"^(?P<kin>mum|mom|mama|dad|papa|grandma|granny|gran|grandpa)\b(?!'s| and I\b)", re.IGNORECASE
 )
-_HAS_BIRTHDAY = re.compile(r"\b(?P<name>[A-Z][\w-]+)'s (?:\w+ )?birthday\b")
+_HAS_BIRTHDAY = re.compile(r"(?<![\w-])(?P<name>[A-Z][\w-]{0,30})'s (?:\w{1,20} )?birthday\b")
 _NO_ADJECTIVE_OF_ONE = frozenset({None, "dear", "lovely", "late", "new", "old"})
 # Clauses that say nothing but that somebody is kin, and perhaps their name.
 _MERELY_KIN = re.compile(
