@@ -127,6 +127,17 @@ CHANGES = [
     ("I love espresso.", "No more coffee for me.", "Do I like espresso?", "espresso", ""),
     ("I have a cat named Pixel.", "Pixel went to live with my ex.", "Which pets do I have?", "cat", "live with"),
     ("My birthday is on 5 May.", "My birthday is on 4 May, not 5 May.", "When is my birthday?", "on 5 May", "4 May"),
+    ("Our dog is called Moose.", "We had to put Moose down yesterday.", "Do I have a dog?", "Moose", "put Moose down"),
+    ("I have a dog named Moose.", "moose died last night", "Do I have a dog?", "Moose", "moose died"),
+    ("I have a dog called Moose.", "Moose is very ill. We had to put him down.", "Do I have a dog?", "called", "down"),
+    ("My dentist is Dr Patel.", "I changed dentists, now I see Dr Novak.", "Who is my dentist?", "Patel", "Novak"),
+    ("I work at Bosch.", "changed jobs last month", "Where do I work?", "Bosch", "changed jobs"),
+    ("I'm pregnant!", "Our daughter was born on Friday.", "Am I pregnant?", "is pregnant", "born"),
+    ("My wife is pregnant.", "our little girl arrived last night!!", "Is my wife pregnant?", "is pregnant", "arrived"),
+    ("I quit smoking.", "I'm smoking again.", "Do I smoke?", "quit", "smoking again"),
+    ("i work at bosch", "i dont work there anymore", "Where do I work?", "bosch", "dont work"),
+    ("I love sushi.", "cant stand sushi anymore", "Do I love sushi?", "sushi", "cant stand"),
+    ("I live in Turin.", "I don't live there any more.", "Where do I live?", "Turin", "any more"),
 ]  # fmt: skip
 
 
@@ -204,6 +215,27 @@ UNCHANGED = [
     ("I have a cat named Pixel.", "My ex took Pixel to the vet."),
     ("I have a cat named Pixel.", "I gave Pixel to my sister for the weekend."),
     ("I have a car.", "Her car got stolen."),
+    ("I have a son called Milo.", "Had to put Milo down for a nap."),
+    ("I have a phone.", "phone died"),
+    ("My dentist is Dr Patel.", "My sister changed dentists."),
+    ("My dentist is Dr Patel.", "I changed my dentist appointment."),
+    ("My boss is Karen.", "My sister has a new boss."),
+    ("I'm pregnant.", "My daughter was born in Leeds."),
+    ("I'm pregnant.", "Our daughter was born in 2015."),
+    ("I'm pregnant.", "We had the baby shower yesterday."),
+    ("My wife is pregnant.", "My sister gave birth."),
+    ("I quit smoking.", "My sister is smoking again."),
+    ("I quit smoking.", "I'd love to be smoking again."),
+    ("I quit smoking.", "I'll never be smoking again."),
+    ("I work at Vattenfall.", "My brother doesn't work there anymore."),
+    ("I work at Vattenfall.", "My sister's husband quit his job."),
+    ("I work at Vattenfall.", "A friend of mine got fired from Vattenfall."),
+    ("I work at Vattenfall.", "Half my team quit Vattenfall."),
+    ("I live in Turin.", "My sister's ex doesn't live there anymore."),
+    ("My mate Finn got sacked from Lego.", "I quit Lego."),
+    ("A friend of mine works at Lego.", "I quit Lego."),
+    ("My mate Finn is great. He works at Lego.", "I quit Lego."),
+    ("I have a trip to Oslo on 9 May.", "My sister's trip to Oslo is cancelled."),
 ]
 
 
@@ -589,3 +621,10 @@ def test_a_change_of_plans_lets_the_plan_fall_through(alice, tell):
     tell("Change of plans, it's Oulu not Vaasa.", days=200)
     assert [each.target for each in alice.graph.neighbours("user").relations] == ["Turku"]
     assert all(any("Change of plans" in each for each in mark) for mark in marks(alice, "Vaasa on August"))
+
+
+def test_the_profile_keeps_children_and_partners_but_no_trips_with_them(alice, tell):
+    tell("I have two kids.", "I have a trip with the kids to Rome.", "I have a kids party on Sunday.", days=1)
+    tell("My wife Marta is a nurse.", "My daughter Mia is flying to Rome.", "My wife Marta flies to Rome on 3 May.")
+    family = {each.text for each in alice.profile.read() if each.topic == "family"}
+    assert family == {"has two kids", "has wife Marta", "has daughter Mia"}

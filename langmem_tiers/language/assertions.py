@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -36,16 +36,31 @@ _BEINGS = f"{alternatives('vocabulary', 'kin')}|{alternatives('vocabulary', 'pet
 _NAMED = _TABLE["fragments"]["named"]
 _OF_KIN = re.compile(
     rf"^(?:(?P<mine>[Mm]y|[Oo]ur|[Tt]he(?! user))|(?P<user>[Tt]he user)'s|(?P<owner>{_NAMED})'s)"
-    r" (?:(?P<which>little|big|older|younger|elder|eldest|oldest|youngest|twin|other|late|dear|lovely|new|old) )?"
+    r" (?:(?P<which>little|big|older|younger|elder|eldest|oldest|youngest|twin|other|late|dear|lovely|new|old"
+    r"|good|close|former|childhood|work|gym|school|uni|college) )?"
     rf"(?P<kin>{_BEINGS})\b(?!'s| and I\b)(?:,? (?P<name>{_NAMED})(?!'s))?"
 )
+# Kin of kin: "my sister's husband".
+_OF_THEIR_KIN = re.compile(
+    rf"^(?:[Mm]y|[Oo]ur|[Tt]he user's) (?:[a-z]{{1,20}} )?(?P<owner>{_BEINGS})(?: {_NAMED})?'s (?:[a-z]{{1,20}} )?"
+    rf"(?P<kin>{_BEINGS})\b(?!'s| and I\b)(?:,? (?P<name>{_NAMED})(?!'s))?"
+)
+_OTHERS = re.compile(
+    r"^(?:(?:(?:an?|one|some|this|that|these|those|the|another|half|most|many|several|two|three|both|all|every|each|few"
+    r"|lots|none|of|my|our) ){1,4}(?:[a-z]{1,20} )?(?:friends?|mates?|colleagues?|co-?workers?|guys?|girls?|wom[ae]n"
+    r"|m[ae]n|people|person|team|folks|classmates?|students?|neighbou?rs?)"
+    r"|(?:every|some|any|no ?)(?:one|body)|people)(?:,|\b(?! and I\b)(?: (?P<next>[\w']{1,30})|$))",
+    re.IGNORECASE,
+)
+_BEHIND_PEOPLE = word_set("of from at in on with who that called named are were have and else here there I")
+_HE_OR_SHE = re.compile(r"^(?:[Hh]e|[Ss]he)\b")
 _MENTIONED = re.compile(rf"\b[Mm]y (?:(?:little|big|older|younger) )?(?P<kin>{_BEINGS})\b(?:,? (?P<name>{_NAMED}))?")
 # What people call their own parents and grandparents like a name: "Mum moved to Bath".
 _CALLED_AS_KIN = re.compile(
     r"^(?P<kin>mum|mom|mama|dad|papa|grandma|granny|gran|grandpa)\b(?!'s| and I\b)", re.IGNORECASE
 )
 _HAS_BIRTHDAY = re.compile(r"(?<![\w-])(?P<name>[A-Z][\w-]{0,30})'s (?:\w{1,20} )?birthday\b")
-_NO_ADJECTIVE_OF_ONE = frozenset({None, "dear", "lovely", "late", "new", "old"})
+_OF_ONE = word_set("little big older younger elder eldest oldest youngest twin other")
 # Clauses that say nothing but that somebody is kin, and perhaps their name.
 _MERELY_KIN = re.compile(
     r"^(?:(?:I|[Ww]e|[Tt]he user)(?:'ve| have| has)(?: got)? (?:an? |one )?"
@@ -60,6 +75,9 @@ _BY_NAME = re.compile(
 _FINITE = frozenset(map(third_person_of, BARE)) | word_set(
     "is was has had does doesn't isn't will won't can died can't quit put cut let split"
 )
+_INTRODUCED = re.compile(
+    rf"\b(?:named|called|name(?:'s| is)|(?:{_BEINGS})(?: is)?),? (?=(?P<name>\w[\w-]{{0,30}}))", re.IGNORECASE
+)
 _QUOTED = re.compile(r'^[\w ]{1,60} (?:said|corrected "[^"]{1,300}"): "(?P<said>[^"]*)"')
 _DATES = re.compile(r" \((?:about )?[\d, -]+\)")
 _ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
@@ -72,6 +90,12 @@ _IS_OVER = re.compile(
     r"\b(?:no longer|any ?more|used to|quit|stopped|gave up|sold|died|passed away|former|ex-|got rid of|cancell?ed"
     r"|postponed|broke up|split up|divorced|separated|laid off|resigned|fell through)\b"
     r"|(?:not|n't) .{0,80}\bafter all\b",
+    re.IGNORECASE,
+)
+# What may begin again: "quit smoking", "don't play".
+_STOPPED = re.compile(
+    r"\b(?:no longer|any ?more|quit|stopped|gave up|given up|went off|swore off|broke up|split up"
+    r"|(?:do|does)(?:n't| not))\b",
     re.IGNORECASE,
 )
 # Words that make what follows unreal: "I might quit", "I never quit", "I'm thinking of quitting".
@@ -105,12 +129,18 @@ class Who(NamedTuple):
 
     def is_same(self, other: Who) -> bool:
         """Whether it is certainly the same person."""
+        if NOBODY in {self, other}:
+            return False
         if self.name and other.name:
             return self.name == other.name
         if self.kin and other.kin:
             which = not (self.which and other.which) or self.which == other.which
             return self.owner == other.owner and self.kin == other.kin and which
         return self == other
+
+
+NOBODY = Who(owner="?")
+"""Somebody of whom it is not known who they are."""
 
 
 class Valued(NamedTuple):
@@ -153,6 +183,15 @@ class Assertion:
         verb = _VERB.match(self.clause)
         return verb is None or not is_past(verb["verb"]) or verb["verb"] in _OPENING
 
+    @property
+    def tells_a_stop(self) -> bool:
+        """Whether it tells that a habit or a bond is over, which may begin again."""
+        return bool(_STOPPED.search(self.clause))
+
+    def introduces(self, name: str) -> bool:
+        """Whether it gives somebody this first name: "a dog called bruno", "my sister ada"."""
+        return any(each["name"].casefold() == name for each in _INTRODUCED.finditer(self.clause))
+
     def clues(self) -> set[str]:
         """Its words and attributes, to look up revisions by."""
         return {
@@ -188,14 +227,17 @@ def assertions(text: str, me: tuple[str, ...] = (USER,)) -> tuple[Assertion, ...
     told = [each.text for each in sentences(said)]
     full = (filled_in(text, before) or text for text, before in zip(told, ["", *told], strict=False))
     stated = (text for text in full if speech_acts.is_stated(text, joking=True))
-    return tuple(_assertion(clause, me) for text in stated for clause, _ in clauses(text))
+    asserted = (in_full(_DATES.sub("", clause)) for text in stated for clause, _ in clauses(text))
+    return tuple(_with_subjects(asserted, me))
 
 
-def _assertion(clause: str, me: Sequence[str]) -> Assertion:
-    told = in_full(_DATES.sub("", clause))
-    return Assertion(
-        clause=told, who=tuple(dict.fromkeys(subject(told, each) for each in me)), stems=frozenset(stems(told))
-    )
+def _with_subjects(told: Iterable[str], me: Sequence[str]) -> Iterator[Assertion]:
+    """What each clause asserts; "he" and "she" are whoever was named last."""
+    last = NOBODY
+    for clause in told:
+        last = somebody(clause, me[0]) or last
+        who = [last] if _HE_OR_SHE.match(clause) else [subject(clause, each) for each in me]
+        yield Assertion(clause=clause, who=tuple(dict.fromkeys(who)), stems=frozenset(stems(clause)))
 
 
 def in_full(clause: str) -> str:
@@ -222,12 +264,23 @@ def is_unreal(before: str) -> bool:
     return bool(_UNREAL.search(before.rstrip()))
 
 
+def being(clause: str, me: str) -> Who:
+    """Whom a clause is about that only a being can be about, also by a name in small letters: "bruno died"."""
+    who = subject(clause, me)
+    return subject(clause[:1].upper() + clause[1:], me) if who == speaker(me) else who
+
+
 def subject(clause: str, me: str) -> Who:
     """Whom a clause is about: the speaker, unless it begins with somebody else."""
     if kin := _OF_KIN.match(clause):
         owner = USER if kin["user"] else (kin["owner"] or me).casefold()
-        which = "" if kin["which"] in _NO_ADJECTIVE_OF_ONE else kin["which"]
+        which = kin["which"] if kin["which"] in _OF_ONE else ""
         return Who(owner, kinship.canonical(kin["kin"]), which, _first(kin["name"]))
+    if theirs := _OF_THEIR_KIN.match(clause):
+        owner = f"{me.casefold()}'s {kinship.canonical(theirs['owner'])}"
+        return Who(owner, kinship.canonical(theirs["kin"]), "", _first(theirs["name"]))
+    if _is_of_others(clause):
+        return NOBODY
     if called := _CALLED_AS_KIN.match(clause):
         return Who(me.casefold(), kinship.canonical(called["kin"]))
     named = _BY_NAME.match(clause)
@@ -236,6 +289,16 @@ def subject(clause: str, me: str) -> Who:
         if first not in STOPWORDS and not is_past(first):
             return Who(name=first)
     return speaker(me)
+
+
+def _is_of_others(clause: str) -> bool:
+    """Whether a clause is about people who are not named: "half my team quit", but not "my team meeting is off"."""
+    match = _OTHERS.match(clause)
+    if match is None:
+        return False
+    following = match["next"] or "of"
+    verb = following in _FINITE or following in BARE or is_past(following)
+    return verb or following in _BEHIND_PEOPLE or following[0].isupper()
 
 
 def speaker(me: str) -> Who:

@@ -17,9 +17,11 @@ from typing import Any, NamedTuple
 from langmem_tiers.language import contradictions, kinship, speech_acts, validity
 from langmem_tiers.language.assertions import (
     ANY,
+    NOBODY,
     USER,
     Assertion,
     Who,
+    being,
     compiled,
     in_full,
     is_unreal,
@@ -46,8 +48,8 @@ from langmem_tiers.language.word_lists import alternatives, table, word_set
 from langmem_tiers.language.words import STOPWORDS, stem, words
 
 _TABLE = table("revisions")
-# What changes between the speaker and their partner changes what the partner is.
-_OF_COUPLES = frozenset({"partner", "unmarried"})
+# What happens to the speaker and their partner together changes what the partner is.
+_OF_COUPLES = frozenset({"partner", "unmarried", "pregnant"})
 _PETS = alternatives("vocabulary", "pets")
 _TOPICS = {name: compiled(said, re.IGNORECASE, pets=_PETS) for name, said in _TABLE["topics"].items()}
 _LIGHT = frozenset(map(stem, _TABLE["light"].split()))
@@ -59,10 +61,11 @@ _WRONG = tuple(compiled(_TABLE["wrong"][each], value=_TABLE["wrong"]["value"]) f
 _DAY_OF_MONTH = compiled(_TABLE["wrong"]["day"])
 _NAME = compiled("@named@")
 # Whose thing is over: "Theo's cast".
-_OWNER = re.compile(r"(?<![\w&'-])(?:[A-Z][\w&-]{0,30} ){0,2}[A-Z][\w&-]{0,30}'s ")
+_OWNER = re.compile(rf"(?<![\w&'-])(?:(?:[A-Z][\w&-]{{0,30}} ){{0,2}}[A-Z][\w&-]{{0,30}}|{kinship.WORDS})'s ")
 # "It's Braga, not Porto": not just any word, as in "It's tea, not coffee".
 _OF_NAMES = re.compile(r"(?:'s|'re| is| are) [A-Z\d][^,;:.!?]{0,80},? not (?:in |at |to |on )?[A-Z\d]")
 _PRONOUN = re.compile(r"^(?:[Hh]e|[Ss]he|[Tt]hey|[Hh]is|[Hh]er|[Tt]heir)\b")
+_HIM = {"him": "He", "her": "She", "them": "They"}
 _POSSESSIVE = re.compile(r"^(?:[Hh]is|[Hh]er|[Tt]heir)\b")
 _SAYS_NOTHING = re.compile(
     r"(?:it|that|this|them|those|there|him|her|these|things?|all that|either|the whole thing)?", re.IGNORECASE
@@ -84,6 +87,7 @@ _UNDER_WAY = re.compile(r"(?:'m|'re|'s|\b(?:am|are|is)) (?:moving|relocating|sta
 _FIRST_DAY = re.compile(r"\b(?:starts?|starting|begins?|beginning|will|going to)\b|'ll\b")
 _SOON = timedelta(days=30)
 _AGAIN = re.compile(r"\b(?:again|back (?:together|at|with|in|to)|resumed|restarted|still)\b", re.IGNORECASE)
+_NOT_ANEW = re.compile(rf"{_AHEAD.pattern}|n't\b|'d\b|\b(?:not|never|wish\w*|love to|tempted|used to)\b")
 _LEAST_SHARE = 0.5
 # Turns back at which the speaker's own words still say whom "she" and what "it" means: behind one answer.
 _JUST_BEFORE = 2
@@ -94,7 +98,6 @@ _BOSS = re.compile(
 )
 _AT = compiled(r"\b(?:at|from|of) @named@")
 _SPEAKER = speaker(USER)
-_NOBODY = Who(owner="?")
 _ANYBODY = Who(owner="*")
 
 
@@ -106,8 +109,8 @@ class Revision:
     `strict` only concerns what has all the words, `being` whatever is said of `who`. As the wrong value of one of
     some `properties`, what is `over` is so of nothing else. Of the thing that is `renewed`, somebody has another one
     by now. A `slip` is the wrong value of something said shortly before. `slot` is what is so by now, and `again`
-    says that what is `over` here is so once more. `since` is when, as a date, if the clause says so; what is
-    `planned` holds from then on.
+    says that what is `over` here is so once more, and was not given up for good. `since` is when, as a date, if the
+    clause says so; what is `planned` holds from then on.
     """
 
     who: Who
@@ -126,10 +129,11 @@ class Revision:
 
     def is_about(self, who: Who) -> bool:
         """Whether it is about this person; "my new boss" is about the speaker's boss as well."""
+        taken = who.kin == self.renewed != "" and self.who.kin in {"", who.kin}
         return (
-            self.who in {_ANYBODY, who}
+            self.who == _ANYBODY
             or self.who.is_same(who)
-            or (who.owner == self.who.owner and (stem(who.kin) in self.over or who.kin == self.renewed != ""))
+            or (who.owner == self.who.owner and (taken or stem(who.kin) in self.over))
             or (self.topic in _OF_COUPLES and Who(who.owner) == self.who and who.kin in kinship.PARTNERS)
         )
 
@@ -231,7 +235,8 @@ def _of_clause(clause: str, reading: Reading) -> Iterator[Revision]:
     if against is not None:
         yield from _contrasted(against, who, reading)
     yield from _planned(clause, who, reading)
-    if _AGAIN.search(clause) and not ends and (meant := _telling(_AGAIN.sub("", clause))):
+    anew = _AGAIN.search(clause) and not ends and not _NOT_ANEW.search(clause)
+    if anew and (meant := _telling(_AGAIN.sub("", clause))):
         yield Revision(who=who, over=meant, again=True)
 
 
@@ -308,11 +313,11 @@ def _ending(way: _Ending, clause: str, reading: Reading) -> Revision | None:
     what = (groups.get("what") or groups.get("given") or thing).strip()
     who = _speaker_of(reading) if thing and not _POSSESSIVE.match(clause) else _whose(clause, reading)
     if way.being:
-        return _of_being(who)
+        return _of_being(what, clause, reading)
     if renewed := groups.get("renewed"):
         return Revision(who=who, renewed=same_thing(renewed))
     owned = _OWNER.search(what) is not None
-    named = _names(_OWNER.sub("", what))
+    named = frozenset[str]() if owned else _names(what)
     if way.all:
         partners = _names(clause) - {who.name} if way.topic == "partner" else frozenset[str]()
         return Revision(who=who, named=named or partners, topic=way.topic)
@@ -320,10 +325,13 @@ def _ending(way: _Ending, clause: str, reading: Reading) -> Revision | None:
     return Revision(who=who, over=meant, named=named, topic=way.topic, strict=way.strict or owned) if meant else None
 
 
-def _of_being(who: Who) -> Revision | None:
-    """That a person or an animal lives no more."""
-    told = frozenset(filter(None, (stem(who.kin), who.name)))
-    return Revision(who=who, over=told, named=frozenset(filter(None, (who.name,))), being=True) if told else None
+def _of_being(named: str, clause: str, reading: Reading) -> Revision | None:
+    """That a person or an animal lives no more: whoever is named, or the subject of a clause."""
+    told = f"{_HIM.get(named, named)} died" if named else clause
+    who = _whose(told, reading) if _PRONOUN.match(told) else being(told, _me(reading))
+    over = frozenset(filter(None, (stem(who.kin), who.name)))
+    by_name = {who.name} if who.name and who.name.capitalize() in told else ()
+    return Revision(who=who, over=over, named=frozenset(by_name), being=True) if over else None
 
 
 def _speaker_of(reading: Reading) -> Who:
@@ -342,7 +350,7 @@ def _whose(clause: str, reading: Reading) -> Who:
     before = (told for text in said for told, _ in reversed([*clauses(text)]))
     beside = [*takewhile(lambda told: in_full(told) != clause, (told for told, _ in clauses(reading.text)))]
     named = filter(None, (somebody(told, _me(reading)) for told in (*reversed(beside), *before)))
-    return next(named, _NOBODY)
+    return next(named, NOBODY)
 
 
 def _telling(text: str) -> frozenset[str]:
@@ -368,7 +376,9 @@ def _meant_before(what: str, reading: Reading) -> frozenset[str]:
 
 def concerns(revision: Revision, assertion: Assertion) -> bool:
     """Whether a revision says that what an assertion says is no longer so."""
-    if revision.again or not assertion.may_end:
+    if revision.again:
+        return _starts_anew(revision, assertion)
+    if not assertion.may_end:
         return False
     if revision.being:
         return _tells_of(revision, assertion)
@@ -377,6 +387,12 @@ def concerns(revision: Revision, assertion: Assertion) -> bool:
     if assertion.kin and not _is_on_kinship(revision, assertion):
         return False
     return any(map(revision.is_about, assertion.who)) and _is_on(revision, assertion)
+
+
+def _starts_anew(revision: Revision, assertion: Assertion) -> bool:
+    """Whether an assertion tells of the end of what is so once more: all that was given up."""
+    of_same = any(map(revision.who.is_same, assertion.who))
+    return of_same and assertion.tells_a_stop and revision.over <= assertion.stems
 
 
 def _leaves_boss(revision: Revision, assertion: Assertion) -> bool:
@@ -418,7 +434,7 @@ def affirms(revision: Revision, assertion: Assertion) -> bool:
     if not any(map(revision.who.is_same, assertion.who)):
         return False
     if revision.again:
-        return _shares(revision, assertion)
+        return _shares(revision, assertion) and not assertion.tells_a_stop
     slot = revision.slot
     same = (each for each in assertion.slots if slot and each.attribute == slot.attribute)
     return slot is not None and any(slot.value & each.value and not _other_value(slot, each) for each in same)
@@ -429,7 +445,8 @@ def _tells_of(revision: Revision, assertion: Assertion) -> bool:
     if any(map(revision.who.is_same, assertion.who)):
         return True
     if revision.who.name:
-        return revision.who.name in {*words(assertion.clause)}
+        by_name = revision.named and revision.who.name in {*words(assertion.clause)}
+        return bool(by_name) or assertion.introduces(revision.who.name)
     owners = {each.owner for each in assertion.who if not each.kin}
     return revision.who.owner in owners and stem(revision.who.kin) in assertion.stems
 
