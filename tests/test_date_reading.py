@@ -73,8 +73,35 @@ def test_a_day_without_a_year_lies_where_its_sentence_says(alice, sentence):
         ("The course starts this October.", "2025-10"),
         ("Mira's getting married on March 3rd.", "2026-03-03"),
         ("Mira's moved to Rome on June 3rd.", "2024-06-03"),
+        ("We have a son called Arlo starting school in September.", "2025-09"),
+        ("A bakery named Rosen opens in September.", "2025-09"),
+        ("I got hired at Bosch, starting on June 1st.", "2025-06-01"),
+        ("I was promoted, effective June 1st.", "2025-06-01"),
+        ("We toured Rome, starting on April 3rd at the river.", "2025-04-03"),
+        ("Mira loved starting school in September.", "2024-09"),
+        ("Mira called me on June 3rd.", "2024-06-03"),
+        ("We named the boat on June 3rd.", "2024-06-03"),
+        ("I met a man called Bo on June 3rd.", "2024-06-03"),
     ],
 )
 def test_a_tag_of_a_day_without_a_year_lies_there_as_well(alice, sentence, day):
     say(alice, sentence, at=APRIL)
     assert f"@t {day}" in alice.drawers()[0].tags
+
+
+@pytest.mark.parametrize(
+    ("said_at", "sentence", "month"),
+    [
+        (datetime(2025, 7, 8, 9, tzinfo=UTC), "I visited Bergen last week.", "2025-07"),
+        (datetime(2025, 10, 8, 9, tzinfo=UTC), "I visited Bergen last week.", "2025-10"),
+        (datetime(2026, 1, 6, 9, tzinfo=UTC), "I visited Bergen last week.", "2026-01"),
+        (datetime(2026, 2, 3, 9, tzinfo=UTC), "I visited Bergen last weekend.", "2026-01"),
+    ],
+)
+def test_what_happened_in_a_week_between_two_months_is_of_the_month_that_most_of_it_was_in(
+    alice, said_at, sentence, month
+):
+    say(alice, sentence, at=said_at)
+    (visit,) = alice.graph.timeline("user").relations
+    assert visit.period.start.isoformat()[:7] == month
+    assert visit.period.start_unit == "month"

@@ -26,6 +26,7 @@ _WRITTEN = named_patterns("validity", "written")
 _FIRST_YEAR, _YEARS_AHEAD = 1900, 50
 _LEAP_YEAR = 2000
 _WITHIN_A_UNIT = named_pattern("validity", "within_a_unit")
+_WEEKEND = re.compile(r"\bweekends?\b", re.IGNORECASE)
 _SLASHED = re.compile(r"\b(?P<on>[Oo]n (?:the )?)?(?P<first>\d{1,2})/(?P<second>\d{1,2})/(?P<year>(?:19|20)\d\d)\b")
 _PART_OF_YEAR = re.compile(r"\b(?:the )?(?P<part>end|beginning|start) of (?P<year>(?:19|20)\d\d)\b")
 
@@ -93,15 +94,14 @@ is_vague = finds("validity", "vague")
 
 
 def within(clause: str, said_at: datetime) -> str:
-    """Like `of_event`, for something known only to the week: the month or year that the week is in."""
+    """Like `of_event`, for something known only to the week or weekend: the month that most of it is in."""
     moment = of_event(clause, said_at)
     if not (DAY.fullmatch(moment) and _WITHIN_A_UNIT.search(clause)):
         return moment
     day = date.fromisoformat(moment)
-    first = day - timedelta(days=day.weekday())
-    last = first + timedelta(days=6)
-    shared = len(moment[:7]) if first.month == last.month else len(moment[:4])
-    return moment[:shared] if first.year == last.year else ""
+    # A weekend is named by its Saturday; of a week, most days are in the month of its Thursday.
+    middle = day if _WEEKEND.search(clause) else day + timedelta(days=3 - day.weekday())
+    return middle.isoformat()[:7]
 
 
 def _plain(clause: str) -> str:
