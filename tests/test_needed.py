@@ -1,8 +1,10 @@
 """What a message needs of what is known of the user, though its words do not say so."""
 
+from datetime import UTC, datetime
+
 import pytest
 
-from tests.stating import say
+from tests.stating import say, user
 
 ANNA = (
     "My name is Anna Winkler.",
@@ -170,3 +172,85 @@ def test_food_is_chosen_by_what_was_only_said_about_diet(alice, message):
 def test_who_never_told_of_their_diet_gets_nothing_with_a_dinner(alice):
     say(alice, "I quit my choir on Friday, we eat at eight.", "We stopped at Riga.", session="a")
     assert shown(alice, "Suggest a dinner.") == ""
+
+
+MONTHS = {
+    datetime(2025, 6, 3, 9, tzinfo=UTC): ["Before Bruges I lived in Namur.", "I'd love to live in Oslo one day."],
+    datetime(2025, 7, 8, 9, tzinfo=UTC): ["We went to Bergen last week.", "I'd love to see Kyoto one day."],
+    datetime(2025, 8, 4, 9, tzinfo=UTC): ["I just finished Moby-Dick.", "My knee hurts."],
+    datetime(2025, 9, 2, 9, tzinfo=UTC): ["I used to work as a barista in a small cafe.", "I live in Bruges."],
+    datetime(2025, 10, 4, 9, tzinfo=UTC): ["Bought a cargo bike today.", "The heating is broken."],
+    datetime(2025, 10, 21, 9, tzinfo=UTC): ["I ordered new boots.", "I got a cold."],
+    datetime(2025, 11, 5, 9, tzinfo=UTC): ["We're going to Madeira in February.", "I bought a lamp."],
+    datetime(2025, 11, 20, 9, tzinfo=UTC): ["The Madeira trip is off.", "I work as a nurse."],
+    datetime(2026, 1, 20, 9, tzinfo=UTC): [
+        "Spent three days in Ulm with my aunt.",
+        "I read The Waves in the holidays.",
+    ],
+    datetime(2026, 2, 2, 9, tzinfo=UTC): ["I see the dentist on 12 June.", "We're going to Lisbon in August."],
+    datetime(2026, 2, 20, 9, tzinfo=UTC): ["I'm starting a pottery course on April 7th.", "Did you know?"],
+}
+THIS_MARCH = datetime(2026, 3, 5, 9, tzinfo=UTC)
+
+
+@pytest.fixture
+def ten_months(alice):
+    """A space with conversations of ten months, of two messages each."""
+    for number, (moment, texts) in enumerate(MONTHS.items()):
+        alice.track([user(text, at=moment) for text in texts], session=f"s{number}")
+    alice.mine()
+    assert alice.flush()
+    return alice
+
+
+def words_of(space, question):
+    """What a block says, known or said; each question has a session of its own."""
+    return space.recall(question, session=question, now=THIS_MARCH).block
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What do I have coming up?", "What are my plans?", "Do I have any plans?", "What's on my calendar this year?"],
+)
+def test_what_is_still_to_come_is_shown_the_nearest_first_without_what_fell_through(ten_months, question):
+    lines = [line.rpartition("user: ")[2] for line in words_of(ten_months, question).splitlines() if "user: " in line]
+    assert lines == [
+        "I'm starting a pottery course on April 7th.",
+        "I see the dentist on 12 June.",
+        "We're going to Lisbon in August.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        ("Anything planned for next month?", "pottery"),
+        ("What am I doing in June?", "dentist"),
+        ("Where are we going in August?", "Lisbon"),
+    ],
+)
+def test_of_what_is_to_come_only_the_time_asked_about_is_shown(ten_months, question, shown):
+    block = words_of(ten_months, question)
+    assert [word for word in ("pottery", "dentist", "Lisbon", "Madeira") if word in block] == [shown]
+
+
+@pytest.mark.parametrize("message", ["What's happening?", "What's on your mind?", "What are my plans for the shed?"])
+def test_what_only_sounds_like_a_question_about_days_to_come_gets_no_plans(ten_months, message):
+    assert "dentist" not in words_of(ten_months, message)
+
+
+@pytest.mark.parametrize(
+    ("question", "all_of_them", "none_of_them"),
+    [
+        ("Which cities have I lived in?", ["Namur", "Bruges"], ["Oslo"]),
+        ("Which trips did I make?", ["Bergen", "Ulm"], ["Kyoto", "Madeira", "Lisbon"]),
+        ("What jobs have I had?", ["barista", "nurse"], ["Kyoto", "heating"]),
+        ("Which books have I read?", ["Moby-Dick", "The Waves"], ["knee", "pottery"]),
+        ("What did I buy in October?", ["cargo bike", "boots"], ["lamp", "heating", "cold"]),
+        ("What have I bought?", ["cargo bike", "boots", "lamp"], ["heating", "cold"]),
+    ],
+)
+def test_a_list_has_all_that_was_told_of_it_and_no_wishes_or_plans(ten_months, question, all_of_them, none_of_them):
+    block = words_of(ten_months, question)
+    assert [each for each in all_of_them if each not in block] == []
+    assert [each for each in none_of_them if each in block] == []

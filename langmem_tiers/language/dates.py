@@ -104,6 +104,11 @@ is_yearly = finds("dates", "every_year")
 """Whether the clause is about a day that comes every year."""
 
 
+def looks_ahead(clause: str) -> bool:
+    """Whether a clause tells of what is to come: a plan, a booking, an appointment."""
+    return any(lies != "behind" for lies in _clues(clause))
+
+
 def due(clause: str, said_at: datetime) -> datetime | None:
     """The end of the day (in UTC) or week by which something is to be done, if the clause says so."""
     days = [moment for moment in moments(clause, said_at, ahead=True) if DAY.fullmatch(moment)]

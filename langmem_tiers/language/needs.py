@@ -33,8 +33,10 @@ class Need(NamedTuple):
     """What answers a kind of message: standing facts on `topics`, entries of `categories`, and own words.
 
     The user's own words are in messages that hold one of `words` and a sentence that fits `said`. What holds `now` is
-    not needed for a question about the past. For a list, they are in all messages with a tag of the kind `tag`, and in
-    relations by one of `predicates`. Of what is `plainly` told, nothing stands in for what was never said so.
+    not needed for a question about the past. For a list, they are in `every` message that tells of one, which has a tag
+    of the kind `tag` if one is given, and in relations by one of `predicates`; what is `lasting` may have been told
+    outside the time that is asked about. A question about what is `ahead` needs what was told of days to come. Of what
+    is `plainly` told, nothing stands in for what was never said so.
     """
 
     topics: frozenset[Topic]
@@ -42,6 +44,9 @@ class Need(NamedTuple):
     words: tuple[str, ...]
     said: re.Pattern[str] | None
     now: bool
+    every: bool = False
+    lasting: bool = False
+    ahead: bool = False
     tag: str = ""
     predicates: frozenset[str] = frozenset()
     plainly: bool = False
@@ -53,6 +58,16 @@ class Need(NamedTuple):
         sentences = re.split(r"(?<=[.!?\n])\s+", _plain(text))
         told = ((self.said.search(sentence), sentence) for sentence in sentences if not is_question(sentence))
         return any(found and not is_unreal(sentence[: found.start()]) for found, sentence in told)
+
+
+def is_list(needs: Iterable[Need]) -> bool:
+    """Whether all of something that the user did or had is asked for."""
+    return any(need.every for need in needs)
+
+
+def has_best(needs: Iterable[Need]) -> bool:
+    """Whether one message answers better than the others: the newest on what holds now, the nearest day to come."""
+    return any(need.now or need.ahead for need in needs)
 
 
 def needed_for(message: str) -> tuple[Need, ...]:
@@ -81,7 +96,7 @@ def tells_of_oneself(message: str) -> int:
         >>> [tells_of_oneself(said) for said in ("gone vegetarian", "I juggle with three knives.", "lol")]
         [2, 1, 0]
     """
-    if any(need.is_told(message) for _, need in _NEEDS if not need.tag):
+    if any(need.is_told(message) for _, need in _NEEDS if not need.every):
         return 2
     own = (message[start:stop] for start, stop in statements(message))
     told = (each for each in own if not speaks_to_somebody(each) and not is_task(each))
@@ -158,6 +173,9 @@ def _needs() -> tuple[tuple[re.Pattern[str], Need], ...]:
                 words=tuple(each.get("words", "").split()),
                 said=re.compile(written_out(each["said"], parts), re.IGNORECASE) if "said" in each else None,
                 now=each.get("now", False),
+                every=each.get("every", False),
+                lasting=each.get("lasting", False),
+                ahead=each.get("ahead", False),
                 tag=each.get("tag", ""),
                 predicates=word_set(each.get("predicates", "")),
                 plainly=each.get("plainly", False),

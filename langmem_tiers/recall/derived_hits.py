@@ -17,8 +17,9 @@ from langmem_tiers import block_lines
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.knowledge import document_text, standing
 from langmem_tiers.knowledge.preferences import fading, is_constraint, needs_permission
-from langmem_tiers.language.needs import asks_for_all
+from langmem_tiers.language.needs import asks_for_all, is_list
 from langmem_tiers.language.paraphrase import same_fact
+from langmem_tiers.language.plans import is_undone
 from langmem_tiers.language.questions import asks_history
 from langmem_tiers.language.words import occurs
 from langmem_tiers.recall import about, graph_channel, needed, rendering, scoring
@@ -111,6 +112,9 @@ def find(
         if not told:
             found += _relations(source, related.get(source.name, ()), request)
         found = [_together(known, wanted.pop(known.key, None)) for known in found] + [*wanted.values()]
+    if is_list(query.needs):
+        # Plans and wishes are no part of what was done.
+        found = [known for known in found if known.needed or not is_undone(known.text)]
     return sorted(found, key=_order)
 
 

@@ -12,6 +12,7 @@ from math import log
 
 from langmem_tiers.language.chatter import acknowledges, asks, is_chatter, substance
 from langmem_tiers.language.first_person import TELLS
+from langmem_tiers.language.needs import is_list
 from langmem_tiers.language.words import stem, words
 from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.request import Query, RecallRequest
@@ -44,6 +45,7 @@ class Lines:
         self._sources = {source.name: source for source in sources}
         self._request, self._names = request, names
         self._asked = frozenset(map(stem, query.terms))
+        self._of_list = is_list(query.needs)
         first = fitting[:_BEST_OF]
         self._texts = read_texts(sources, [found.key for found in first])
         leading = [found for found in first if self._may_lead(found)] or first
@@ -76,10 +78,11 @@ class Lines:
     def _may_lead(self, found: FoundDrawer) -> bool:
         """Whether others are compared with it.
 
-        A bare question or chatter may match well and yet tell nothing; what is needed is so whatever its words.
+        A bare question or chatter may match well and yet tell nothing; what is needed is so whatever its words, but
+        what else belongs to a list comes near to what surely does.
         """
         if found.signals.get("needed", 0.0) > 0:
-            return False
+            return self._of_list
         bare = asks(self._texts.get(found.key, "")) and not found.facts.states & TELLS
         return not bare and not self._says_nothing(found)
 

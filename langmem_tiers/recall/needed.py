@@ -16,13 +16,26 @@ from langmem_tiers.knowledge.profile import standing_facts
 from langmem_tiers.knowledge_graph import entity_lookup
 from langmem_tiers.knowledge_graph.view import Asked
 from langmem_tiers.language.chatter import asks
-from langmem_tiers.language.needs import Need, asks_for_all, forbidden, names_category, tells_of_oneself, told_by
+from langmem_tiers.language.needs import (
+    Need,
+    asks_for_all,
+    forbidden,
+    is_list,
+    names_category,
+    tells_of_oneself,
+    told_by,
+)
+from langmem_tiers.language.plans import is_undone
+from langmem_tiers.language.questions import TimeSpan, spans
 from langmem_tiers.language.standing_facts import RULES
 from langmem_tiers.language.words import stems
+from langmem_tiers.recall import conversations, plans
+from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.request import Query, RecallRequest
-from langmem_tiers.recall.sources import SpaceSnapshot
+from langmem_tiers.recall.sources import SpaceSnapshot, read_texts
 from langmem_tiers.storage import drawers, entries, keyword
 from langmem_tiers.storage.entries import Filters
+from langmem_tiers.storage.keyword import MOST_TERMS
 from langmem_tiers.types import Drawer, KnownKind
 
 if TYPE_CHECKING:
@@ -43,6 +56,7 @@ _NAMING, _NEAR = 2, 8
 _LOOKED_AT_OF_LIST, _OF_LIST = 2_000, 40
 # A message of more words names no category.
 _PATH_WORDS = 4
+_DAY = 86_400_000
 _PARTS = re.compile("[/-]")
 
 
@@ -60,7 +74,7 @@ def needed(source: SpaceSnapshot, query: Query, request: RecallRequest) -> list[
         found += _standing(source, query.needs, request)
         found += _in_categories(source, query, request)
         found += _listed_relations(source, query.needs)
-    return list(dict.fromkeys(found))[: _OF_LIST if any(need.tag for need in query.needs) else _MOST]
+    return list(dict.fromkeys(found))[: _OF_LIST if is_list(query.needs) else _MOST]
 
 
 def messages(source: SpaceSnapshot, query: Query, vector: Vectors | None, request: RecallRequest) -> dict[int, float]:
@@ -75,16 +89,16 @@ def messages(source: SpaceSnapshot, query: Query, vector: Vectors | None, reques
     sought = [need for need in query.needs if need.words]
     if not source.own:
         return {}
-    if lists := [need for need in query.needs if need.tag]:
-        return _listed(source, lists)
+    if any(need.ahead for need in query.needs):
+        return _ahead(source, query, request)
+    if lists := [need for need in query.needs if need.every]:
+        return _listed(source, lists, query, request)
     if asks_for_all(query.needs):
         return _of_oneself(source, request)
     if not sought:
         return {}
-    words = dict.fromkeys(word for need in sought for word in need.words)
-    held, last = source.store.words.holding(source.drawers_at, tuple(words))
-    naming = {number for said, _ in held for number in said.tolist()}
-    newest = _own_words(source, naming) | _own_words(source, range(max(1, last - _LOOKED_AT + 1), last + 1))
+    naming = _naming(source, sought)
+    newest = _own_words(source, naming) | _newest(source, _LOOKED_AT)
     ordered = sorted(newest, key=lambda number: newest[number].said_at, reverse=True)
     told = [number for number in ordered if any(need.is_told(newest[number].content) for need in sought)]
     told = [number for number in told if number in naming] or told
@@ -94,10 +108,24 @@ def messages(source: SpaceSnapshot, query: Query, vector: Vectors | None, reques
     return {number: 1 - place / 10 for place, number in enumerate(list(dict.fromkeys(told))[:_MESSAGES])}
 
 
+def fitting(sources: Sequence[SpaceSnapshot], query: Query, found: list[FoundDrawer]) -> list[FoundDrawer]:
+    """Of the candidates for a message, those that may answer it.
+
+    The words of "what do you know about me" and "what's coming up" are no reason to show anything, and plans and wishes
+    are no part of a list of what was done.
+    """
+    wanted = {each.key for each in found if each.signals.get("needed", 0.0) > 0}
+    if asks_for_all(query.needs) or (wanted and any(need.ahead for need in query.needs)):
+        return [each for each in found if each.key in wanted]
+    if not is_list(query.needs):
+        return found
+    texts = read_texts(sources, [each.key for each in found if each.key not in wanted])
+    return [each for each in found if not is_undone(texts.get(each.key, ""))]
+
+
 def _of_oneself(source: SpaceSnapshot, request: RecallRequest) -> dict[int, float]:
     """What the user told of themselves and what holds, the most telling first, then the newest."""
-    _, last = source.store.words.holding(source.drawers_at, ())
-    said = _own_words(source, range(max(1, last - _LOOKED_AT_FOR_ALL + 1), last + 1), most=_LOOKED_AT_FOR_ALL)
+    said = _newest(source, _LOOKED_AT_FOR_ALL)
     worth = {number: tells_of_oneself(drawer.content) for number, drawer in said.items()}
     told = [number for number, telling in worth.items() if telling]
     over = standing.in_drawers(source.store, source.moment, told, request.as_of)
@@ -106,16 +134,34 @@ def _of_oneself(source: SpaceSnapshot, request: RecallRequest) -> dict[int, floa
     return {number: 1 - place / 20 for place, number in enumerate(holding[:_FOR_ALL])}
 
 
-def _listed(source: SpaceSnapshot, needs: Sequence[Need]) -> dict[int, float]:
-    """All messages of the user that belong to a list, newest first."""
-    told = [
-        number
-        for need in needs
-        for number, text in drawers.tagged(source.connection, source.key, need.tag, most=_LOOKED_AT_OF_LIST)
-        if need.is_told(text)
-    ]
-    known = _said_by_then(source, set(told))
-    return {number: 1 - place / 100 for place, number in enumerate([each for each in told if each in known][:_OF_LIST])}
+def _ahead(source: SpaceSnapshot, query: Query, request: RecallRequest) -> dict[int, float]:
+    """What the user told of days to come, the nearest first."""
+    dated = {number for number, _ in drawers.tagged(source.connection, source.key, "t", most=_LOOKED_AT_OF_LIST)}
+    said = _own_words(source, dated, most=_LOOKED_AT_OF_LIST) | _newest(source, _LOOKED_AT)
+    return {number: 1 - place / 100 for place, number in enumerate(plans.ahead(source, said, query, request))}
+
+
+def _listed(source: SpaceSnapshot, needs: Sequence[Need], query: Query, request: RecallRequest) -> dict[int, float]:
+    """All messages of the user that belong to a list, newest first; of a time asked about, if there are any."""
+    told = {number: drawer for need in needs for number, drawer in _telling(source, need)}
+    lasting = any(need.lasting for need in needs)
+    times = () if lasting else spans(query.text, request.as_of.date())
+    then = {number for number, drawer in told.items() if any(_is_within(drawer, span) for span in times)}
+    then |= told.keys() & set(conversations.about(source, times))
+    ordered = sorted(then or told, key=lambda number: (told[number].said_at, number), reverse=True)
+    return {number: 1 - place / 100 for place, number in enumerate(ordered[:_OF_LIST])}
+
+
+def _telling(source: SpaceSnapshot, need: Need) -> Iterator[tuple[int, Drawer]]:
+    """The messages of the user that tell of one of a list."""
+    named = {number for number, _ in drawers.tagged(source.connection, source.key, need.tag, most=_LOOKED_AT_OF_LIST)}
+    said = _own_words(source, named if need.tag else _naming(source, [need]), most=_LOOKED_AT_OF_LIST)
+    return ((number, drawer) for number, drawer in said.items() if need.is_told(drawer.content))
+
+
+def _is_within(drawer: Drawer, span: TimeSpan) -> bool:
+    day = to_millis(drawer.said_at) / _DAY
+    return span.start <= day < span.stop + (0 if span.strict else span.margin)
 
 
 def _listed_relations(source: SpaceSnapshot, needs: Sequence[Need]) -> Iterator[Needed]:
@@ -145,6 +191,20 @@ def _is_heard(source: SpaceSnapshot, query: Query, sought: tuple[str, ...]) -> b
     asked = stems(query.text)
     told = _own_words(source, numbers).values()
     return any(not (asks(drawer.content) and stems(drawer.content) <= asked) for drawer in told)
+
+
+def _naming(source: SpaceSnapshot, needs: Sequence[Need]) -> set[int]:
+    """The messages with one of the words of these needs."""
+    words = tuple(dict.fromkeys(word for need in needs for word in need.words))
+    parts = (words[start : start + MOST_TERMS] for start in range(0, len(words), MOST_TERMS))
+    held = (each for part in parts for each in source.store.words.holding(source.drawers_at, part)[0])
+    return {number for said, _ in held for number in said.tolist()}
+
+
+def _newest(source: SpaceSnapshot, most: int) -> dict[int, Drawer]:
+    """What the user wrote of the newest messages."""
+    _, last = source.store.words.holding(source.drawers_at, ())
+    return _own_words(source, range(max(1, last - most + 1), last + 1), most=most)
 
 
 def _own_words(source: SpaceSnapshot, numbers: Collection[int], *, most: int = _LOOKED_AT) -> dict[int, Drawer]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidVector
 from langmem_tiers.knowledge import standing
-from langmem_tiers.language.needs import asks_for_all
+from langmem_tiers.language.needs import asks_for_all, has_best
 from langmem_tiers.language.questions import asked_conversations
 from langmem_tiers.models.reranker import SOURCE
 from langmem_tiers.recall import (
@@ -100,11 +100,12 @@ class _Result:
     known_items: list[tuple[DerivedHit, int]] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     several: bool = False
+    best_first: bool = False
 
     @property
     def block(self) -> str:
         """The block of these lines; an empty string if there are none."""
-        header = _header(self.known_items)
+        header = rendering.header(known=bool(self.known_items), best_first=self.best_first)
         return rendering.render(self.lines, header + rendering.MORE if self._is_part() else header)
 
     def _is_part(self) -> bool:
@@ -208,9 +209,7 @@ class Recall:
         except InvalidVector as error:
             self._note(f"vectors: {error.message}")
             return self._find(sources, None, related)
-        # The words of "what do you know about me" are no reason to show anything.
-        for_all = asks_for_all(self._query.needs)
-        return [each for each in found if each.signals.get("needed", 0.0) > 0] if for_all else found
+        return needed.fitting(sources, self._query, found)
 
     def _find_known(
         self,
@@ -280,6 +279,7 @@ class Recall:
             known_items=known_items,
             lines=[*(each.line for each, _ in known_items), *lines],
             several=self._request.several,
+            best_first=has_best(self._query.needs),
         )
 
     def _keep_what_says_more(
@@ -337,8 +337,10 @@ class Recall:
         known: Sequence[tuple[DerivedHit, int]],
     ) -> tuple[list[RecalledItem], list[str]]:
         """Render chosen candidates while they fit the budget; the others get a verdict that says so."""
-        header = self._count(rendering.render([""], _header(known) + rendering.MORE))
-        budget = self._request.token_budget - header - sum(tokens for _, tokens in known)
+        best_first = has_best(self._query.needs)
+        header = rendering.header(known=bool(known), best_first=best_first) + rendering.MORE
+        budget = self._request.token_budget - self._count(rendering.render([""], header))
+        budget -= sum(tokens for _, tokens in known)
         packed = rendering.pack(
             sources,
             chosen.passed,
@@ -349,6 +351,7 @@ class Recall:
             count=self._count,
             names=chosen.names,
             ended=self._ended(sources, chosen),
+            best_first=best_first,
         )
         chosen.verdicts.update(dict.fromkeys(packed.left_out, "over_budget"))
         return packed.items, packed.lines
@@ -441,10 +444,6 @@ class Recall:
         ]
         receipt = replace(kept.receipt, verdict="repeated", timings=self._watch.timings())
         return Recalled(block=kept.block, items=tuple(items), receipt=receipt, known=known)
-
-
-def _header(known: Sequence[object]) -> str:
-    return rendering.KNOWN_HEADER if known else rendering.HEADER
 
 
 def _none_is_near(ranked: Sequence[FoundDrawer], before: Before) -> bool:

@@ -117,6 +117,7 @@ def parse(text: str, trivial_words: int) -> Query:
     telling, needs = tuple(word for word in found if word not in STOPWORDS), needed_for(clean)
     about = asked_about(clean)
     several = asks_for_several(clean) or (about is not None and names_someone(about))
+    several = several or any(need.every or need.ahead for need in needs)
     return Query(
         text=clean,
         content_hash=content_hash(clean),

@@ -92,7 +92,7 @@ def choose(
         else:
             chosen.verdicts[found.key] = judged
     _add_partners(sources, chosen, ranked, lines, best, room=request.limit - len(chosen.passed))
-    if request.selective and not times:
+    if request.selective and not times and not any(need.every or need.ahead for need in query.needs):
         _add_later(sources, chosen, ranked, request, best)
     return chosen
 
@@ -113,7 +113,9 @@ def _outside(
     tells = {(source.name, number) for source in sources for number in conversations.about(source, asked)}
     days = ((found.key, found.facts.said_at / _DAY) for found in ranked)
     inside = tells | {key for key, day in days if any(span.start <= day < span.stop for span in asked)}
-    events = predicates.asks_of_events(words(query.text)) or any(need.tag for need in query.needs)
+    events = predicates.asks_of_events(words(query.text)) or any(
+        need.every and not need.lasting for need in query.needs
+    )
     known = set() if events else {found.key for found in ranked if _is_named(found)}
     others = frozenset(found.key for found in ranked if found.key not in inside | known)
     return others if len(others) + len(known) < len(ranked) else frozenset()

@@ -1,0 +1,92 @@
+"""Plans: the days to come that a message tells of, those a question asks about, and what is only wished for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+
+from langmem_tiers.language.chatter import substance
+from langmem_tiers.language.dates import looks_ahead, moments, spoken_on, times
+from langmem_tiers.language.periods import last_of, written
+from langmem_tiers.language.sentences import sentences, straight
+from langmem_tiers.language.speech_acts import is_question, is_stated
+from langmem_tiers.language.word_lists import finds
+from langmem_tiers.language.words import LOOKED_AT
+
+_WEEK = re.compile(r"\b(this|next) week\b", re.IGNORECASE)
+_WEEKEND = re.compile(r"\bweekend\b", re.IGNORECASE)
+
+_is_wished = finds("plans", "wished")
+_fell_through = finds("plans", "fell_through")
+_is_undone = finds("plans", "undone")
+_is_undated = finds("plans", "undated")
+
+Days = tuple[date, date]
+"""The first and the last day of a time."""
+
+
+def days_ahead(text: str, said_at: datetime) -> list[Days]:
+    """The times that a message tells of as still to come when it was said.
+
+    Example:
+        >>> from datetime import UTC
+        >>> said_at = datetime(2026, 3, 2, tzinfo=UTC)
+        >>> said = "I see the dentist on April 9th. I'd love to see Rome in May."
+        >>> [day.isoformat() for day, _ in days_ahead(said, said_at)]
+        ['2026-04-09']
+    """
+    return [days for sentence in _told(text) for days in _ahead(sentence, said_at)]
+
+
+def is_undated(text: str) -> bool:
+    """Whether a message tells of a plan without saying when: "We're planning to redo the kitchen"."""
+    return any(_is_undated(sentence) and not _is_wished(sentence) for sentence in _told(text))
+
+
+def is_undone(text: str) -> bool:
+    """Whether a message only tells of plans and wishes, or of plans that fell through.
+
+    Example:
+        >>> [is_undone(said) for said in ("I'd love to see Japan.", "Kyoto was lovely. We're going to Rome next.")]
+        [True, False]
+    """
+    said = [straight(each.text) for each in sentences(text[:LOOKED_AT])]
+    telling = [sentence for sentence in said if substance(sentence) and not is_question(sentence)]
+    return bool(telling) and all(map(_is_undone, telling))
+
+
+def asked_ahead(query: str, asked: date) -> list[Days]:
+    """The times to come that a question asked on a given day is about: those of "next month", "this weekend"."""
+    shown = query[:LOOKED_AT]
+    weeks = [_week(asked, next_one=match[1].casefold() == "next") for match in _WEEK.finditer(shown)]
+    named = [_days(moment) for moment in times(_WEEK.sub(" ", shown), asked, "ahead")]
+    more = timedelta(days=1 if _WEEKEND.search(shown) else 0)
+    return [*weeks, *((first, last + more) for first, last in named)]
+
+
+def _told(text: str) -> Iterator[str]:
+    said = (straight(each.text) for each in sentences(text[:LOOKED_AT]))
+    return (sentence for sentence in said if is_stated(sentence) and not _fell_through(sentence))
+
+
+def _ahead(sentence: str, said_at: datetime) -> Iterator[Days]:
+    if _is_wished(sentence):
+        return
+    spoken, planned = spoken_on(said_at), looks_ahead(sentence)
+    for moment in moments(sentence, said_at, ahead=False):
+        first, last = _days(moment)
+        # A year is only named for what is planned; today may as well be over.
+        if (first > spoken and (planned or len(moment) > len("2026"))) or (planned and first <= spoken <= last):
+            yield first, last
+
+
+def _days(moment: str) -> Days:
+    """The days of a date, month or year in the format of `times`."""
+    start, unit = written(moment)
+    return start.date(), last_of(start, unit).date()
+
+
+def _week(day: date, *, next_one: bool) -> Days:
+    monday = day - timedelta(days=day.weekday()) + timedelta(weeks=int(next_one))
+    return monday, monday + timedelta(days=6)
