@@ -226,6 +226,8 @@ def test_what_is_still_to_come_is_shown_the_nearest_first_without_what_fell_thro
     [
         ("Anything planned for next month?", "pottery"),
         ("What am I doing in June?", "dentist"),
+        ("Anything on in August?", "Lisbon"),
+        ("What are my plans for this spring?", "pottery"),
         ("Where are we going in August?", "Lisbon"),
     ],
 )

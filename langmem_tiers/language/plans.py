@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 
+from langmem_tiers.language.calendar import MONTHS, SEASONS
 from langmem_tiers.language.chatter import substance
-from langmem_tiers.language.dates import looks_ahead, moments, spoken_on, times
+from langmem_tiers.language.dates import looks_ahead, moments, spoken_on
 from langmem_tiers.language.periods import last_of, written
 from langmem_tiers.language.sentences import sentences, straight
 from langmem_tiers.language.speech_acts import is_question, is_stated
@@ -15,6 +16,7 @@ from langmem_tiers.language.word_lists import finds
 from langmem_tiers.language.words import LOOKED_AT
 
 _WEEK = re.compile(r"\b(this|next) week\b", re.IGNORECASE)
+_SEASON = re.compile(rf"\b(?:{'|'.join(SEASONS)})\b", re.IGNORECASE)
 _WEEKEND = re.compile(r"\bweekend\b", re.IGNORECASE)
 
 _is_wished = finds("plans", "wished")
@@ -56,13 +58,14 @@ def is_undone(text: str) -> bool:
     return bool(telling) and all(map(_is_undone, telling))
 
 
-def asked_ahead(query: str, asked: date) -> list[Days]:
-    """The times to come that a question asked on a given day is about: those of "next month", "this weekend"."""
-    shown = query[:LOOKED_AT]
+def asked_ahead(query: str, asked_at: datetime) -> list[Days]:
+    """The times to come that a question is about: those of "next month", "this weekend", "in summer"."""
+    shown, asked = query[:LOOKED_AT], spoken_on(asked_at)
     weeks = [_week(asked, next_one=match[1].casefold() == "next") for match in _WEEK.finditer(shown)]
-    named = [_days(moment) for moment in times(_WEEK.sub(" ", shown), asked, "ahead")]
+    seasons = [_season(asked, SEASONS[match[0].casefold()]) for match in _SEASON.finditer(shown)]
+    named = [_days(moment) for moment in moments(_WEEK.sub(" ", shown), asked_at, ahead=True)]
     more = timedelta(days=1 if _WEEKEND.search(shown) else 0)
-    return [*weeks, *((first, last + more) for first, last in named)]
+    return [*weeks, *seasons, *((first, last + more) for first, last in named)]
 
 
 def _told(text: str) -> Iterator[str]:
@@ -90,3 +93,15 @@ def _days(moment: str) -> Days:
 def _week(day: date, *, next_one: bool) -> Days:
     monday = day - timedelta(days=day.weekday()) + timedelta(weeks=int(next_one))
     return monday, monday + timedelta(days=6)
+
+
+def _season(day: date, first: int) -> Days:
+    """The season that a month begins, of this year or the winter that goes on into it, or else of the next year."""
+    years = (year for year in (day.year - 1, day.year, day.year + 1) if _season_of(year, first)[1] >= day)
+    return _season_of(next(years), first)
+
+
+def _season_of(year: int, first: int) -> Days:
+    end = first + 3
+    after = date(year + (end > len(MONTHS)), end - len(MONTHS) * (end > len(MONTHS)), 1)
+    return date(year, first, 1), after - timedelta(days=1)

@@ -23,7 +23,7 @@ def ahead(source: SpaceSnapshot, said: Mapping[int, Drawer], query: Query, reque
     What fell through is left out; plans without a day come last, unless a time is asked about.
     """
     today = spoken_on(request.as_of)
-    asked = plans.asked_ahead(query.text, today)
+    asked = plans.asked_ahead(query.text, request.as_of)
     nearest = {number: _nearest(drawer, today, asked) for number, drawer in said.items()}
     dated = sorted((day, number) for number, day in nearest.items() if day is not None)
     undated = [] if asked else _undated(said, today)

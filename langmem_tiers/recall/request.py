@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from langmem_tiers.content import content_hash
-from langmem_tiers.language.needs import Need, needed_for
+from langmem_tiers.language.needs import Need, is_list, needed_for
 from langmem_tiers.language.questions import asked_about, asks_for_latest, asks_for_several, names_someone
 from langmem_tiers.language.words import STOPWORDS, asks_about_oneself, is_trivial, searchable, words
 from langmem_tiers.settings import RecallSettings, Settings
@@ -115,9 +115,11 @@ def parse(text: str, trivial_words: int) -> Query:
     clean = _SURROGATE.sub("\ufffd", text).strip()
     found = dict.fromkeys(words(searchable(clean[:_LONGEST])))
     telling, needs = tuple(word for word in found if word not in STOPWORDS), needed_for(clean)
-    about = asked_about(clean)
+    ahead = any(need.ahead for need in needs)
+    # "Anything on in May?" is about no "in May".
+    about = None if ahead else asked_about(clean)
     several = asks_for_several(clean) or (about is not None and names_someone(about))
-    several = several or any(need.every or need.ahead for need in needs)
+    several = several or ahead or is_list(needs)
     return Query(
         text=clean,
         content_hash=content_hash(clean),

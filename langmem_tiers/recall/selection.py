@@ -98,8 +98,9 @@ def choose(
 
 
 def _times(query: Query, request: RecallRequest) -> Sequence[TimeSpan]:
-    """The months and seasons that a message asks about, if it asks about no other times."""
-    asked = spans(query.text, request.now.date()) if request.selective else ()
+    """The months and seasons of the past that a message asks about, if it asks about no other times."""
+    past = request.selective and not any(need.ahead for need in query.needs)
+    asked = spans(query.text, request.now.date()) if past else ()
     return asked if all(span.strict for span in asked) else ()
 
 
