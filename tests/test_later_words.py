@@ -138,6 +138,16 @@ CHANGES = [
     ("i work at bosch", "i dont work there anymore", "Where do I work?", "bosch", "dont work"),
     ("I love sushi.", "cant stand sushi anymore", "Do I love sushi?", "sushi", "cant stand"),
     ("I live in Turin.", "I don't live there any more.", "Where do I live?", "Turin", "any more"),
+    ("i work at bosch", "i left bosch", "Where do I work?", "bosch", "left bosch"),
+    ("I have a Canon.", "I have a Nikon, not a Canon.", "Do I have a Canon?", "has a Canon", ""),
+    (
+        "I'm allergic to peanuts.", "The doctor says I'm allergic to cashews, not peanuts.",
+        "What am I allergic to?", "peanuts", "cashews",
+    ),
+    (
+        "I'm allergic to peanuts.", "I said I'm allergic to peanuts but I meant cashews.",
+        "What am I allergic to?", "peanuts", "cashews",
+    ),
 ]  # fmt: skip
 
 
@@ -236,6 +246,13 @@ UNCHANGED = [
     ("A friend of mine works at Lego.", "I quit Lego."),
     ("My mate Finn is great. He works at Lego.", "I quit Lego."),
     ("I have a trip to Oslo on 9 May.", "My sister's trip to Oslo is cancelled."),
+    ("I have two dogs and a cat.", "I have a cat, not a dog."),
+    ("I love peanuts.", "I said I'm allergic to peanuts but I meant cashews."),
+    ("I love peanuts.", "I said peanuts but I meant cashews."),
+    ("I love hiking.", "Climbing is great. It's fun, not hiking."),
+    ("I start work early.", "I left early."),
+    ("I work at Vattenfall.", "I got the job at Nordkraft! I start on 1 June."),
+    ("I work at Vattenfall.", "Got the job at Nordkraft!! Starting 1 June"),
 ]
 
 
@@ -628,3 +645,83 @@ def test_the_profile_keeps_children_and_partners_but_no_trips_with_them(alice, t
     tell("My wife Marta is a nurse.", "My daughter Mia is flying to Rome.", "My wife Marta flies to Rome on 3 May.")
     family = {each.text for each in alice.profile.read() if each.topic == "family"}
     assert family == {"has two kids", "has wife Marta", "has daughter Mia"}
+
+
+@pytest.mark.parametrize(
+    "then", ["I said peanuts but I meant cashews.", "Sorry, I said peanuts, I meant cashews.", "It's fun, not peanuts."]
+)
+def test_what_was_meant_takes_the_place_of_what_was_said_but_an_opinion_does_not(alice, tell, then):
+    tell("I'm allergic to peanuts.", then, session="one")
+    allergic = "cashews" if "cashews" in then else "peanuts"
+    assert [each.text for each in alice.profile.read()] == [f"is allergic to {allergic}"]
+
+
+@pytest.mark.parametrize(
+    ("said", "then", "home", "work"),
+    [
+        ("I live in Faro and work at Delta.", "I left Delta.", ["lives in Faro"], []),
+        ("I live in Faro and work at Delta.", "I moved to Braga.", ["moved to Braga"], ["works at Delta"]),
+        ("I'm a nurse and live in a flat in Faro.", "I live in Braga now.", ["lives in Braga now"], ["works as nurse"]),
+    ],
+)
+def test_of_two_facts_in_a_sentence_the_one_that_nothing_ended_still_holds(alice, tell, said, then, home, work):
+    tell(said)
+    tell(then)
+    known = alice.profile.read()
+    assert [each.text for each in known if each.topic == "home"] == home
+    assert [each.text for each in known if each.topic == "work"] == work
+
+
+def test_of_two_facts_on_somebody_the_one_that_nothing_ended_still_holds(alice, tell):
+    tell("My sister Anna lives in Faro and works at Delta.")
+    tell("Anna quit Delta.")
+    assert (marks(alice, "lives in Faro"), marks(alice, "works at Delta") == [()]) == ([()], False)
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["I love to cook and have friends over.", "My parents live in Faro and work is far.", "I eat and work fast."],
+)
+def test_other_sentences_with_and_are_not_taken_apart(alice, tell, said):
+    tell(said)
+    assert not any(each.topic == "work" for each in alice.profile.read())
+
+
+@pytest.mark.parametrize(
+    "news", ["I got the job at Nordkraft! I start on 1 June.", "Got the job at Nordkraft and I start 1 June!"]
+)
+def test_a_job_that_somebody_got_begins_on_its_first_day(alice, tell, news):
+    tell("I work at Vattenfall.", days=1)
+    tell(news, days=60)
+    assert [each.text for each in alice.profile.read()] == [
+        "planned for 2026-06-01: works at Nordkraft",
+        "works at Vattenfall",
+    ]
+    tell("It's raining.", days=40)
+    assert [each.text for each in alice.profile.read()] == ["works at Nordkraft, as planned for 2026-06-01"]
+    ((mark,),) = marks(alice, "works at Vattenfall")
+    assert "Nordkraft" in mark
+
+
+def test_a_job_that_somebody_got_and_that_is_withdrawn_never_begins(alice, tell):
+    tell("I work at Vattenfall.", days=1)
+    tell("I got the job at Nordkraft! I start on 1 June.", days=20)
+    tell("Nordkraft withdrew the offer.", days=100)
+    assert [each.text for each in alice.profile.read()] == ["works at Vattenfall"]
+    assert marks(alice, "works at Vattenfall") == [()]
+
+
+def test_as_of_a_moment_a_plan_is_one_until_it_fell_through(alice, tell, clock):
+    tell("I live in Turku.", days=1)
+    tell("I'm moving to Vaasa on August 1st.", days=5)
+    before = clock()
+    clock.tick(DAY)
+    tell("The Vaasa move is off.", days=5)
+    plan = "planned for 2026-08-01: lives in Vaasa"
+    assert [each.text for each in alice.profile.read(as_of=before)] == [plan, "lives in Turku"]
+    assert [each.text for each in alice.profile.read()] == ["lives in Turku"]
+    assert alice.profile.read(as_of=clock()) == alice.profile.read()
+    asked = "Where are we moving?"
+    assert "but later" not in alice.recall(asked, as_of=before).block
+    assert alice.recall(asked, as_of=clock()).block == alice.recall(asked).block
+    assert "not so" not in alice.recall(asked).block

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 # Words of a message that ends or corrects something; one that repeats it is not an end.
 _ENDS = re.compile(
     r"\b(?:no longer|not|never|no|any ?more|left|quit|sold|died|dead|passed away|broke up|split up|separated|divorced"
-    r"|fell through|falls through|called off|cancell?ed|staying|lost|former|ex|resigned|retired|fired|sacked|laid off"
+    r"|fell through|falls through|called off|cancell?ed|(?:is|are|'s|'re) off|on hold"
+    r"|staying|lost|former|ex|resigned|retired|fired|sacked|laid off"
     r"|let (?:me|us|him|her|them) go|withdr[ae]wn?|rescinded|stopped|gave"
     r"|actually|correction|wrong|mistaken?|forget|scratch|new"
     r"|now|used to|moved|was|were)\b|n['’]t\b",

@@ -225,7 +225,8 @@ def assertions(text: str, me: tuple[str, ...] = (USER,)) -> tuple[Assertion, ...
     quoted = _QUOTED.match(text)
     said = quoted["said"] if quoted else text[:LONGEST]
     told = [each.text for each in sentences(said)]
-    full = (filled_in(text, before) or text for text, before in zip(told, ["", *told], strict=False))
+    around = zip(told, ["", *told], [*told[1:], ""], strict=False)
+    full = (filled_in(text, before, after) or text for text, before, after in around)
     stated = (text for text in full if speech_acts.is_stated(text, joking=True))
     asserted = (in_full(_DATES.sub("", clause)) for text in stated for clause, _ in clauses(text))
     return tuple(_with_subjects(asserted, me))

@@ -19,6 +19,7 @@ _KIN = f"(?:{alternatives('vocabulary', 'kin')})"
 _PROPERTIES = {f"on {name}": named_pattern("properties", name, kin=_KIN) for name in table("patterns")["properties"]}
 _HEDGED = named_pattern("contrasts", "hedged")
 _NO_VALUE = word_set(table("patterns")["contrasts"]["no_value"])
+_JUDGED = word_set(table("patterns")["contrasts"]["judged"])
 _IT = re.compile(r"^(?:[Ii]t|[Tt]hat|[Tt]hey)(?:'s|'re| is| are| was| were)\b")
 _TOKEN = re.compile(r"[\w€$£%]+(?:['&.-][\w€$£%]+)*+|[,;:.!?()]")
 _NEXT = word_set(table("patterns")["contrasts"]["behind_a_value"])
@@ -52,10 +53,18 @@ def contrast(clause: str) -> Contrast | None:
     wrong = value_of(match["wrong"])
     if not wrong or not _NO_VALUE.isdisjoint(words(match["wrong"])):
         return None
+    if is_judged(match["right"]):
+        return None
     if _IT.match(match["right"]):
         return Contrast(match["right"], wrong, frozenset())
     about = _properties(match["right"], wrong)
     return Contrast(match["right"], wrong, about) if about else None
+
+
+def is_judged(right: str) -> bool:
+    """Whether "it" is merely called something in these words, rather than given a value: "it's fun"."""
+    it = _IT.match(right)
+    return it is not None and not _JUDGED.isdisjoint(words(right[it.end() :]))
 
 
 def value_of(said: str) -> frozenset[str]:

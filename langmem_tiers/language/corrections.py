@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from langmem_tiers.language import kinship, speech_acts, verbs
 from langmem_tiers.language.claims import ANY_OTHER
 from langmem_tiers.language.clauses import clauses
-from langmem_tiers.language.contrasts import given, value_of
+from langmem_tiers.language.contrasts import given, is_judged, value_of
 from langmem_tiers.language.names import FIRST_NAMES, names
 from langmem_tiers.language.turns import Reading, Statement
 from langmem_tiers.language.word_lists import named_pattern, named_patterns, word_set
@@ -150,7 +150,9 @@ def _of_itself(rest: str, earlier: Iterable[Statement]) -> Correction | None:
         return found and _placed(found, earlier)
     found = _with_wrong(rest) if _IT_IS.match(rest) else None
     there = [*earlier]
-    if found and (_is_measured(_NOT_BEHIND.match(rest)) or _is_given(found.wrong, there)):
+    if found is None or is_judged(found.right):
+        return None
+    if _is_measured(_NOT_BEHIND.match(rest)) or _is_given(found.wrong, there):
         placed = _placed(found, there)
         return placed if placed and placed.again else None
     return None

@@ -41,6 +41,7 @@ from langmem_tiers.language.clauses import clauses
 from langmem_tiers.language.contradictions import Slot
 from langmem_tiers.language.contrasts import Contrast, contrast, given
 from langmem_tiers.language.dates import SPOKEN
+from langmem_tiers.language.ellipsis import filled_in
 from langmem_tiers.language.names import CALENDAR
 from langmem_tiers.language.sentences import sentences
 from langmem_tiers.language.turns import LONGEST, Reading
@@ -64,6 +65,7 @@ _NAME = compiled("@named@")
 _OWNER = re.compile(rf"(?<![\w&'-])(?:(?:[A-Z][\w&-]{{0,30}} ){{0,2}}[A-Z][\w&-]{{0,30}}|{kinship.WORDS})'s ")
 # "It's Braga, not Porto": not just any word, as in "It's tea, not coffee".
 _OF_NAMES = re.compile(r"(?:'s|'re| is| are) [A-Z\d][^,;:.!?]{0,80},? not (?:in |at |to |on )?[A-Z\d]")
+_MEANT = re.compile(r"\bI (?:said|wrote|told you)\b.{1,80}\bI (?:actually |really )?(?:meant|mean)\b")
 _PRONOUN = re.compile(r"^(?:[Hh]e|[Ss]he|[Tt]hey|[Hh]is|[Hh]er|[Tt]heir)\b")
 _HIM = {"him": "He", "her": "She", "them": "They"}
 _POSSESSIVE = re.compile(r"^(?:[Hh]is|[Hh]er|[Tt]heir)\b")
@@ -214,8 +216,16 @@ def of_turn(read: Iterable[Reading]) -> Iterator[Revised]:
         found = [each for clause, _ in clauses(text) for each in _of_clause(in_full(clause), reading)]
         found += (each for each in _ended(reading.text, reading, whole=True))
         if found:
-            said, start, stop = reading.said, reading.sentence.start, reading.sentence.stop
+            # "I got the job at Bosch! | I start on Monday": what begins then stands before it.
+            leans = any(each.planned for each in found) and _leans(reading)
+            start = reading.before.start if leans and reading.before else reading.sentence.start
+            said, stop = reading.said, reading.sentence.stop
             yield Revised(tuple(dict.fromkeys(found)), said.drawer, start, stop, said.content[start:stop])
+
+
+def _leans(reading: Reading) -> bool:
+    """Whether a sentence only says in full with the one before it what it says."""
+    return bool(reading.full) and not filled_in(reading.sentence.text, "")
 
 
 def _of_clause(clause: str, reading: Reading) -> Iterator[Revision]:
@@ -272,7 +282,7 @@ def _contrasted(against: Contrast, who: Who, reading: Reading) -> Iterator[Revis
     found = next(((told, held) for told in before if (held := given(told, against.wrong))), None)
     if found is not None:
         yield Revision(who=subject(found[0], _me(reading)), over=against.wrong, properties=found[1])
-    elif _OF_NAMES.search(reading.text):
+    elif _OF_NAMES.search(reading.text) or _MEANT.search(reading.sentence.text):
         yield Revision(who=_ANYBODY, over=against.wrong, strict=True, slip=True)
 
 

@@ -120,6 +120,7 @@ def readings(said: Sequence[Said], place: int, *, several: bool) -> Iterator[Rea
     full = in_full(before.content[:LONGEST], read[0].text) if before and answers and read else ""
     for number, sentence in enumerate(read):
         last = read[number - 1].text if number else ""
+        coming = read[number + 1].text if number + 1 < len(read) else ""
         yield Reading(
             said=turn,
             sentence=sentence,
@@ -129,7 +130,7 @@ def readings(said: Sequence[Said], place: int, *, several: bool) -> Iterator[Rea
             asked=asked,
             own=tuple(read[:number]),
             behind=tuple(reversed(said[max(0, place - _MOST_AGO) : place])),
-            full=(not number and full) or filled_in(sentence.text, last) or introduced(sentence.text, last),
+            full=(not number and full) or filled_in(sentence.text, last, coming) or introduced(sentence.text, last),
         )
 
 
