@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from langmem_tiers.language import contradictions, kinship, speech_acts
@@ -75,9 +76,7 @@ _BY_NAME = re.compile(
 _FINITE = frozenset(map(third_person_of, BARE)) | word_set(
     "is was has had does doesn't isn't will won't can died can't quit put cut let split"
 )
-_INTRODUCED = re.compile(
-    rf"\b(?:named|called|name(?:'s| is)|(?:{_BEINGS})(?: is)?),? (?=(?P<name>\w[\w-]{{0,30}}))", re.IGNORECASE
-)
+_BEFORE_A_NAME = re.compile(rf"{_BEINGS}|named|called|name")
 _QUOTED = re.compile(r'^[\w ]{1,60} (?:said|corrected "[^"]{1,300}"): "(?P<said>[^"]*)"')
 _DATES = re.compile(r" \((?:about )?[\d, -]+\)")
 _ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
@@ -190,7 +189,8 @@ class Assertion:
 
     def introduces(self, name: str) -> bool:
         """Whether it gives somebody this first name: "a dog called bruno", "my sister ada"."""
-        return any(each["name"].casefold() == name for each in _INTRODUCED.finditer(self.clause))
+        said = [word for word in words(self.clause) if word != "is"]
+        return any(word == name and _BEFORE_A_NAME.fullmatch(before) for before, word in pairwise(said))
 
     def clues(self) -> set[str]:
         """Its words and attributes, to look up revisions by."""

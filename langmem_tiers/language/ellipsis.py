@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from langmem_tiers.language.word_lists import COMMON_PARTS, table, written_out
 
@@ -23,16 +22,14 @@ def filled_in(sentence: str, before: str, after: str = "") -> str:
         >>> filled_in("It's at four, not three.", "I was wrong about the party.")
         'Correction: the party is at four, not three.'
     """
-    for text in (sentence, f"{before} {sentence}" if before else ""):
-        if full := _full(text, _SENTENCES, beyond=len(text) - len(sentence)):
-            return full
-    return _full(f"{sentence} {after}", _OPENINGS, beyond=len(sentence)) if after else ""
-
-
-def _full(text: str, sentences: Sequence[tuple[re.Pattern[str], str]], *, beyond: int) -> str:
-    """What a text says in full that one of these sentences begins, if it goes on beyond a place in it."""
-    for said, full in sentences:
-        match = said.match(text) if text and len(text) <= _LONGEST else None
-        if match and match.end() > beyond:
-            return full.format(**match.groupdict(""))
+    around = (
+        (sentence, 0, _SENTENCES),
+        (f"{before} {sentence}", len(before) + 1, _SENTENCES),
+        (f"{sentence} {after}", len(sentence), _OPENINGS),
+    )
+    for text, beyond, known in around:
+        for said, full in known if len(text) <= _LONGEST else ():
+            match = said.match(text)
+            if match and match.end() > beyond:
+                return str(full).format(**match.groupdict(""))
     return ""
