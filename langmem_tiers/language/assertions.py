@@ -34,6 +34,7 @@ ANY = ""
 _TABLE = table("revisions")
 _OPENING = word_set(_TABLE["opening"])
 _BEINGS = f"{alternatives('vocabulary', 'kin')}|{alternatives('vocabulary', 'pets')}|mate|buddy|pal"
+_BEINGS += "|mates|buddies|pals|friends|folks|gf|bf|hubby|missus|sis|bro|bestie|in-laws"
 _NAMED = _TABLE["fragments"]["named"]
 _OF_KIN = re.compile(
     rf"^(?:(?P<mine>[Mm]y|[Oo]ur|[Tt]he(?! user))|(?P<user>[Tt]he user)'s|(?P<owner>{_NAMED})'s)"
@@ -284,7 +285,8 @@ def subject(clause: str, me: str) -> Who:
         return NOBODY
     if called := _CALLED_AS_KIN.match(clause):
         return Who(me.casefold(), kinship.canonical(called["kin"]))
-    named = _BY_NAME.match(clause)
+    small = clause.split(" ", 1)[0] in FIRST_NAMES
+    named = _BY_NAME.match(clause[:1].upper() + clause[1:] if small else clause)
     if named and named["verb"] and (named["verb"] in _FINITE or is_past(named["verb"])):
         first = _first(named["name"])
         if first not in STOPWORDS and not is_past(first):

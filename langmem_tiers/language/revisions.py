@@ -69,6 +69,7 @@ _MEANT = re.compile(r"\bI (?:said|wrote|told you)\b.{1,80}\bI (?:actually |reall
 _PRONOUN = re.compile(r"^(?:[Hh]e|[Ss]he|[Tt]hey|[Hh]is|[Hh]er|[Tt]heir)\b")
 _HIM = {"him": "He", "her": "She", "them": "They"}
 _POSSESSIVE = re.compile(r"^(?:[Hh]is|[Hh]er|[Tt]heir)\b")
+_OF_ANOTHER = re.compile(r"\b(?:his|her|their) \w")
 _SAYS_NOTHING = re.compile(
     r"(?:it|that|this|them|those|there|him|her|these|things?|all that|either|the whole thing)?", re.IGNORECASE
 )
@@ -173,7 +174,7 @@ def revision_of(body: dict[str, Any]) -> Revision:
 
 
 class Revised(NamedTuple):
-    """The revisions that a sentence makes, its place in a drawer, and its words."""
+    """The revisions that a sentence makes, its place in a drawer, and its words, with the sentence that it leans on."""
 
     revisions: tuple[Revision, ...]
     drawer: int
@@ -207,9 +208,8 @@ _ENDINGS = tuple(
 
 def of_turn(read: Iterable[Reading]) -> Iterator[Revised]:
     """The revisions that the sentences of a turn make, up to a task: whatever follows that is material for it."""
-    for reading in read:
-        if speech_acts.is_task(reading.text):
-            return
+    made: dict[int, Revised] = {}
+    for reading in takewhile(lambda each: not speech_acts.is_task(each.text), read):
         text = _TAKING_BACK.sub("", reading.text)
         if not speech_acts.is_stated(text, joking=True) or speech_acts.is_taken_back(text):
             continue
@@ -219,8 +219,12 @@ def of_turn(read: Iterable[Reading]) -> Iterator[Revised]:
             # "I got the job at Bosch! | I start on Monday": what begins then stands before it.
             leans = any(each.planned for each in found) and _leans(reading)
             start = reading.before.start if leans and reading.before else reading.sentence.start
+            before = made[start].revisions if start in made else ()
             said, stop = reading.said, reading.sentence.stop
-            yield Revised(tuple(dict.fromkeys(found)), said.drawer, start, stop, said.content[start:stop])
+            made[start] = Revised(
+                tuple(dict.fromkeys((*before, *found))), said.drawer, start, stop, said.content[start:stop]
+            )
+    yield from made.values()
 
 
 def _leans(reading: Reading) -> bool:
@@ -322,6 +326,8 @@ def _ending(way: _Ending, clause: str, reading: Reading) -> Revision | None:
     thing = groups.get("thing") or ""
     what = (groups.get("what") or groups.get("given") or thing).strip()
     who = _speaker_of(reading) if thing and not _POSSESSIVE.match(clause) else _whose(clause, reading)
+    if not thing and who == _speaker_of(reading) and _OF_ANOTHER.search(match[0]):
+        return None
     if way.being:
         return _of_being(what, clause, reading)
     if renewed := groups.get("renewed"):
