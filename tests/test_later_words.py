@@ -586,6 +586,12 @@ def test_news_of_somebody_does_not_end_that_they_are_kin(alice, tell, said, late
         "Vaasa fell through.",
         "The move is off, sadly.",
         "Moving to Vaasa is on hold.",
+        "The Vaasa plan fell through.",
+        "The Vaasa thing fell through, so we stay put.",
+        "Our flat in Vaasa fell through.",
+        "Scrap that, we're staying in Turku.",
+        "Plans changed. I'm staying in Turku.",
+        "We're staying put.",
     ],
 )
 def test_a_move_that_fell_through_leaves_the_home_on_its_day(alice, tell, later):
@@ -748,3 +754,20 @@ def test_as_of_a_moment_a_plan_is_one_until_it_fell_through(alice, tell, clock):
     assert "but later" not in alice.recall(asked, as_of=before).block
     assert alice.recall(asked, as_of=clock()).block == alice.recall(asked).block
     assert "not so" not in alice.recall(asked).block
+
+
+@pytest.mark.parametrize("later", ["We're staying in Espoo this weekend.", "The Vaasa trip fell through."])
+def test_a_stay_elsewhere_or_a_trip_ends_no_move(alice, tell, later):
+    tell("I live in Turku.")
+    tell("I'm moving to Vaasa on August 1st.")
+    tell(later, days=300)
+    assert [each.target for each in alice.graph.neighbours("user").relations] == ["Vaasa"]
+
+
+@pytest.mark.parametrize(
+    "said", ["I'm Nora, I work at Nokia and live in Turku.", "I'm Nora, I live in Turku and work at Nokia."]
+)
+def test_who_quits_a_job_still_lives_where_they_said_in_the_same_sentence(alice, tell, said):
+    tell(f"Hi! {said}")
+    tell("Big news: I quit Nokia.")
+    assert {line.text for line in alice.profile.read()} == {"name is Nora", "lives in Turku"}
