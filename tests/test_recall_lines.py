@@ -106,6 +106,58 @@ def test_chatter_of_the_session_that_matches_is_not_shown(alice, chatter):
     assert said(alice.recall("Where is the kayak stored?")) == ["The kayak is stored in the barn at Loenen."]
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "What a great kayak!",
+        "That's wonderful, congratulations on the kayak!",
+        "Nice to meet you! Stored in a barn, lovely. How can I help you today?",
+    ],
+)
+def test_a_reply_that_only_reacts_to_what_was_told_is_no_line(alice, reply):
+    told = "The kayak is stored in the barn at Loenen."
+    alice.track([user(told), Turn(role="assistant", content=reply)], session="s")
+    assert said(alice.recall("Where is the kayak stored?")) == [told]
+
+
+@pytest.mark.parametrize(
+    "reply", ["The kayak is best stored upside down.", "Kayak racks at Decathlon fit the barn.", "The kayak: 24 kg."]
+)
+def test_a_reply_that_says_more_may_be_a_line(alice, reply):
+    alice.track(
+        [user("The kayak is stored in the barn at Loenen."), Turn(role="assistant", content=reply)], session="s"
+    )
+    assert reply in said(alice.recall("What about the kayak?", threshold=0.001))
+
+
+def test_a_short_question_at_the_end_of_a_line_is_left_out_unless_what_follows_is_shown(alice):
+    told = "The kayak is stored in the barn at Loenen. Which barn would you rent?"
+    alice.track([user(told), Turn(role="assistant", content="My knee hurts.")], session="s")
+    assert "The kayak is stored in the barn at Loenen. […]\n" in alice.recall("Where is the kayak stored?").block
+    told = "The canoe is stored in the shed at Goor. Which shed would you rent?"
+    alice.track([user(told), Turn(role="assistant", content="My canoe is stored in the attic.")], session="t")
+    assert "Goor. Which shed would you rent?\n" in alice.recall("Where is the canoe stored?").block
+
+
+def test_what_others_said_is_cut_shorter_where_the_users_own_words_are_asked_for(alice):
+    mine = [user(f"I keep kayak number {number} in barn {number} at the lake.") for number in range(3)]
+    advice = "A kayak is best kept in a dry barn. " * 20
+    alice.track([*mine, Turn(role="assistant", content=advice)], session="s")
+    lines = alice.recall("Where did I put my kayak, in which barn?", threshold=0.001).block.splitlines()
+    (advised,) = [line for line in lines if " assistant: " in line]
+    assert len(advised) < 250
+    lines = alice.recall("Where is a kayak best kept, in which barn?", threshold=0.001, session="t").block.splitlines()
+    (advised,) = [line for line in lines if " assistant: " in line]
+    assert len(advised) > 300
+
+
+def test_an_earlier_question_that_only_asks_until_when_is_no_line(alice):
+    asked = Turn(role="user", content="Which kayaks have I owned so far?")
+    alice.track([asked, Turn(role="assistant", content="You have not told me.")], session="s")
+    alice.track([user("I owned a red kayak and a folding kayak.")], session="t")
+    assert "so far" not in alice.recall("Which kayaks have I owned?").block
+
+
 def test_neighbours_of_what_matches_have_to_match_themselves(alice):
     weather = ["It rained all day in the valley.", "My knee hurts since the hike.", "The bakery was closed again."]
     alice.track([user("The kayak is stored in the barn."), *map(user, weather)], session="s")

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from langmem_tiers.language.key_phrases import FILLER
 from langmem_tiers.language.word_lists import listed, word_set
 from langmem_tiers.language.words import (
+    FIRST_PERSON,
     LOOKED_AT,
     PLEASANTRIES,
     STOPWORDS,
@@ -34,6 +35,17 @@ _ACKNOWLEDGED = re.compile(
     rf"(?:(?:okay|ok|alright|great|sure|perfect)[,.!]* )?(?:(?:{'|'.join(_HEARD)})[\s,.;!–—-]*(?:and )?)+",
     re.IGNORECASE,
 )
+# What opens and closes many replies: "Nice to meet you! … How can I help you today?"
+_POLITE = re.compile(
+    r"\b(?:nice|great|good|lovely|pleased) to (?:meet|see|hear from) you\b"
+    r"|\b(?:how|what) (?:can|may|could) i (?:help|assist|do for) (?:you)?(?: with)?(?: today| now)?\s?\?"
+    r"|\b(?:is there )?anything else (?:i can|you)[^.!?\n]{0,60}\?",
+    re.IGNORECASE,
+)
+# How many telling words a question has at most that only keeps the other talking.
+_ASKING = 3
+# A number, or a name within a sentence.
+_NAMED_OR_NUMBERED = re.compile(r"\d+|(?<=[a-z,] )(?!I\b)[A-Z][\w-]*")
 _ASKS = re.compile(r"[?？][\s\d()\"'”’]*$")
 
 
@@ -61,8 +73,30 @@ def substance(text: str, asked: Collection[str] = (), names: Collection[str] = (
         >>> substance("Haha, that's great, Tom!", names={"tom"}), substance("I adopted a beagle from the shelter.")
         (0, 3)
     """
+    return len(_telling(text, asked, names))
+
+
+def adds_nothing(text: str, before: str, names: Collection[str] = ()) -> bool:
+    """Whether a message only reacts to the one before it: none of its words says anything new, or one that it exclaims.
+
+    Example:
+        >>> told = "We hiked up to the glacier near Bergen."
+        >>> replies = "Wow, a glacier! How can I help you?", "Where did you sleep?", "The crevasses are deep."
+        >>> [adds_nothing(reply, told) for reply in replies]
+        [True, False, False]
+    """
+    text = _POLITE.sub(" ", text)
+    if asks(text):
+        return False
+    known = {stem(word) for word in words(before)} | set(map(stem, names))
+    if any(stem(word) not in known for named in _NAMED_OR_NUMBERED.findall(text) for word in words(named)):
+        return False
+    return sum(stem(word) not in known for word in _telling(text, (), names)) <= text.rstrip().endswith("!")
+
+
+def _telling(text: str, asked: Collection[str], names: Collection[str]) -> list[str]:
     said = [word for word in meaningful_words(text) if word not in names and word not in _CHAT]
-    return sum(word not in FILLER or stem(word) in asked for word in said)
+    return [word for word in said if word not in FILLER or stem(word) in asked]
 
 
 def is_chatter(text: str, asked: Collection[str] = (), names: Collection[str] = ()) -> bool:
@@ -81,8 +115,10 @@ def is_chatter(text: str, asked: Collection[str] = (), names: Collection[str] = 
     return not said or (bool(chat) and all(word in STOPWORDS or word in _CHAT or word in names for word in said))
 
 
-def telling_part(text: str, names: Collection[str] = ()) -> tuple[int, int]:
+def telling_part(text: str, names: Collection[str] = (), *, asking: bool = True) -> tuple[int, int]:
     """Where the part of a message begins and ends that is left without the chatter around it; all if there is no other.
+
+    Unless `asking`, short questions to the other at its end are left out as well.
 
     Example:
         >>> text = "Hey Tom! I adopted a beagle. So happy!"
@@ -90,14 +126,26 @@ def telling_part(text: str, names: Collection[str] = ()) -> tuple[int, int]:
         >>> text[start:stop]
         'I adopted a beagle.'
     """
-    stops = [*(match.end() for match in SENTENCE_END.finditer(text[:LOOKED_AT])), len(text)]
-    starts = [0, *stops[:-1]]
-    parts = list(zip(starts, stops, strict=True))
-    first = next((start for start, stop in parts if _tells(text[start:stop], names)), None)
-    if first is None:
+    parts = _spans(text)
+    telling = [(start, stop) for start, stop in parts if _tells(text[start:stop], names)]
+    if not telling:
         return 0, len(text)
-    last = next(stop for start, stop in reversed(parts) if _tells(text[start:stop], names))
+    while len(telling) > 1 and not asking and _asks_back(text[slice(*telling[-1])], names):
+        telling.pop()
+    first, last = telling[0][0], telling[-1][1]
     return first, first + len(text[first:last].rstrip())
+
+
+def _asks_back(sentence: str, names: Collection[str]) -> bool:
+    """Whether a sentence is a short question that tells nothing of who asks: "How about you?"."""
+    own = not FIRST_PERSON.isdisjoint(word.partition("'")[0] for word in words(sentence))
+    return asks(sentence.rstrip()) and not own and substance(sentence, names=names) <= _ASKING
+
+
+def _spans(text: str) -> list[tuple[int, int]]:
+    """Where the sentences of a text begin and end."""
+    stops = [*(match.end() for match in SENTENCE_END.finditer(text[:LOOKED_AT])), len(text)]
+    return list(zip([0, *stops[:-1]], stops, strict=True))
 
 
 def _tells(sentence: str, names: Collection[str]) -> bool:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from math import log
 
-from langmem_tiers.language.chatter import acknowledges, asks, is_chatter, substance
+from langmem_tiers.language.chatter import acknowledges, adds_nothing, asks, is_chatter, substance
 from langmem_tiers.language.first_person import TELLS
 from langmem_tiers.language.needs import is_list
 from langmem_tiers.language.words import stem, words
@@ -109,7 +109,7 @@ class Lines:
     def _is_chatter(self, found: FoundDrawer) -> bool:
         if not self._request.selective or found.scores.get("rerank"):
             return False
-        if acknowledges(self._texts.get(found.key, "")):
+        if acknowledges(self._texts.get(found.key, "")) or self._only_reacts(found):
             return True
         return self._says_nothing(found) and not (self._best_match and self._answers(found))
 
@@ -118,6 +118,17 @@ class Lines:
         if text is None or found.facts.states & TELLS:
             return False
         return is_chatter(text, self._asked, self._names)
+
+    def _only_reacts(self, found: FoundDrawer) -> bool:
+        """Whether it is a reply of the assistant that adds nothing to the message before it: "What a great novel!"."""
+        text, signals = self._texts.get(found.key), found.signals
+        if found.facts.role != "assistant" or found.facts.speaker:
+            return False
+        named = signals.get("graph", 0.0) > 0 or signals.get("needed", 0.0) > 0
+        if text is None or named or found.facts.states & TELLS:
+            return False
+        before = self._beside(found, -1)
+        return before is not None and not asks(before.content) and adds_nothing(text, before.content, self._names)
 
     def _beside(self, found: FoundDrawer, steps: int) -> Drawer | None:
         """The current message before or after one, if somebody else said it."""

@@ -347,7 +347,7 @@ class Recall:
             terms=self._query.terms,
             vector=vector,
             budget=budget,
-            most=self._request.item_characters(len(chosen.passed)),
+            most=self._request.item_characters(chosen.of_asked()),
             count=self._count,
             names=chosen.names,
             ended=self._ended(sources, chosen),

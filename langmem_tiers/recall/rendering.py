@@ -80,12 +80,15 @@ def excerpt(
     most: int,
     hit: tuple[int, int] | None = None,
     names: Collection[str] | None = None,
+    *,
+    asking: bool = True,
 ) -> str:
     """`text` if it is short, else verbatim the run of sentences around the hit and the query words.
 
-    If `names` are given, of those who speak, chatter before and after is left out as well.
+    If `names` are given, of those who speak, chatter before and after is left out as well, and unless `asking`, short
+    questions at the end.
     """
-    start, stop = (0, len(text)) if names is None else _telling_part(text, names)
+    start, stop = (0, len(text)) if names is None else _telling_part(text, names, asking=asking)
     if stop - start > most:
         part, within = text[start:stop], None if hit is None else (hit[0] - start, hit[1] - start)
         begin, end = _best_run(_pieces(part, most), {term.casefold() for term in terms}, part, most, within)
@@ -95,8 +98,8 @@ def excerpt(
     return f"{head}{text[start:stop].strip()}{tail}"
 
 
-def _telling_part(text: str, names: Collection[str]) -> Span:
-    start, stop = telling_part(text, names)
+def _telling_part(text: str, names: Collection[str], *, asking: bool) -> Span:
+    start, stop = telling_part(text, names, asking=asking)
     return (start if start >= _FEWEST_OMITTED else 0, stop if len(text) - stop >= _FEWEST_OMITTED else len(text))
 
 
@@ -198,6 +201,8 @@ def pack(
     """
     whole = read_drawers(sources, [found.key for found in chosen])
     hits = nearest_pieces(sources, whole, vector, min(most, default=0))
+    # A question stays if what follows it in the conversation is shown, and if it is all that is looked for.
+    places = {(found.space, found.facts.room, found.facts.place) for found in chosen}
     packed: list[tuple[RecalledItem, str]] = []
     left_out: list[Key] = []
     for found, longest in zip(chosen, most, strict=True):
@@ -206,8 +211,10 @@ def pack(
         if drawer is None or count(render_item(drawer, "", over)) > budget:
             left_out.append(found.key)
             continue
+        answered = (found.space, found.facts.room, found.facts.place + 1) in places
         for length in (int(longest * share) for share in _SHARES):
-            line = render_item(drawer, excerpt(drawer.content, terms, length, hits.get(found.key), names), over)
+            said = excerpt(drawer.content, terms, length, hits.get(found.key), names, asking=answered)
+            line = render_item(drawer, said, over)
             tokens = count(line + "\n")
             if tokens <= budget:
                 budget -= tokens

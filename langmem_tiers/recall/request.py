@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -19,6 +19,8 @@ _LONGEST = 1000
 _OWN_QUESTION = 0.6
 # How much longer than the others the best item of a block may be; see docs/decisions.md.
 _BEST_LENGTH = 2.5
+# How much shorter what others said may be, where a question asks for what one of them said.
+_OF_OTHERS = 0.5
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -82,14 +84,16 @@ class RecallRequest:
         limit = self.limit if self.limited else how.limit
         return replace(self, settings=base.model_copy(update=changed), limit=limit, several=True)
 
-    def item_characters(self, items: int) -> list[int]:
-        """How long each of so many messages may be, best first: less in a list of more than others have.
+    def item_characters(self, asked: Sequence[bool]) -> list[int]:
+        """How long each of these messages may be, best first: less in a list of more than others have.
 
-        Most answers stand in the best one, so it may be longer.
+        Most answers stand in the best one, so it may be longer. What was not said by the one whose words are `asked`
+        for may be half as long.
         """
         how = self.settings
-        most = how.lists.item_characters if self.several and items > how.limit else how.item_characters
-        return [int(_BEST_LENGTH * how.item_characters), *[most] * items][:items]
+        most = how.lists.item_characters if self.several and len(asked) > how.limit else how.item_characters
+        lengths = [most if by_asked else int(most * _OF_OTHERS) for by_asked in asked]
+        return [int(_BEST_LENGTH * how.item_characters), *lengths[1:]][: len(asked)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,6 +27,8 @@ _LEAST_MATCH = 0.5
 _QUESTIONS_LOOKED_AT = 100
 _LONGEST_QUESTION = 300
 _DAY = 86_400_000
+# What makes no other question of one: "What have I read so far?"
+_UNTIL_NOW = {"far", "already", "currently", "again", "still", "actually"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +58,11 @@ class Chosen:
     added: list[FoundDrawer] = field(default_factory=list)
     names: frozenset[str] = frozenset()
     outside: frozenset[Key] = frozenset()
+
+    def of_asked(self) -> list[bool]:
+        """For each that passed, whether the one said it whose words are asked for; all if they may be anybody's."""
+        asked = [found.signals.get("asked", 0.0) > 0 for found in self.passed]
+        return asked if any(asked) else [True] * len(asked)
 
 
 def choose(
@@ -279,4 +286,5 @@ def _question(content: str) -> frozenset[str] | None:
     """The content words of a message that asks, without numbers; None if it is not a question."""
     if len(content) > _LONGEST_QUESTION or not asks(content):
         return None
-    return frozenset(stem(word) for word in words(searchable(content)) if word not in STOPWORDS and not word.isdigit())
+    said = (word for word in words(searchable(content)) if word not in STOPWORDS and not word.isdigit())
+    return frozenset(stem(word) for word in said if word not in _UNTIL_NOW)
