@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 
-from langmem_tiers.language.calendar import MONTHS, SEASONS
+from langmem_tiers.language.calendar import MONTH_WRITTEN, MONTHS, SEASONS
 from langmem_tiers.language.chatter import substance
 from langmem_tiers.language.dates import looks_ahead, moments, spoken_on
 from langmem_tiers.language.periods import last_of, written
@@ -17,6 +17,7 @@ from langmem_tiers.language.words import LOOKED_AT
 
 _WEEK = re.compile(r"\b(this|next) week\b", re.IGNORECASE)
 _SEASON = re.compile(rf"\b(?:{'|'.join(SEASONS)})\b", re.IGNORECASE)
+_FOR_MONTH = re.compile(rf"\b(?:for|over|during|throughout) (?=(?:{MONTH_WRITTEN})\b)")
 _WEEKEND = re.compile(r"\bweekend\b", re.IGNORECASE)
 
 _is_wished = finds("plans", "wished")
@@ -63,7 +64,8 @@ def asked_ahead(query: str, asked_at: datetime) -> list[Days]:
     shown, asked = query[:LOOKED_AT], spoken_on(asked_at)
     weeks = [_week(asked, next_one=match[1].casefold() == "next") for match in _WEEK.finditer(shown)]
     seasons = [_season(asked, SEASONS[match[0].casefold()]) for match in _SEASON.finditer(shown)]
-    named = [_days(moment) for moment in moments(_WEEK.sub(" ", shown), asked_at, ahead=True)]
+    rest = _FOR_MONTH.sub("in ", _WEEK.sub(" ", shown))
+    named = [_days(moment) for moment in moments(rest, asked_at, ahead=True)]
     more = timedelta(days=1 if _WEEKEND.search(shown) else 0)
     return [*weeks, *seasons, *((first, last + more) for first, last in named)]
 
@@ -79,8 +81,9 @@ def _ahead(sentence: str, said_at: datetime) -> Iterator[Days]:
     spoken, planned = spoken_on(said_at), looks_ahead(sentence)
     for moment in moments(sentence, said_at, ahead=False):
         first, last = _days(moment)
-        # A year is only named for what is planned; today may as well be over.
-        if (first > spoken and (planned or len(moment) > len("2026"))) or (planned and first <= spoken <= last):
+        # A year is only named for what is planned; today, or the year that has begun, may as well be over.
+        is_year = len(moment) == len("2026")
+        if (first > spoken and (planned or not is_year)) or (planned and first <= spoken <= last and not is_year):
             yield first, last
 
 

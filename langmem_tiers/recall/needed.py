@@ -48,7 +48,7 @@ _MOST, _OF_A_CATEGORY = 10, 5
 _RULES = 50
 # The newest messages of the user that are looked at for what they need, and how many are taken.
 _LOOKED_AT, _MESSAGES = 60, 4
-# And if all that is known of them is asked for.
+# And if all that is known of them is asked for, or a list.
 _LOOKED_AT_FOR_ALL, _FOR_ALL = 400, 8
 # Where none says so plainly: how many have a word of it, and how many near ones are looked at.
 _NAMING, _NEAR = 2, 8
@@ -154,8 +154,12 @@ def _listed(source: SpaceSnapshot, needs: Sequence[Need], query: Query, request:
 
 def _telling(source: SpaceSnapshot, need: Need) -> Iterator[tuple[int, Drawer]]:
     """The messages of the user that tell of one of a list."""
-    named = {number for number, _ in drawers.tagged(source.connection, source.key, need.tag, most=_LOOKED_AT_OF_LIST)}
-    said = _own_words(source, named if need.tag else _naming(source, [need]), most=_LOOKED_AT_OF_LIST)
+    if need.tag:
+        tagged = drawers.tagged(source.connection, source.key, need.tag, most=_LOOKED_AT_OF_LIST)
+        said = _own_words(source, {number for number, _ in tagged}, most=_LOOKED_AT_OF_LIST)
+    else:
+        named = _own_words(source, _naming(source, [need]), most=_LOOKED_AT_OF_LIST)
+        said = named | _newest(source, _LOOKED_AT_FOR_ALL)
     return ((number, drawer) for number, drawer in said.items() if need.is_told(drawer.content))
 
 
