@@ -209,6 +209,17 @@ def test_a_question_on_a_subject_in_a_month_gets_no_line_of_another(alice, month
     assert {item.drawer.said_at.strftime("%B") for item in recalled.items} == {month}
 
 
+def test_what_was_said_in_the_month_asked_about_is_found_among_many_of_other_months(alice):
+    for number in range(90):
+        day = datetime(2025, 8, 1, tzinfo=UTC) + timedelta(hours=number)
+        alice.track([user(f"Which sourdough rye failed? Number {number} failed.", said_at=day)], session=f"a{number}")
+    told = "A rye with raisins failed."
+    alice.track([user(told, said_at=datetime(2025, 10, 6, tzinfo=UTC))], session="o")
+    assert alice.flush()
+    asked = "Which sourdough rye failed in October?"
+    assert said(alice.recall(asked, now=datetime(2026, 1, 20, tzinfo=UTC))) == [told]
+
+
 def test_a_summer_job_is_no_time():
     assert spans("Where was my summer job?", THURSDAY) == ()
     assert spans("Do I like the spring rolls?", THURSDAY) == ()

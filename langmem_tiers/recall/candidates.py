@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 Column = NDArray[np.float64]
 # Decimals to which scores, signals and factors are rounded.
 _DECIMALS = 4
+# How many of those said at the time asked about are looked at for being similar.
+_MOST_THEN = 20
 # How many drawers that were said later may be passed over for an earlier moment.
 _LATER = 5_000
 
@@ -60,11 +62,12 @@ def find(
     watch: Stopwatch,
     from_graph: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
     needed: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
+    then: Mapping[str, Sequence[int]] = MappingProxyType({}),
 ) -> list[FoundDrawer]:
     """All candidates, best first.
 
     `from_graph` are the drawers that each source's graph names, with their fit, `needed` those that the message needs
-    whatever their words.
+    whatever their words, `then` those said in the months asked about, of which the nearest are always looked at.
 
     Raises:
         InvalidVector: the query's vector has another length than those stored.
@@ -72,7 +75,7 @@ def find(
     found: list[FoundDrawer] = []
     for source in sources:
         named = {"graph": from_graph.get(source.name, {}), "needed": needed.get(source.name, {})}
-        channels = _search(source, query, vector, request, watch, named)
+        channels = _search(source, query, vector, request, watch, named, then.get(source.name, ()))
         with watch.stage("fuse"):
             found += _ranked(source, channels, query, request)
     if len(sources) > 1:
@@ -111,6 +114,7 @@ def _search(
     request: RecallRequest,
     watch: Stopwatch,
     named: Mapping[str, Mapping[int, float]],
+    then: Sequence[int],
 ) -> _Channels:
     """Ask every channel; none gates another, and each then scores what the others found."""
     store, at, settings = source.store, source.drawers_at, request.settings
@@ -124,6 +128,8 @@ def _search(
     with watch.stage("vector"):
         if index is not None and vector is not None:
             similar = _best(index.similar(at, vector, most), settings.candidates, later)
+            # What is more similar, of other times, takes nobody's place either.
+            similar |= _nearest(index.similarities(at, vector, set(then)), _MOST_THEN) if then else {}
     near = [drawer for drawer, similarity in similar.items() if similarity >= settings.min_similarity]
     with watch.stage("look_up"):
         rows = store.columns.rows(at, {*hits, *near, *(number for each in named.values() for number in each)})
@@ -150,6 +156,11 @@ def _search(
             match=match[:count],
             previous=np.where(rows.previous > 0, match[count:], 0.0),
         )
+
+
+def _nearest(similar: dict[int, float], most: int) -> dict[int, float]:
+    best = sorted(similar, key=lambda number: (-similar[number], number))
+    return {number: similar[number] for number in best[:most]}
 
 
 def _said_later(source: SpaceSnapshot) -> frozenset[int]:

@@ -57,6 +57,12 @@ def about(source: SpaceSnapshot, spans: Iterable[TimeSpan]) -> list[int]:
     return [each for first, last in days for each in drawers.about(source.connection, source.key, first, last)]
 
 
+def within(source: SpaceSnapshot, spans: Iterable[TimeSpan]) -> list[int]:
+    """The messages that were said in the months and seasons among these periods."""
+    moments = (_moments(span, with_margin=False) for span in spans if span.strict)
+    return [each for since, until in moments for each in _said(source, since, until)]
+
+
 def _end(request: RecallRequest) -> int:
     """The first millisecond that does not count any more."""
     return to_millis(request.as_of) + 1

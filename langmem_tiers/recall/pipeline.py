@@ -204,7 +204,9 @@ class Recall:
         behind = {space: graph_channel.drawers_behind(found) for space, found in related.items()}
         try:
             told = {source.name: needed.messages(source, self._query, vector, self._request) for source in sources}
-            how = {"watch": self._watch, "from_graph": behind, "needed": told}
+            times = selection.times_asked(self._query, self._request)
+            then = {source.name: conversations.within(source, times) for source in sources} if times else {}
+            how = {"watch": self._watch, "from_graph": behind, "needed": told, "then": then}
             found = candidates.find(sources, self._query, vector, self._request, **how)  # type: ignore[arg-type]
         except InvalidVector as error:
             self._note(f"vectors: {error.message}")

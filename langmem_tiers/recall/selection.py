@@ -78,7 +78,7 @@ def choose(
 
     A message that belongs to one that passed comes right after it.
     """
-    times = _times(query, request)
+    times = times_asked(query, request)
     outside = _outside(sources, ranked, query, times) if times else frozenset[Key]()
     chosen, best = Chosen(names=speakers(ranked), outside=outside), _Best(ranked, request, before)
     fitting: list[FoundDrawer] = []
@@ -104,7 +104,7 @@ def choose(
     return chosen
 
 
-def _times(query: Query, request: RecallRequest) -> Sequence[TimeSpan]:
+def times_asked(query: Query, request: RecallRequest) -> Sequence[TimeSpan]:
     """The months and seasons of the past that a message asks about, if it asks about no other times."""
     past = request.selective and not any(need.ahead for need in query.needs)
     asked = spans(query.text, request.now.date()) if past else ()
