@@ -263,6 +263,11 @@ def test_a_list_has_all_that_was_told_of_it_and_no_wishes_or_plans(ten_months, q
     assert [each for each in none_of_them if each in block] == []
 
 
+def test_who_asks_for_their_wishes_gets_wishes(ten_months):
+    assert "Kyoto" in words_of(ten_months, "Which places would I love to see?")
+    assert "Kyoto" in words_of(ten_months, "Which cities do I want to see one day?")
+
+
 def test_behind_another_sentence_what_was_bought_is_the_one_thing_it_tells_of(ten_months):
     asked = "I told you what I want to keep warm with in the snow. What did I buy?"
     assert "cargo bike" not in words_of(ten_months, asked)
