@@ -274,6 +274,12 @@ UNCHANGED = [
     ("I'm unemployed.", "My brother started at Bosch."),
     ("I don't have a car.", "I bought a dog bed."),
     ("We're going to Rome on 3 May.", "I can't go to the gym today."),
+    ("I'm married to Tom.", "My favourite band broke up."),
+    ("I'm dating Tom.", "the band split up"),
+    ("I'm single.", "I'm engaged in politics."),
+    ("I'm unemployed.", "I was hired a car by my dad."),
+    ("I work at Vattenfall.", "I left Vattenfall early today."),
+    ("I work at Vattenfall.", "I left Vattenfall at 6."),
     ("I work at Vattenfall.", "I got the job at Nordkraft! I start on 1 June."),
     ("I work at Vattenfall.", "Got the job at Nordkraft!! Starting 1 June"),
 ]

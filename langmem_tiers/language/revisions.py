@@ -70,6 +70,12 @@ _PRONOUN = re.compile(r"^(?:[Hh]e|[Ss]he|[Tt]hey|[Hh]is|[Hh]er|[Tt]heir)\b")
 _HIM = {"him": "He", "her": "She", "them": "They"}
 _POSSESSIVE = re.compile(r"^(?:[Hh]is|[Hh]er|[Tt]heir)\b")
 _OF_ANOTHER = re.compile(r"\b(?:his|her|their) \w")
+# Who else breaks up: "my favourite band".
+_COMPANY = re.compile(
+    r"^(?:my|our|the|this|that|an?) (?:[a-z-]{1,20} ){0,2}"
+    r"(?:bands?|groups?|duo|trio|team|club|couple|party|firm|company)\b",
+    re.IGNORECASE,
+)
 _SAYS_NOTHING = re.compile(
     r"(?:it|that|this|them|those|there|him|her|these|things?|all that|either|the whole thing)?", re.IGNORECASE
 )
@@ -320,7 +326,7 @@ def _ended(text: str, reading: Reading, *, whole: bool = False) -> list[Revision
 def _ending(way: _Ending, clause: str, reading: Reading) -> Revision | None:
     """What a clause says is over in one way of saying so; None if it does not."""
     match = way.said.search(clause)
-    if match is None or is_unreal(clause[: match.start()]) or (way.alone and SPOKEN.search(clause)):
+    if match is None or not _is_meant(way, match, clause):
         return None
     groups = match.groupdict()
     thing = groups.get("thing") or ""
@@ -339,6 +345,12 @@ def _ending(way: _Ending, clause: str, reading: Reading) -> Revision | None:
         return Revision(who=who, named=named or partners, topic=way.topic)
     meant = way.words or _telling(what) | named or _meant_before(what, reading)
     return Revision(who=who, over=meant, named=named, topic=way.topic, strict=way.strict or owned) if meant else None
+
+
+def _is_meant(way: _Ending, match: re.Match[str], clause: str) -> bool:
+    """Whether a clause says so of somebody, and as a fact."""
+    unreal = is_unreal(clause[: match.start()]) or (way.alone and SPOKEN.search(clause))
+    return not (unreal or (way.topic == "partner" and _COMPANY.match(clause)))
 
 
 def _of_being(named: str, clause: str, reading: Reading) -> Revision | None:
