@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from math import log
 
+from langmem_tiers.clock import to_millis
 from langmem_tiers.language.chatter import acknowledges, adds_nothing, asks, is_chatter, substance
 from langmem_tiers.language.first_person import TELLS
 from langmem_tiers.language.needs import is_list
@@ -128,7 +129,9 @@ class Lines:
         if text is None or named or found.facts.states & TELLS:
             return False
         before = self._beside(found, -1)
-        return before is not None and not asks(before.content) and adds_nothing(text, before.content, self._names)
+        if before is None or to_millis(before.said_at) > found.facts.said_at or asks(before.content):
+            return False
+        return adds_nothing(text, before.content, self._names)
 
     def _beside(self, found: FoundDrawer, steps: int) -> Drawer | None:
         """The current message before or after one, if somebody else said it."""
