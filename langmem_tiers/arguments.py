@@ -129,6 +129,15 @@ def share(given: Any, name: str) -> float:
     return number
 
 
+def number(given: Any, name: str) -> float:
+    """A number, possibly infinite.
+
+    Raises:
+        InvalidInput: it is not a number.
+    """
+    return _number(given, name, "a number")
+
+
 def seconds(given: Any, name: str) -> float | None:
     """How long to wait, None for no limit; negative numbers mean no time at all.
 

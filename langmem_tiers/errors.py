@@ -121,6 +121,12 @@ class InvalidPath(InvalidInput):
     way_out = "Use a relative path of printable names joined by '/', such as 'memory/2026-03-02.md'."
 
 
+class InvalidKey(InvalidInput):
+    """A key of working memory that is no path, or one to write to that is in another namespace than the own."""
+
+    way_out = "Write a key as 'inbox', or with its namespace as 'session/abc123/inbox' or 'patrol/heartbeat/alerts'."
+
+
 class IdentityFull(InvalidInput):
     """The identity would be longer than it may be; it stays as it was.
 

@@ -247,6 +247,29 @@ class IdentityVersion:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class WorkingSummary:
+    """An entry of working memory without its value.
+
+    The `key` is its full path; that of a long value, which has several `parts`, ends in `-index` and names its outline.
+    """
+
+    key: str
+    characters: int
+    parts: int
+    category: str | None
+    tags: tuple[str, ...]
+    stored_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkingEntry(WorkingSummary):
+    """An entry of working memory: the whole value, one of its parts, or its outline, depending on the key asked for."""
+
+    value: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Document:
     """One file of the notes.
 

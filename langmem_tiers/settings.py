@@ -239,6 +239,16 @@ class DocumentSettings(_Frozen):
     prompt_tokens: int = Field(default=500, ge=0, description="Most tokens of MEMORY.md in a system prompt.")
 
 
+class WorkingSettings(_Frozen):
+    """Working memory: the scratch space of sessions, patrols and subagents."""
+
+    ttl_minutes: float = Field(default=5.0, gt=0, description="How long an entry stays, unless it says so (RockBot).")
+    longest_ttl_days: float = Field(default=30.0, gt=0, description="The longest that an entry may ask for.")
+    entries: int = Field(default=50, ge=1, description="Most entries of a namespace (RockBot MaxEntriesPerNamespace).")
+    max_characters: int = Field(default=400_000, ge=1, description="A longer value is refused.")
+    part_characters: int = Field(default=8000, ge=200, description="A longer value is cut into parts of this size.")
+
+
 class FlushSettings(_Frozen):
     """When facts are saved before a history is compacted."""
 
@@ -340,6 +350,7 @@ class Settings(_Frozen):
     identity: IdentitySettings = IdentitySettings()
     profile: ProfileSettings = ProfileSettings()
     documents: DocumentSettings = DocumentSettings()
+    working: WorkingSettings = WorkingSettings()
     flush: FlushSettings = FlushSettings()
     graph: GraphSettings = GraphSettings()
     dream: DreamSettings = DreamSettings()

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from langmem_tiers.records import MiningReport
     from langmem_tiers.runtime import Runtime
     from langmem_tiers.storage.usages import UsageBy
+    from langmem_tiers.working.working_memory import WorkingMemory
 
 # How far `usage` looks back at most: a hundred years.
 _MOST_DAYS = 36_500
@@ -92,6 +93,13 @@ class Space:
         from langmem_tiers.knowledge.documents import Documents
 
         return Documents(self.context)
+
+    @property
+    def working(self) -> WorkingMemory:
+        """Scratch space with a time to live, shared by the sessions, patrols and subagents that work for the user."""
+        from langmem_tiers.working.working_memory import WorkingMemory
+
+        return WorkingMemory(self.context)
 
     @property
     def golden(self) -> Golden:

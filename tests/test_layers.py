@@ -54,7 +54,7 @@ LAYERS = (
     "telemetry",
     "storage",
     "models",
-    "store context listeners palace recall knowledge knowledge_graph layers",
+    "store context listeners palace recall knowledge knowledge_graph working layers",
     "writing",
     "dream",
     "background maintenance transfer",

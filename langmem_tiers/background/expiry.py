@@ -1,4 +1,4 @@
-"""Expiry of entries, episodes, store items, and the changesets of old dreams."""
+"""Expiry of entries, episodes, store items, working memory, and the changesets of old dreams."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.knowledge import lifecycle
 from langmem_tiers.knowledge.entry_writer import EntryWriter
-from langmem_tiers.storage import dreams, entries, episodes, items
+from langmem_tiers.storage import dreams, entries, episodes, items, working_entries
 from langmem_tiers.store import SpaceStore
 
 _DAY = 86_400_000
@@ -97,10 +97,15 @@ ITEMS = Expiring(
     lambda connection, space, _: items.next_expiry(connection, space),
     lambda connection, space, _, now: items.drop(connection, space, items.expired(connection, space, now), now),
 )
+WORKING = Expiring(
+    "sweep working memory",
+    lambda connection, space, context: working_entries.next_sweep(connection, space, to_millis(context.clock())),
+    lambda connection, space, _, now: working_entries.sweep(connection, space, now),
+)
 DREAMS = Expiring(
     "prune dreams",
     _oldest_dream,
     lambda connection, space, context, now: dreams.prune(connection, space, now - _undo_milliseconds(context)),
 )
 """The changesets of old dreams, which can then no longer be undone."""
-KINDS = (ENTRIES, EPISODES, ITEMS, DREAMS)
+KINDS = (ENTRIES, EPISODES, ITEMS, WORKING, DREAMS)

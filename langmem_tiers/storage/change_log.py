@@ -33,6 +33,7 @@ Kind = Literal[
     "identity.changed",  # subject is its new version
     "document.changed",  # a document was written or deleted; detail is its path
     "item.changed",  # a store item was written or deleted
+    "working.changed",  # an entry of working memory was written or deleted
 ]
 
 

@@ -73,6 +73,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration("store items", _create),
     Migration("revisions", _create),
     Migration("branches of conversations", _adding(schema.turns.c.follows)),
+    Migration("working memory", _create),
 )
 
 

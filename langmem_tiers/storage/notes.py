@@ -1,7 +1,7 @@
 """Notes: the searchable text of everything that is not a drawer, derived from its record and updated with it.
 
-Notes belong to a record: `ref` is the id of an entry or episode, the path of a document, or the place of a store
-item. Call these functions in the transaction that writes the record.
+Notes belong to a record: `ref` is the id of an entry or episode, the path of a document, the place of a store
+item, or the key of a working entry. Call these functions in the transaction that writes the record.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from langmem_tiers.storage.keyword import WordsRow
 from langmem_tiers.storage.schema import chunks, embeddings, entries, notes
 from langmem_tiers.storage.statements import among, batches, delete_among, here, listed
 
-NoteKind = Literal["entry", "episode", "document", "item", "value"]
+NoteKind = Literal["entry", "episode", "document", "item", "value", "working"]
 KINDS: frozenset[NoteKind] = frozenset(get_args(NoteKind))
-RECALLED = KINDS - {"value"}
-"""What recall tells of; a value is found by those who ask for store items only."""
+RECALLED = KINDS - {"value", "working"}
+"""What recall tells of; values of store items and working memory are found only by those who ask for them."""
 
 # Numbers are never reused, even if the newest note is gone.
 NEWEST = "note:newest"

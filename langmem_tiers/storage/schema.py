@@ -325,8 +325,8 @@ documents = _table(
 notes = _table(
     "notes",
     _key("number", Integer),
-    _column("kind", Text, "entry, episode, document, item or value."),
-    _column("ref", Text, "Id of the entry or episode, path of the document, place of the item."),
+    _column("kind", Text, "entry, episode, document, item, value or working."),
+    _column("ref", Text, "Id of an entry or episode, path of a document, place of an item, key in working memory."),
     _column("ordinal", Integer, "0 for the first piece of a document."),
     _column("text", Text, "What is searched and embedded."),
     _column("tags", Text, "Searched by words only, as is the category.", server_default=""),
@@ -549,4 +549,20 @@ store_items = _table(
     _optional("expires_at", BigInteger),
     Index("store_items_by_expiry", "space", "expires_at"),
     comment="Items of a key-value store, for agents that bring one; their searched text is in the notes.",
+)
+
+
+working_entries = _table(
+    "working_entries",
+    _key("key", Text, "Its full path, such as session/abc123/inbox."),
+    _column("namespace", Text, "The first two parts of the path: who writes there."),
+    _column("value", Text),
+    _column("cuts", Text, "JSON list of the characters at which a long value is cut into parts; [] for a short one."),
+    _optional("category", Text),
+    _column("tags", Text, "One a line."),
+    _column("stored_at", BigInteger),
+    _column("expires_at", BigInteger),
+    Index("working_entries_by_namespace", "space", "namespace"),
+    Index("working_entries_by_expiry", "space", "expires_at"),
+    comment="Working memory: scratch space of sessions, patrols and subagents; their searched text is in the notes.",
 )
