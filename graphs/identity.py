@@ -13,12 +13,15 @@ from langmem_tiers.errors import InvalidSettings, InvalidSpace, MissingUser
 from langmem_tiers.graphs.messages import last_human, peek
 from langmem_tiers.graphs.state import ASKED, OTHERS_UNTIL, OWNER
 from langmem_tiers.naming import check_space, user_space
+from langmem_tiers.working.keys import namespace, namespace_of
 
 SpaceChoice = str | Callable[[RunnableConfig, Runtime[Any] | None], str | None]
 """A fixed space, or a function that names one for each run (None: this run does not say)."""
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _TOOLS = "tools"
+# The session of runs outside of any thread.
+_UNNAMED = "unnamed"
 _USER = ("user_id", "langgraph_user_id")
 
 
@@ -74,6 +77,26 @@ def resolve_scope(
     if not named and stands_in is not None and not stands_in(scope):
         raise MissingUser("The run names no user, and its message is a new one.")
     return scope
+
+
+def working_namespace(
+    config: RunnableConfig | None, runtime: Runtime[Any] | None, scope: Scope, chosen: SpaceChoice | None
+) -> str:
+    """Where in working memory a run writes: the namespace chosen, else that of its session.
+
+    Raises:
+        InvalidKey: what was chosen is no namespace.
+        InvalidSettings: what was chosen names none for this run.
+    """
+    if chosen is None:
+        return namespace_of("session", scope.session or _UNNAMED)
+    named = chosen(config or {}, runtime) if callable(chosen) else chosen
+    if named is None:
+        raise InvalidSettings(
+            "The run does not say which namespace of working memory is its own.",
+            way_out="Give what the template names in the run's context or in its config's configurable.",
+        )
+    return namespace(named)
 
 
 def owner_of(config: RunnableConfig, runtime: Runtime[Any] | None) -> str | None:

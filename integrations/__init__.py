@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from langmem_tiers.integrations.tools import (
         GRAPH_TOOLS,
         MEMORY_TOOLS,
+        WORKING_TOOLS,
         WRITING_GUIDANCE,
         memory_tools,
         space_tools,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GRAPH_TOOLS",
     "MEMORY_TOOLS",
+    "WORKING_TOOLS",
     "WRITING_GUIDANCE",
     "MemoryMiddleware",
     "OfflineResponder",
@@ -45,7 +47,7 @@ _MODULES = {
     "offline": ("OfflineResponder", "model_or_offline"),
     "retriever": ("TieredRetriever",),
     "store": ("TieredStore", "user_label"),
-    "tools": ("GRAPH_TOOLS", "MEMORY_TOOLS", "WRITING_GUIDANCE", "memory_tools", "space_tools"),
+    "tools": ("GRAPH_TOOLS", "MEMORY_TOOLS", "WORKING_TOOLS", "WRITING_GUIDANCE", "memory_tools", "space_tools"),
 }
 
 

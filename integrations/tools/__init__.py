@@ -3,9 +3,10 @@
 from langmem_tiers.integrations.tools.making import (
     GRAPH_TOOLS,
     MEMORY_TOOLS,
+    WORKING_TOOLS,
     WRITING_GUIDANCE,
     memory_tools,
     space_tools,
 )
 
-__all__ = ["GRAPH_TOOLS", "MEMORY_TOOLS", "WRITING_GUIDANCE", "memory_tools", "space_tools"]
+__all__ = ["GRAPH_TOOLS", "MEMORY_TOOLS", "WORKING_TOOLS", "WRITING_GUIDANCE", "memory_tools", "space_tools"]

@@ -1,6 +1,7 @@
 """What the arguments of the tools may be: models leave them out, quote them and write numbers for texts."""
 
 import inspect
+import json
 import math
 import re
 from collections.abc import Callable
@@ -48,6 +49,11 @@ def _value(value: Any) -> Any:
     return _present(value)
 
 
+def _data(value: Any) -> Any:
+    """A text; what a model hands over as JSON instead is written as such."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def _lower(value: Any) -> Any:
     return value.strip().lower() if isinstance(value, str) else value
 
@@ -62,6 +68,8 @@ Id = Annotated[str, BeforeValidator(bare)]
 Name = Annotated[str | None, BeforeValidator(_name)]
 Named = Annotated[str, BeforeValidator(_name)]
 Value = Annotated[str | None, BeforeValidator(_value)]
+Data = Annotated[str, BeforeValidator(_data)]
+Minutes = Annotated[float | None, BeforeValidator(_present)]
 Depth = Annotated[int | None, BeforeValidator(_present)]
 LOWER, UPPER = BeforeValidator(_lower), BeforeValidator(_upper)
 # L1 where a model leaves the layer out.

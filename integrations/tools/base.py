@@ -30,7 +30,7 @@ from langmem_tiers.errors import (
     UnknownRelation,
 )
 from langmem_tiers.fencing import escape
-from langmem_tiers.graphs.identity import Scope, SpaceChoice, current_runtime, resolve_scope
+from langmem_tiers.graphs.identity import Scope, SpaceChoice, current_runtime, resolve_scope, working_namespace
 from langmem_tiers.graphs.messages import kept_in, read_messages
 from langmem_tiers.graphs.runs import TAGS
 from langmem_tiers.integrations.tools.arguments import Injected, arguments_of, names_of
@@ -157,11 +157,12 @@ def _way_out(error: MemoryTiersError) -> str:
 class Call:
     """The space that a tool works on, the conversation it is called from, and its messages, oldest first.
 
-    Outside of a graph no messages are known.
+    Outside of a graph no messages are known. `namespace` says where in working memory it writes.
     """
 
     space: "Space"
     scope: Scope
+    namespace: Callable[[], str]
     messages: Sequence[BaseMessage] = ()
 
 
@@ -169,24 +170,28 @@ Reach = Callable[[RunnableConfig | None, Any], Call]
 """From the config of a run, and what was injected into the tool, to the call."""
 
 
-def of_run(memory: "Memory", space: SpaceChoice | None) -> Reach:
+def of_run(memory: "Memory", space: SpaceChoice | None, namespace: SpaceChoice | None) -> Reach:
     """Calls for whomever the run names, in the same way as the memory nodes find out."""
 
     def reach(config: RunnableConfig | None, injected: Any) -> Call:
         state = _state(injected)
         remembered = kept_in(state, "memory_scope")
-        scope = resolve_scope(ensure_config(config), _runtime(injected), remembered=remembered, space=space)
-        return Call(space=memory.space(scope.space), scope=scope, messages=read_messages(state))
+        run = ensure_config(config), _runtime(injected)
+        scope = resolve_scope(*run, remembered=remembered, space=space)
+        own = partial(working_namespace, *run, scope, namespace)
+        return Call(space=memory.space(scope.space), scope=scope, namespace=own, messages=read_messages(state))
 
     return reach
 
 
-def of_space(space: "Space") -> Reach:
+def of_space(space: "Space", namespace: SpaceChoice | None) -> Reach:
     """Calls for one space, whatever the run says."""
 
     def reach(config: RunnableConfig | None, injected: Any) -> Call:
-        scope = resolve_scope(ensure_config(config), _runtime(injected), remembered=None, space=space.name)
-        return Call(space=space, scope=scope, messages=read_messages(_state(injected)))
+        run = ensure_config(config), _runtime(injected)
+        scope = resolve_scope(*run, remembered=None, space=space.name)
+        own = partial(working_namespace, *run, scope, namespace)
+        return Call(space=space, scope=scope, namespace=own, messages=read_messages(_state(injected)))
 
     return reach
 

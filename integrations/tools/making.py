@@ -9,7 +9,7 @@ from langmem_tiers import arguments
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.node import memory_of, one_space, space_of
-from langmem_tiers.integrations.tools import graph, saving, searching
+from langmem_tiers.integrations.tools import graph, saving, searching, working
 from langmem_tiers.integrations.tools.base import Reach, ToolAnswer, of_run, of_space, tool_of
 
 if TYPE_CHECKING:
@@ -49,15 +49,24 @@ _TOOLS: dict[str, Callable[..., ToolAnswer]] = {
         graph.entity_timeline,
         graph.add_relation,
         graph.end_relation,
+        working.save_to_working_memory,
+        working.get_from_working_memory,
+        working.list_working_memory,
+        working.search_working_memory,
     )
 }
-# Those for the graph are made where they are named: each tool more costs tokens in every call of a model.
+# These are made where they are named: each tool more costs tokens in every call of a model.
 GRAPH_TOOLS = ("knowledge_graph_search", "entity_timeline", "add_relation", "end_relation")
-MEMORY_TOOLS = tuple(name for name in _TOOLS if name not in GRAPH_TOOLS)
+WORKING_TOOLS = tuple(name for name in _TOOLS if name.endswith("working_memory"))
+MEMORY_TOOLS = tuple(name for name in _TOOLS if name not in (*GRAPH_TOOLS, *WORKING_TOOLS))
 
 
 def memory_tools(
-    memory: "Memory", *, space: SpaceChoice | None = None, only: Sequence[str] | None = None
+    memory: "Memory",
+    *,
+    space: SpaceChoice | None = None,
+    only: Sequence[str] | None = None,
+    namespace: SpaceChoice | None = None,
 ) -> list[BaseTool]:
     """Tools with which a model writes to its memory and looks into it, for `memory_agent`, `create_agent`, `ToolNode`.
 
@@ -71,7 +80,10 @@ def memory_tools(
         space: a space, or a function of config and runtime that names one, such as `space_template("teams/{team_id}")`;
             by default the user's own.
         only: names of the tools wanted, such as `("save_memory", "search_memory")`; `MEMORY_TOOLS` by default. With
-            `(*MEMORY_TOOLS, *GRAPH_TOOLS)` the model has those for the knowledge graph, too.
+            `(*MEMORY_TOOLS, *GRAPH_TOOLS, *WORKING_TOOLS)` the model has those for the knowledge graph and for working
+            memory, too.
+        namespace: where in working memory the model writes, such as `"patrol/heartbeat"`, or a function of config and
+            runtime that says so, such as `space_template("subagent/{task_id}")`; by default `session/` and the thread.
 
     Raises:
         InvalidInput: `only` names a tool that there is not, or is no list of names.
@@ -79,10 +91,12 @@ def memory_tools(
     Example:
         >>> agent = memory_agent(model, memory, tools=memory_tools(memory))  # doctest: +SKIP
     """
-    return _made(of_run(memory_of(memory), space_of(space)), only)
+    return _made(of_run(memory_of(memory), space_of(space), namespace), only)
 
 
-def space_tools(space: "Space", *, only: Sequence[str] | None = None) -> list[BaseTool]:
+def space_tools(
+    space: "Space", *, only: Sequence[str] | None = None, namespace: SpaceChoice | None = None
+) -> list[BaseTool]:
     """The tools of `memory_tools` for one space, whoever runs them: for use alone, in chains, or where one user is all.
 
     Raises:
@@ -93,7 +107,7 @@ def space_tools(space: "Space", *, only: Sequence[str] | None = None) -> list[Ba
         >>> save.invoke({"content": "The user prefers tea.", "category": "preferences"}).partition(" [")[0]
         'Saved as'
     """
-    return _made(of_space(one_space(space)), only)
+    return _made(of_space(one_space(space), namespace), only)
 
 
 def _made(reach: Reach, only: Collection[str] | None) -> list[BaseTool]:

@@ -23,6 +23,7 @@ from langmem_tiers.cli import (
     profile,
     recall,
     relations,
+    working,
 )
 from langmem_tiers.cli.target import DEFAULT_EMBEDDER, Target
 from langmem_tiers.cli.terminal import show_warnings
@@ -113,6 +114,7 @@ _GROUPS = {
     "directives": directives.directives,
     "identity": profile.identity,
     "notes": profile.notes,
+    "working": working.working,
     "bench": bench.bench,
 }
 for _name, _function in _COMMANDS.items():

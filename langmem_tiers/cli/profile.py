@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from langmem_tiers.cli.target import AsOf, Shown, Target, command_of_space, space_command
-from langmem_tiers.cli.terminal import as_data, leave, print_error, print_problems, working
-from langmem_tiers.errors import MemoryTiersError, UnreadableFile
+from langmem_tiers.cli.target import AsOf, FromFile, Shown, Target, command_of_space, space_command
+from langmem_tiers.cli.terminal import as_data, leave, print_error, print_problems, text_of, working
+from langmem_tiers.errors import MemoryTiersError
 
 if TYPE_CHECKING:
     from langmem_tiers.knowledge.results import IdentityText, SkippedFile
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 _SHOWN_VERSIONS = 20
 _WITHOUT_EDITOR = "Without an editor: `identity edit --file FILE` ('-' is standard input), or `identity add LINE`."
 
-FromFile = Annotated[
-    Path | None, typer.Option("--file", metavar="FILE", help="Take the text from this file; '-' is standard input.")
-]
 NotePath = Annotated[str, typer.Argument(metavar="PATH", help="Such as MEMORY.md or memory/2026-03-02.md.")]
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder of notes on this disk.")]
 
@@ -63,7 +60,7 @@ def show(
 def edit(space: Space, *, file: FromFile = None) -> Shown:
     """Write the identity anew: in your editor ($VISUAL, $EDITOR), or from a file."""
     if file is not None:
-        return _shown(space.identity.write(_text_of(file)))
+        return _shown(space.identity.write(text_of(file)))
     before = space.identity.read()
     text = _edited(before.text, "identity.md")
     try:
@@ -122,19 +119,6 @@ def _shown(identity: IdentityText) -> Shown:
     return Shown({**as_data(identity), "share": identity.share}, [*text, identity.usage])
 
 
-def _text_of(file: Path) -> str:
-    """The text of a file, or of standard input for '-'."""
-    try:
-        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-        return data.decode()
-    except OSError as error:
-        raise UnreadableFile(f"{file} cannot be read: {error.strerror}.", way_out="Check the path.") from error
-    except UnicodeDecodeError as error:
-        raise UnreadableFile(
-            f"{file} is not text in UTF-8 (byte {error.start:,}).", way_out="Save it as UTF-8."
-        ) from error
-
-
 def _edited(text: str, name: str) -> str:
     """The text as it was saved in the editor: $VISUAL, else $EDITOR, else that of the system."""
     chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR")
@@ -150,7 +134,7 @@ def _edited(text: str, name: str) -> str:
             why = str(error).rstrip(".")
             print_error(f"The editor {editor} failed, and nothing was changed: {why}. {_WITHOUT_EDITOR}")
             raise typer.Exit(1) from error
-        return _text_of(file)
+        return text_of(file)
 
 
 @notes.command("list")
@@ -194,7 +178,7 @@ def write(
     """Write a note, or add to one."""
     if (text is None) == (file is None):
         raise typer.BadParameter("give either TEXT or --file.")
-    given = _text_of(file) if file is not None else text or ""
+    given = text_of(file) if file is not None else text or ""
     with target.any_space() as space:
         document = space.documents.append(path, given) if append else space.documents.write(path, given)
     searched = "searched" if document.searched else "kept, not searched"

@@ -44,6 +44,9 @@ AsOf = Annotated[
         "--as-of", metavar="DATE", help="What was known at the end of this day, month or year: 2026-03-02, 2026-03."
     ),
 ]
+FromFile = Annotated[
+    Path | None, typer.Option("--file", metavar="FILE", help="Take the text from this file; '-' is standard input.")
+]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 

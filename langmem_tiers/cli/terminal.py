@@ -18,9 +18,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields, is_dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import typer
+
+from langmem_tiers.errors import UnreadableFile
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -109,6 +112,19 @@ def leave(message: str) -> NoReturn:
     """Print one line on standard error and end the command with exit code 1."""
     print_error(message)
     raise typer.Exit(1)
+
+
+def text_of(file: Path) -> str:
+    """The text of a file, or of standard input for '-'."""
+    try:
+        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        return data.decode()
+    except OSError as error:
+        raise UnreadableFile(f"{file} cannot be read: {error.strerror}.", way_out="Check the path.") from error
+    except UnicodeDecodeError as error:
+        raise UnreadableFile(
+            f"{file} is not text in UTF-8 (byte {error.start:,}).", way_out="Save it as UTF-8."
+        ) from error
 
 
 _SHOWN_PROBLEMS = 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -206,8 +206,8 @@ class WorkingMemory:
                 latest = sorted(rows.values(), key=lambda row: row.stored_at, reverse=True)[:most]
                 return tuple(_hit(row, 0, row.parts[0], 0.0) for row in latest)
             moment = change_log.moment(connection, store.key)
-            kinds, settings = {"working"}, self._context.settings.recall
-            hits = store.notes.search(moment, asked.terms, vector, _SEARCHED, kinds, settings=settings)
+            settings = self._context.settings.recall
+            hits = store.notes.search(moment, asked.terms, vector, _SEARCHED, {"working"}, settings=settings)
         best = {hit.ref: hit for hit in reversed(hits) if hit.ref in rows}
         ranked = sorted(best.values(), key=lambda hit: -hit.score)[:most]
         return tuple(_hit(rows[hit.ref], hit.ordinal, hit.text, hit.score) for hit in ranked)
@@ -269,7 +269,7 @@ class WorkingMemory:
             raise arguments.refused(given, "ttl_minutes", f"more than 0, and at most {longest / _MINUTE:,.0f} minutes")
         return max(1, round(given * _MINUTE))
 
-    def _make_room(self, connection: Connection, space: str, new: WorkingRow) -> list[str]:
+    def _make_room(self, connection: Connection, space: str, new: WorkingRow) -> Sequence[str]:
         """Let those leave that expire first, so that there is room for one more. Returns their keys."""
         at, room = new.stored_at, self._settings.entries
         if not working_entries.read(connection, space, {new.key}, at):
