@@ -15,6 +15,7 @@ from langmem_tiers.graphs.prompt import DEFAULT_SYSTEM_PROMPT, Placement, build_
 from langmem_tiers.graphs.recall import RecallNode, recall_node
 from langmem_tiers.graphs.state import MemoryContext, MemoryInput, MemoryState
 from langmem_tiers.graphs.track import TrackNode, track_node
+from langmem_tiers.graphs.working import WorkingNode, working_node
 
 __all__ = [
     "DEFAULT_SYSTEM_PROMPT",
@@ -33,6 +34,7 @@ __all__ = [
     "Scope",
     "SpaceChoice",
     "TrackNode",
+    "WorkingNode",
     "build_prompt",
     "chat",
     "chat_model",
@@ -46,4 +48,5 @@ __all__ = [
     "space_template",
     "track_node",
     "window_start",
+    "working_node",
 ]

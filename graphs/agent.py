@@ -23,6 +23,7 @@ from langmem_tiers.graphs.prompt import DEFAULT_SYSTEM_PROMPT, Placement, build_
 from langmem_tiers.graphs.recall import RecallNode
 from langmem_tiers.graphs.state import MemoryContext, MemoryState
 from langmem_tiers.graphs.track import TrackNode
+from langmem_tiers.graphs.working import READING_TOOLS, WorkingNode
 from langmem_tiers.models import providers
 
 if TYPE_CHECKING:
@@ -69,6 +70,10 @@ class _Track(TrackNode):
     _door = _DOOR
 
 
+class _Working(WorkingNode):
+    _door = _DOOR
+
+
 AgentGraph = CompiledStateGraph[MemoryState, MemoryContext, MessagesState, MessagesState]
 
 
@@ -83,6 +88,7 @@ def memory_agent(
     placement: Placement = "message",
     space: SpaceChoice | None = None,
     fallbacks: Sequence[str] = (),
+    namespace: SpaceChoice | None = None,
     on_error: OnError = "log",
     name: str = "memory_agent",
 ) -> AgentGraph:
@@ -102,6 +108,8 @@ def memory_agent(
         placement: see `build_prompt`.
         space: a space, or a function of config and runtime that names one; by default the user's own.
         fallbacks: further spaces to search.
+        namespace: the agent's own part of working memory, as in `memory_tools`. With tools that read working memory,
+            the agent sees what it holds at the end of its prompt, and large tool results are moved there.
         on_error: "log" answers even when the memory fails, "raise" ends the run.
         name: the graph's name in traces.
 
@@ -139,14 +147,22 @@ def memory_agent(
     builder.add_node(_Track(memory, name="track", **options))
     builder.add_edge(START, "recall")
     builder.add_edge("recall", "listen")
-    builder.add_edge("listen", "agent")
-    _add_tools(builder, tools)
+    asking = "agent"
+    if any(tool.name in READING_TOOLS for tool in tools):
+        asking = "working"
+        builder.add_node(_Working(memory, name=asking, namespace=namespace, move_results=True, **options))
+        builder.add_edge(asking, "agent")
+    builder.add_edge("listen", asking)
+    _add_tools(builder, tools, asking)
     return builder.compile(checkpointer=checkpointer, store=store, name=name)
 
 
 def _add_tools(
-    builder: StateGraph[MemoryState, MemoryContext, MessagesState, MessagesState], tools: Sequence[BaseTool]
+    builder: StateGraph[MemoryState, MemoryContext, MessagesState, MessagesState],
+    tools: Sequence[BaseTool],
+    asking: str,
 ) -> None:
+    """Add the tools; `asking` is the node from which the model is asked again with their results."""
     if not tools:
         builder.add_edge("agent", "track")
         return
@@ -154,7 +170,7 @@ def _add_tools(
 
     builder.add_node("tools", ToolNode(tools))
     builder.add_conditional_edges("agent", _next, ["tools", "track"])
-    builder.add_edge("tools", "agent")
+    builder.add_edge("tools", asking)
 
 
 def _next(state: MemoryState) -> str:

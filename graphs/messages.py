@@ -30,6 +30,7 @@ from langmem_tiers.trust.secrets import mask
 
 # The memory's keys in the state of a graph.
 BLOCKS, SCOPE = "memory_blocks", "memory_scope"
+_DERIVED = "derived-"
 # What the call limits of `langchain.agents.middleware` say instead of a reply.
 _LIMIT = re.compile(
     r"(?:Model call limits exceeded: (?:thread|run) limit \(\d+/\d+\)"
@@ -70,7 +71,12 @@ def _with_derived_id(message: BaseMessage, seen: Counter[str]) -> BaseMessage:
     said = f"{message.type}\x1f{mask(str(message.text))}"
     digest = hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:32]
     seen[digest] += 1
-    return message.model_copy(update={"id": f"derived-{digest}-{seen[digest]}"})
+    return message.model_copy(update={"id": f"{_DERIVED}{digest}-{seen[digest]}"})
+
+
+def is_without_id(message: BaseMessage) -> bool:
+    """Whether the message came without an id, and has one that `read_messages` derived."""
+    return str(message.id).startswith(_DERIVED)
 
 
 def is_synthetic(message: BaseMessage) -> bool:

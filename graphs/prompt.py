@@ -6,7 +6,7 @@ from functools import cache
 from itertools import takewhile
 from typing import Any, Literal, get_args
 
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langmem_tiers import arguments
 from langmem_tiers.graphs.messages import (
@@ -17,7 +17,7 @@ from langmem_tiers.graphs.messages import (
     read_messages,
     window_start,
 )
-from langmem_tiers.graphs.state import PROFILE
+from langmem_tiers.graphs.state import PROFILE, WORKING
 from langmem_tiers.telemetry.logs import say
 
 Placement = Literal["message", "system"]
@@ -57,7 +57,8 @@ def build_prompt(
     `window` turns and up to `step - 1` before them (see `window_start`), each recalled block in front of the human
     message it was recalled for. A block keeps its place and bytes as long as its message is in the window, so each
     request begins with the whole request before it, and a provider's prompt cache serves it, except where the window
-    has just moved on. A summary at the head of the history (`lc_source`) stays even when the window begins after it.
+    has just moved on. What the working node found stands at the very end. A summary at the head of the history
+    (`lc_source`) stays even when the window begins after it.
 
     Args:
         state: the graph's state; a mapping or an object.
@@ -90,8 +91,21 @@ def build_prompt(
     profile = str(kept_in(state, "memory_scope").get(PROFILE) or "")
     parts = [system or "", identity or profile, *(message.content for message in messages[:lead])]
     if placement == "system":
-        return [*_system_message([*parts, latest_block(shown, blocks)]), *shown]
-    return [*_system_message(parts), *(_with_block(message, blocks) for message in shown)]
+        return [*_system_message([*parts, latest_block(shown, blocks)]), *with_inventory(shown, state)]
+    return [*_system_message(parts), *with_inventory([_with_block(message, blocks) for message in shown], state)]
+
+
+def with_inventory(messages: Sequence[BaseMessage], state: Any) -> list[Any]:
+    """The messages with what the working node found at the end of the last one.
+
+    It changes with every call: there, all before it stays the same for a provider's prompt cache.
+    """
+    inventory = str(kept_in(state, "memory_scope").get(WORKING) or "")
+    if not inventory or not messages or not isinstance(messages[-1], HumanMessage | ToolMessage):
+        return [*messages]
+    said = messages[-1].content
+    content = f"{said}\n\n{inventory}" if isinstance(said, str) else [*said, *_blocks(inventory)]
+    return [*messages[:-1], messages[-1].model_copy(update={"content": content})]
 
 
 @cache

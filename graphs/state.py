@@ -17,6 +17,8 @@ from langmem_tiers.wording import with_article
 PROFILE = "profile"
 # When it was read, and the first message that the model saw then.
 PROFILE_READ = "profile_read"
+# What is in working memory, as it stands at the end of the prompt.
+WORKING = "working"
 # The number of the last activity that was reported on the custom stream of the thread.
 HEARD = "heard"
 # The newest human message when the scope was written.

@@ -1,14 +1,24 @@
 """What a memory node finds when it is called: whose memory it works on, and what of the thread is theirs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
-from langmem_tiers.graphs.identity import Scope, SpaceChoice, in_a_tool, marks, own_messages, owner_of, resolve_scope
+from langmem_tiers.graphs.identity import (
+    Scope,
+    SpaceChoice,
+    in_a_tool,
+    marks,
+    own_messages,
+    owner_of,
+    resolve_scope,
+    working_namespace,
+)
 from langmem_tiers.graphs.messages import last_human, peek, read_messages
 from langmem_tiers.graphs.state import ASKED, HEARD, OTHERS_UNTIL, PROFILE, PROFILE_READ, RECALLED_FOR
 from langmem_tiers.storage import drawers
@@ -26,6 +36,8 @@ class Visit:
     what the prompt of this session begins with, None where the session begins now; `profile_read` says since when.
     `heard` is the last activity that the thread was told of. `own` are the messages that may be stored, `marks` what
     `memory_scope` keeps besides the scope, and `recalled_for` is the message that the middleware recalled for last.
+    `remembered` is what this run's `memory_scope` holds so far, if it is ours, and `namespace` finds the run's own
+    namespace of working memory.
     """
 
     scope: Scope
@@ -39,6 +51,8 @@ class Visit:
     profile_read: Mapping[str, str] = field(default_factory=dict)
     heard: int | None = None
     recalled_for: str | None = None
+    remembered: Mapping[str, Any] = field(default_factory=dict)
+    namespace: Callable[[SpaceChoice | None], str]
 
     def as_state(self) -> dict[str, Any]:
         """The scope as `memory_scope` keeps it."""
@@ -92,6 +106,8 @@ def visit_of(
         profile_read=(remembered.get(PROFILE_READ) or {}) if same_session else {},
         heard=heard if same_session and isinstance(heard, int) else None,
         recalled_for=remembered.get(RECALLED_FOR) if ours else None,
+        remembered=remembered if ours else {},
+        namespace=partial(working_namespace, config, runtime, scope),
     )
 
 

@@ -14,12 +14,13 @@ from langmem_tiers.graphs.flush import FlushNode
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import kept_in, last_human
 from langmem_tiers.graphs.node import MemoryNode, NodeOutcome, OnError, memory_of
-from langmem_tiers.graphs.prompt import Placement, build_prompt, latest_block
+from langmem_tiers.graphs.prompt import Placement, build_prompt, latest_block, with_inventory
 from langmem_tiers.graphs.recall import RecallNode
 from langmem_tiers.graphs.state import HEARD, PROFILE, PROFILE_READ, RECALLED_FOR
 from langmem_tiers.graphs.track import TrackNode
 from langmem_tiers.graphs.visit import Visit
-from langmem_tiers.integrations.tools import memory_tools
+from langmem_tiers.graphs.working import WorkingNode
+from langmem_tiers.integrations.tools import MEMORY_TOOLS, WORKING_TOOLS, memory_tools
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -66,6 +67,12 @@ class TurnTrack(TrackNode):
         outcome = super()._work(visit)
         event = outcome.event or {}
         return outcome if event.get("stored") or event.get("revised") else replace(outcome, event=None)
+
+
+class CallWorking(WorkingNode):
+    """Looks into working memory before each call of the model."""
+
+    _door = _DOOR
 
 
 class TurnFlush(FlushNode):
@@ -138,6 +145,9 @@ class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
         context_window: how many tokens the model takes, for `flush`; None goes by the number of messages alone.
         space: a space, or a function of config and runtime that names one; by default the user's own.
         fallbacks: further spaces to search.
+        working: give the agent `WORKING_TOOLS`, show it what working memory holds at the end of each call, and move
+            large tool results there; see `working_node`.
+        namespace: the agent's own part of working memory, as in `memory_tools`.
         on_error: "log" answers even when the memory fails or no user is named, "raise" ends the run.
 
     Raises:
@@ -160,20 +170,24 @@ class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
         context_window: int | None = None,
         space: SpaceChoice | None = None,
         fallbacks: Sequence[str] = (),
+        working: bool = False,
+        namespace: SpaceChoice | None = None,
         on_error: OnError = "log",
     ) -> None:
         super().__init__()
         self.memory = memory_of(memory)
-        self.tools: list[BaseTool] = []
-        if tools is not False:
-            wanted = None if tools is True else arguments.texts(tools, "tools")
-            self.tools = memory_tools(memory, space=space, only=wanted)
+        wanted = () if tools is False else MEMORY_TOOLS if tools is True else arguments.texts(tools, "tools")
+        more = WORKING_TOOLS if arguments.flag(working, "working") else ()
+        names = dict.fromkeys((*wanted, *more))
+        self.tools: list[BaseTool] = memory_tools(memory, space=space, only=[*names], namespace=namespace)
         self._placement: Placement = arguments.one_of(placement, "placement", get_args(Placement))
         whose: dict[str, Any] = {"space": space, "on_error": on_error}
         self._track = TurnTrack(memory, name="track", **whose)
         recall = TurnRecall(memory, name="recall", placement=placement, fallbacks=fallbacks, **whose)
         flushing = TurnFlush(memory, name="flush", context_window=context_window, **whose)
-        self._before_model: tuple[MemoryNode, ...] = (recall, self._track, *([flushing] if flush else ()))
+        looking = CallWorking(memory, name="working", namespace=namespace, move_results=True, **whose)
+        steps = ((recall, True), (self._track, True), (flushing, flush), (looking, working))
+        self._before_model: tuple[MemoryNode, ...] = tuple(step for step, wanted in steps if wanted)
 
     @property
     def name(self) -> str:
@@ -221,8 +235,10 @@ def _with_memory(request: ModelRequest[Any], placement: Placement) -> ModelReque
     blocks = kept_in(state, "memory_blocks")
     system = _behind(request.system_message, kept_in(state, "memory_scope").get(PROFILE) or "")
     if placement == "system":
-        return request.override(system_message=_behind(system, latest_block(request.messages, blocks)))
-    return request.override(system_message=system, messages=[_with_block(m, blocks) for m in request.messages])
+        system = _behind(system, latest_block(request.messages, blocks))
+        return request.override(system_message=system, messages=with_inventory(request.messages, state))
+    shown = [_with_block(m, blocks) for m in request.messages]
+    return request.override(system_message=system, messages=with_inventory(shown, state))
 
 
 def _with_block(message: AnyMessage, blocks: Mapping[str, str]) -> Any:

@@ -247,6 +247,9 @@ class WorkingSettings(_Frozen):
     entries: int = Field(default=50, ge=1, description="Most entries of a namespace (RockBot MaxEntriesPerNamespace).")
     max_characters: int = Field(default=400_000, ge=1, description="A longer value is refused.")
     part_characters: int = Field(default=8000, ge=200, description="A longer value is cut into parts of this size.")
+    inventory: int = Field(default=50, ge=0, description="Most keys that a prompt lists under each heading.")
+    result_characters: int = Field(default=16_000, ge=1, description="A longer tool result is moved there.")
+    result_ttl_minutes: float = Field(default=60.0, gt=0, description="How long a moved tool result stays.")
 
 
 class FlushSettings(_Frozen):

@@ -17,6 +17,7 @@ from langmem_tiers.trust import secrets
 from langmem_tiers.twins import twin
 from langmem_tiers.wording import type_of
 from langmem_tiers.working import keys
+from langmem_tiers.working.inventory import inventory
 from langmem_tiers.working.outline import cuts, outline
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from langmem_tiers.settings import WorkingSettings
 
 _MINUTE, _DAY = 60_000, 86_400_000  # milliseconds
+_OWN = "Your own entries (get_from_working_memory reads one):"
+_OF_PATROLS = "Findings of patrols (get_from_working_memory reads one by its full key):"
+_OUTLINES = "Outlines of what subagents have found (get_from_working_memory reads one by its full key):"
 # How many pieces are searched before the filters, so that they leave some.
 _SEARCHED = 1000
 
@@ -75,6 +79,11 @@ class WorkingMemory:
 
     def __repr__(self) -> str:
         return f"WorkingMemory({self._context.name!r}, {self.namespace!r})"
+
+    @property
+    def longest(self) -> int:
+        """The most characters of one value."""
+        return self._settings.max_characters
 
     def within(self, namespace: str) -> WorkingMemory:
         """The working memory as `namespace` sees it, such as `session/abc123` or `patrol/heartbeat`.
@@ -226,11 +235,25 @@ class WorkingMemory:
             these = {where} & found.keys() or {row.key for row in found.values() if row.cuts}
             return bool(working_entries.remove(connection, store.key, these, now))
 
+    def prompt_block(self) -> str:
+        """What there is, for a prompt: keys with how long they stay, never the contents. Empty if there is nothing.
+
+        A session sees its own entries, what patrols have found, and the outlines that subagents left; a patrol or a
+        subagent its own entries only. Put it at the end of a prompt, as it changes with every call.
+        """
+        sections: dict[str, Sequence[WorkingSummary]] = {_OWN: self.list()}
+        if self.namespace.partition("/")[0] not in {"patrol", "subagent"}:
+            outlines = [each for each in self.list("subagent") if each.key.endswith(f"-{keys.INDEX}")]
+            own = self.list(self.namespace or "session")
+            sections = {_OWN: own, _OF_PATROLS: self.list("patrol"), _OUTLINES: outlines}
+        return inventory(sections, self._context.now, self._settings.inventory)
+
     asave = twin(save)
     aget = twin(get)
     alist = twin(list)
     asearch = twin(search)
     adelete = twin(delete)
+    aprompt_block = twin(prompt_block)
 
     @property
     def _settings(self) -> WorkingSettings:
