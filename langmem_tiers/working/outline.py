@@ -10,11 +10,24 @@ from langmem_tiers.models.chunking import split
 _SHOWN = 100
 _HEADING = re.compile(r"^#{1,6} +(?P<title>\S[^\n]{0,200})$", re.MULTILINE)
 _HEADINGS = 3
+_LONGEST_HEADING = 250
+_LAST_HEADING = re.compile(r"(?<=\n)#{1,6} [^\n]{1,200}\s*+\Z")
 
 
 def cuts(value: str, longest: int) -> tuple[int, ...]:
-    """The characters at which a value is cut into parts of at most `longest`; none if it is no longer."""
-    return () if len(value) <= longest else tuple(stop for _, stop in split(value, longest)[:-1])
+    """The characters at which a value is cut into parts of about `longest`, none if it is no longer.
+
+    A heading stays with what it is the heading of.
+    """
+    if len(value) <= longest:
+        return ()
+    return tuple(_before_heading(value, start, stop) for start, stop in split(value, longest)[:-1])
+
+
+def _before_heading(value: str, start: int, stop: int) -> int:
+    """The end of a part, before a heading that it would end with."""
+    end = _LAST_HEADING.search(value, max(start + 1, stop - _LONGEST_HEADING), stop)
+    return stop if end is None else end.start()
 
 
 def outline(key: str, parts: Sequence[str]) -> str:
