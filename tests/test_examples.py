@@ -66,6 +66,13 @@ def test_the_chatbot_names_its_options(example):
     assert "--session" in example("chatbot.py", "--help")
 
 
+def test_a_patrol_and_a_subagent_hand_over_what_they_found(example, tmp_path):
+    shown = example("handover.py", tmp_path / "memory")
+    assert "- patrol/greenhouse/alerts: expires in 3h 59m" in shown
+    assert "subagent/t1/plants-3: 7,329 characters, Chard" in shown
+    assert "the soil in the greenhouse is dry" in shown.rpartition("\n\n")[2]
+
+
 def test_the_store_finds_and_recalls_what_was_put(root, offline_environment, tmp_path):
     environment = offline_environment | {"LANGMEM_TIERS_PATH": str(tmp_path / "memory")}
     shown = _example(root, environment, "store.py")
