@@ -1,11 +1,14 @@
 """Working memory: scratch space under path keys, which expires; what is saved is there for whoever may read it."""
 
+import io
+import json
 import threading
 from datetime import timedelta
 
 import pytest
 
 from langmem_tiers import Memory, Settings
+from langmem_tiers.cli.main import main
 from langmem_tiers.errors import InvalidInput, InvalidKey, InvalidText, TextTooLong
 from langmem_tiers.settings import WorkingSettings
 from langmem_tiers.testing import HashEmbedder
@@ -277,3 +280,39 @@ def test_the_limits_are_settings(tmp_path):
         assert scratch.save("c", "text", ttl_minutes=2).dropped == ("session/abc/a",)
         with pytest.raises(TextTooLong):
             scratch.save("d", "x" * 1001)
+
+
+def test_on_the_command_line(tmp_path, capsys, monkeypatch):
+    def run(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main(["--path", str(tmp_path / "m"), "--user", "alice", "--embedder", "none", "working", *arguments])
+        printed = capsys.readouterr()
+        return left.value.code or 0, printed.out, printed.err
+
+    assert run("save", "session/abc/inbox", "3 unread", "--ttl", "60", "--tag", "mail")[1].startswith(
+        "session/abc/inbox: expires in 1h 0m, tags: mail"
+    )
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"The ferry leaves at nine.\n" * 400)))
+    assert "in 2 parts" in run("save", "subagent/t1/page", "--file", "-")[1]
+    code, shown, _ = run("list")
+    assert (code, [line.partition(":")[0] for line in shown.splitlines()]) == (
+        0,
+        ["session/abc/inbox", "subagent/t1/page-index"],
+    )
+    assert run("list", "patrol")[1] == "There is nothing in working memory.\n"
+    assert run("get", "session/abc/inbox")[1] == "3 unread\n"
+    assert run("get", "subagent/t1/page")[1] == "The ferry leaves at nine.\n" * 400
+    assert run("search", "ferry", "--below", "subagent")[1].startswith("subagent/t1/page-1  The ferry leaves")
+    assert run("search", "ferry", "--tag", "mail")[1] == "Nothing in working memory fits.\n"
+    assert json.loads(run("list", "session", "--json")[1])[0]["tags"] == ["mail"]
+    assert run("delete", "session/abc/inbox")[1] == "session/abc/inbox is deleted.\n"
+    for wrong in (
+        ["get", "session/abc/inbox"],
+        ["delete", "session/abc/inbox"],
+        ["get", "inbox"],
+        ["save", "a/../b", "x"],
+    ):
+        code, _, error = run(*wrong)
+        assert code == 1
+        assert error.startswith("langmem-tiers: ")
+    assert run("save", "session/abc/x")[0] == 2

@@ -217,7 +217,8 @@ class WorkingMemory:
             moment = change_log.moment(connection, store.key)
             settings = self._context.settings.recall
             hits = store.notes.search(moment, asked.terms, vector, _SEARCHED, {"working"}, settings=settings)
-        best = {hit.ref: hit for hit in reversed(hits) if hit.ref in rows}
+        rising = sorted(hits, key=lambda hit: (hit.score, -hit.ordinal))
+        best = {hit.ref: hit for hit in rising if hit.ref in rows}
         ranked = sorted(best.values(), key=lambda hit: -hit.score)[:most]
         return tuple(_hit(rows[hit.ref], hit.ordinal, hit.text, hit.score) for hit in ranked)
 
