@@ -74,3 +74,9 @@ def test_what_requests_have_in_common_is_counted(run):
     row = run("prompt_prefix.py", "--turns", 3)
     assert row["in the loop: of the last request kept %"] == "100 to 100"
     assert row["next turn: of the last request kept %"] == "100 to 100"
+
+
+def test_working_memory_is_timed_beside_a_commit(run):
+    row = run("working_memory.py", "--namespaces", 2, "--entries", 3, "--calls", 3)
+    assert row["call"] == "get"
+    assert 0 < row["p50"] <= row["p95"]
