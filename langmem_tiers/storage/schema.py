@@ -562,7 +562,8 @@ working_entries = _table(
     _column("tags", Text, "One a line."),
     _column("stored_at", BigInteger),
     _column("expires_at", BigInteger),
-    Index("working_entries_by_namespace", "space", "namespace"),
+    Index("working_entries_by_namespace", "space", "namespace", "expires_at"),
     Index("working_entries_by_expiry", "space", "expires_at"),
+    Index("working_entries_by_storing", "space", "stored_at"),
     comment="Working memory: scratch space of sessions, patrols and subagents; their searched text is in the notes.",
 )
