@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         TelemetrySettings,
         TextSettings,
         WindowSettings,
+        WorkingSettings,
     )
     from langmem_tiers.space import Space
     from langmem_tiers.types import (
@@ -109,6 +110,7 @@ __all__ = [
     "TrackReport",
     "Turn",
     "WindowSettings",
+    "WorkingSettings",
     "__version__",
     "errors",
 ]

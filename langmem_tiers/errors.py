@@ -10,6 +10,7 @@
     │   │   ├── TextTooLong
     │   │   └── SecretRefused     a key, token, password or card number
     │   ├── InvalidPath           a path that a document cannot have
+    │   ├── InvalidKey            a key of working memory that is no path, or in another namespace
     │   ├── IdentityFull          a text that does not fit into the identity
     │   ├── InvalidSettings
     │   ├── InvalidDirective      a file replacing a built-in prompt that cannot be used
