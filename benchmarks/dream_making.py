@@ -80,7 +80,7 @@ def material(store: SpaceStore, now: datetime, *, fence: int = 0) -> Material:
 def decision(store: SpaceStore, seen: Material, rng: random.Random, *, most: int = 12) -> Decision:
     """Proposals at random, all of them accepted."""
     with store.reading() as connection:
-        said = [drawer.number for drawer in drawers.of_session(connection, store.key, None)]
+        said = [drawer.number for drawer in drawers.every(connection, store.key)]
         view = store.graph.view(change_log.moment(connection, store.key))
     ids = [entry.id for entry in seen.entries] + ["000000000000"]
     people = [row.id for row in view.entities.values()]

@@ -4,7 +4,8 @@
 
 The patrol runs on a schedule of your own (here: once), the subagent when the session asks for research. Both write to
 their own namespace only; the session sees the keys at the end of its prompt and reads what it needs. Nothing of it
-becomes long-term memory, and it expires by itself. It runs offline: scripts stand in for chat models.
+becomes long-term memory, and it expires by itself: tracking is off for the agent "patrol", as what it is told is
+nothing that the user said, and the subagent has no track node. It runs offline: scripts stand in for chat models.
 """
 
 import sys
@@ -15,7 +16,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langmem_tiers import Memory
+from langmem_tiers import Memory, Settings, TrackingSettings
 from langmem_tiers.graphs import memory_agent, space_template
 from langmem_tiers.integrations import WORKING_TOOLS, memory_tools
 from langmem_tiers.testing import ScriptedChatModel
@@ -51,7 +52,8 @@ def patrol(memory: Memory) -> None:
         "Done.",
     ]
     tools = [read_sensors, *memory_tools(memory, only=WORKING_TOOLS, namespace="patrol/greenhouse")]
-    agent = create_agent(ScriptedChatModel(responses=script), tools)
+    model = ScriptedChatModel(responses=script)
+    agent = memory_agent(model, memory, tools, agent="patrol", namespace="patrol/greenhouse")
     agent.invoke({"messages": "Look after the greenhouse."}, {"configurable": {"user_id": "alice"}})
 
 
@@ -71,7 +73,8 @@ def researcher(memory: Memory):
 
 
 folder = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="handover-")
-with Memory.open(folder) as memory:
+settings = Settings(agents={"patrol": Settings(tracking=TrackingSettings(enabled=False))})
+with Memory.open(folder, settings=settings) as memory:
     patrol(memory)
     model = ScriptedChatModel(
         responses=[

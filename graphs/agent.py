@@ -28,9 +28,7 @@ from langmem_tiers.models import providers
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
-
-
-_USUAL = ("openai", "anthropic", "ollama", "google_genai")
+    from langmem_tiers.settings import Settings
 
 
 def chat_model(model: str | BaseChatModel) -> BaseChatModel:
@@ -42,14 +40,7 @@ def chat_model(model: str | BaseChatModel) -> BaseChatModel:
         InvalidSettings: no provider is known for it, or the provider's client refuses it, such as without a key.
     """
     if isinstance(model, str):
-
-        def make(name: str) -> BaseChatModel:
-            from langchain.chat_models import init_chat_model
-
-            found: BaseChatModel = init_chat_model(name)
-            return found
-
-        return providers.init_by_name(model, make, kind="model", usual=_USUAL)
+        return providers.chat_model(model)
     # Checked by its methods: a model with options bound to it has another class. And a class has the methods, too.
     if isinstance(model, type) or not callable(getattr(model, "invoke", None)):
         raise InvalidInput(
@@ -85,10 +76,12 @@ def memory_agent(
     system_prompt: str | None = None,
     checkpointer: "BaseCheckpointSaver[Any] | bool | None" = None,
     store: BaseStore | None = None,
-    placement: Placement = "message",
+    placement: Placement | None = None,
     space: SpaceChoice | None = None,
-    fallbacks: Sequence[str] = (),
+    fallbacks: Sequence[str] | None = None,
     namespace: SpaceChoice | None = None,
+    agent: str | None = None,
+    settings: "Settings | None" = None,
     on_error: OnError = "log",
     name: str = "memory_agent",
 ) -> AgentGraph:
@@ -105,11 +98,14 @@ def memory_agent(
         system_prompt: instead of `DEFAULT_SYSTEM_PROMPT`.
         checkpointer: keeps the threads; without one every run starts an empty thread, with the same memory.
         store: handed on to the tools.
-        placement: see `build_prompt`.
+        placement: see `build_prompt`; by default the setting `recall.placement`.
         space: a space, or a function of config and runtime that names one; by default the user's own.
-        fallbacks: further spaces to search.
+        fallbacks: further spaces to search; by default those of the settings.
         namespace: the agent's own part of working memory, as in `memory_tools`. With tools that read working memory,
             the agent sees what it holds at the end of its prompt, and large tool results are moved there.
+        agent: whose settings are in force, such as `"patrol"`; by default the agent that the run names, if it does.
+        settings: what is set in these goes before all other settings in its nodes, such as
+            `Settings(recall=RecallSettings(limit=3))`.
         on_error: "log" answers even when the memory fails, "raise" ends the run.
         name: the graph's name in traces.
 
@@ -138,7 +134,7 @@ def memory_agent(
     async def aanswer(state: MemoryState, config: RunnableConfig) -> dict[str, Any]:
         return {"messages": [await bound.ainvoke(prompt(state), config)]}
 
-    options: dict[str, Any] = {"space": space, "on_error": on_error}
+    options: dict[str, Any] = {"space": space, "agent": agent, "settings": settings, "on_error": on_error}
     recall = _Recall(memory, name="recall", fallbacks=fallbacks, window=window.turns, placement=placement, **options)
     builder.add_node(recall)
     # If the client disconnects, the run ends: so what it said is stored before the model is asked.

@@ -19,9 +19,9 @@ from langgraph.runtime import Runtime
 from langmem_tiers import arguments
 from langmem_tiers.dream.run import STEPS, DreamRunner, DreamState, report_end
 from langmem_tiers.dream.types import DreamReport
-from langmem_tiers.errors import InvalidInput, InvalidSpace, MemoryTiersError, MissingUser, UnknownSpace
+from langmem_tiers.errors import AccessDenied, InvalidInput, InvalidSpace, MemoryTiersError, MissingUser, UnknownSpace
 from langmem_tiers.graphs import node
-from langmem_tiers.graphs.identity import SpaceChoice, authenticated_user, resolve_scope
+from langmem_tiers.graphs.identity import SpaceChoice, authenticated_user, owner_of, resolve_scope
 from langmem_tiers.graphs.messages import peek
 from langmem_tiers.graphs.node import OnError
 from langmem_tiers.graphs.runs import TracedCall, TracedNode, described
@@ -148,7 +148,10 @@ class _Spaces(_Node):
         refused: dict[str, Any] = {}
         try:
             waiting = self._wanted(state, config, runtime)
-        except (MissingUser, InvalidInput) as error:
+            # A run that names no user is the host's own, such as that of a cron job.
+            for name in waiting:
+                self.memory.access.require_writable(owner_of(config, runtime), name)
+        except (MissingUser, InvalidInput, AccessDenied) as error:
             if self.on_error == "raise":
                 raise
             self._log("", error)
@@ -197,9 +200,7 @@ class _Spaces(_Node):
     def _there(self, space: str) -> str:
         if space in self.memory.spaces():
             return space
-        error = UnknownSpace(f"There is no space {space!r} in the memory.")
-        error.space = space
-        raise error
+        raise UnknownSpace(f"There is no space {space!r} in the memory.", space=space)
 
 
 @dataclass

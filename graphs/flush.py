@@ -17,6 +17,7 @@ from langmem_tiers.writing import flushing
 from langmem_tiers.writing.flushing import FlushReport
 
 if TYPE_CHECKING:
+    from langmem_tiers.context import SpaceContext
     from langmem_tiers.memory import Memory
     from langmem_tiers.space import Space
 
@@ -32,11 +33,11 @@ class FlushNode(MemoryNode):
         self._context_window = _checked(context_window)
 
     def _work(self, visit: Visit) -> NodeOutcome:
-        if not visit.own or not _due(self.memory, visit.messages, self._context_window):
+        context = visit.space.context
+        if not (visit.own and context.settings.tracks and _due(context, visit.messages, self._context_window)):
             return NodeOutcome()
         scope = visit.scope
-        whose = {"session": scope.session, "project": scope.project, "agent": scope.agent}
-        report = flushing.flush(visit.space.context, turns_of(visit.own), **whose)
+        report = flushing.flush(visit.space.context, turns_of(visit.own), **scope.of_turns())
         if self.on_error == "raise":
             report.tracked.raise_rejected()
         event = _event(report)
@@ -53,6 +54,7 @@ def flush_node(
     space: SpaceChoice | None = None,
     on_error: OnError = "log",
     messages_key: str = "messages",
+    agent: str | None = None,
 ) -> FlushNode:
     """A node that saves the facts of a long history: put it before whatever summarizes or cuts that.
 
@@ -75,6 +77,8 @@ def flush_node(
         space: a space, or a function of config and runtime that names one; by default the user's own.
         on_error: "log" goes on when the memory fails or refuses a message, "raise" ends the run.
         messages_key: where the host's state keeps its messages.
+        agent: who the user talks to, and whose settings are in force; by default the agent that the run names, if it
+            names one.
 
     Raises:
         InvalidSettings: `context_window` is no positive number.
@@ -84,7 +88,7 @@ def flush_node(
         >>> builder.add_sequence([flush_node(memory, context_window=128_000), summarize])  # doctest: +SKIP
     """
     kind = reading(messages_key, FlushNode)
-    options = {"space": space, "on_error": on_error, "messages_key": messages_key}
+    options: dict[str, Any] = {"space": space, "on_error": on_error, "messages_key": messages_key, "agent": agent}
     return kind(memory, name=name, context_window=context_window, **options)
 
 
@@ -97,6 +101,7 @@ def flush_before_compaction(
     session: str | None = None,
     project: str | None = None,
     agent: str | None = None,
+    task: str | None = None,
 ) -> FlushReport | None:
     """What `flush_node` does, for a hook that runs before a summarizer; None if the history is not long enough.
 
@@ -108,6 +113,7 @@ def flush_before_compaction(
         session: the conversation, such as a thread id; None for the current unnamed one.
         project: what it is about, if known.
         agent: who the user talks to, if there are several.
+        task: id of the task that it is part of.
 
     Raises:
         StorageError: what was acknowledged stays; calling again goes on from there.
@@ -117,9 +123,10 @@ def flush_before_compaction(
     memory_of(memory)
     whose = memory.space(space) if isinstance(space, str) else one_space(space)
     history = read_messages({"messages": messages})
-    if not _due(memory, history, _checked(context_window)):
+    if not _due(whose.context.of_agent(agent), history, _checked(context_window)):
         return None
-    return flushing.flush(whose.context, turns_of(history), session=session, project=project, agent=agent)
+    about = {"session": session, "project": project, "agent": agent, "task": task}
+    return flushing.flush(whose.context, turns_of(history), **about)
 
 
 def _checked(context_window: int | None) -> int | None:
@@ -128,11 +135,11 @@ def _checked(context_window: int | None) -> int | None:
     return context_window
 
 
-def _due(memory: "Memory", messages: Sequence[BaseMessage], context_window: int | None) -> bool:
+def _due(context: "SpaceContext", messages: Sequence[BaseMessage], context_window: int | None) -> bool:
     def tokens() -> int:
-        return sum(memory.count_tokens(_sent(message)) for message in messages)
+        return sum(context.count_tokens(_sent(message)) for message in messages)
 
-    limits = memory.settings.flush
+    limits = context.settings.flush
     return flushing.due(limits, messages=len(messages), tokens=tokens, context_window=context_window)
 
 

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime, get_runtime
 
+from langmem_tiers.access import NOBODY
 from langmem_tiers.errors import InvalidSettings, InvalidSpace, MissingUser
 from langmem_tiers.graphs.messages import last_human, peek
 from langmem_tiers.graphs.state import ASKED, OTHERS_UNTIL, OWNER
@@ -27,16 +28,23 @@ _USER = ("user_id", "langgraph_user_id")
 
 @dataclass(frozen=True)
 class Scope:
-    """The space and the conversation that a memory node works on."""
+    """The space and the conversation that a memory node works on, and what that is about."""
 
     space: str
     session: str | None = None
     agent: str | None = None
     project: str | None = None
+    task: str | None = None
+    caller: str = field(default=NOBODY, compare=False, repr=False)
+    """The own space of the user whom the run names; empty if it names none."""
+
+    def of_turns(self) -> dict[str, Any]:
+        """Where the turns of this run belong, as `Space.track` takes it."""
+        return {"session": self.session, "project": self.project, "agent": self.agent, "task": self.task}
 
     def as_state(self) -> dict[str, str]:
-        """What a later run gets as `remembered`: plain JSON, without what is unknown."""
-        return {key: value for key, value in asdict(self).items() if value is not None}
+        """What a later run gets as `remembered`: plain JSON, without what is unknown, and without who called."""
+        return {key: value for key, value in asdict(self).items() if value is not None and key != "caller"}
 
 
 def resolve_scope(
@@ -73,6 +81,9 @@ def resolve_scope(
         session=run.thread() or run.said("session_id") or _text(earlier.get("session")),
         agent=run.said("agent_id") or _text(earlier.get("agent")),
         project=run.said("project") or _text(earlier.get("project")),
+        task=run.said("task_id") or run.said("task") or _text(earlier.get("task")),
+        # Where no space is chosen it is that of the user, whom an earlier run of the thread may have named.
+        caller=check_space(name) if space is None else owner_of(run.config, runtime) or NOBODY,
     )
     if not named and stands_in is not None and not stands_in(scope):
         raise MissingUser("The run names no user, and its message is a new one.")

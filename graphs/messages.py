@@ -24,6 +24,8 @@ from langmem_tiers.knowledge.prompt_blocks import (
     NOTES_HEADER,
     PROFILE_FENCE,
     PROFILE_HEADER,
+    TASK_FENCE,
+    TASK_HEADER,
 )
 from langmem_tiers.recall import rendering as recall
 from langmem_tiers.trust.secrets import mask
@@ -91,8 +93,8 @@ def last_human(messages: Sequence[BaseMessage]) -> HumanMessage | None:
     return next((m for m in reversed(messages) if isinstance(m, HumanMessage) and not is_synthetic(m)), None)
 
 
-_HEADERS = (recall.HEADER, recall.KNOWN_HEADER, IDENTITY_HEADER, PROFILE_HEADER, NOTES_HEADER)
-_OPENINGS = (OPENING, IDENTITY_FENCE[0], PROFILE_FENCE[0], NOTES_FENCE[0])
+_HEADERS = (recall.HEADER, recall.KNOWN_HEADER, IDENTITY_HEADER, PROFILE_HEADER, NOTES_HEADER, TASK_HEADER)
+_OPENINGS = (OPENING, IDENTITY_FENCE[0], PROFILE_FENCE[0], NOTES_FENCE[0], TASK_FENCE[0])
 # This much of a header is enough to tell it from what a user would write after the same tag.
 _TELLING = 20
 _TAGS = "|".join(re.escape(opening.strip("<>")) for opening in _OPENINGS)

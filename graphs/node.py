@@ -12,7 +12,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 
 from langmem_tiers import arguments, naming
-from langmem_tiers.errors import InvalidInput, InvalidSpace, MemoryTiersError, MissingUser
+from langmem_tiers.errors import AccessDenied, InvalidInput, InvalidSpace, MemoryTiersError, MissingUser
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import last_human, peek, read_messages
 from langmem_tiers.graphs.runs import TracedCall, TracedNode, described, feed_of
@@ -22,6 +22,7 @@ from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
+    from langmem_tiers.settings import Settings
     from langmem_tiers.space import Space
 
 
@@ -50,6 +51,17 @@ def one_space(given: Any) -> "Space":
     return arguments.instance(given, "space", Space, "a space, such as memory.user('alice')")
 
 
+def settings_of(given: Any) -> "Settings | None":
+    """Settings, or None.
+
+    Raises:
+        InvalidInput: it is something else.
+    """
+    from langmem_tiers.settings import Settings
+
+    return None if given is None else arguments.instance(given, "settings", Settings, "a Settings")
+
+
 def space_of(given: Any) -> Any:
     """The name of a space, a function that names one, or None.
 
@@ -69,12 +81,14 @@ def space_of(given: Any) -> Any:
         raise InvalidSpace(f"The argument `space`: {error.message}", way_out=error.way_out) from None
 
 
-def fallbacks_of(given: Any) -> tuple[str, ...]:
-    """The names of spaces.
+def fallbacks_of(given: Any) -> tuple[str, ...] | None:
+    """The names of spaces; None for those of the settings.
 
     Raises:
         InvalidInput: it is no list of such.
     """
+    if given is None:
+        return None
     names: Sequence[Any] = tuple(arguments.several(given, "fallbacks", "names of spaces"))
     try:
         return tuple(naming.check_space(each) for each in names)
@@ -121,7 +135,9 @@ class MemoryNode(TracedNode):
         *,
         name: str,
         space: SpaceChoice | None = None,
-        fallbacks: Sequence[str] = (),
+        fallbacks: Sequence[str] | None = None,
+        agent: str | None = None,
+        settings: "Settings | None" = None,
         on_error: OnError = "log",
         messages_key: str = "messages",
     ) -> None:
@@ -131,6 +147,8 @@ class MemoryNode(TracedNode):
         self.on_error: OnError = arguments.one_of(on_error, "on_error", get_args(OnError))
         self._space: SpaceChoice | None = space_of(space)
         self._fallbacks = fallbacks_of(fallbacks)
+        self._agent = arguments.optional_text(agent, "agent")
+        self._settings = settings_of(settings)
         self._messages_key = arguments.text(messages_key, "messages_key")
 
     def __call__(self, state: MemoryInput) -> dict[str, Any]:
@@ -145,6 +163,11 @@ class MemoryNode(TracedNode):
         """What the node does even if its work fails; by default nothing."""
         return NodeOutcome()
 
+    def _off(self, visit: Visit) -> NodeOutcome:
+        """What the node does where the memory is off: what it showed before is out of sight."""
+        update = self._without_blocks()
+        return NodeOutcome(update={**update, "memory_scope": visit.as_state()} if update else {})
+
     def _called(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> "_Call":
         try:
             require_fitting(state, self._messages_key, config)
@@ -156,6 +179,8 @@ class MemoryNode(TracedNode):
                 messages_key=self._messages_key,
                 space=self._space,
                 fallbacks=self._fallbacks,
+                agent=self._agent,
+                settings=self._settings,
             )
         except GraphBubbleUp:
             raise  # an interrupt is LangGraph's way to pause, no fault
@@ -170,16 +195,21 @@ class MemoryNode(TracedNode):
         # What cannot be used may belong to the host, and is left alone.
         ours = peek(state, "memory_blocks") is None and not isinstance(visit, InvalidInput)
         update = self._without_blocks() if ours else {}
-        failed: list[str] = []
+        failed: list[Exception] = []
         with self._faults(failed):
             if isinstance(visit, MissingUser | InvalidSpace):
                 return self._nobody(state, visit)
             if isinstance(visit, Exception):
                 raise visit
+            if not visit.space.enabled:
+                return self._off(visit)
             update |= self._at_least(visit).update
             outcome = self._work(visit)
             return outcome if runtime is None else self._with_news(visit, outcome)
-        return NodeOutcome(update=update, failed=failed[0])
+        [error] = failed
+        refused = {"type": "memory_refused", "node": self.name, "reason": str(error)}
+        event = refused if isinstance(error, AccessDenied) else None
+        return NodeOutcome(update=update, event=event, failed=type(error).__name__)
 
     def _with_news(self, visit: Visit, outcome: NodeOutcome) -> NodeOutcome:
         """The outcome with the activities that are new to the thread; unchanged if these cannot be read."""
@@ -215,7 +245,7 @@ class MemoryNode(TracedNode):
         return {"memory_blocks": {}} if answers else {}
 
     @contextmanager
-    def _faults(self, failed: list[str]) -> Iterator[None]:
+    def _faults(self, failed: list[Exception]) -> Iterator[None]:
         try:
             yield
         except GraphBubbleUp:
@@ -223,9 +253,12 @@ class MemoryNode(TracedNode):
         except Exception as error:
             if self.on_error == "raise":
                 raise
+            failed.append(error)
+            if isinstance(error, AccessDenied):
+                say(logger, logging.WARNING, "memory_refused", node=self.name, error=error, reason=error)
+                return
             # Whatever goes wrong here, a broken disk or a custom embedder: the user gets the reply all the same.
             say(logger, logging.ERROR, "memory_node_failed", node=self.name, error=error, trace=True)
-            failed.append(type(error).__name__)
 
 
 @dataclass

@@ -17,7 +17,7 @@ from langmem_tiers.graphs.messages import (
     read_messages,
     window_start,
 )
-from langmem_tiers.graphs.state import PROFILE, WORKING
+from langmem_tiers.graphs.state import PLACEMENT, PROFILE, WORKING
 from langmem_tiers.telemetry.logs import say
 
 Placement = Literal["message", "system"]
@@ -48,7 +48,7 @@ def build_prompt(
     identity: str = "",
     window: int = 20,
     step: int | None = None,
-    placement: Placement = "message",
+    placement: Placement | None = None,
     messages_key: str = "messages",
 ) -> list[BaseMessage]:
     r"""The messages to send to the model; those of the state stay as they are.
@@ -68,7 +68,8 @@ def build_prompt(
         window: how many turns to send at least, the same number as the recall node works with.
         step: by how many turns the window moves on at a time, as `Settings.window.step`; None means `window`.
         placement: "message" as above; "system" puts the block of the last human message, if it has one, at the end of
-            the system message. That breaks prompt caches: the request changes at its beginning with every recall.
+            the system message. That breaks prompt caches: the request changes at its beginning with every recall. By
+            default as the recall node found it: the setting `recall.placement`, unless that node was given one.
         messages_key: where the state keeps its messages.
 
     Raises:
@@ -80,7 +81,7 @@ def build_prompt(
         >>> [message.content for message in build_prompt(state, system="Be brief.")]
         ['Be brief.', '<memory_context>…\n\nHello']
     """
-    arguments.one_of(placement, "placement", get_args(Placement))
+    where = placement_in(state) if placement is None else arguments.one_of(placement, "placement", get_args(Placement))
     messages = read_messages(state, messages_key)
     if not ("memory_blocks" in state if isinstance(state, Mapping) else hasattr(state, "memory_blocks")):
         _say_once(_NO_BLOCKS)
@@ -90,9 +91,14 @@ def build_prompt(
     shown = [*takewhile(is_synthetic, messages[lead:start]), *messages[start:]]
     profile = str(kept_in(state, "memory_scope").get(PROFILE) or "")
     parts = [system or "", identity or profile, *(message.content for message in messages[:lead])]
-    if placement == "system":
+    if where == "system":
         return [*_system_message([*parts, latest_block(shown, blocks)]), *with_inventory(shown, state)]
     return [*_system_message(parts), *with_inventory([_with_block(message, blocks) for message in shown], state)]
+
+
+def placement_in(state: Any) -> Placement:
+    """Where the recall node of this state says that blocks go."""
+    return "system" if kept_in(state, "memory_scope").get(PLACEMENT) == "system" else "message"
 
 
 def with_inventory(messages: Sequence[BaseMessage], state: Any) -> list[Any]:

@@ -11,13 +11,15 @@ from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import last_human, window_start, without_recalled
 from langmem_tiers.graphs.node import MemoryNode, NodeOutcome, OnError, reading
 from langmem_tiers.graphs.prompt import Placement
-from langmem_tiers.graphs.state import PROFILE, PROFILE_READ
+from langmem_tiers.graphs.state import PLACEMENT, PROFILE, PROFILE_READ
 from langmem_tiers.graphs.track import turns_of
 from langmem_tiers.graphs.visit import Visit
+from langmem_tiers.settings import LAYERS, RecallSettings, Settings
 from langmem_tiers.writing.tracking import Conversation, stored_as
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
+    from langmem_tiers.settings import RecallLayer
     from langmem_tiers.types import Recalled
 
 
@@ -28,10 +30,10 @@ class RecallNode(MemoryNode):
     _door = "recall_node(memory, space='users/alice')"
     _tells_news = True
 
-    def __init__(self, memory: "Memory", *, window: int | None, placement: Placement, **options: Any) -> None:
+    def __init__(self, memory: "Memory", *, window: int | None, placement: Placement | None, **options: Any) -> None:
         super().__init__(memory, **options)
         self._window = window
-        self._placement: Placement = arguments.one_of(placement, "placement", get_args(Placement))
+        self._placement = placement_of(placement)
 
     def _work(self, visit: Visit) -> NodeOutcome:
         settings = self.memory.settings.window
@@ -42,7 +44,8 @@ class RecallNode(MemoryNode):
         asked = last_human(visit.messages)
         # The system message holds the last message's block only, and a state that was not kept holds none: what the
         # others showed is out of sight again.
-        in_sight = blocks if self._placement == "message" else {}
+        placement = self._placement or visit.space.context.settings.recall.placement
+        in_sight = blocks if placement == "message" else {}
         bare = [key for key in window if key not in in_sight]
         recalled = _recall(visit, asked, window, bare, _stored_as(visit, shown))
         if asked is not None:
@@ -51,7 +54,7 @@ class RecallNode(MemoryNode):
         return NodeOutcome(
             update={
                 "memory_blocks": {key: block for key, block in blocks.items() if block},
-                "memory_scope": {**visit.as_state(), **self._profile(visit, window)},
+                "memory_scope": {**visit.as_state(), **self._profile(visit, window), **_placed(placement)},
             },
             event=_event(recalled) if recalled else None,
         )
@@ -64,11 +67,12 @@ class RecallNode(MemoryNode):
         """
         now, begins = self.memory.clock(), next(iter(window), "")
         read = visit.profile_read
-        most = timedelta(hours=self.memory.settings.profile.refresh_hours)
+        most = timedelta(hours=visit.space.context.settings.profile.refresh_hours)
         fresh = read.get("begins") == begins and now - datetime.fromisoformat(read["at"]) < most
         if visit.profile is not None and fresh:
             return {PROFILE: visit.profile, PROFILE_READ: dict(read)}
-        return {PROFILE: visit.space.prompt_block(), PROFILE_READ: {"at": now.isoformat(), "begins": begins}}
+        block = visit.space.prompt_block(task=visit.scope.task)
+        return {PROFILE: block, PROFILE_READ: {"at": now.isoformat(), "begins": begins}}
 
     def _at_least(self, visit: Visit) -> NodeOutcome:
         if visit.blocks_are_ours:
@@ -82,11 +86,16 @@ def recall_node(
     *,
     name: str = "recall",
     space: SpaceChoice | None = None,
-    fallbacks: Sequence[str] = (),
+    fallbacks: Sequence[str] | None = None,
     on_error: OnError = "log",
     messages_key: str = "messages",
     window: int | None = None,
-    placement: Placement = "message",
+    placement: Placement | None = None,
+    agent: str | None = None,
+    limit: int | None = None,
+    threshold: float | None = None,
+    token_budget: int | None = None,
+    layers: "Sequence[RecallLayer] | None" = None,
 ) -> RecallNode:
     """A node that recalls for the last human message: put it before the model.
 
@@ -100,23 +109,58 @@ def recall_node(
         memory: the open memory.
         name: the node's name in the graph.
         space: a space, or a function of config and runtime that names one; by default the user's own.
-        fallbacks: further spaces to search, such as `("teams/research",)`.
+        fallbacks: further spaces to search, such as `("teams/research",)`; by default those of the settings.
         on_error: "log" goes on without recall when the memory fails, "raise" ends the run.
         messages_key: where the host's state keeps its messages.
         window: how many turns go to the model, the same number as `build_prompt` gets; by default the setting.
         placement: where `build_prompt` puts the blocks. With "message" a drawer that an earlier block in the window
             shows is not recalled again; with "system" it may be, as the model sees only the block of the last message.
+            By default the setting `recall.placement`, which `build_prompt` then knows of, too.
+        agent: whose settings are in force; by default the agent that the run names, if it names one.
+        limit: the most items in a block, instead of the setting `recall.limit`.
+        threshold: the score that the best must reach, 0 to 1, instead of `recall.threshold`.
+        token_budget: the most tokens in a block, instead of `recall.token_budget`.
+        layers: what the model is shown, such as `("identity", "entries")`, instead of `recall.layers`.
 
     Raises:
-        InvalidInput: an argument is of another type, or none of the words there are.
+        InvalidInput: an argument is of another type, out of range, or none of the words there are.
 
     Example:
-        >>> builder.add_node(recall_node(memory))  # doctest: +SKIP
+        >>> builder.add_node(recall_node(memory, limit=3))  # doctest: +SKIP
     """
     kind = reading(messages_key, RecallNode)
-    options = {"space": space, "fallbacks": fallbacks, "on_error": on_error, "messages_key": messages_key}
+    options: dict[str, Any] = {"space": space, "fallbacks": fallbacks, "agent": agent, "on_error": on_error}
+    options |= {"messages_key": messages_key, "settings": _own_settings(limit, threshold, token_budget, layers)}
     shown = arguments.optional_whole(window, "window", least=1)
     return kind(memory, name=name, window=shown, placement=placement, **options)
+
+
+def placement_of(given: Any) -> Placement | None:
+    """Where blocks go, None for where the settings say.
+
+    Raises:
+        InvalidInput: it is neither of the two places.
+    """
+    found: Placement | None = None if given is None else arguments.one_of(given, "placement", get_args(Placement))
+    return found
+
+
+def _placed(placement: Placement) -> dict[str, Any]:
+    return {} if placement == "message" else {PLACEMENT: placement}
+
+
+def _own_settings(
+    limit: int | None, threshold: float | None, token_budget: int | None, layers: "Sequence[RecallLayer] | None"
+) -> Settings | None:
+    """What a node is told about recall, as settings of its own."""
+    given = {
+        "limit": arguments.optional_whole(limit, "limit", least=1, most=200),
+        "threshold": None if threshold is None else arguments.share(threshold, "threshold"),
+        "token_budget": arguments.optional_whole(token_budget, "token_budget", least=1),
+        "layers": None if layers is None else [arguments.one_of(each, "layers", LAYERS) for each in layers],
+    }
+    told = {name: value for name, value in given.items() if value is not None}
+    return Settings(recall=RecallSettings(**told)) if told else None
 
 
 def _recall(
@@ -146,7 +190,7 @@ def _stored_as(visit: Visit, shown: Sequence[BaseMessage]) -> dict[str, str]:
     memory, conversation = visit.space.memory, Conversation(session=visit.scope.session, history=True)
     if not turns:
         return {}
-    with memory.use(visit.space.name) as store:
+    with visit.space.context.open() as store:
         return stored_as(store.database, turns, conversation, settings=memory.settings, now=memory.clock())
 
 

@@ -110,7 +110,7 @@ class ActivityFeed:
     def news(self, space: "Space", session: str | None, heard: int | None) -> tuple[tuple[dict[str, Any], ...], int]:
         """The activities that a thread has not heard of, as events, and the number of the last one."""
         thread = (space.name, session or "")
-        with self._lock, space.memory.use(space.name) as store, store.reading() as connection:
+        with self._lock, space.context.open() as store, store.reading() as connection:
             known = [number for number in (heard, self._heard.get(thread)) if number is not None]
             newest = activities.newest(connection, store.key)
             after = max(known, default=newest)
@@ -127,7 +127,7 @@ class ActivityFeed:
 
     def tell_by_itself(self, space: "Space", session: str | None, kind: str) -> None:
         """Note that a node has reported the newest activity of a kind in an event of its own."""
-        with space.memory.use(space.name) as store, store.reading() as connection:
+        with space.context.open() as store, store.reading() as connection:
             rows = activities.latest(connection, store.key, 1, kind=kind, session=session)
         with self._lock:
             self._told_already |= {((space.name, session or ""), row.number) for row in rows}

@@ -17,6 +17,8 @@ from langmem_tiers.wording import with_article
 PROFILE = "profile"
 # When it was read, and the first message that the model saw then.
 PROFILE_READ = "profile_read"
+# Where blocks go, unless in front of their messages.
+PLACEMENT = "placement"
 # What is in working memory, as it stands at the end of the prompt.
 WORKING = "working"
 # The number of the last activity that was reported on the custom stream of the thread.
@@ -60,6 +62,7 @@ class MemoryContext(TypedDict, total=False):
     session_id: str
     agent_id: str
     project: str
+    task_id: str
 
 
 def memory_input(messages_key: str) -> type[Any]:

@@ -32,9 +32,7 @@ class TrackNode(MemoryNode):
         turns = turns_of(visit.own)
         if not turns:
             return NodeOutcome()
-        scope = visit.scope
-        whose = {"session": scope.session, "project": scope.project, "agent": scope.agent}
-        report = visit.space.track(turns, **whose, history=True)
+        report = visit.space.track(turns, **visit.scope.of_turns(), history=True)
         self._tell(report)
         return NodeOutcome(
             event={"type": "memory_tracked", "stored": len(report.stored), "revised": len(report.revised)}
@@ -53,6 +51,7 @@ def track_node(
     space: SpaceChoice | None = None,
     on_error: OnError = "log",
     messages_key: str = "messages",
+    agent: str | None = None,
 ) -> TrackNode:
     """A node that stores what was said, verbatim: put it after the model.
 
@@ -74,6 +73,8 @@ def track_node(
         space: a space, or a function of config and runtime that names one; by default the user's own.
         on_error: "log" goes on when the memory fails or refuses a message, "raise" ends the run.
         messages_key: where the host's state keeps its messages.
+        agent: who the user talks to, and whose settings are in force; by default the agent that the run names, if it
+            names one. With `tracking.enabled = false` for it, nothing is stored.
 
     Raises:
         InvalidInput: an argument is of another type, or none of the words there are.
@@ -82,7 +83,7 @@ def track_node(
         >>> builder.add_node(track_node(memory))  # doctest: +SKIP
     """
     kind = reading(messages_key, TrackNode)
-    return kind(memory, name=name, space=space, on_error=on_error, messages_key=messages_key)
+    return kind(memory, name=name, space=space, on_error=on_error, messages_key=messages_key, agent=agent)
 
 
 def turns_of(messages: Iterable[BaseMessage]) -> list[Turn]:

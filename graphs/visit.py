@@ -1,7 +1,7 @@
 """What a memory node finds when it is called: whose memory it works on, and what of the thread is theirs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from langmem_tiers.storage import drawers
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
+    from langmem_tiers.settings import Settings
     from langmem_tiers.space import Space
 
 
@@ -67,9 +68,11 @@ def visit_of(
     *,
     messages_key: str,
     space: SpaceChoice | None,
-    fallbacks: Sequence[str],
+    fallbacks: Sequence[str] | None,
+    agent: str | None,
+    settings: "Settings | None",
 ) -> Visit:
-    """The visit of a node that works on `space`.
+    """The visit of a node that works on `space`; `agent` goes before the one that the run names.
 
     Raises:
         MissingUser: no user is named, or only by an earlier run with another message.
@@ -87,6 +90,7 @@ def visit_of(
         space=space,
         stands_in=lambda scope: known or _is_stored(memory, scope, asked),
     )
+    scope = scope if agent is None else replace(scope, agent=agent)
     owner = owner_of(config, runtime)
     # A node with a fixed space stores whatever is said in its graph; the recall node may look into another space.
     whole = owner is None and isinstance(space, str)
@@ -96,7 +100,7 @@ def visit_of(
     heard = remembered.get(HEARD)
     return Visit(
         scope=scope,
-        space=memory.space(scope.space, fallbacks=tuple(fallbacks)),
+        space=memory.space(scope.space, agent=scope.agent, fallbacks=fallbacks, settings=settings, caller=scope.caller),
         messages=messages,
         own=() if in_a_tool(config) else own_messages(messages, kept.get(OTHERS_UNTIL)),
         marks=kept,

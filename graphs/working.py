@@ -16,6 +16,7 @@ from langmem_tiers.working.inventory import FENCE
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
+    from langmem_tiers.settings import WorkingSettings
     from langmem_tiers.working.working_memory import WorkingMemory
 
 READING_TOOLS = frozenset({"get_from_working_memory", "list_working_memory", "search_working_memory"})
@@ -41,19 +42,24 @@ class WorkingNode(MemoryNode):
         self._move_results = move_results
 
     def _work(self, visit: Visit) -> NodeOutcome:
+        settings = visit.space.context.settings
         own = visit.space.working.within(visit.namespace(self._namespace))
-        large = [each for each in visit.messages if self._is_large(each)]
-        moved = [_moved(own, each, self.memory.settings.working.result_ttl_minutes) for each in large]
-        scope = {**visit.remembered, **visit.as_state(), WORKING: own.prompt_block()}
+        large = [each for each in visit.messages if self._is_large(each, settings.working)]
+        moved = [_moved(own, each, settings.working) for each in large]
+        shown = own.prompt_block() if "working" in settings.recall.layers else ""
+        scope = {**visit.remembered, **visit.as_state(), WORKING: shown}
         update = {"memory_scope": scope, **({self._messages_key: moved} if moved else {})}
         return NodeOutcome(update=update, event={"type": "memory_moved", "results": len(moved)} if moved else None)
 
-    def _is_large(self, message: BaseMessage) -> TypeGuard[ToolMessage]:
+    def _off(self, visit: Visit) -> NodeOutcome:
+        kept = {key: value for key, value in visit.remembered.items() if key != WORKING}
+        return NodeOutcome(update={"memory_scope": kept} if WORKING in visit.remembered else {})
+
+    def _is_large(self, message: BaseMessage, settings: "WorkingSettings") -> TypeGuard[ToolMessage]:
         """Whether it is a tool result to be moved; one that was read from working memory stays."""
         if not (self._move_results and isinstance(message, ToolMessage)) or is_without_id(message):
             return False
-        longest = self.memory.settings.working.result_characters
-        return message.name not in READING_TOOLS and len(str(message.text)) > longest
+        return message.name not in READING_TOOLS and len(str(message.text)) > settings.result_characters
 
 
 def working_node(
@@ -65,6 +71,7 @@ def working_node(
     space: SpaceChoice | None = None,
     on_error: OnError = "log",
     messages_key: str = "messages",
+    agent: str | None = None,
 ) -> WorkingNode:
     """A node for working memory: put it behind the recall node, and behind the tools.
 
@@ -83,6 +90,7 @@ def working_node(
         space: a space, or a function of config and runtime that names one; by default the user's own.
         on_error: "log" goes on without when the memory fails, "raise" ends the run.
         messages_key: where the host's state keeps its messages.
+        agent: whose settings are in force; by default the agent that the run names, if it names one.
 
     Raises:
         InvalidInput: an argument is of another type, or none of the words there are.
@@ -91,14 +99,14 @@ def working_node(
         >>> builder.add_node(working_node(memory, namespace="patrol/heartbeat"))  # doctest: +SKIP
     """
     kind = reading(messages_key, WorkingNode)
-    options = {"space": space, "on_error": on_error, "messages_key": messages_key}
+    options: dict[str, Any] = {"space": space, "on_error": on_error, "messages_key": messages_key, "agent": agent}
     move = arguments.flag(move_results, "move_results")
     return kind(memory, name=name, namespace=namespace, move_results=move, **options)
 
 
-def _moved(own: "WorkingMemory", message: ToolMessage, minutes: float) -> ToolMessage:
+def _moved(own: "WorkingMemory", message: ToolMessage, settings: "WorkingSettings") -> ToolMessage:
     """The message with a pointer and an outline in the place of its text, which is kept in working memory."""
-    text, longest = str(message.text), own.longest
+    text, longest, minutes = str(message.text), settings.max_characters, settings.result_ttl_minutes
     key = _key(message)
     pieces = [text[start : start + longest] for start in range(0, len(text), longest)]
     names = [key if len(pieces) == 1 else f"{key}.{number}" for number in range(1, len(pieces) + 1)]

@@ -12,8 +12,12 @@ if TYPE_CHECKING:
     from langmem_tiers.integrations.retriever import TieredRetriever
     from langmem_tiers.integrations.store import TieredStore, user_label
     from langmem_tiers.integrations.tools import (
+        EPISODE_TOOLS,
+        FEEDBACK_TOOLS,
         GRAPH_TOOLS,
         MEMORY_TOOLS,
+        NOTE_TOOLS,
+        TASK_TOOLS,
         WORKING_TOOLS,
         WRITING_GUIDANCE,
         memory_tools,
@@ -21,8 +25,12 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "EPISODE_TOOLS",
+    "FEEDBACK_TOOLS",
     "GRAPH_TOOLS",
     "MEMORY_TOOLS",
+    "NOTE_TOOLS",
+    "TASK_TOOLS",
     "WORKING_TOOLS",
     "WRITING_GUIDANCE",
     "MemoryMiddleware",
@@ -47,7 +55,18 @@ _MODULES = {
     "offline": ("OfflineResponder", "model_or_offline"),
     "retriever": ("TieredRetriever",),
     "store": ("TieredStore", "user_label"),
-    "tools": ("GRAPH_TOOLS", "MEMORY_TOOLS", "WORKING_TOOLS", "WRITING_GUIDANCE", "memory_tools", "space_tools"),
+    "tools": (
+        "EPISODE_TOOLS",
+        "FEEDBACK_TOOLS",
+        "GRAPH_TOOLS",
+        "MEMORY_TOOLS",
+        "NOTE_TOOLS",
+        "TASK_TOOLS",
+        "WORKING_TOOLS",
+        "WRITING_GUIDANCE",
+        "memory_tools",
+        "space_tools",
+    ),
 }
 
 

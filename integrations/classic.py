@@ -15,6 +15,7 @@ from langmem_tiers.graphs.track import log_rejected
 from langmem_tiers.integrations.inputs import (
     ANSWERED,
     ASKED,
+    FallbacksField,
     SpaceField,
     UserField,
     faults,
@@ -71,7 +72,7 @@ class TieredMemory(BaseMemory):
         ai_prefix: what stands before a reply.
         turns: how many messages of the session are given; by default `Settings.window.turns`.
         profile: give identity, profile and `MEMORY.md`, too.
-        fallbacks: further spaces to search.
+        fallbacks: further spaces to search; by default those of the settings.
         on_error: "log" goes on without memory if it fails or no user is named, "raise" ends the chain.
 
     Example:
@@ -90,7 +91,7 @@ class TieredMemory(BaseMemory):
     ai_prefix: str = "AI"
     turns: int | None = Field(default=None, ge=1)
     profile: bool = True
-    fallbacks: tuple[str, ...] = ()
+    fallbacks: FallbacksField = None
     on_error: OnError = "log"
     _own_session: str = PrivateAttr(default_factory=lambda: f"session-{uuid4().hex[:12]}")
 
@@ -133,9 +134,9 @@ class TieredMemory(BaseMemory):
 
     def _conversation(self) -> Conversation:
         scope = scope_of(space=self.space, user_id=self.user_id, way_out=_WAY_OUT)
-        space = self.memory.space(scope.space, fallbacks=self.fallbacks)
+        space = self.memory.space(scope.space, agent=scope.agent, fallbacks=self.fallbacks, caller=scope.caller)
         session = (self.session() if callable(self.session) else self.session) or scope.session or self._own_session
-        return Conversation(space=space, session=session, agent=scope.agent, project=scope.project)
+        return Conversation(space=space, session=session, agent=scope.agent, project=scope.project, task=scope.task)
 
     def _history(self, inputs: dict[str, Any]) -> Any:
         conversation = self._conversation()
@@ -149,7 +150,7 @@ class TieredMemory(BaseMemory):
     def _recalled(self, conversation: Conversation, look: Look, inputs: dict[str, Any]) -> str:
         asked = without_recalled(pick(inputs, self.input_key, ASKED, but=self.memory_variables)) if inputs else ""
         if not asked.strip():
-            return with_profile(conversation.space, "", profile=self.profile)
+            return with_profile(conversation.space, "", profile=self.profile, task=conversation.task)
         recalled = conversation.space.recall(
             asked,
             session=look.session,
@@ -157,7 +158,7 @@ class TieredMemory(BaseMemory):
             message_id=place_id("asked", look.held, asked),
             window=[str(message.id) for message in look.messages],
         )
-        return with_profile(conversation.space, recalled.block, profile=self.profile)
+        return with_profile(conversation.space, recalled.block, profile=self.profile, task=conversation.task)
 
 
 def _beside(recalled: str) -> BaseMessage:

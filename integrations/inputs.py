@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
@@ -18,7 +19,7 @@ from langmem_tiers import arguments
 from langmem_tiers.errors import InvalidInput, MissingUser
 from langmem_tiers.graphs.identity import Scope, SpaceChoice, current_runtime, resolve_scope
 from langmem_tiers.graphs.messages import last_human
-from langmem_tiers.graphs.node import OnError, space_of
+from langmem_tiers.graphs.node import OnError, fallbacks_of, space_of
 from langmem_tiers.naming import user_space
 from langmem_tiers.telemetry.logs import say
 
@@ -57,6 +58,7 @@ def _user_of(given: Any) -> Any:
 # Fields of the adapters that are pydantic models. Checked before pydantic does, which converts and says less.
 UserField = Annotated[UserId | Callable[[], UserId | None] | None, BeforeValidator(_user_of)]
 SpaceField = Annotated[str | Callable[..., str | None] | None, BeforeValidator(space_of)]
+FallbacksField = Annotated[tuple[str, ...] | None, BeforeValidator(fallbacks_of)]
 
 
 def scope_of(
@@ -77,14 +79,15 @@ def scope_of(
     user = user_id() if callable(user_id) else user_id
     try:
         choice = user_space(user) if space is None and user is not None else space
-        return resolve_scope(ensure_config(config), current_runtime(), remembered=None, space=choice)
+        scope = resolve_scope(ensure_config(config), current_runtime(), remembered=None, space=choice)
+        return scope if space is not None or user is None else replace(scope, caller=scope.space)
     except MissingUser as error:
         raise MissingUser(error.message, way_out=way_out) from error
 
 
-def with_profile(space: "Space", block: str, *, profile: bool) -> str:
-    """A recalled block, after what is always known of the user if that is wanted."""
-    parts = (space.prompt_block() if profile else "", block)
+def with_profile(space: "Space", block: str, *, profile: bool, task: str | None) -> str:
+    """A recalled block, after what is always known of the user, and of the task, if that is wanted."""
+    parts = (space.prompt_block(task=task) if profile else "", block)
     return "\n\n".join(part for part in parts if part)
 
 

@@ -32,7 +32,7 @@ class RecallRunnable(Runnable[Any, str]):
         *,
         input_key: str | None,
         space: SpaceChoice | None,
-        fallbacks: Sequence[str],
+        fallbacks: Sequence[str] | None,
         profile: bool,
         on_error: OnError,
         name: str,
@@ -59,7 +59,7 @@ class RecallRunnable(Runnable[Any, str]):
     def _recalled(self, given: Any, run_manager: Any, config: RunnableConfig) -> str:
         with faults(str(self.name), self._on_error):
             scope = scope_of(config, space=self._space, way_out=_WAY_OUT)
-            space = self.memory.space(scope.space, fallbacks=self._fallbacks)
+            space = self.memory.space(scope.space, agent=scope.agent, fallbacks=self._fallbacks, caller=scope.caller)
             asked, message_id = asked_in(given, self._input_key)
             recalled = space.recall(
                 without_recalled(asked),
@@ -68,7 +68,7 @@ class RecallRunnable(Runnable[Any, str]):
                 message_id=None if message_id is None else f"asked-{message_id}",
                 window=[str(message.id) for message in messages_in(given) if message.id],
             )
-            return with_profile(space, recalled.block, profile=self._profile)
+            return with_profile(space, recalled.block, profile=self._profile, task=scope.task)
         return ""
 
 
@@ -77,7 +77,7 @@ def recall_runnable(
     *,
     input_key: str | None = None,
     space: SpaceChoice | None = None,
-    fallbacks: Sequence[str] = (),
+    fallbacks: Sequence[str] | None = None,
     profile: bool = True,
     on_error: OnError = "log",
     name: str = "recall",
@@ -93,7 +93,7 @@ def recall_runnable(
         input_key: which value of a mapping is the message; by default `input`, `question` or `query`, else the longest
             text, else the last human message.
         space: a space, or a function of config and runtime that names one; by default the user's own.
-        fallbacks: further spaces to search.
+        fallbacks: further spaces to search; by default those of the settings.
         profile: give identity, profile and `MEMORY.md`, too.
         on_error: "log" gives an empty text when the memory fails or no user is named, "raise" ends the chain.
         name: its name in traces.

@@ -47,11 +47,14 @@ class Conversation:
     session: str
     agent: str | None = None
     project: str | None = None
+    task: str | None = None
 
     def look(self, turns: int | None = None) -> Look:
         """The session, with at most its last `turns` messages, beginning with one of the user where there is one."""
+        if not self.space.enabled:
+            return Look(session=self.session, held=0, messages=[])
         most = turns or self.space.memory.settings.window.turns
-        with self.space.memory.use(self.space.name) as store, store.reading() as connection:
+        with self.space.context.open() as store, store.reading() as connection:
             session, room = _current(connection, store.key, self.session)
             held = [] if room is None else _last(connection, store.key, room, most)
         messages: list[BaseMessage] = [
@@ -69,11 +72,12 @@ class Conversation:
             if isinstance(message, HumanMessage | AIMessage) and not is_synthetic(message)
         ]
         turns = turns_of(_identified([each for each in said if each.text.strip()], look.held))
-        return self.space.track(turns, session=look.session, agent=self.agent, project=self.project)
+        return self.space.track(turns, session=look.session, agent=self.agent, project=self.project, task=self.task)
 
     def close(self) -> None:
         """End the session: what is said from now on has nothing before it."""
-        self.space.end_session(self.look(1).session)
+        if self.space.enabled:
+            self.space.end_session(self.look(1).session)
 
 
 def place_id(kind: str, place: int, text: str) -> str:

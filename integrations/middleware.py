@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired, get_args
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
 from langchain_core.messages import AnyMessage, SystemMessage
 from langgraph.runtime import Runtime
@@ -14,9 +14,9 @@ from langmem_tiers.graphs.flush import FlushNode
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import kept_in, last_human
 from langmem_tiers.graphs.node import MemoryNode, NodeOutcome, OnError, memory_of
-from langmem_tiers.graphs.prompt import Placement, build_prompt, latest_block, with_inventory
-from langmem_tiers.graphs.recall import RecallNode
-from langmem_tiers.graphs.state import HEARD, PROFILE, PROFILE_READ, RECALLED_FOR
+from langmem_tiers.graphs.prompt import Placement, build_prompt, latest_block, placement_in, with_inventory
+from langmem_tiers.graphs.recall import RecallNode, placement_of
+from langmem_tiers.graphs.state import HEARD, PLACEMENT, PROFILE, PROFILE_READ, RECALLED_FOR
 from langmem_tiers.graphs.track import TrackNode
 from langmem_tiers.graphs.visit import Visit
 from langmem_tiers.graphs.working import WorkingNode
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
     from langmem_tiers.memory import Memory
+    from langmem_tiers.settings import Settings
 
 
 _DOOR = "MemoryMiddleware(memory, space='users/alice')"
@@ -39,7 +40,7 @@ class TurnRecall(RecallNode):
 
     _door = _DOOR
 
-    def __init__(self, memory: "Memory", *, placement: Placement, **options: Any) -> None:
+    def __init__(self, memory: "Memory", *, placement: Placement | None, **options: Any) -> None:
         super().__init__(memory, window=arguments.MOST, placement=placement, **options)
 
     def _work(self, visit: Visit) -> NodeOutcome:
@@ -53,6 +54,7 @@ class TurnRecall(RecallNode):
         if visit.recalled_for == _asked(visit):
             return NodeOutcome()
         kept = {PROFILE: visit.profile, PROFILE_READ: visit.profile_read or None, HEARD: visit.heard}
+        kept[PLACEMENT] = visit.remembered.get(PLACEMENT)
         known = {key: value for key, value in kept.items() if value is not None}
         scope = {**visit.as_state(), **known, RECALLED_FOR: _asked(visit)}
         return NodeOutcome(update={**super()._at_least(visit).update, "memory_scope": scope})
@@ -140,14 +142,17 @@ class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
         tools: what the model may do to its memory: True for `MEMORY_TOOLS`, or names of tools, such as `("save_memory",
             *GRAPH_TOOLS)`. Tell it when to, with `WRITING_GUIDANCE` in the system prompt.
         placement: "message" as above; "system" puts the block of the last message, if it has one, behind the profile,
-            which breaks prompt caches.
+            which breaks prompt caches. By default the setting `recall.placement`.
         flush: save the facts of a long history, too, as `flush_node` does. For agents with a summarizer.
         context_window: how many tokens the model takes, for `flush`; None goes by the number of messages alone.
         space: a space, or a function of config and runtime that names one; by default the user's own.
-        fallbacks: further spaces to search.
+        fallbacks: further spaces that recall and tools search; by default those of the settings.
         working: give the agent `WORKING_TOOLS`, show it what working memory holds at the end of each call, and move
             large tool results there; see `working_node`.
         namespace: the agent's own part of working memory, as in `memory_tools`.
+        agent: whose settings are in force, such as `"patrol"`; by default the agent that the run names, if it does.
+        settings: what is set in these goes before all other settings in its nodes, such as
+            `Settings(recall=RecallSettings(limit=3))`.
         on_error: "log" answers even when the memory fails or no user is named, "raise" ends the run.
 
     Raises:
@@ -165,13 +170,15 @@ class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
         memory: "Memory",
         *,
         tools: bool | Sequence[str] = False,
-        placement: Placement = "message",
+        placement: Placement | None = None,
         flush: bool = False,
         context_window: int | None = None,
         space: SpaceChoice | None = None,
-        fallbacks: Sequence[str] = (),
+        fallbacks: Sequence[str] | None = None,
         working: bool = False,
         namespace: SpaceChoice | None = None,
+        agent: str | None = None,
+        settings: "Settings | None" = None,
         on_error: OnError = "log",
     ) -> None:
         super().__init__()
@@ -179,9 +186,11 @@ class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
         wanted = () if tools is False else MEMORY_TOOLS if tools is True else arguments.texts(tools, "tools")
         more = WORKING_TOOLS if arguments.flag(working, "working") else ()
         names = dict.fromkeys((*wanted, *more))
-        self.tools: list[BaseTool] = memory_tools(memory, space=space, only=[*names], namespace=namespace)
-        self._placement: Placement = arguments.one_of(placement, "placement", get_args(Placement))
-        whose: dict[str, Any] = {"space": space, "on_error": on_error}
+        self.tools: list[BaseTool] = memory_tools(
+            memory, space=space, fallbacks=fallbacks, only=[*names], namespace=namespace, agent=agent
+        )
+        self._placement = placement_of(placement)
+        whose: dict[str, Any] = {"space": space, "agent": agent, "settings": settings, "on_error": on_error}
         self._track = TurnTrack(memory, name="track", **whose)
         recall = TurnRecall(memory, name="recall", placement=placement, fallbacks=fallbacks, **whose)
         flushing = TurnFlush(memory, name="flush", context_window=context_window, **whose)
@@ -229,12 +238,12 @@ class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
         return await self._track.ainvoke(state) or None
 
 
-def _with_memory(request: ModelRequest[Any], placement: Placement) -> ModelRequest[Any]:
+def _with_memory(request: ModelRequest[Any], placement: Placement | None) -> ModelRequest[Any]:
     """The request with the profile and the blocks; the state is not changed."""
     state: Mapping[str, Any] = dict(request.state)
     blocks = kept_in(state, "memory_blocks")
     system = _behind(request.system_message, kept_in(state, "memory_scope").get(PROFILE) or "")
-    if placement == "system":
+    if (placement or placement_in(state)) == "system":
         system = _behind(system, latest_block(request.messages, blocks))
         return request.override(system_message=system, messages=with_inventory(request.messages, state))
     shown = [_with_block(m, blocks) for m in request.messages]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal, get_args
 
@@ -13,9 +14,10 @@ from pydantic import Field
 
 from langmem_tiers import arguments
 from langmem_tiers.graphs.runs import described
-from langmem_tiers.integrations.inputs import SpaceField, UserField, scope_of
+from langmem_tiers.integrations.inputs import FallbacksField, SpaceField, UserField, scope_of
 from langmem_tiers.knowledge.results import EntryFound, EpisodeFound
 from langmem_tiers.memory import Memory
+from langmem_tiers.pointers import beside
 from langmem_tiers.recall.message_search import search_messages
 from langmem_tiers.space import Space
 from langmem_tiers.types import Drawer
@@ -33,15 +35,19 @@ class TieredRetriever(BaseRetriever):
 
     A document has the text verbatim, the pointer or id as its `id`, and as `metadata` always `tier`, `space`, `score`
     (0 to 1), `date` (ISO 8601, UTC), `pointer`, `session` and `role`, of which the last three can be None: an entry
-    has the pointer and session of the message that it rests on, if there is one. Nothing is noted of a retrieval.
+    has the pointer and session of the message that it rests on, if there is one. Ids and pointers of a fallback end
+    with its name, as `§W-001/R-02/D-003@teams/research`. Nothing is noted of a retrieval.
 
     Attributes:
         memory: the open memory.
         user_id: whose it is; a function is asked each time. By default the run says, as for `recall_node`.
         space: instead of the user's own one.
+        fallbacks: further spaces to search; by default those of the settings.
         k: most documents; `retriever.invoke(query, k=3)` asks for another number once.
         tier: where to look; for one call `retriever.invoke(query, tier="entries")`.
         threshold: leave out what scores less; by default the best `k` are given, whatever they score.
+        project: only what is of this project.
+        task: only what is of the task with this id.
         keep_receipt: leave a receipt of what was looked at among the messages, and count what was found as recalled.
 
     Example:
@@ -51,9 +57,12 @@ class TieredRetriever(BaseRetriever):
     memory: Memory = Field(exclude=True, repr=False)
     user_id: UserField = None
     space: SpaceField = None
+    fallbacks: FallbacksField = None
     k: int = Field(default=4, ge=1)
     tier: Tier = "drawers"
     threshold: float = Field(default=0.0, ge=0, le=1)
+    project: str | None = None
+    task: str | None = None
     keep_receipt: bool = False
     tags: list[str] | None = Field(default_factory=lambda: ["langmem-tiers", "memory"])
 
@@ -93,51 +102,64 @@ class TieredRetriever(BaseRetriever):
         return await asyncio.to_thread(self._get_relevant_documents, query, run_manager=run_manager.get_sync(), **asked)
 
     def _space_of(self, config: RunnableConfig | None) -> Space:
-        return self.memory.space(scope_of(config, space=self.space, user_id=self.user_id, way_out=_WAY_OUT).space)
+        scope = scope_of(config, space=self.space, user_id=self.user_id, way_out=_WAY_OUT)
+        return self.memory.space(scope.space, agent=scope.agent, fallbacks=self.fallbacks, caller=scope.caller)
 
     def _found(self, space: Space, query: str, most: int, tier: Tier) -> Iterator[Document]:
-        if not query.strip():
+        if not (query.strip() and space.enabled):
             return
+        about: dict[str, Any] = {"project": self.project, "task": self.task}
         if tier in ("drawers", "all"):
-            found = search_messages(
-                space.context, query, limit=most, threshold=self.threshold, keep_receipt=self.keep_receipt
-            )
-            over = space.ended([item.drawer for item in found])
+            how: dict[str, Any] = {"threshold": self.threshold, "keep_receipt": self.keep_receipt, **about}
+            found = search_messages(space.context, query, limit=most, **how)
             for item in found:
-                drawer = item.drawer
-                made = _document(space, "drawers", drawer.pointer, drawer.content, item.score, drawer.said_at, drawer)
-                made.metadata |= {"role": drawer.role, "ended": list(over[drawer.number])}
+                drawer, score = item.drawer, item.score
+                made = _document(item.space, "drawers", drawer.pointer, drawer.content, score, drawer.said_at, drawer)
+                made.metadata |= {"role": drawer.role, "ended": list(item.ended)}
                 yield made
         if tier in ("entries", "all"):
-            yield from (_of_entry(space, each) for each in space.knowledge.search(query, limit=most))
+            yield from (_of_entry(space, each) for each in space.knowledge.search(query, limit=most, **about))
         if tier in ("episodes", "all"):
-            yield from (_of_episode(space, each) for each in space.archive.search(query, limit=most))
+            yield from (_of_episode(space, each) for each in space.archive.search(query, limit=most, **about))
+
+
+def _source(space: Space, found: EntryFound | EpisodeFound, number: int | None) -> Drawer | None:
+    """The message that something rests on, with its pointer as the space asked is to write it."""
+    drawer = None if number is None else space.source(found.space).drawer(number)
+    if drawer is None or found.space == space.name:
+        return drawer
+    return replace(drawer, pointer=beside(drawer.pointer, found.space))
+
+
+def _id(space: Space, found: EntryFound | EpisodeFound, name: str) -> str:
+    return name if found.space == space.name else beside(name, found.space)
 
 
 def _of_entry(space: Space, found: EntryFound) -> Document:
     entry = found.entry
-    source = space.drawer(entry.evidence[0].drawer) if entry.evidence else None
-    made = _document(space, "entries", entry.id, entry.content, found.score, entry.updated_at, source)
+    source = _source(space, found, entry.evidence[0].drawer if entry.evidence else None)
+    name = _id(space, found, entry.id)
+    made = _document(found.space, "entries", name, entry.content, found.score, entry.updated_at, source)
     made.metadata |= {"category": entry.category, "tags": list(entry.tags), "ended": list(found.ended)}
     return made
 
 
 def _of_episode(space: Space, found: EpisodeFound) -> Document:
     episode = found.episode
-    first = None if episode.first_drawer is None else space.drawer(episode.first_drawer)
-    text = episode.summary or episode.abstract
-    made = _document(space, "episodes", episode.id, text, found.score, episode.ended_at, first)
+    first = _source(space, found, episode.first_drawer)
+    text, name = episode.summary or episode.abstract, _id(space, found, episode.id)
+    made = _document(found.space, "episodes", name, text, found.score, episode.ended_at, first)
     made.metadata |= {"session": episode.session, "abstract": episode.abstract, "topics": list(episode.topics)}
     made.metadata["ended"] = list(found.ended)
     return made
 
 
 def _document(
-    space: Space, tier: Tier, name: str, text: str, score: float, at: datetime, drawer: Drawer | None
+    space: str, tier: Tier, name: str, text: str, score: float, at: datetime, drawer: Drawer | None
 ) -> Document:
     metadata = {
         "tier": tier,
-        "space": space.name,
+        "space": space,
         "score": score,
         "date": at.isoformat(),
         "pointer": None if drawer is None else drawer.pointer,

@@ -25,7 +25,7 @@ from langmem_tiers.version import __version__
 
 if TYPE_CHECKING:
     from langmem_tiers import errors
-    from langmem_tiers.memory import Memory
+    from langmem_tiers.memory import Memory, MemoryBuilder
     from langmem_tiers.settings import (
         BudgetSettings,
         DocumentSettings,
@@ -45,8 +45,10 @@ if TYPE_CHECKING:
         SessionSettings,
         Settings,
         StorageSettings,
+        TaskSettings,
         TelemetrySettings,
         TextSettings,
+        TrackingSettings,
         WindowSettings,
         WorkingSettings,
     )
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from langmem_tiers.types import (
         Candidate,
         Drawer,
+        FeedbackSignal,
         Finding,
         KnownCandidate,
         KnownItem,
@@ -77,6 +80,7 @@ __all__ = [
     "Drawer",
     "DreamSettings",
     "EpisodeSettings",
+    "FeedbackSignal",
     "Finding",
     "FlushSettings",
     "GraphSettings",
@@ -86,6 +90,7 @@ __all__ = [
     "KnownItem",
     "ListSettings",
     "Memory",
+    "MemoryBuilder",
     "MiningSettings",
     "ModelSettings",
     "PalaceCloset",
@@ -105,9 +110,11 @@ __all__ = [
     "Space",
     "SpaceStats",
     "StorageSettings",
+    "TaskSettings",
     "TelemetrySettings",
     "TextSettings",
     "TrackReport",
+    "TrackingSettings",
     "Turn",
     "WindowSettings",
     "WorkingSettings",
@@ -115,7 +122,7 @@ __all__ = [
     "errors",
 ]
 
-_HOMES = {"Memory": "memory", "Space": "space", "errors": "errors"}
+_HOMES = {"Memory": "memory", "MemoryBuilder": "memory", "Space": "space", "errors": "errors"}
 
 
 def _home(name: str) -> str:

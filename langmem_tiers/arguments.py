@@ -61,6 +61,15 @@ def optional_text(given: Any, name: str) -> str | None:
     return None if given is None else text(given, name)
 
 
+def optional_name(given: Any, name: str) -> str | None:
+    """Like `optional_text`, without blanks around it; None for nothing but blanks.
+
+    Raises:
+        InvalidText: it is not a text, or contains a lone surrogate.
+    """
+    return None if given is None else text(given, name).strip() or None
+
+
 def texts(given: Any, name: str) -> tuple[str, ...]:
     """Several texts; a single one would be iterated letter by letter, and is refused.
 

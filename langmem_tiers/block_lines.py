@@ -16,7 +16,8 @@ from langmem_tiers.fencing import escape
 _DAY, _WRITTEN_DAY = "%Y-%m-%d", r"\d{4}-\d\d-\d\d"
 
 MESSAGE_LINE = re.compile(
-    rf"^[ \t]*- \[(?P<pointer>§W-\d{{3,18}}/R-\d{{2,18}}/D-\d{{3,18}})\] (?P<day>{_WRITTEN_DAY}) "
+    r"^[ \t]*- \[(?P<pointer>§W-\d{3,18}/R-\d{2,18}/D-\d{3,18}(?:@[\w%./-]{1,4000})?)\] "
+    rf"(?P<day>{_WRITTEN_DAY}) "
     r"(?P<said>[^\n]+(?:\n {2}[^\n]*)*)\n?",
     re.MULTILINE,
 )

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from langmem_tiers.errors import InvalidPointer, MemoryOff
 from langmem_tiers.models.asker import ModelAsker
 from langmem_tiers.models.guarded_embedder import GuardedEmbedder, NoEmbedder
 from langmem_tiers.models.usage import UsageBook
+from langmem_tiers.pointers import named
 from langmem_tiers.records import Listener
 from langmem_tiers.storage.usages import Usage, UsageKey
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from langmem_tiers.access import Role
     from langmem_tiers.clock import Clock
     from langmem_tiers.models.chat_model import GuardedModel
     from langmem_tiers.models.guarded_reranker import GuardedReranker
@@ -33,9 +36,11 @@ class SpaceContext:
     Attributes:
         name: The name of the space, such as `users/alice`.
         folder: The folder of the whole memory, which also holds its directives.
-        settings: Limits and weights.
+        settings: Limits and weights, as they are in force for the space and the agent.
+        settings_of: Those for another agent.
         clock: Where "now" comes from.
-        open: Keeps the space's store open during a block. Raises MemoryClosed once the memory is closed.
+        use: Keeps the space's store open during a block; see `open`.
+        role: What whoever it is for may do: a leader everything, a member read, None nothing; it may change any time.
         wake: Makes the background look at the space.
         closing: Whether the memory is being closed: long work stops now.
         embedder: Turns texts into vectors, if that is possible now; its usage is booked for the space.
@@ -44,14 +49,17 @@ class SpaceContext:
         count_tokens: Counts the tokens of a text.
         tally: Usage that is counted but not booked yet.
         listeners: Callbacks for what the memory does on its own; read the list afresh on each use.
-        fallbacks: Other spaces that a recall also reads.
+        fallbacks: Other spaces that are read as well; those that they have themselves are not.
+        agent: Whose memory it is, if it is that of one agent.
     """
 
     name: str
     folder: Path
     settings: Settings
+    settings_of: Callable[[str | None], Settings]
     clock: Clock
-    open: Callable[[], AbstractContextManager[SpaceStore]]
+    use: Callable[[], AbstractContextManager[SpaceStore]]
+    role: Callable[[], Role | None]
     wake: Callable[[], None]
     closing: Callable[[], bool]
     embedder: GuardedEmbedder | NoEmbedder
@@ -61,6 +69,34 @@ class SpaceContext:
     tally: UsageTally
     listeners: Sequence[Listener]
     fallbacks: tuple[SpaceContext, ...] = ()
+    agent: str | None = None
+
+    def open(self) -> AbstractContextManager[SpaceStore]:
+        """Keep the space's store open during a block.
+
+        Raises:
+            MemoryOff: the settings turn it off.
+            MemoryClosed: the memory was closed.
+            AccessDenied: whoever it is for has no role in the space.
+        """
+        self.require_enabled()
+        return self.use()
+
+    def require_enabled(self) -> None:
+        """Refuse where the memory is off.
+
+        Raises:
+            MemoryOff: the settings turn it off.
+        """
+        if not self.settings.enabled:
+            whose = f"for the agent {self.agent}" if self.settings_of(None).enabled else f"of {self.name}"
+            raise MemoryOff(f"The memory {whose} is off.")
+
+    def of_agent(self, agent: str | None) -> SpaceContext:
+        """The same for an agent, with its settings; this one if none is named."""
+        if agent is None or agent == self.agent:
+            return self
+        return replace(self, agent=agent, settings=self.settings_of(agent))
 
     @property
     def now(self) -> datetime:
@@ -71,6 +107,28 @@ class SpaceContext:
     def embedding_model(self) -> str | None:
         """The name of the embedding model, None for keyword search only."""
         return self.embedder.inner.name if isinstance(self.embedder, GuardedEmbedder) else None
+
+    def sources(self) -> tuple[SpaceContext, ...]:
+        """The space and its fallbacks, each by itself: what a search reads, the own space first.
+
+        Without fallbacks in which whoever it is for has no role.
+        """
+        return (replace(self, fallbacks=()), *(each for each in self.fallbacks if each.role() is not None))
+
+    def source(self, written: str | None) -> SpaceContext:
+        """The space that a reference names, by itself: the own one without a name, or a fallback.
+
+        Raises:
+            InvalidPointer: it is neither.
+        """
+        by_name = {each.name: each for each in self.sources()}
+        name = self.name if written is None else named(written, by_name)
+        if name is None:
+            raise InvalidPointer(
+                f"{str(written)[:80]!a} is no space that {self.name!a} reads.",
+                way_out="Give a pointer of the space itself, or name the other one among its `fallbacks`.",
+            )
+        return by_name[name]
 
     def asker(self, store: SpaceStore) -> ModelAsker | None:
         """Asks the memory's model on behalf of the space; None if there is no model."""

@@ -13,6 +13,7 @@
     │   ├── InvalidKey            a key of working memory that is no path, or in another namespace
     │   ├── IdentityFull          a text that does not fit into the identity
     │   ├── InvalidSettings
+    │   │   └── UnreadableSettings    a settings file that cannot be read, or is no TOML
     │   ├── InvalidDirective      a file replacing a built-in prompt that cannot be used
     │   ├── NaiveDatetime         a time without a zone
     │   ├── InvalidRelation       an impossible relation, such as from something to itself
@@ -21,6 +22,8 @@
     │   ├── MergeRefused          two entities that cannot be merged
     │   └── InvalidVector         NaN, infinite or wrong-sized vectors from an embedder
     ├── MissingUser (ValueError)  no user was named
+    ├── AccessDenied (PermissionError)   who calls has no role in the space
+    │   └── ReadOnlyForMembers    who calls may read the space, and not write to it
     ├── UnknownEntity (LookupError)   no entity in the graph has this id or name
     ├── UnknownRelation (LookupError) no relation has this id
     ├── UnknownDream (LookupError)    no dream has this id
@@ -28,9 +31,12 @@
     ├── LeaseLost (RuntimeError)      another process took over what only one may do
     ├── UnknownEntry (LookupError)    no entry has this id
     ├── EntryChanged (RuntimeError)   somebody else changed the entry first
+    ├── UnknownTask (LookupError)     no task has this id
+    ├── TaskChanged (RuntimeError)    somebody else changed the task first
     ├── AuthorityTooLow (RuntimeError)   the entry has a higher authority
     ├── TextChanged (RuntimeError)    somebody else wrote the identity or the document first
     ├── MemoryClosed (RuntimeError)
+    ├── MemoryOff (RuntimeError)  the settings turn it off, for a space or an agent
     ├── StorageError (OSError)
     │   ├── NotAMemoryFolder
     │   ├── FolderNotWritable (PermissionError)
@@ -82,8 +88,11 @@ class InvalidSpace(InvalidInput):
 class UnknownSpace(InvalidSpace, LookupError):
     """There is no such space, and this call does not create one; `space` is its name."""
 
-    space = ""
     way_out = "`memory.spaces()` lists the spaces."
+
+    def __init__(self, message: str, *, space: str = "", way_out: str | None = None) -> None:
+        self.space = space
+        super().__init__(message, way_out=way_out)
 
 
 class InvalidCategory(InvalidInput):
@@ -149,6 +158,12 @@ class InvalidSettings(InvalidInput):
     way_out = "Correct this setting."
 
 
+class UnreadableSettings(InvalidSettings):
+    """A settings file that cannot be read: half written, no text, or not for this user."""
+
+    way_out = "Repair it, or move it away to go without; `langmem-tiers config check` reads it again."
+
+
 class InvalidDirective(InvalidInput):
     """A file replacing a built-in prompt that is unreadable, empty, too long or not a text."""
 
@@ -171,6 +186,22 @@ class MissingUser(MemoryTiersError, ValueError):
     """No user id reached the memory; there is no shared default."""
 
     way_out = "Pass context={'user_id': ...} or config={'configurable': {'user_id': ...}}, or name a fixed space."
+
+
+class AccessDenied(MemoryTiersError, PermissionError):
+    """Who calls has no role in the space: nothing was read or written."""
+
+    way_out = "Give them a role with Memory.open(roles=…), or name a space of their own."
+
+
+READ_ONLY = "memory is read-only for team members."
+"""What members are told who write."""
+
+
+class ReadOnlyForMembers(AccessDenied):
+    """Who calls is a member and no leader: nothing was written."""
+
+    way_out = "Save it in the own memory, or have a leader of the team save it there."
 
 
 class InvalidRelation(InvalidInput):
@@ -247,6 +278,18 @@ class EntryChanged(MemoryTiersError, RuntimeError):
     way_out = "Read the entry again, and repeat the change with its version."
 
 
+class UnknownTask(MemoryTiersError, LookupError):
+    """There is no task with this id."""
+
+    way_out = "`space.tasks.list()` shows those there are; `start(title, id=…)` begins one."
+
+
+class TaskChanged(MemoryTiersError, RuntimeError):
+    """The task was changed by somebody else since it was read."""
+
+    way_out = "Read the task again, and repeat the change with its version."
+
+
 class AuthorityTooLow(MemoryTiersError, RuntimeError):
     """The entry has a higher authority, such as the user's."""
 
@@ -270,6 +313,14 @@ class MemoryClosed(MemoryTiersError, RuntimeError):
     """The memory was closed before this call."""
 
     way_out = "Open it again with Memory.open(path)."
+
+
+class MemoryOff(MemoryTiersError, RuntimeError):
+    """The settings turn the memory off, altogether, for this space or for this agent: nothing is read or stored."""
+
+    way_out = (
+        "Set `enabled` to true in the settings to turn it on; `langmem-tiers config show enabled` says where it is."
+    )
 
 
 class StorageError(MemoryTiersError, OSError):

@@ -17,18 +17,7 @@ _AFTER_BRACKET = re.compile(r"<(?=(?P<joined>[\s/\u200c\u200d]*)(?P<name>[^\s<>/
 _SIGNS = re.compile(r"[\W_]+")
 # How the tags begin that stand around stored text in prompts and tool results, and that chat templates use.
 _RESERVED = (
-    *(
-        "memory",
-        "workingmemory",
-        "useridentity",
-        "passage",
-        "question",
-        "response",
-        "correctanswer",
-        "explanation",
-        "rubric",
-        "message",
-    ),
+    *("memory", "useridentity", "passage", "question", "response", "correctanswer", "explanation", "rubric", "message"),
     *("system", "sys", "assistant", "user", "human", "tool", "function", "invoke", "instruction", "developer", "think"),
     *("workingmemory", "startof", "endof", "imstart", "imend", "imsep"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from langmem_tiers.knowledge.episodes import Episodes
 from langmem_tiers.knowledge.identity import Identity
@@ -30,7 +30,8 @@ class LayerFound:
 
     `text` is a line of the identity, the content of an entry, or the abstract of an episode; `id` is empty for the
     identity. `score` is from 0 to 1, and 0 without a query. `at` is when it was last said or changed, or when a session
-    ended. `ended` is what says that an entry or a summary no longer holds, as in `EntryFound`.
+    ended. `ended` is what says that an entry or a summary no longer holds, and `space` the space that it is in, as in
+    `EntryFound`.
     """
 
     layer: Layer
@@ -41,6 +42,7 @@ class LayerFound:
     entry: Entry | None = None
     episode: Episode | None = None
     ended: tuple[str, ...] = ()
+    space: str = ""
 
 
 def search(
@@ -50,17 +52,23 @@ def search(
     *,
     since: datetime | None,
     until: datetime | None,
+    project: str | None,
+    task: str | None,
     limit: int,
 ) -> tuple[LayerFound, ...]:
-    """What matches a query in one layer or in all, best first; without a query, layer by layer, newest first."""
+    """What matches a query in one layer or in all, best first; without a query, layer by layer, newest first.
+
+    The identity is that of the space itself, the others are those of its fallbacks as well.
+    """
     found: list[LayerFound] = []
-    if layer in (None, "L0") and since is None and until is None:
+    filters: dict[str, Any] = {"since": since, "until": until, "project": project, "task": task}
+    if layer in (None, "L0") and not any(filters.values()):
         found += _identity(context, query)
     if layer in (None, "L1"):
-        for entry in Knowledge(context).search(query, since=since, until=until, limit=limit):
+        for entry in Knowledge(context).search(query, **filters, limit=limit):
             found.append(_of_entry(entry))
     if layer in (None, "L2"):
-        for episode in Episodes(context).search(query, since=since, until=until, limit=limit):
+        for episode in Episodes(context).search(query, **filters, limit=limit):
             found.append(_of_episode(episode))
     return tuple(sorted(found, key=lambda each: (bool(each.ended), -each.score))[:limit])
 
@@ -74,7 +82,9 @@ def _identity(context: SpaceContext, query: str) -> Iterator[LayerFound]:
         held = {stem(word) for word in words(searchable(said))}
         share = len(wanted & held) / len(wanted) if wanted else 0.0
         if said and not said.startswith(_HEADING) and (share or not query.strip()):
-            yield LayerFound(layer="L0", id="", text=said, score=round(share, _DECIMALS), at=identity.updated_at)
+            yield LayerFound(
+                layer="L0", id="", text=said, score=round(share, _DECIMALS), at=identity.updated_at, space=context.name
+            )
 
 
 def _of_entry(found: EntryFound) -> LayerFound:
@@ -86,6 +96,7 @@ def _of_entry(found: EntryFound) -> LayerFound:
         at=found.entry.said_at,
         entry=found.entry,
         ended=found.ended,
+        space=found.space,
     )
 
 
@@ -100,4 +111,5 @@ def _of_episode(found: EpisodeFound) -> LayerFound:
         at=episode.ended_at,
         episode=episode,
         ended=found.ended,
+        space=found.space,
     )

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from langmem_tiers import arguments, naming
+from langmem_tiers import arguments, naming, settings_layers
+from langmem_tiers.access import NOBODY, Roles
 from langmem_tiers.clock import Clock, utc_now
-from langmem_tiers.models import chat_model
+from langmem_tiers.models import chat_model, providers
 from langmem_tiers.models.embedder import resolve
 from langmem_tiers.models.guarded_reranker import guarded
 from langmem_tiers.paths import default_folder
 from langmem_tiers.records import Listener
 from langmem_tiers.runtime import Runtime
-from langmem_tiers.settings import Settings
+from langmem_tiers.settings import DreamSettings, Settings
 from langmem_tiers.space import Space
 from langmem_tiers.storage.folder import open_memory_folder, space_names, unreadable_spaces
 from langmem_tiers.twins import twin
@@ -51,72 +52,133 @@ class Memory(Runtime):
         cls,
         path: str | Path | None = None,
         *,
-        embedder: Embeddings | Embedder | str | None = "minilm",
-        reranker: BaseDocumentCompressor | BaseChatModel | None = None,
-        model: BaseChatModel | None = None,
+        embedder: Embeddings | Embedder | str | None = "default",
+        reranker: BaseDocumentCompressor | BaseChatModel | str | None = None,
+        model: BaseChatModel | str | None = None,
         settings: Settings | None = None,
         background: bool = True,
         clock: Clock = utc_now,
+        roles: Roles | None = None,
     ) -> Memory:
         """Open the memory in a folder; a new folder is created.
 
         Args:
-            path: The folder; None means $LANGMEM_TIERS_PATH or, if unset, the user's data folder on this system.
+            path: The folder, relative to the current directory, with `~` for the home folder; None means
+                $LANGMEM_TIERS_PATH or, if unset, the user's data folder on this system.
             embedder: "minilm" for Chroma's default model run locally, a name for LangChain's `init_embeddings` such as
                 "openai:text-embedding-3-small", any LangChain `Embeddings`, or None or "none" for keyword search only.
-                If the model cannot be reached, or does not answer within `Settings.recall.embed_seconds`, recall
-                searches by keyword and warns once.
-            reranker: A LangChain document compressor, such as a cross-encoder, or a chat model, that picks the best of
-                what a recall found within `Settings.recall.rerank.timeout_seconds`. With None, no recall waits for a
-                model. If it fails, the order stays as it was, and the receipt says so.
-            model: A LangChain chat model for background work, within `Settings.model.budget`: it finds what is worth
-                keeping and writes summaries. Without one, or when it fails, rules do this. No reply waits for it.
-            settings: Limits and weights; see `Settings`.
+                "default" is what `Settings.embedder` names: "minilm", unless it is set. If the model cannot be
+                reached, or does not answer within `Settings.recall.embed_seconds`, recall searches by keyword and
+                warns once.
+            reranker: A LangChain document compressor, such as a cross-encoder, or a chat model or its name, that picks
+                the best of what a recall found within `Settings.recall.rerank.timeout_seconds`. None is what
+                `Settings.recall.rerank.model` names; unless it is set, no recall waits for a model. If it fails, the
+                order stays as it was, and the receipt says so.
+            model: A LangChain chat model, or its name such as "openai:gpt-5-mini", for background work, within
+                `Settings.model.budget`: it finds what is worth keeping and writes summaries. None is what
+                `Settings.model.name` names; without one, or when it fails, rules do this. No reply waits for it.
+            settings: Limits and weights; see `Settings`. What is set here goes before environment variables such as
+                LANGMEM_TIERS_RECALL__LIMIT, these before `langmem-tiers.toml` in the folder, and that before defaults.
             background: False does all embedding and mining inside `flush`, in the caller's thread.
             clock: A function that returns the current time.
+            roles: Who may do what in which space: a table such as `{"teams/research": {"ana": "leader", "ben":
+                "member"}}`, or a function that is asked for the role of a caller in a space on every operation. With
+                it, users reach only their own spaces and those in which they have a role. See docs/teams.md.
 
         Raises:
             NotAMemoryFolder, FolderNotWritable, DiskFull, NewerSchema: The folder cannot be used.
-            InvalidSettings: `embedder`, `reranker` or `model` is none of the above.
+            InvalidSettings: `embedder`, `reranker` or `model` is none of the above, or a setting of the file or the
+                environment cannot be used; of a file that cannot be read at all, UnreadableSettings.
             MissingExtra: `embedder` is a name whose package is not installed.
             InvalidInput: Another argument has the wrong type.
         """
-        wanted = default_folder() if path is None else arguments.path(path, "path")
-        settings = Settings() if settings is None else arguments.instance(settings, "settings", Settings, "a Settings")
-        chosen, chosen_reranker = resolve(embedder), guarded(reranker)
-        chosen_model = None if model is None else chat_model.guarded(model, settings.model)
+        wanted = (default_folder() if path is None else arguments.path(path, "path")).absolute()
+        in_code = None if settings is None else arguments.instance(settings, "settings", Settings, "a Settings")
+        layers = settings_layers.load(wanted, in_code)
+        known = layers.whole
+        chosen = resolve(known.embedder if isinstance(embedder, str) and embedder == "default" else embedder)
+        chosen_reranker = guarded(_or_named(reranker, known.recall.rerank.model))
+        named = _or_named(model, known.model.name)
+        chosen_model = None if named is None else chat_model.guarded(named, known.model)
         works = arguments.flag(background, "background")
         tells = arguments.function(clock, "clock")
         return cls(
             open_memory_folder(wanted),
             embedder=chosen,
-            settings=settings,
+            settings=layers,
             background=works,
             clock=tells,
             reranker=chosen_reranker,
             model=chosen_model,
+            roles=roles,
         )
 
-    def space(self, name: str, *, fallbacks: Sequence[str] = ()) -> Space:
-        """Return the space with this name. Its recall also reads the spaces in `fallbacks`, but ranks its own first.
+    @classmethod
+    def builder(cls, path: str | Path | None = None) -> MemoryBuilder:
+        """Begin a memory step by step, for those who like that better than the arguments of `open`.
+
+        Args:
+            path: The folder, as for `open`.
+
+        Example:
+            >>> builder = Memory.builder("memory").with_embeddings(None).with_settings(Settings(enabled=True))
+            >>> with builder.open() as memory:
+            ...     memory.embedding_model is None
+            True
+        """
+        return MemoryBuilder(path)
+
+    def space(
+        self,
+        name: str,
+        *,
+        agent: str | None = None,
+        fallbacks: Sequence[str] | None = None,
+        settings: Settings | None = None,
+        caller: str | None = None,
+    ) -> Space:
+        """Return the space with this name. What is first stored in a new one creates it.
+
+        Args:
+            name: Such as `users/alice`, `teams/research` or `global`.
+            agent: Which agent uses it: its settings are in force, and what it tracks is noted as its own.
+            fallbacks: Other spaces that recall and searches read as well, with the space's own results before theirs;
+                by default `Settings.recall.fallbacks`. They are never written, and what they name as theirs is not
+                read. One that does not exist is an `UnknownSpace` when it is to be read.
+            settings: What is set in these goes before the settings of the memory, the space and the agent.
+            caller: On whose behalf: the id of a user, or the own space of an agent, such as `agents/scout`, whose role
+                counts on every operation; an empty text is nobody. None is the host itself, who may do everything.
 
         Raises:
             InvalidSpace: A name is not valid for a space.
-            InvalidInput: `fallbacks` is not a list of names.
+            InvalidInput: An argument has the wrong type.
         """
-        others = tuple(arguments.several(fallbacks, "fallbacks", "names of spaces"))
-        for each in (name, *others):
+        arguments.optional_text(agent, "agent")
+        if settings is not None:
+            arguments.instance(settings, "settings", Settings, "a Settings")
+        others = None if fallbacks is None else tuple(arguments.several(fallbacks, "fallbacks", "names of spaces"))
+        for each in (name, *(others or ())):
             naming.check_space(each)
-        return Space(self, name, fallbacks=tuple(each for each in dict.fromkeys(others) if each != name))
+        whose = None if caller is None else naming.caller_space(caller) if caller else NOBODY
+        return Space(self, self.context(name, agent=agent, fallbacks=others, settings=settings, caller=whose))
 
-    def user(self, user_id: str | int | UUID | None, *, fallbacks: Sequence[str] = ()) -> Space:
-        """Return the space of a user; the id may contain any characters.
+    def user(
+        self,
+        user_id: str | int | UUID | None,
+        *,
+        agent: str | None = None,
+        fallbacks: Sequence[str] | None = None,
+        settings: Settings | None = None,
+        caller: str | None = None,
+    ) -> Space:
+        """Return the space of a user; the id may contain any characters. For the other arguments see `space`.
 
         Raises:
             MissingUser: The id is empty or None.
-            InvalidSpace, InvalidInput: It is not an id, or `fallbacks` is not a list of names.
+            InvalidSpace, InvalidInput: It is not an id, or another argument has the wrong type.
         """
-        return self.space(naming.user_space(user_id), fallbacks=fallbacks)
+        name = naming.user_space(user_id)
+        return self.space(name, agent=agent, fallbacks=fallbacks, settings=settings, caller=caller)
 
     def spaces(self) -> tuple[str, ...]:
         """Return the names of all spaces in the folder."""
@@ -140,7 +202,8 @@ class Memory(Runtime):
         Raises:
             StorageError: A space failed. Those before it are done.
         """
-        return tuple(self.space(name).dream(dry_run=dry_run) for name in self.spaces())
+        on = (name for name in self.spaces() if self.layered.of(name).enabled)
+        return tuple(self.space(name).dream(dry_run=dry_run) for name in on)
 
     adream = twin(dream)
 
@@ -197,3 +260,66 @@ class Memory(Runtime):
 
     def __repr__(self) -> str:
         return f"Memory({str(self.path)!r})"
+
+
+class MemoryBuilder:
+    """A memory that is put together step by step; `Memory.builder` begins one.
+
+    Each step gives another builder and leaves this one as it is, so that one can be the beginning of several. Steps
+    come in any order and may be left out, as the arguments of `Memory.open` may. Settings add up: what is set later
+    goes before what was set earlier. Everything is checked by `open`.
+    """
+
+    def __init__(self, path: str | Path | None = None, /, **given: Any) -> None:
+        self._path = path
+        self._given = given
+
+    def with_model(self, model: BaseChatModel | str | None) -> MemoryBuilder:
+        """The same with a chat model for background work, by itself or by name."""
+        return self._with(model=model)
+
+    def with_embeddings(self, embedder: Embeddings | Embedder | str | None) -> MemoryBuilder:
+        """The same with an embedder, by itself or by name; with None, recall goes by keywords."""
+        return self._with(embedder=embedder)
+
+    def with_reranker(self, reranker: BaseDocumentCompressor | BaseChatModel | str | None) -> MemoryBuilder:
+        """The same with a reranker, by itself or by name."""
+        return self._with(reranker=reranker)
+
+    def with_dreaming(self, dream: DreamSettings | None = None) -> MemoryBuilder:
+        """The same with settings of the dream; by default it is turned on, whatever the settings file says."""
+        return self.with_settings(Settings(dream=DreamSettings(enabled=True) if dream is None else dream))
+
+    def with_settings(self, settings: Settings) -> MemoryBuilder:
+        """The same with more settings.
+
+        Raises:
+            InvalidInput: `settings` is something else.
+        """
+        arguments.instance(settings, "settings", Settings, "a Settings")
+        return self._with(settings=settings_layers.with_more(self._given.get("settings", Settings()), settings))
+
+    def with_background(self, background: bool) -> MemoryBuilder:
+        """The same with background work or without, as in `Memory.open`."""
+        return self._with(background=background)
+
+    def with_clock(self, clock: Clock) -> MemoryBuilder:
+        """The same with another clock."""
+        return self._with(clock=clock)
+
+    def open(self) -> Memory:
+        """Open the memory.
+
+        Raises:
+            MemoryTiersError: as `Memory.open` does.
+        """
+        return Memory.open(self._path, **self._given)
+
+    def _with(self, **more: Any) -> MemoryBuilder:
+        return MemoryBuilder(self._path, **{**self._given, **more})
+
+
+def _or_named(given: Any, name: str | None) -> Any:
+    """What is given, else what the settings name; of a name, the chat model."""
+    chosen = name if given is None else given
+    return providers.chat_model(chosen) if isinstance(chosen, str) else chosen

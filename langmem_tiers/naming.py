@@ -58,6 +58,16 @@ def user_space(user_id: str | int | UUID | None) -> str:
     return check_space("users/" + ({".": "%2E", "..": "%2E%2E"}.get(escaped, escaped)))
 
 
+def caller_space(who: str | int | UUID) -> str:
+    """The own space of whoever calls: a name with a '/' is that of a space, such as `agents/scout`; else a user id.
+
+    Raises:
+        MissingUser: it is empty.
+        InvalidSpace: it is neither.
+    """
+    return check_space(who) if isinstance(who, str) and "/" in who else user_space(who)
+
+
 def space_mark(name: str) -> str:
     """The name of a space in logs and telemetry: the same in every process, and without the user's id.
 

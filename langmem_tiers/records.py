@@ -130,6 +130,7 @@ class NewEntry:
     flags: tuple[str, ...] = ()
     project: str | None = None
     agent: str | None = None
+    task: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     expires_at: int | None = None
     status: EntryStatus = "active"
@@ -144,7 +145,7 @@ class Entry:
     `id` has 12 characters; `number` is the entry's number in the change log. An inactive entry has a `reason`
     (`corrected`, `merged`, `updated`, `enriched`, `expired`, `removed`, or the caller's own text) and, if another entry
     replaces it, that entry's id as `successor`. `path` says what created it, `authority` who vouches for it, and
-    `version` counts its changes.
+    `version` counts its changes. `task` is the id of the task in which it was first known.
     """
 
     number: int
@@ -169,6 +170,7 @@ class Entry:
     version: int
     recall_count: int
     last_recalled_at: datetime | None
+    task: str | None = None
     evidence: tuple[EntryEvidence, ...] = ()
 
     @property
@@ -213,7 +215,8 @@ class Episode:
 
     `compaction` numbers the summaries of a session from 0; those of tasks count down from -1. `path` says what wrote
     it: the host's own compaction, a model, or rules. It covers what was said from `began_at` to `ended_at`, in the
-    drawers `first_drawer` to `last_drawer`. Without `expires_at` it is kept forever.
+    drawers `first_drawer` to `last_drawer`. Without `expires_at` it is kept forever. `project` and `task` are those of
+    the task, or of a session what all of it was said in; `title` is that of the task.
     """
 
     number: int
@@ -234,6 +237,37 @@ class Episode:
     recall_count: int = 0
     last_recalled_at: datetime | None = None
     promoted_at: datetime | None = None
+    project: str | None = None
+    title: str | None = None
+
+    @property
+    def of_task(self) -> bool:
+        """Whether it archives a task, rather than what was said in a session."""
+        return self.compaction < 0
+
+
+TaskStatus = Literal["open", "completed", "abandoned"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Task:
+    """Something that is being done, or was.
+
+    `state` is the working state of an open task: how far it has come. When it was completed or abandoned, at
+    `closed_at`, its state and what was said in it became the episode with the id `episode`; there is none if there was
+    nothing to archive. `version` counts its changes.
+    """
+
+    id: str
+    title: str
+    status: TaskStatus
+    project: str | None
+    state: str
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    closed_at: datetime | None = None
+    episode: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -274,7 +308,8 @@ class Document:
     """One file of the notes.
 
     `content` is its text or, for a binary file, its bytes in base64; `encoding` says which. `version` grows with every
-    change, even if the document is deleted and written again. `searched` is True for Markdown.
+    change, even if the document is deleted and written again. `searched` is True for Markdown. `space` is empty but for
+    a document of a fallback.
     """
 
     path: str
@@ -284,6 +319,7 @@ class Document:
     origin: Origin
     version: int
     updated_at: datetime
+    space: str = ""
 
     @property
     def data(self) -> bytes:

@@ -6,25 +6,29 @@ import atexit
 import logging
 import os
 import weakref
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from langmem_tiers.access import Access, Roles
 from langmem_tiers.background.embedding import embedded_by
 from langmem_tiers.background.worker import Worker, WorkLeft
 from langmem_tiers.clock import Clock
 from langmem_tiers.context import SpaceContext
-from langmem_tiers.errors import MemoryClosed, MemoryTiersError
+from langmem_tiers.errors import MemoryClosed, MemoryOff, MemoryTiersError, UnknownSpace
 from langmem_tiers.models.chat_model import GuardedModel
 from langmem_tiers.models.guarded_embedder import EMBED_SOURCE, GuardedEmbedder, NoEmbedder
 from langmem_tiers.models.guarded_reranker import GuardedReranker
 from langmem_tiers.models.tokens import TokenCounter, estimate
 from langmem_tiers.models.usage import UsageTally
+from langmem_tiers.naming import check_space
 from langmem_tiers.records import Listener
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage.folder import space_names
+from langmem_tiers.settings_layers import LayeredSettings, with_more
+from langmem_tiers.storage.folder import has_space, space_names
 from langmem_tiers.storage.usages import Usage, UsageKey
 from langmem_tiers.store import OpenSpaces, SpaceStore
 from langmem_tiers.telemetry.logs import say
@@ -51,21 +55,24 @@ class Runtime:
         path: Path,
         *,
         embedder: Embedder | None,
-        settings: Settings,
+        settings: LayeredSettings,
         background: bool,
         clock: Clock,
         reranker: GuardedReranker | None = None,
         model: GuardedModel | None = None,
+        roles: Roles | None = None,
     ) -> None:
         self.path = path
-        self.settings = settings
+        self.layered = settings
+        self.settings = settings.whole
         self.clock = clock
         self.count_tokens = TokenCounter()
         self.reranker = reranker
         self.tally = UsageTally()
+        self.access = Access(roles)
         self._model = model
         self._embedder = None if embedder is None else self._guarded(embedder)
-        self._spaces = OpenSpaces(self._open_space, settings.storage.open_spaces)
+        self._spaces = OpenSpaces(self._open_space, self.settings.storage.open_spaces)
         self._other_embedders: dict[str, str] = {}
         self._worker = Worker(self._work, retry_after=self._resting) if background else None
         self._listeners: list[Listener] = []
@@ -84,14 +91,37 @@ class Runtime:
         self._book()
         self._spaces.close()
 
-    def context(self, name: str, *, fallbacks: Sequence[str] = ()) -> SpaceContext:
-        """The context for operations on a space of this name; opens nothing yet."""
+    def context(
+        self,
+        name: str,
+        *,
+        agent: str | None = None,
+        fallbacks: Sequence[str] | None = (),
+        settings: Settings | None = None,
+        caller: str | None = None,
+    ) -> SpaceContext:
+        """The context for operations on a space of this name, by an agent if it is named; opens nothing yet.
+
+        None for `fallbacks` means those of the settings. What is set in `settings` goes before everything else.
+        `caller` is the own space of whoever it is for, as in `Access.role`.
+        """
+
+        def settings_of(agent: str | None) -> Settings:
+            known = self.layered.of(name, agent)
+            return known if settings is None else with_more(known, settings)
+
+        held = settings_of(agent)
+        others = map(check_space, held.recall.fallbacks) if fallbacks is None else fallbacks
+        beside = (self._fallback(each, agent, caller) for each in dict.fromkeys(others) if each != name)
         return SpaceContext(
             name=name,
+            agent=agent,
             folder=self.path,
-            settings=self.settings,
+            settings=held,
+            settings_of=settings_of,
             clock=self.clock,
-            open=partial(self.use, name),
+            use=partial(self.use, name, caller=caller),
+            role=partial(self.access.role, caller, name),
             wake=partial(self.wake, name),
             closing=lambda: self._closing,
             embedder=self._embedder_of(name),
@@ -100,8 +130,13 @@ class Runtime:
             count_tokens=self.count_tokens,
             tally=self.tally,
             listeners=self._listeners,
-            fallbacks=tuple(map(self.context, fallbacks)),
+            fallbacks=tuple(each for each in beside if each.settings.enabled),
         )
+
+    def _fallback(self, name: str, agent: str | None, caller: str | None) -> SpaceContext:
+        """The context of a space that is read beside another one: it is not created."""
+        made = self.context(name, agent=agent, caller=caller)
+        return replace(made, use=partial(self.use_existing, name, caller=caller))
 
     def _embedder_of(self, name: str) -> GuardedEmbedder | NoEmbedder:
         """The embedder on behalf of a space: usage is counted there."""
@@ -128,14 +163,46 @@ class Runtime:
 
         return jobs_of(self.context(store.name), store)
 
-    def use(self, name: str) -> AbstractContextManager[SpaceStore]:
-        """A space, kept open during the block.
+    def use(self, name: str, *, caller: str | None = None) -> AbstractContextManager[SpaceStore]:
+        """A space, kept open during the block; for a caller that may only read it, a view for reading.
 
         Raises:
+            AccessDenied: the caller has no role in it.
+            UnknownSpace: there is no such space, and the caller may not make one.
             MemoryClosed: the memory was closed, or opened by the parent of this forked process.
+            MemoryOff: the settings turn the space off.
         """
         self._require_open()
-        return self._spaces.use(name)
+        if not self.layered.of(name).enabled:
+            raise MemoryOff(f"The memory of {name} is off.")
+        if self.access.require(caller, name) == "leader":
+            return self._spaces.use(name)
+        return self._reading(name)
+
+    @contextmanager
+    def _reading(self, name: str) -> Iterator[SpaceStore]:
+        self._require_there(name)
+        with self._spaces.use(name) as store:
+            yield store.for_reading()
+
+    @contextmanager
+    def use_existing(self, name: str, *, caller: str | None = None) -> Iterator[SpaceStore]:
+        """A space as by `use`, which is not created.
+
+        Raises:
+            UnknownSpace: there is none of this name.
+        """
+        self._require_there(name)
+        with self.use(name, caller=caller) as store:
+            yield store
+
+    def _require_there(self, name: str) -> None:
+        if not has_space(self.path, name):
+            raise UnknownSpace(
+                f"There is no space {name!a} in this memory to read from; none was made.",
+                space=name,
+                way_out="Correct the name, or store something in it first: `memory.space(name)` makes a new one.",
+            )
 
     def wake(self, name: str) -> None:
         """Have the background check a space."""
@@ -170,7 +237,7 @@ class Runtime:
 
     def _open_space(self, name: str) -> SpaceStore:
         store = SpaceStore(
-            self.path, name, self.settings.storage, model=self.embedding_model, graph=self.settings.graph
+            self.path, name, self.settings.storage, model=self.embedding_model, graph=self.layered.of(name).graph
         )
         before = [] if self.embedding_model is None else embedded_by(store.database)
         if before and self.embedding_model not in before:
@@ -186,6 +253,8 @@ class Runtime:
             say(log, logging.WARNING, "embedder_changed", space=name, **told)
 
     def _work(self, name: str, stop: Callable[[], bool]) -> WorkLeft:
+        if not self.layered.of(name).enabled:
+            return WorkLeft.DONE
         self.count_tokens.prepare()
         with self._spaces.use(name) as store:
             jobs = self.jobs(store)

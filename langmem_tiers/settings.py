@@ -1,16 +1,27 @@
 """All settings with their defaults, ranges and the origin of each default.
 
-Settings are frozen values: derive another with `settings.model_copy(update=...)` or build one from keywords.
+Settings are frozen values: derive another with `settings.model_copy(update=...)` or build one from keywords. A memory
+takes what is not set in code from the environment, its settings file and the defaults; see docs/settings.md.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+
+RecallLayer = Literal[
+    "identity", "profile", "documents", "entries", "episodes", "relations", "items", "drawers", "working"
+]
+"""What a model can be shown: the first three in its prompt, what is found in the others, and keys of working memory."""
+LAYERS: tuple[RecallLayer, ...] = get_args(RecallLayer)
+
+Signal = Literal[
+    "match", "previous", "session", "support", "asked", "statement", "preference", "time", "latest", "graph", "needed"
+]
 
 # Fitted on the development files of two conversation sets at once (docs/decisions.md), rounded.
-SIGNAL_WEIGHTS: dict[str, float] = {
+SIGNAL_WEIGHTS: dict[Signal, float] = {
     "match": 8.0,
     "previous": 2.7,
     "session": 7.0,
@@ -54,9 +65,12 @@ class WindowSettings(_Frozen):
 
 
 class RerankSettings(_Frozen):
-    """How a reranker is used, if `Memory.open` was given one."""
+    """How a reranker is used, if there is one."""
 
-    enabled: bool = True
+    enabled: bool = Field(default=True, description="False: recall does without it (AgentStudio useRerank).")
+    model: str | None = Field(
+        default=None, description="A chat model by name that reranks, unless `Memory.open` is given a reranker."
+    )
     candidates: int = Field(default=20, ge=1, le=200, description="Most candidates it gets (AgentStudio).")
     keep: int = Field(default=5, ge=1, le=200, description="Most candidates it promotes (AgentStudio).")
     timeout_seconds: float = Field(default=5.0, gt=0, le=600, description="Longest that a reply waits for it.")
@@ -86,7 +100,11 @@ class ListSettings(_Frozen):
 class RecallSettings(_Frozen):
     """What is searched, how it is ranked, and how much of it is shown."""
 
-    enabled: bool = True
+    enabled: bool = Field(default=True, description="False: recall finds nothing (GoClaw auto_inject_enabled).")
+    layers: tuple[RecallLayer, ...] = Field(default=LAYERS, description="What a model is shown; leave out what not.")
+    placement: Literal["message", "system"] = Field(
+        default="message", description="Where blocks go, unless a node says so; see `build_prompt`."
+    )
     limit: int = Field(default=8, ge=1, le=200, description="Most items in a block (RockBot MaxResults).")
     candidates: int = Field(default=60, ge=1, le=1000, description="Most candidates taken from each channel.")
     embed_seconds: float = Field(
@@ -99,7 +117,7 @@ class RecallSettings(_Frozen):
     knowledge: int = Field(default=4, ge=0, description="Most entries, episodes and notes in a block; 0 shows none.")
     keyword_weight: float = Field(default=0.4, ge=0, description="Weight of the words in a drawer's match.")
     vector_weight: float = Field(default=0.6, ge=0, description="Weight of cosine similarity in a drawer's match.")
-    weights: dict[str, float] = Field(
+    weights: dict[Signal, float] = Field(
         default=SIGNAL_WEIGHTS, description="Weight of each signal in the log-odds of a drawer; see docs/decisions.md."
     )
     min_similarity: float = Field(default=0.3, ge=-1, le=1, description="Vector hits below this are ignored.")
@@ -133,8 +151,11 @@ class RecallSettings(_Frozen):
     own_space_boost: float = Field(
         default=1.2, ge=1, le=2, description="Factor for the space's own items over those of fallbacks (GoClaw)."
     )
+    fallbacks: tuple[str, ...] = Field(
+        default=(), description="Other spaces that are read as well, such as 'global', unless a call names others."
+    )
     recency_weight: float = Field(default=0.05, ge=0, le=0.5, description="Largest boost for a very recent drawer.")
-    recency_half_life_days: float = Field(default=90, gt=0)
+    recency_half_life_days: float = Field(default=90, gt=0, description="Days after which the boost is half as large.")
     trust: dict[str, float] = Field(
         default={"user": 1.0, "import": 1.0, "assistant": 0.95, "dream": 0.95, "tool": 0.9, "system": 0.9},
         description="Factor by origin, highest for the user's own words.",
@@ -175,13 +196,22 @@ class BudgetSettings(_Frozen):
 
 
 class ModelSettings(_Frozen):
-    """How the chat model that works in the background is asked, if `Memory.open` was given one."""
+    """How the chat model that works in the background is asked, if there is one."""
 
+    name: str | None = Field(
+        default=None, description="Such as openai:gpt-5-mini, unless `Memory.open` is given a model."
+    )
     timeout_seconds: float = Field(default=30.0, gt=0, le=600, description="Longest wait for one reply (GoClaw).")
     output_tokens: int = Field(default=1024, ge=1, description="Most tokens that a reply may have (GoClaw).")
     failures: int = Field(default=3, ge=1, description="Consecutive failures after which the model is left alone.")
     rest_seconds: float = Field(default=60.0, gt=0, description="For how long; twice as long each further time.")
     budget: BudgetSettings = BudgetSettings()
+
+
+class TrackingSettings(_Frozen):
+    """Whether what is said is stored."""
+
+    enabled: bool = Field(default=True, description="False: nothing that is said is stored, nor flushed.")
 
 
 class MiningSettings(_Frozen):
@@ -215,6 +245,16 @@ class EpisodeSettings(_Frozen):
     abstract_characters: int = Field(default=200, ge=40, description="Length of the one-sentence abstract (GoClaw).")
     summary_tokens: int = Field(default=1024, ge=64, description="Longest summary by a model (GoClaw).")
     timeout_seconds: float = Field(default=30.0, gt=0, description="Longest wait for a model's summary (GoClaw).")
+
+
+class TaskSettings(_Frozen):
+    """Tasks and their working state."""
+
+    title_characters: int = Field(default=200, ge=20, description="A longer title is refused.")
+    state_characters: int = Field(default=20_000, ge=100, description="A longer working state is refused.")
+    shown_characters: int = Field(
+        default=2000, ge=0, description="As much of a working state is before the model when a session begins."
+    )
 
 
 class IdentitySettings(_Frozen):
@@ -294,6 +334,9 @@ class DreamSettings(_Frozen):
     batch_entries: int = Field(default=40, ge=2, description="Entries in one question to the model.")
     signals: int = Field(default=50, ge=0, description="Most feedback signals (RockBot).")
     signal_days: float = Field(default=7, gt=0, description="How many days back signals are read (RockBot).")
+    very_irritated: int = Field(default=1, ge=1, description="Turns that make a preference of a very annoyed request.")
+    mildly_frustrated: int = Field(default=2, ge=1, description="And of a mildly annoyed one (RockBot).")
+    casual: int = Field(default=3, ge=1, description="And of a calm one (RockBot).")
     turns: int = Field(default=400, ge=0, description="Most turns that the preference pass reads.")
     promoted: int = Field(default=10, ge=1, description="Most episodes in one synthesis (GoClaw).")
     synthesis_tokens: int = Field(default=4096, ge=64, description="Longest synthesis (GoClaw).")
@@ -333,23 +376,45 @@ class TelemetrySettings(_Frozen):
     )
 
 
+# What one agent can have otherwise than the others of a space.
+_OF_AGENTS = frozenset({"enabled", "tracking", "recall", "mining", "profile", "documents", "working", "flush"})
+_OF_SPACES = _OF_AGENTS | {"agents", "sessions", "episodes", "tasks", "identity", "graph", "dream"}
+# Parts of these that are about the models of the whole memory.
+_OF_THE_MEMORY = ("embed_seconds", "rerank.model")
+
+
 class Settings(_Frozen):
     """Everything that can be set on a memory.
+
+    `spaces` and `agents` hold what is otherwise for a space by name and for an agent by id, `agents` in a space what
+    is otherwise for an agent there. An agent goes before a space. Only what is set there counts.
 
     Example:
         >>> Settings(recall=RecallSettings(limit=5)).recall.limit
         5
+        >>> patrol = Settings(tracking=TrackingSettings(enabled=False))
+        >>> settings = Settings(agents={"patrol": patrol})
     """
 
+    enabled: bool = Field(default=True, description="False: nothing is read, stored or worked on (AgentStudio).")
+    embedder: str = Field(
+        default="minilm",
+        description="As `Memory.open` takes it: minilm, none, or such as openai:text-embedding-3-small.",
+    )
+    directives: str = Field(
+        default="directives", description="The folder of prompts of your own, relative to the memory folder (RockBot)."
+    )
     text: TextSettings = TextSettings()
     sessions: SessionSettings = SessionSettings()
     window: WindowSettings = WindowSettings()
     recall: RecallSettings = RecallSettings()
     storage: StorageSettings = StorageSettings()
     model: ModelSettings = ModelSettings()
+    tracking: TrackingSettings = TrackingSettings()
     mining: MiningSettings = MiningSettings()
     knowledge: KnowledgeSettings = KnowledgeSettings()
     episodes: EpisodeSettings = EpisodeSettings()
+    tasks: TaskSettings = TaskSettings()
     identity: IdentitySettings = IdentitySettings()
     profile: ProfileSettings = ProfileSettings()
     documents: DocumentSettings = DocumentSettings()
@@ -359,3 +424,31 @@ class Settings(_Frozen):
     dream: DreamSettings = DreamSettings()
     privacy: PrivacySettings = PrivacySettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+    spaces: dict[str, Settings] = Field(default={}, description="What is otherwise for a space.")
+    agents: dict[str, Settings] = Field(default={}, description="What is otherwise for an agent.")
+
+    @property
+    def tracks(self) -> bool:
+        """Whether what is said is stored."""
+        return self.enabled and self.tracking.enabled
+
+    @field_validator("spaces", "agents")
+    @classmethod
+    def _fitting(cls, given: dict[str, Settings], about: ValidationInfo) -> dict[str, Settings]:
+        of_space = about.field_name == "spaces"
+        for name, settings in given.items():
+            others = settings.model_fields_set - (_OF_SPACES if of_space else _OF_AGENTS)
+            parts = {f"recall.{part}" for part in _OF_THE_MEMORY if _is_set(settings.recall, part.split("."))}
+            if unfit := sorted(others | parts):
+                whose = "a space" if of_space else "an agent"
+                raise ValueError(f"{unfit[0]} cannot be set for {whose}, as it is for {name}")
+        return given
+
+
+def _is_set(settings: BaseModel, way: list[str]) -> bool:
+    inner: Any = settings
+    for name in way:
+        if name not in inner.model_fields_set:
+            return False
+        inner = getattr(inner, name)
+    return True

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, get_args
 
 from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
+from langmem_tiers.errors import InvalidInput
 from langmem_tiers.palace import tree
+from langmem_tiers.pointers import parse_pointer
 from langmem_tiers.twins import twin
 from langmem_tiers.types import (
     Drawer,
@@ -23,13 +25,17 @@ from langmem_tiers.types import (
 )
 
 if TYPE_CHECKING:
+    from langmem_tiers.context import SpaceContext
     from langmem_tiers.dream.golden import Golden
+    from langmem_tiers.dream.signals import Signals
     from langmem_tiers.dream.types import DreamReport
     from langmem_tiers.knowledge.documents import Documents
     from langmem_tiers.knowledge.episodes import Episodes
     from langmem_tiers.knowledge.identity import Identity
     from langmem_tiers.knowledge.knowledge import Knowledge
     from langmem_tiers.knowledge.profile import Profile
+    from langmem_tiers.knowledge.reporting import Report, ReportKind
+    from langmem_tiers.knowledge.tasks import Tasks
     from langmem_tiers.knowledge_graph.graph import KnowledgeGraph
     from langmem_tiers.language.periods import When
     from langmem_tiers.layers import Layer, LayerFound
@@ -50,14 +56,26 @@ class Space:
     async twin (`recall` and `arecall`), it runs the same code in a thread.
     """
 
-    def __init__(self, memory: Runtime, name: str, *, fallbacks: tuple[str, ...] = ()) -> None:
+    def __init__(self, memory: Runtime, context: SpaceContext) -> None:
         self.memory = memory
-        self.name = name
-        self.fallbacks = fallbacks
-        self.context = memory.context(name, fallbacks=fallbacks)
+        self.name = context.name
+        self.agent = context.agent
+        self.fallbacks = tuple(each.name for each in context.fallbacks)
+        self.context = context
 
     def __repr__(self) -> str:
         return f"Space({self.name!r})"
+
+    def of_agent(self, agent: str | None) -> Space:
+        """The same space as an agent uses it, with the settings of that agent; this one if none is named."""
+        if agent is None or agent == self.agent:
+            return self
+        return Space(self.memory, self.context.of_agent(agent))
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the memory is on: if not, recall finds nothing, nothing is stored, and all else is refused."""
+        return self.context.settings.enabled
 
     @property
     def knowledge(self) -> Knowledge:
@@ -102,6 +120,20 @@ class Space:
         return WorkingMemory(self.context)
 
     @property
+    def tasks(self) -> Tasks:
+        """What is being done, with its working state; archived when it is over."""
+        from langmem_tiers.knowledge.tasks import Tasks
+
+        return Tasks(self.context)
+
+    @property
+    def signals(self) -> Signals:
+        """Feedback on the assistant, heard in messages or recorded: `space.signals.record("wrong", message=7)`."""
+        from langmem_tiers.dream.signals import Signals
+
+        return Signals(self.context)
+
+    @property
     def golden(self) -> Golden:
         """Questions whose answers no dream may make worse."""
         from langmem_tiers.dream.golden import Golden
@@ -115,19 +147,22 @@ class Space:
         session: str | None = None,
         project: str | None = None,
         agent: str | None = None,
+        task: str | None = None,
         history: bool = False,
     ) -> TrackReport:
         """Store the turns that are not stored yet: each verbatim, in its own drawer, all in one transaction.
 
         A turn is identified by session, message id and content. Storing it again does nothing; the same id with
         different content is a revision, which supersedes the old drawer. Turns that cannot be stored are listed in the
-        report's `rejected`.
+        report's `rejected`. Nothing is stored for an agent or a space whose settings turn tracking off.
 
         Args:
             turns: Messages in the order they were said.
             session: The conversation, such as a LangGraph thread_id; None for the current unnamed one.
-            project: What it is about, if known: the wing it is filed in.
-            agent: Which agent the user is talking to, if there are several.
+            project: What it is about, if known. A session is filed in the wing of its first project, and its turns
+                belong to that until another is named.
+            agent: Which agent the user is talking to, if there are several; by default that of the space.
+            task: Id of the task that these turns are part of; see `tasks`.
             history: True if the turns are the whole conversation so far, or its last part, and their message ids may
                 be new on each call: turns already stored with the same role and content are then recognised.
 
@@ -139,11 +174,15 @@ class Space:
 
         conversation = Conversation(
             session=arguments.optional_text(session, "session"),
-            project=arguments.optional_text(project, "project"),
-            agent=arguments.optional_text(agent, "agent"),
+            project=arguments.optional_name(project, "project"),
+            agent=arguments.optional_text(agent, "agent") or self.agent,
+            task=arguments.optional_name(task, "task"),
             history=arguments.flag(history, "history"),
         )
-        return track(self.context, turns, conversation)
+        context = self.context.of_agent(conversation.agent)
+        if not context.settings.tracks:
+            return TrackReport(session=conversation.session or "")
+        return track(context, turns, conversation)
 
     atrack = twin(track)
 
@@ -222,12 +261,15 @@ class Space:
         layer: Layer | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        project: str | None = None,
+        task: str | None = None,
         limit: int = 10,
     ) -> tuple[LayerFound, ...]:
         """Search the identity (L0), the knowledge (L1) and the archive (L2); the best results come first.
 
-        Unlike `recall` this leaves no trace. `knowledge.search` and `archive.search` have more filters for their own
-        layer. To find what was said word for word, use `recall`.
+        Knowledge and archive are those of the space and of its fallbacks. Unlike `recall` this leaves no trace.
+        `knowledge.search` and `archive.search` have more filters for their own layer. To find what was said word for
+        word, use `recall`.
 
         Args:
             query: What to look for; without it, the results are the newest of each layer, layer by layer.
@@ -235,6 +277,8 @@ class Space:
             since: Ignore what was last changed, or ended, before this. Also leaves out the identity: its lines have no
                 dates.
             until: Ignore what was changed, or began, after this. Also leaves out the identity.
+            project: Only what is of this project. Also leaves out the identity.
+            task: Only what is of the task with this id. Also leaves out the identity.
             limit: The maximum number of results.
 
         Raises:
@@ -246,39 +290,76 @@ class Space:
         asked = "" if query is None else arguments.any_text(query, "query")
         only: Layer | None = None if layer is None else arguments.one_of(layer, "layer", get_args(layers.Layer))
         most = arguments.whole(limit, "limit", least=1)
-        return layers.search(self.context, asked, only, since=since, until=until, limit=most)
+        about = {"project": arguments.optional_name(project, "project"), "task": arguments.optional_name(task, "task")}
+        return layers.search(self.context, asked, only, since=since, until=until, **about, limit=most)
 
     asearch = twin(search)
+
+    def source(self, name: str) -> Space:
+        """Return the space itself or one of its fallbacks by its name, such as the `space` of a search result.
+
+        Raises:
+            InvalidPointer: It is neither.
+        """
+        return Space(self.memory, self.context.source(arguments.text(name, "name")))
+
+    def places(self, reference: str) -> tuple[str, tuple[Space, ...]]:
+        """Return an id or pointer without the name of a space, and where to look for it.
+
+        `3f2a9c01d4e5@teams/research` is in that fallback, `3f2a9c01d4e5` in the space or else in one of its fallbacks,
+        `§W-001/R-02/D-003` in the space.
+
+        Raises:
+            InvalidPointer: It names another space.
+        """
+        from langmem_tiers.knowledge.fallbacks import places
+
+        name, sources = places(self.context, arguments.text(reference, "reference"))
+        return name, tuple(Space(self.memory, each) for each in sources)
 
     def drawer(self, which: int | str) -> Drawer | None:
         """Return a drawer by its number or AAAK pointer (`§W-001/R-02/D-003`), or None.
 
+        A pointer that names one of the fallbacks (`§W-001/R-02/D-003@teams/research`) leads there.
+
         Raises:
-            InvalidPointer: `which` is a text but neither of these, or it points to a room.
+            InvalidPointer: `which` is a text but neither of these, it points to a room, or names another space.
             InvalidInput: `which` is neither a text nor a whole number.
         """
-        from langmem_tiers.palace.lookup import find_drawer
+        from langmem_tiers.palace.lookup import look_up
 
-        return find_drawer(self.context, which)
+        return look_up(self.context, which)
 
-    def drawers(self, *, session: str | None = None) -> tuple[Drawer, ...]:
-        """Return all drawers of a session, or of the space, in the order they were stored."""
+    def drawers(
+        self, *, session: str | None = None, project: str | None = None, task: str | None = None
+    ) -> tuple[Drawer, ...]:
+        """Return all drawers of a session, a project or a task, or of the space, in the order they were stored."""
         from langmem_tiers.storage import drawers
 
-        wanted = arguments.optional_text(session, "session")
+        wanted = {
+            "session": arguments.optional_text(session, "session"),
+            "project": arguments.optional_name(project, "project"),
+            "task": arguments.optional_name(task, "task"),
+        }
         with self.context.open() as store, store.reading() as connection:
-            return tuple(drawers.of_session(connection, store.key, wanted))
+            return tuple(drawers.every(connection, store.key, **wanted))
 
     def ended(self, known: Iterable[Drawer]) -> dict[int, tuple[str, ...]]:
         """For each drawer by number, what says that it no longer holds, as blocks show it; empty if nothing does.
 
         Raises:
-            InvalidInput: `known` holds something else.
+            InvalidInput: `known` holds something else, or a drawer of a fallback.
         """
         from langmem_tiers.knowledge import standing
         from langmem_tiers.storage.change_log import moment
 
-        about = {each.number for each in arguments.instances(known, "known", Drawer, "drawers")}
+        given = arguments.instances(known, "known", Drawer, "drawers")
+        foreign = next((each.pointer for each in given if parse_pointer(each.pointer).space is not None), None)
+        if foreign is not None:
+            raise InvalidInput(
+                f"{foreign} is in another space.", way_out="Ask the space that it is in: `source(name)`."
+            )
+        about = {each.number for each in given}
         with self.context.open() as store, store.reading() as connection:
             over = standing.in_drawers(store, moment(connection, store.key), about, self.context.clock())
         return {number: over.get(number, ()) for number in about}
@@ -311,6 +392,40 @@ class Space:
         from langmem_tiers.knowledge.episodes import Episodes
 
         return Episodes(self.context)
+
+    def report(
+        self,
+        period: When | None = None,
+        *,
+        since: When | None = None,
+        until: When | None = None,
+        kind: ReportKind = "all",
+        project: str | None = None,
+        limit: int = 100,
+    ) -> Report:
+        """Say what happened in a period: its sessions and tasks with dates and abstracts, and what was decided.
+
+        Sessions that go on or are not archived yet are in it, too, and are marked. No model is asked.
+
+        Args:
+            period: Words such as "last week", "this month" or "the last 3 days", or a date such as "2026-03".
+            since: Instead of a period, where it begins: such words, a date, or a datetime with a zone.
+            until: Where it ends, by default now; of a day, month or year, its end.
+            kind: "tasks" leaves out sessions.
+            project: Only sessions and tasks of this project.
+            limit: The maximum number of sessions, and of tasks; older ones are counted in `left_out`.
+
+        Raises:
+            InvalidPeriod: It is no period, is given twice or not at all, or ends before it begins.
+            NaiveDatetime: A time has no time zone.
+            InvalidInput: Another argument is invalid.
+        """
+        from langmem_tiers.knowledge import reporting
+
+        about = {"kind": kind, "project": project, "limit": limit}
+        return reporting.report(self.context, period, since=since, until=until, **about)  # type: ignore[arg-type]
+
+    areport = twin(report)
 
     def mine(self, session: str | None = None) -> tuple[MiningReport, ...]:
         """Mine a session, or all, for what is worth keeping: now, rather than when the conversation pauses.
@@ -399,7 +514,8 @@ class Space:
         since = None if back is None else (self.context.clock() - timedelta(days=back - 1)).date()
         known: UsageBy = arguments.one_of(by, "by", get_args(UsageBy))
         with self.context.open() as store:
-            self.context.tally.book(self.name, store.database)
+            if store.writable:
+                self.context.tally.book(self.name, store.database)
             return tuple(UsageBook(store.database).summary(since=since, by=known))
 
     def palace(self) -> tuple[PalaceWing, ...]:
@@ -409,7 +525,7 @@ class Space:
         with self.context.open() as store, store.reading() as connection:
             key = store.key
             wings, found = rooms.every_wing(connection, key), rooms.every(connection, key)
-            held = drawers.of_session(connection, key, None)
+            held = drawers.every(connection, key)
         return tree.palace(wings, found, held)
 
     def receipts(self, *, limit: int = 20) -> tuple[Receipt, ...]:
@@ -459,9 +575,18 @@ class Space:
         self.context.wake()
         return lines
 
-    def prompt_block(self) -> str:
-        """Return the part for every system prompt: identity, profile and `MEMORY.md`, fenced; empty without any."""
-        parts = (self.identity.prompt_block(), self.profile.prompt_block(), self.documents.prompt_block())
+    def prompt_block(self, *, task: str | None = None) -> str:
+        """Return the part for every system prompt: identity, profile and `MEMORY.md`, fenced; empty without any.
+
+        `Settings.recall.layers` says which of them. With the id of an open `task`, it ends with how far that has come.
+        """
+        layers = self.context.settings.recall.layers if self.enabled else ()
+        parts = (
+            self.identity.prompt_block() if "identity" in layers else "",
+            self.profile.prompt_block() if "profile" in layers else "",
+            self.documents.prompt_block() if "documents" in layers else "",
+            self.tasks.prompt_block(task) if self.enabled and task is not None else "",
+        )
         return "\n\n".join(part for part in parts if part)
 
     def flush(self, timeout: float | None = None) -> bool:

@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,6 +34,7 @@ class SpaceStore:
         self, memory: Path, name: str, settings: StorageSettings, *, model: str | None, graph: GraphSettings
     ) -> None:
         self.name = name
+        self.writable = True
         self.folder = space_folder(memory, name)
         self.database = Database(self.folder / DATABASE, settings)
         self.key = self.database.space
@@ -53,6 +55,13 @@ class SpaceStore:
         self.notes = NoteSearch(self.key, model)
         self.revisions = RevisionIndex(self.key)
         self.graph = GraphProjection(self.folder, self.database, graph)
+
+    def for_reading(self) -> SpaceStore:
+        """The same store for somebody who may only read it; it is not closed by itself."""
+        view = copy(self)
+        view.writable, view.database = False, self.database.for_reading()
+        view.writing = view.database.writing
+        return view
 
     def close(self) -> None:
         """Release everything; Chroma is marked as closed cleanly, and the graph is written to its file."""

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 Role = Literal["user", "assistant", "tool", "system"]
 Origin = Literal["user", "assistant", "tool", "system", "import", "dream"]
+Sentiment = Literal["very_irritated", "mildly_frustrated", "casual"]
+SignalKind = Literal["correction", "wrong", "irritation", "praise"]
+"""A correction says what is right or to be done otherwise, `wrong` only that something was wrong."""
+SignalOrigin = Literal["rules", "model", "agent", "user"]
+"""Who noticed feedback; `user` is also a host that records what a user clicked."""
 DrawerStatus = Literal["active", "superseded"]
 Channel = Literal["keyword", "vector", "graph", "rerank"]
 CandidateVerdict = Literal[
@@ -36,6 +41,7 @@ KnownVerdict = Literal[
     "shown",
     "already_shown",
     "below_threshold",
+    "not_asked_for",
     "below_best",
     "quoted_instead",
     "outside_dates",
@@ -72,9 +78,10 @@ class Turn:
 class Drawer:
     """One verbatim message in the palace.
 
-    `pointer` is its AAAK address (`§W-001/R-02/D-003`), written once and valid for ever. `tags` are such as
+    `pointer` is its AAAK address (`§W-001/R-02/D-003`), written once and valid for ever; where another space found it
+    in this one as a fallback, with the name of the fallback (`§W-001/R-02/D-003@teams/research`). `tags` are such as
     `@p judith`. A drawer is `superseded` if its message was edited later, or is on a branch that its conversation has
-    left.
+    left. `project` is what it is about and `task` the id of the task it was said in, where that was named.
     """
 
     number: int
@@ -94,6 +101,8 @@ class Drawer:
     recall_count: int = 0
     last_recalled_at: datetime | None = None
     message_id: str | None = None
+    project: str | None = None
+    task: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -148,7 +157,8 @@ class KnownCandidate:
     """One entry, episode, note, relation or store item that a recall looked at, and what became of it.
 
     `ref` is its id, or the path of the note; of a store item, its namespace, "..", and its key. `quoted_instead`
-    means that the message it was derived from stands in the block.
+    means that the message it was derived from stands in the block, and `not_asked_for` that it is the summary of a
+    session, which is shown to messages that ask what was said or done, and to others only if it fits very well.
     """
 
     space: str
@@ -196,12 +206,16 @@ class KnownItem:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecalledItem:
-    """One drawer that was shown, with its fused score and the tokens it took."""
+    """One drawer that was shown, with its fused score and the tokens it took.
+
+    The drawer's pointer names the `space` if that is a fallback. `ended` is what says that it no longer holds.
+    """
 
     space: str
     drawer: Drawer
     score: float
     tokens: int
+    ended: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -303,3 +317,25 @@ class Finding:
     level: Literal["ok", "note", "problem"]
     message: str
     way_out: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FeedbackSignal:
+    """Feedback on the assistant: what a user said to it about a reply, or what was recorded of it.
+
+    `text` are the words that show it, or of the message that it is about; `drawer` and `pointer` name that message.
+    `number` is None for what the rules hear, which is not stored.
+    """
+
+    kind: SignalKind
+    strength: Sentiment
+    text: str
+    before: str
+    """What the assistant had said, where the rules heard it."""
+    note: str
+    session: str | None
+    drawer: int | None
+    pointer: str | None
+    origin: SignalOrigin
+    at: datetime
+    number: int | None = None

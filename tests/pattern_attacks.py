@@ -36,7 +36,7 @@ METHODS = {"match", "fullmatch", "search", "finditer", "findall", "sub", "subn",
 # Records whose pattern is matched from the beginning of a clause only.
 MATCHED_AT_THE_START = {"Rule", "Shape"}
 # Records whose pattern reads nothing but clauses and short sentences.
-READING_CLAUSES = {"_Ending"}
+READING_CLAUSES = {"_Ending", "FeedbackKind"}
 ANYTHING = (
     "a", " ", "\n", "a ", "A", "1", "Aa ", "a, ", ".", "- ", '"', "I really ", "my ", "no, ", "and ", "really really ",
     "I a ", "x@y", "0 1", "A'", "A-", "\u201c", "\t", "((",

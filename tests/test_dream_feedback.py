@@ -54,7 +54,6 @@ def corrected(said, before="Done, as always.") -> Material:
         ("No, that's not the draft.", "casual"),
         ("I said the blue one, not the red one.", "casual"),
         ("You got the date wrong, it's in May.", "casual"),
-        ("That's wrong.", "casual"),
         ("You forgot the attachment.", "casual"),
         ("Use pnpm instead of npm.", "casual"),
         ("Don't use tabs, use spaces.", "casual"),
@@ -64,8 +63,6 @@ def corrected(said, before="Done, as always.") -> Material:
         ("Could you please stop apologising?", "mildly_frustrated"),
         ("Don't send mails without asking me again.", "mildly_frustrated"),
         ("You keep forgetting the units", "mildly_frustrated"),
-        ("That's not what I asked for", "mildly_frustrated"),
-        ("Still wrong.", "mildly_frustrated"),
         ("I told you NOT to use tabs", "very_irritated"),
         ("Stop using emojis!!", "very_irritated"),
         ("wtf, you used tabs again", "very_irritated"),
@@ -91,6 +88,118 @@ def test_who_only_complains_is_irritated(said, sentiment):
 
 
 @pytest.mark.parametrize(
+    ("said", "sentiment"),
+    [
+        ("That's wrong.", "casual"),
+        ("Your summary is inaccurate.", "casual"),
+        ("That didn't work.", "casual"),
+        ("You made that up.", "casual"),
+        ("You didn't answer my question.", "casual"),
+        ("The link you sent doesn't exist.", "casual"),
+        ("Not helpful.", "casual"),
+        ("That's not what I asked for", "mildly_frustrated"),
+        ("Still wrong.", "mildly_frustrated"),
+    ],
+)
+def test_who_only_says_that_it_was_wrong_does_not_say_what_is_right(said, sentiment):
+    assert felt(said) == [("wrong", sentiment)]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Well done!",
+        "This reads so much better now.",
+        "That's exactly what I needed.",
+        "Much better, thanks.",
+        "Your explanation was very clear.",
+        "I love how you explained that.",
+        "You nailed it.",
+        "Great answer!",
+        "Perfect, thanks!",
+        "That was really helpful.",
+        "This saved me hours.",
+        "Nailed it.",
+        "Can't fault it.",
+        "The kids loved it, asked for more of it today",
+        "Better than anything I'd have come up with.",
+        "good that you checked with me first",
+        "this made me smile",
+    ],
+)
+def test_praise_of_a_reply_is_heard(said):
+    assert felt(said) == [("praise", "casual")]
+
+
+@pytest.mark.parametrize(
+    ("said", "sentiment"),
+    [
+        ("I hate emojis. Never use emojis again!", "very_irritated"),
+        ("You should have asked me before sending that email.", "mildly_frustrated"),
+        ("You should have asked me before sending that email!!", "very_irritated"),
+        ("Why did you delete my notes?", "mildly_frustrated"),
+        ("Nobody told you to send that.", "mildly_frustrated"),
+        ("I don't like it when you use bullet points.", "mildly_frustrated"),
+        ("For the third time: SPACES!", "very_irritated"),
+        ("NO MORE EMOJIS PLEASE.", "very_irritated"),
+        ("You mixed up the dates.", "casual"),
+        ("You weren't supposed to rename it.", "casual"),
+        ("From now on, no tables please.", "casual"),
+        ("You rounded the prices as well.", "casual"),
+        ("There's nothing in here about the ending.", "casual"),
+        ("I liked my notes the way they were.", "casual"),
+        ("Bit dry. Could use a joke or two.", "casual"),
+        ("No need for the cheering.", "mildly_frustrated"),
+        ("All I wanted was a yes or no.", "mildly_frustrated"),
+        ("I could have written that myself.", "mildly_frustrated"),
+        ("Do you have to comment every single line?", "mildly_frustrated"),
+        ("what's with all the hashtags", "mildly_frustrated"),
+        ("Meh. It reads like a press release.", "mildly_frustrated"),
+    ],
+)
+def test_a_complaint_about_what_the_assistant_did_is_a_correction(said, sentiment):
+    assert felt(said) == [("correction", sentiment)]
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ("Your flight leaves from Gatwick.", "It's Heathrow, not Gatwick."),
+        ("The invoice covers April.", "The invoice was for March."),
+        ("He was born in Paris.", "He was born in Corsica."),
+        ("Your cat Milo must be tired.", "Milo is a dog."),
+        ("As a vegan you may like tofu.", "I'm not vegan, I'm vegetarian."),
+        ("I have put the party on Saturday.", "The party is on Sunday though."),
+        ("Your anniversary is on May 12.", "Our anniversary is May 21st."),
+        ("The capital of Australia is Sydney.", "The capital is Canberra."),
+        ("Your train is at 9:15.", "the app says 9:25"),
+        ("The recipe needs two eggs.", "I make it three, looking at the photo."),
+        ("A spoon is 5 ml.", "a spoon is 15ml, mate"),
+        ("Water boils at 90 degrees there.", "100."),
+        ("Your file is in the vault.", "There hasn't been a vault since the move, the room is a kitchen."),
+    ],
+)
+def test_what_is_set_against_a_reply_corrects_it_and_is_nothing_after_another(before, said):
+    assert felt(said, before) == [("correction", "casual")]
+    assert felt(said, "The museum is closed.") == []
+    assert anti_patterns.by_rule(corrected(said, before)) == []
+
+
+def test_what_is_said_of_news_is_no_praise_of_the_assistant():
+    assert felt("Brilliant!", "I have rewritten the letter.") == [("praise", "casual")]
+    assert felt("Brilliant!", "Oslo won the match.") == []
+    assert felt("Perfect!", "Shall I book the train at nine?") == []
+
+
+def test_a_complaint_outranks_the_praise_before_it():
+    assert felt("Great job. But you forgot the eggs.") == [("correction", "casual")]
+
+
+def test_two_complaints_in_one_turn_are_stronger_than_one():
+    assert felt("You never listen to me. I already told you that.") == [("correction", "very_irritated")]
+
+
+@pytest.mark.parametrize(
     "said",
     [
         "Thanks, that works!",
@@ -109,6 +218,36 @@ def test_who_only_complains_is_irritated(said, sentiment):
         "I can't stop laughing, stop teasing me 😂",
         "Never mind.",
         "Stop using emojis. Just kidding!",
+        "I hate Mondays.",
+        "My boss said that was wrong.",
+        "Don't send it yet.",
+        "You should have seen the sunset.",
+        "She told me I should have asked first.",
+        "My old phone doesn't work any more.",
+        "The waiter got our order wrong.",
+        "The hotel was perfect.",
+        "My daughter did a great job at school.",
+        "Let me know if something is wrong.",
+        "Translate this into French: you never listen.",
+        'Someone wrote "this is useless" under my video.',
+        "You missed a great party on Saturday.",
+        "What a gorgeous evening, the whole sky is pink.",
+        "The council ignored my letter for the third time, I'm livid.",
+        "Never mind, I'll do the garden another day.",
+        "My therapist says I should be less hard on myself.",
+        "Make it three on weekends.",
+        "Someone stole my bike last night, I'm furious.",
+        "Rex ate my shoes again, he's impossible.",
+        "That film was such a disappointment.",
+        "Could you make it a bit longer?",
+        "The second one is too expensive for us.",
+        "I forgot to tell you I'm away on Friday.",
+        "We ate at seven yesterday.",
+        "When you delete a file in Linux, is it gone?",
+        "Thanks!",
+        "Great, see you tomorrow.",
+        "They ignored me three times. It's unacceptable.",
+        "How dare they charge me twice!",
         "Why is the sky blue?",
         "",
         "🤷",

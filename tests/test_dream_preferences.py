@@ -217,16 +217,16 @@ def preference(sentiment="casual", evidence=3, *, marked=False) -> InferredPrefe
     [("casual", 3, 0.5), ("mildly_frustrated", 2, 0.5), ("very_irritated", 1, 0.5), ("casual", 6, 0.75)],
 )
 def test_what_is_just_enough_is_as_likely_as_not(sentiment, evidence, sure):
-    kept = preferences.metadata(preference(sentiment, evidence))
+    kept = preferences.metadata(preference(sentiment, evidence), Settings())
     assert kept == {"source": "inferred", "sentiment": sentiment, "confidence": sure}
 
 
 def test_what_shows_again_is_surer_and_what_was_marked_stays_marked():
-    held = preferences.metadata(preference(marked=True))
+    held = preferences.metadata(preference(marked=True), Settings())
     assert held["requires_user_permission"] is True
-    again = preferences.metadata(preference(), held)
+    again = preferences.metadata(preference(), Settings(), held)
     assert (again["confidence"], again["requires_user_permission"]) == (0.75, True)
-    assert preferences.metadata(preference(), {"confidence": "forged"})["confidence"] == 0.5
+    assert preferences.metadata(preference(), Settings(), {"confidence": "forged"})["confidence"] == 0.5
 
 
 def test_confidence_halves_while_nothing_bears_it_out_and_a_clock_that_jumps_back_changes_nothing():

@@ -10,13 +10,14 @@ import pytest
 from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.background.expiry import EPISODES, ExpiryJob
 from langmem_tiers.background.mining import ArchiveJob
-from langmem_tiers.errors import InvalidInput, NaiveDatetime
+from langmem_tiers.errors import NaiveDatetime
 from langmem_tiers.knowledge.episodes import Episodes
 from langmem_tiers.language.questions import asks_history
 from langmem_tiers.records import Evidence
 from langmem_tiers.settings import EpisodeSettings, MiningSettings, ModelSettings, PrivacySettings
 from langmem_tiers.storage import notes
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
+from tests.tasking import archived
 
 TALK = [
     "The nightly backup of the robot fails since Monday, can you help me to find out why?",
@@ -148,7 +149,7 @@ def test_what_is_archived_is_told_to_listeners(opened):
     alice, _ = opened()
     heard = []
     alice.memory.on_activity(heard.append)
-    alice.archive.archive_task("backup", SUMMARY)
+    archived(alice, "backup", SUMMARY)
     assert heard == list(alice.knowledge.activity(kind="memory_archived"))
 
 
@@ -378,12 +379,6 @@ def test_those_who_want_secrets_kept_have_them_in_topics(opened):
     assert alice.archive.write("s").topics == (f"key {KEY}",)
 
 
-def test_the_name_of_a_task_holds_no_secret(opened):
-    alice, _ = opened()
-    assert alice.archive.archive_task(f"rotate {KEY}", "The key was rotated.").task == "rotate [secret: aws key]"
-    assert alice.archive.archive_task(f"rotate {KEY}", "The key was rotated.").number == 1
-
-
 @pytest.mark.parametrize(
     "said",
     [
@@ -493,7 +488,7 @@ def test_what_only_sounds_like_what_was_deleted_stays(opened):
     alice, _ = opened()
     said = "The user's sister Anna does not live in Lisbon. Bob lives in Lisbon. Anna has a cat."
     alice.archive.write("s", summary=said)
-    alice.archive.archive_task("move", ANNA)
+    archived(alice, "move", ANNA)
     alice.knowledge.delete(learned(alice))
     assert [episode.summary for episode in alice.archive.recent()] == [ANNA, said]
 
@@ -587,32 +582,13 @@ def test_writing_a_session_that_has_nothing_new_gives_none(opened):
     assert (alice.archive.write("s"), alice.archive.write("unknown")) == (None, None)
 
 
-def test_a_task_is_archived_once(opened):
-    alice, _ = opened()
-    first = alice.archive.archive_task("backup", SUMMARY, session="s")
-    assert (first.task, first.compaction, alice.archive.archive_task("backup", SUMMARY, session="s")) == (
-        "backup",
-        -1,
-        first,
-    )
-    assert alice.archive.archive_task("backup", "It failed again.", session="s").compaction == -2
-    assert alice.archive.write("s", summary="Of the session.", compaction=0).task is None
-
-
-@pytest.mark.parametrize("text", ["", "  \n", "x" * 20_001, None, 7])
-def test_a_text_that_is_none_is_refused(opened, text):
-    alice, _ = opened()
-    with pytest.raises(InvalidInput):
-        alice.archive.archive_task("backup", text)
-
-
 # Finding
 
 
 def test_an_episode_is_found_by_words_and_by_meaning(opened):
     alice, _ = opened()
-    fixed = alice.archive.archive_task("backup", SUMMARY)
-    alice.archive.archive_task("tea", "The user compared teas from Assam and chose one.")
+    fixed = archived(alice, "backup", SUMMARY)
+    archived(alice, "tea", "The user compared teas from Assam and chose one.")
     alice.flush()
     found = alice.archive.search("How did we fix the nightly backups?", limit=1)
     assert [each.episode.id for each in found] == [fixed.id]
@@ -637,8 +613,8 @@ def test_a_search_can_be_limited_to_a_time_in_which_something_was_said(opened):
 
 def test_a_search_without_a_query_gives_the_latest(opened):
     alice, _ = opened()
-    alice.archive.archive_task("one", "The first task is done.")
-    last = alice.archive.archive_task("two", "The second task is done.")
+    archived(alice, "one", "The first task is done.")
+    last = archived(alice, "two", "The second task is done.")
     assert alice.archive.search(" ", limit=1)[0].episode == last
 
 
@@ -650,7 +626,7 @@ def test_a_time_without_a_zone_is_refused(opened):
 
 def test_recalls_are_counted(opened, clock):
     alice, _ = opened()
-    episode = alice.archive.archive_task("backup", SUMMARY)
+    episode = archived(alice, "backup", SUMMARY)
     alice.archive.count_recalled([episode.id])
     counted = alice.archive.get(episode.id)
     assert (counted.recall_count, counted.last_recalled_at) == (1, clock())
@@ -661,7 +637,7 @@ def test_recalls_are_counted(opened, clock):
 
 def test_an_episode_expires_after_its_days_and_is_pruned(opened, clock):
     alice, _ = opened()
-    episode = alice.archive.archive_task("backup", SUMMARY)
+    episode = alice.archive.write("s", summary=SUMMARY)
     assert episode.expires_at == clock() + timedelta(days=90)
     clock.tick(90 * DAY)
     assert (alice.archive.search("backup"), alice.archive.recent()) == ((), ())
@@ -682,7 +658,7 @@ def test_a_pruned_session_is_not_archived_again(opened, clock):
 
 def test_an_episode_that_is_kept_stays(opened, clock):
     alice, _ = opened()
-    episode = alice.archive.archive_task("backup", SUMMARY)
+    episode = alice.archive.write("s", summary=SUMMARY)
     assert alice.archive.keep(episode.id).expires_at is None
     clock.tick(1000 * DAY)
     assert (alice.archive.prune(), alice.archive.keep("nothing")) == (0, None)
@@ -691,7 +667,7 @@ def test_an_episode_that_is_kept_stays(opened, clock):
 
 def test_without_days_everything_is_kept(opened):
     alice, _ = opened(episodes=EpisodeSettings(ttl_days=None))
-    assert alice.archive.archive_task("backup", SUMMARY).expires_at is None
+    assert alice.archive.write("s", summary=SUMMARY).expires_at is None
 
 
 def test_a_deleted_episode_is_gone_and_is_not_written_again(opened):
@@ -716,9 +692,9 @@ def test_a_session_goes_on_after_an_episode_of_it_was_deleted(opened):
 
 def test_numbers_of_deleted_episodes_are_not_used_again(opened):
     alice, _ = opened()
-    first = alice.archive.archive_task("one", "The first task is done.")
+    first = archived(alice, "one", "The first task is done.")
     alice.archive.delete(first.id)
-    assert alice.archive.archive_task("two", "The second task is done.").number == first.number + 1
+    assert archived(alice, "two", "The second task is done.").number == first.number + 1
 
 
 # The question
@@ -772,5 +748,5 @@ def test_every_method_has_a_twin_that_can_be_awaited():
 
 async def test_a_twin_does_the_same(opened):
     alice, _ = opened()
-    episode = await alice.archive.aarchive_task("backup", SUMMARY)
+    episode = await alice.archive.awrite("s", summary=SUMMARY)
     assert await alice.archive.aget(episode.id) == episode

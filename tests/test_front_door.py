@@ -24,6 +24,7 @@ from langmem_tiers.settings import Settings
 from langmem_tiers.testing import HashEmbedder
 from tests.graphing import ask, chat_graph, remember
 from tests.graphing import run as run_of
+from tests.tasking import archived
 
 SAID = "My sister Anna lives in Lisbon."
 WRONG = (None, 5, b"x", ["s"], object())
@@ -72,7 +73,7 @@ def _fill(memory: Memory) -> None:
     alice.identity.add("Speaks German.", section="Languages")
     alice.documents.write("MEMORY.md", "The launch is on Friday.")
     alice.documents.write("anna.md", "Anna, the sister, lives in Lisbon.")
-    alice.archive.archive_task("login", "The login failed on old cookies.")
+    archived(alice, "login", "The login failed on old cookies.")
     alice.golden.add("Where does Anna live?", expects="Lisbon")
     memory.flush()
 

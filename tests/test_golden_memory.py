@@ -11,6 +11,7 @@ from langmem_tiers.knowledge_graph.pictures import draw
 from langmem_tiers.testing import FrozenClock, HashEmbedder, ScriptedChatModel
 from tests.golden_story import NOW, QUESTIONS, copied, turns
 from tests.goldens import check, error, steady_ids
+from tests.tasking import archived
 from tests.tidying import by_hand, fill
 
 pytestmark = pytest.mark.xdist_group("golden")
@@ -300,7 +301,7 @@ def test_what_is_changed_by_hand(told, ottilie):
     note("allowed", graph.allow_merge("Yara C.", "Yara Castellan"))
     note("merges", graph.merges(undone=True))
     note("entity deleted", graph.delete_entity("Yara C."))
-    note("episode task", ottilie.archive.archive_task("t1", "Tested three glazes. The second one cracked."))
+    note("episode task", archived(ottilie, "t1", "Tested three glazes. The second one cracked."))
     note("episode kept", ottilie.archive.keep(ottilie.archive.recent()[0].id))
     note("episode deleted", ottilie.archive.delete(ottilie.archive.recent()[0].id))
     revised = [Turn(role="user", content="Hi! My name is Ottilie Brandvold.", message_id="s01-hello-0")]

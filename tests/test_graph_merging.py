@@ -11,6 +11,7 @@ from langmem_tiers.errors import InvalidInput, MergeRefused, UnknownEntity
 from langmem_tiers.language.name_matching import compare
 from langmem_tiers.settings import ModelSettings
 from langmem_tiers.testing import ScriptedChatModel
+from tests.tasking import archived
 
 
 class InWords(ScriptedChatModel):
@@ -153,7 +154,7 @@ TWO = "The user's friend Robert Miller works at Bosch. Bob Miller lives in Porto
 )
 def test_a_model_decides_of_pairs_that_are_alike(judged, said, ends):
     space = judged(*said)
-    space.archive.archive_task("people", TWO)
+    archived(space, "people", TWO)
     space.flush()
     assert merged(space) == ends
     assert bool(flagged(space)) is not bool(ends)
@@ -161,7 +162,7 @@ def test_a_model_decides_of_pairs_that_are_alike(judged, said, ends):
 
 def test_a_model_can_not_merge_what_something_speaks_against(judged):
     space = judged((1, "yes"))
-    space.archive.archive_task("people", "Robert Miller was born on 3 May 1950. Bob Miller was born on 4 May 1990.")
+    archived(space, "people", "Robert Miller was born on 3 May 1950. Bob Miller was born on 4 May 1990.")
     space.flush()
     assert merged(space) == []
 

@@ -12,6 +12,7 @@ from langmem_tiers.background.graphing import GraphJob
 from langmem_tiers.knowledge_graph.wording import period_words, predicate_words
 from langmem_tiers.settings import GraphSettings, MiningSettings, ModelSettings, PrivacySettings
 from langmem_tiers.testing import ScriptedChatModel
+from tests.tasking import archived
 
 
 class InWords(ScriptedChatModel):
@@ -358,9 +359,7 @@ def test_nothing_is_taken_up_where_the_graph_is_off(tmp_path, clock):
 
 
 def test_a_summary_without_messages_is_read_by_the_same_rules(alice):
-    alice.archive.archive_task(
-        "profile", "The user lives in Lisbon. The user's sister Anna works at Bosch. I work at X Corp."
-    )
+    archived(alice, "profile", "The user lives in Lisbon. The user's sister Anna works at Bosch. I work at X Corp.")
     alice.flush()
     assert everything(alice) == {"user lives_in Lisbon", "user has_sister Anna", "Anna works_at Bosch"}
 

@@ -598,6 +598,15 @@ def test_news_of_somebody_does_not_end_that_they_are_kin(alice, tell, said, late
         "Scrap that, we're staying in Turku.",
         "Plans changed. I'm staying in Turku.",
         "We're staying put.",
+        "We'll stay put.",
+        "I will stay put then.",
+        "We decided not to move.",
+        "I've decided against moving.",
+        "We've decided to stay where we are.",
+        "We chose not to move to Vaasa.",
+        "I changed my mind about moving.",
+        "We're not going to move.",
+        "We won't be moving to Vaasa.",
     ],
 )
 def test_a_move_that_fell_through_leaves_the_home_on_its_day(alice, tell, later):
@@ -607,6 +616,24 @@ def test_a_move_that_fell_through_leaves_the_home_on_its_day(alice, tell, later)
     assert [each.target for each in alice.graph.neighbours("user").relations] == ["Turku"]
     assert [line.text for line in alice.profile.read()] == ["lives in Turku"]
     assert marks(alice, "lives in Turku") == [()]
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "We'll stay put for the weekend.",
+        "We decided not to move the sofa.",
+        "I won't be moving much today.",
+        "I've decided against moving my savings.",
+        "My brother decided not to move to Vaasa.",
+        "We're not going to move the meeting.",
+    ],
+)
+def test_what_only_sounds_like_staying_leaves_the_move(alice, tell, later):
+    tell("I live in Turku.")
+    tell("I'm moving to Vaasa on August 1st.")
+    tell(later, days=300)
+    assert [each.target for each in alice.graph.neighbours("user").relations] == ["Vaasa"]
 
 
 @pytest.mark.parametrize(
@@ -723,7 +750,12 @@ def test_other_sentences_with_and_are_not_taken_apart(alice, tell, said):
 
 
 @pytest.mark.parametrize(
-    "news", ["I got the job at Nordkraft! I start on 1 June.", "Got the job at Nordkraft and I start 1 June!"]
+    "news",
+    [
+        "I got the job at Nordkraft! I start on 1 June.",
+        "Got the job at Nordkraft and I start 1 June!",
+        "I got the job at Nordkraft! So happy! I start on 1 June.",
+    ],
 )
 def test_a_job_that_somebody_got_begins_on_its_first_day(alice, tell, news):
     tell("I work at Vattenfall.", days=1)

@@ -6,6 +6,7 @@ import pytest
 
 from langmem_tiers.errors import InvalidInput, NaiveDatetime
 from langmem_tiers.integrations.tools import space_tools
+from tests.tasking import archived
 
 
 @pytest.fixture
@@ -16,7 +17,7 @@ def filled(alice, clock):
     alice.knowledge.save("The robot has a new battery.")
     alice.knowledge.save("The user prefers tea.")
     clock.tick(3600)
-    alice.archive.archive_task("wheel", "The wheel of the robot was broken and is mended now.")
+    archived(alice, "wheel", "The wheel of the robot was broken and is mended now.")
     alice.flush()
     return alice
 

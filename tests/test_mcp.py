@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from langmem_tiers import Memory, Turn
 from langmem_tiers.cli.main import main
 from langmem_tiers.errors import InvalidInput
-from langmem_tiers.integrations import GRAPH_TOOLS, MEMORY_TOOLS, WRITING_GUIDANCE
+from langmem_tiers.integrations import GRAPH_TOOLS, MEMORY_TOOLS, NOTE_TOOLS, WORKING_TOOLS, WRITING_GUIDANCE
 from langmem_tiers.integrations.mcp import mcp_server, run_http
 
 SCRIPT = str(Path(sys.executable).with_name("langmem-tiers"))
@@ -46,11 +46,11 @@ def command(folder):
 
 @pytest.fixture
 def client(command, offline_environment, tmp_path):
-    """Connects to a server over pipes; `mode` is the protocol's era."""
+    """Connects to a server over pipes; `mode` is the protocol's era, `options` are those of the command."""
 
     @asynccontextmanager
-    async def connect(mode="auto") -> AsyncIterator[Client]:
-        started = StdioServerParameters(command=command[0], args=command[1:], env=offline_environment)
+    async def connect(mode="auto", *options) -> AsyncIterator[Client]:
+        started = StdioServerParameters(command=command[0], args=[*command[1:], *options], env=offline_environment)
         with (tmp_path / "errors.txt").open("w") as errors:
             async with Client(stdio_client(started, errlog=errors), mode=mode) as connected:
                 yield connected
@@ -156,6 +156,52 @@ async def test_what_a_client_saves_it_finds_and_deletes_and_the_folder_has_it(cl
         assert [each.entry.content for each in memory.user("alice").knowledge.search()] == [
             "The user plays the cello in Braga."
         ]
+
+
+async def test_working_memory_notes_and_looking_back_are_served_where_they_are_named(client, folder):
+    options = ("--tools", "working,notes, episodes", "--namespace", "patrol/heartbeat")
+    async with client("auto", *options) as connected:
+        assert [tool.name for tool in (await connected.list_tools()).tools] == [
+            *WORKING_TOOLS,
+            *NOTE_TOOLS,
+            "search_history",
+            "get_memory",
+        ]
+        kept = await connected.call_tool(
+            "save_to_working_memory", {"key": "alerts", "data": "Disk full", "ttl_minutes": 30}
+        )
+        read = await connected.call_tool("get_from_working_memory", {"key": "alerts"})
+        other = await connected.call_tool("save_to_working_memory", {"key": "session/monday/x", "data": "x"})
+        noted = await connected.call_tool("write_note", {"path": "MEMORY.md", "text": "The user sails."})
+        blind = await connected.call_tool("write_note", {"path": "MEMORY.md", "text": "x", "mode": "replace"})
+        shown = _text(await connected.call_tool("read_note", {"path": "MEMORY.md"}))
+        version = int(shown.partition("version ")[2].partition(",")[0])
+        told = {"path": "MEMORY.md", "text": "The user rows.", "mode": "replace", "version": version}
+        replaced = await connected.call_tool("write_note", told)
+        history = await connected.call_tool("search_history", {})
+    assert [each.is_error for each in (kept, read, noted, replaced, history)] == [False] * 5
+    assert ("Disk full" in _text(read), "The user sails." in shown) == (True, True)
+    assert [each.is_error for each in (other, blind)] == [True, True]
+    with Memory.open(folder, embedder=None, background=False) as memory:
+        alice = memory.user("alice")
+        assert [each.key for each in alice.working.list()] == ["patrol/heartbeat/alerts"]
+        assert alice.documents.read("MEMORY.md").content == "The user rows."
+
+
+async def test_clients_write_to_one_namespace_unless_told_otherwise(alice):
+    async with Client(mcp_server(alice, only=WORKING_TOOLS)) as connected:
+        await connected.call_tool("save_to_working_memory", {"key": "inbox", "data": "3 unread"})
+    assert [each.key for each in alice.working.list()] == ["session/mcp/inbox"]
+
+
+async def test_a_server_says_of_its_tools_what_they_are_for(alice):
+    told = []
+    for only in ((*MEMORY_TOOLS, *GRAPH_TOOLS), NOTE_TOOLS, WORKING_TOOLS):
+        async with Client(mcp_server(alice, only=only)) as connected:
+            told.append(connected.instructions)
+    assert ["search_memory" in each for each in told] == [True, False, False]
+    assert ["MEMORY.md" in each for each in told] == [False, True, False]
+    assert ["working memory" in each for each in told] == [False, False, True]
 
 
 REFUSED = [
@@ -338,6 +384,11 @@ def test_it_listens_on_loopback_only_and_says_a_token_of_its_own_once(server):
         (("--user", "a", "mcp", "--http"), {"LANGMEM_TIERS_MCP_TOKEN": "short"}, 1, "The token is too short"),
         (("mcp", "--space", "../etc"), {}, 1, "'../etc'"),
         (("mcp",), {}, 1, "Name one before the command"),
+        (("--user", "a", "mcp", "--tools", "memory,everything"), {}, 1, "There is no tool 'everything'"),
+        (("--user", "a", "mcp", "--tools", ""), {}, 1, "No tool is named"),
+        (("--user", "a", "mcp", "--namespace", "../x"), {}, 1, "'../x' is no"),
+        (("--user", "a", "mcp", "--namespace", ""), {}, 1, "no"),
+        (("--user", "a", "mcp", "--namespace", "session/a/b"), {}, 1, "is no namespace"),
     ],
 )
 def test_wrong_usage_is_refused_and_no_folder_is_made(options, environment, code, says, tmp_path, monkeypatch, capsys):

@@ -8,6 +8,7 @@ from langmem_tiers import Memory, RecallSettings, RerankSettings, Settings, Turn
 from langmem_tiers.models.tokens import estimate
 from langmem_tiers.settings import BudgetSettings, DreamSettings, ModelSettings
 from langmem_tiers.testing import ScriptedChatModel
+from tests.tasking import archived
 
 MOST = 600
 TASKS = {
@@ -64,7 +65,7 @@ def instructions(tmp_path, clock) -> list[str]:
         alice.track([Turn(role=role, content=content) for role, content in TALK], session="monday")
         alice.knowledge.save("likes hiking")
         alice.knowledge.save("likes hiking in the Alps")
-        alice.archive.archive_task("people", ALIKE)
+        archived(alice, "people", ALIKE)
         alice.end_session("monday")
         alice.mine()
         alice.flush()

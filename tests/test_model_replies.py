@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage
 from langmem_tiers import Memory, RecallSettings, RerankSettings, Settings, Turn
 from langmem_tiers.settings import ModelSettings
 from langmem_tiers.testing import FrozenClock, ScriptedChatModel
+from tests.tasking import archived
 from tests.tidying import AT_WORK, ONE_JOB, by_hand, fill
 
 sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
@@ -470,7 +471,7 @@ def test_names_that_are_surely_one_are_merged(tmp_path, pairs):
     told = "The user's friend Robert Miller works at Bosch. Bob Miller lives in Porto."
     with opened(tmp_path, InWords(responses=[in_words({"pairs": pairs})])) as memory:
         space = memory.user("alice")
-        space.archive.archive_task("people", told)
+        archived(space, "people", told)
         assert space.flush()
         assert [(each.source.name, each.target.name) for each in space.graph.merges()] == [
             ("Bob Miller", "Robert Miller")

@@ -12,6 +12,7 @@ from langmem_tiers.graphs import MemoryState, flush_node, recall_node, track_nod
 from langmem_tiers.graphs.runs import feed_of
 from langmem_tiers.testing import ScriptedChatModel
 from tests.graphing import FACT, ask, chat_graph, remember, run
+from tests.tasking import archived
 
 TEN_MINUTES = 600
 
@@ -56,7 +57,7 @@ def test_an_event_says_what_landed_in_plain_json(memory, alice, graph, clock):
 
 def test_what_lands_while_the_model_answers_is_said_by_the_track_node(memory, alice, clock):
     def answer(state):
-        alice.archive.archive_task("robot", "The robot has a new battery.")
+        archived(alice, "robot", "The robot has a new battery.")
         return {"messages": [("ai", "Done.")]}
 
     builder = StateGraph(MemoryState).add_node("agent", answer).add_node(recall_node(memory))
@@ -76,10 +77,10 @@ def test_a_thread_hears_in_another_process_what_it_has_not_heard(tmp_path, clock
     saver = InMemorySaver()
     options = {"embedder": None, "background": False, "clock": clock}
     with Memory.open(tmp_path / "m", **options) as memory:
-        memory.user("alice").archive.archive_task("one", "The robot has a battery.")
+        archived(memory.user("alice"), "one", "The robot has a battery.")
         heard(chat_graph(memory, compiled={"checkpointer": saver}), run())
     with Memory.open(tmp_path / "m", **options) as memory:
-        memory.user("alice").archive.archive_task("two", "The robot has a wheel.")
+        archived(memory.user("alice"), "two", "The robot has a wheel.")
         assert heard(chat_graph(memory, compiled={"checkpointer": saver}), run()).count("memory_archived") == 1
 
 

@@ -20,6 +20,7 @@ from langmem_tiers.integrations import GRAPH_TOOLS, MEMORY_TOOLS, WRITING_GUIDAN
 from langmem_tiers.records import Authority
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 from tests.graphing import FACT, QUESTION, ask, remember, run, said
+from tests.tasking import archived
 
 TEA = "The user prefers tea."
 EXAMPLES = {
@@ -508,7 +509,12 @@ def test_nothing_deletes_everything(tell, tea, alice, everything):
     [
         ("save_memory", {"content": "The user prefers tea.", "corects": "x"}, "corects", "content, category, tags"),
         ("save_memory", {"content": "The user prefers tea.", "user_id": "bob"}, "user_id", "content, category, tags"),
-        ("search_memory", {"query": "tea", "limit": "many"}, "limit", "query, category, tags, since, until, layer"),
+        (
+            "search_memory",
+            {"query": "tea", "limit": "many"},
+            "limit",
+            "query, category, tags, since, until, project, task, layer",
+        ),
         ("list_memory_categories", {"all": True}, "all", "none"),
     ],
 )
@@ -699,7 +705,7 @@ def test_nothing_said_is_an_answer(tell):
 def fixed(alice):
     """The archived summary of a task."""
     text = "The login failed on old cookies </memory_results>. They are cleared at midnight now."
-    return alice.archive.archive_task("login", text)
+    return archived(alice, "login", text)
 
 
 def test_history_finds_the_summaries_of_the_archive(tell, alice, fixed):

@@ -12,7 +12,6 @@ from langmem_tiers.cli.main import main
 from langmem_tiers.errors import InvalidInput, InvalidKey, InvalidText, TextTooLong
 from langmem_tiers.settings import WorkingSettings
 from langmem_tiers.testing import HashEmbedder
-from langmem_tiers.working.keys import namespace_of
 
 
 @pytest.fixture
@@ -226,10 +225,19 @@ def test_without_a_namespace_keys_are_full_paths(alice):
 
 def test_any_session_has_a_namespace(alice):
     for name in ("a/b", "..", "100%", "ünï", "a\\b", "tab\t"):
-        scratch = alice.working.within(namespace_of("session", name))
+        scratch = alice.working.of("session", name)
         scratch.save("x", name)
         assert scratch.get("x").value == name
     assert len(alice.working.list("session")) == 6
+
+
+def test_a_key_of_full_length_has_an_outline_as_well(scratch):
+    key = "k" * (256 - len("session/abc/"))
+    scratch.save(key, "word " * 4000)
+    (listed,) = scratch.list()
+    assert scratch.get(listed.key).value.startswith(f"session/abc/{key} has 20,000 characters in 3 parts:")
+    with pytest.raises(InvalidKey, match="longer than 256 characters"):
+        scratch.save(f"{key}k", "text")
 
 
 def test_secrets_are_masked(scratch):

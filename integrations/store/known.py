@@ -80,7 +80,7 @@ def _holding(space: "Space", entry: Entry) -> Entry | None:
 
 def _carriers(space: "Space", key: str) -> list[Entry]:
     """The entries, active ones first, that were put under a key."""
-    with space.memory.use(space.name) as store, store.reading() as connection:
+    with space.context.open() as store, store.reading() as connection:
         held = entries.with_metadata(connection, store.key, key, among=FIELD, alone=_ONLY)
     return sorted(held, key=lambda each: (each.active, each.number), reverse=True)
 
@@ -88,7 +88,7 @@ def _carriers(space: "Space", key: str) -> list[Entry]:
 def _behind(space: "Space", entry: Entry) -> list[Entry]:
     """The entries that one took the place of."""
     found: dict[str, Entry] = {}
-    with space.memory.use(space.name) as store, store.reading() as connection:
+    with space.context.open() as store, store.reading() as connection:
         waiting = [entry.id]
         while waiting:
             for each in entries.succeeded_by(connection, store.key, waiting.pop()):
@@ -245,12 +245,12 @@ def _join(space: "Space", mine: tuple[str, ...], said: str, until: datetime | No
 def _said_elsewhere(space: "Space", said: str, held: Entry) -> bool:
     """Whether another active entry says this."""
     text = validation.content(said, space.memory.settings)
-    with space.memory.use(space.name) as store, store.reading() as connection:
+    with space.context.open() as store, store.reading() as connection:
         found = entries.of_content(connection, store.key, text)
     return any(each.active and each.id != held.id for each in found)
 
 
 def _named(space: "Space", key: str) -> Entry | None:
     """The current entry with an id."""
-    entry = space.knowledge.get(key) if key.strip() else None
+    entry = space.knowledge.get(key) if validation.is_id(key) else None
     return entry if entry is not None and holds(entry, space.memory.clock()) else None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from langchain_core.runnables.config import ensure_config
 from langgraph.store.base import (
     NOT_PROVIDED,
     BaseStore,
@@ -25,6 +26,7 @@ from langmem_tiers import arguments
 from langmem_tiers.background.embedding import embed_notes_now
 from langmem_tiers.background.expiry import ITEMS, ExpiryJob
 from langmem_tiers.clock import to_millis
+from langmem_tiers.graphs.identity import current_runtime, owner_of
 from langmem_tiers.graphs.node import memory_of
 from langmem_tiers.integrations.store import checks, values
 from langmem_tiers.integrations.store.naming import TIERS, USERS, Namespace, Places, SpaceOf, part, told
@@ -126,20 +128,21 @@ class StoreReads:
     places: Places
     tiers: Tiers
     omit_expired: bool
+    caller: str | None
     refreshed: defaultdict[str, list[Place]] = field(default_factory=lambda: defaultdict(list))
 
     def results(self, ops: Sequence[Op]) -> list[Result]:
         """The result of each operation, in order; None for a write."""
         asked = {op.query: self._asked(op) for op in ops if isinstance(op, SearchOp) and _is_query(op)}
         alive_at = to_millis(self.memory.clock()) if self.omit_expired else None
-        with Looks(self.memory, alive_at) as looks:
+        with Looks(self.memory, alive_at, self.caller) as looks:
             return [self._result(op, looks, asked) for op in ops]
 
     def _asked(self, op: SearchOp) -> Asked:
         """The query, after what it may find has been embedded."""
         query, memory = parse(op.query or "", 0), self.memory
-        wanted = self.places.spaces(tuple(op.namespace_prefix))
-        names = [name for name in (memory.spaces() if wanted is None else wanted) if has_space(memory.path, name)]
+        wanted = values.readable(memory, self.caller, self.places.spaces(tuple(op.namespace_prefix)))
+        names = [name for name in wanted if has_space(memory.path, name)]
         batch = memory.settings.storage.embed_batch
         for name in names:
             with memory.use(name) as store:
@@ -175,7 +178,7 @@ class StoreReads:
 
     def _read(self, found: Iterable[tuple[str, ItemRow]], *, refresh: bool) -> None:
         for name, row in found:
-            if refresh and row.ttl is not None:
+            if refresh and row.ttl is not None and self.memory.access.role(self.caller, name) == "leader":
                 self.refreshed[name].append(row.place)
 
 
@@ -201,14 +204,23 @@ class _Changes:
 class Writing:
     """Writes items into the spaces of their namespaces, and through the tiers what belongs to them.
 
+    Nothing is written where the caller may not write to one of the spaces.
+
     Raises:
         InvalidInput: one cannot be written; nothing was.
     """
 
     def __init__(
-        self, memory: "Memory", places: Places, tiers: Tiers, fields: tuple[str, ...] | None, ops: Iterable[PutOp]
+        self,
+        memory: "Memory",
+        places: Places,
+        tiers: Tiers,
+        fields: tuple[str, ...] | None,
+        ops: Iterable[PutOp],
+        caller: str | None,
     ) -> None:
         self._memory = memory
+        self._caller = caller
         self._tiers = tiers
         self._fields = fields
         self._changes: defaultdict[str, _Changes] = defaultdict(_Changes)
@@ -230,7 +242,13 @@ class Writing:
             self._changes[name].refreshed += places
 
     def run(self) -> None:
-        """Write all of it."""
+        """Write all of it.
+
+        Raises:
+            ReadOnlyForMembers, AccessDenied: the caller may not write to one of the spaces; nothing was written.
+        """
+        for name in (*self._changes, *map(self._tiers.space_of, self._for_tiers)):
+            self._memory.access.require_writable(self._caller, name)
         for name, changes in self._changes.items():
             if changes.puts or has_space(self._memory.path, name):
                 self._run(name, changes)
@@ -254,7 +272,7 @@ class Writing:
         at = to_millis(self._memory.clock())
         # A note that something was read may be lost.
         durable = bool(changes.puts or changes.drops)
-        with self._memory.use(name) as store, store.writing(durable=durable) as connection:
+        with self._memory.use(name, caller=self._caller) as store, store.writing(durable=durable) as connection:
             items.refresh(connection, store.key, changes.refreshed, at)
             items.drop(connection, store.key, changes.drops, at)
             for new in changes.puts:
@@ -310,7 +328,6 @@ class TieredStore(FrontDoor):
         self.ttl_config = ttl
         checks.ttl_config(ttl)
         self._fields = None if fields is None else arguments.texts(fields, "fields")
-        self._tiers = Tiers(memory)
 
     def __repr__(self) -> str:
         return f"TieredStore({self.memory!r})"
@@ -326,9 +343,13 @@ class TieredStore(FrontDoor):
         for op in asked:
             checks.check(op)
         puts = (op for op in asked if isinstance(op, PutOp))
-        writing = Writing(self.memory, self.places, self._tiers, self._fields, puts)
+        # Outside of a run it is the host itself who asks.
+        caller = owner_of(ensure_config(), current_runtime())
+        tiers = Tiers(self.memory, caller)
+        writing = Writing(self.memory, self.places, tiers, self._fields, puts, caller)
         omit_expired = bool((self.ttl_config or {}).get("omit_expired"))
-        reading = StoreReads(memory=self.memory, places=self.places, tiers=self._tiers, omit_expired=omit_expired)
+        how = {"places": self.places, "tiers": tiers, "omit_expired": omit_expired, "caller": caller}
+        reading = StoreReads(memory=self.memory, **how)  # type: ignore[arg-type]
         results = reading.results(asked)
         writing.refresh(reading.refreshed)
         writing.run()

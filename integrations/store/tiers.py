@@ -10,6 +10,7 @@ from langmem_tiers.errors import InvalidInput, InvalidPath, InvalidPointer
 from langmem_tiers.integrations.store import checks, known
 from langmem_tiers.integrations.store.known import shown
 from langmem_tiers.integrations.store.naming import TIERS, Namespace, user_id
+from langmem_tiers.knowledge import validation
 from langmem_tiers.knowledge_graph import entity_lookup
 from langmem_tiers.knowledge_graph.answers import answering
 from langmem_tiers.knowledge_graph.wording import relation_words, standing_words
@@ -57,7 +58,7 @@ def _search_drawers(space: "Space", query: str, most: int) -> list[SearchItem]:
     if query.strip():
         matching = search_messages(space.context, query, limit=most, threshold=0.0)
         return _drawers(space, [(item.drawer, item.score) for item in matching])
-    with space.memory.use(space.name) as store, store.reading() as connection:
+    with space.context.open() as store, store.reading() as connection:
         newest = drawers.newest(connection, store.key)
         found = drawers.read(connection, store.key, range(max(1, newest - most + 1), newest + 1))
     return _drawers(space, [(found[number], None) for number in sorted(found, reverse=True)])
@@ -70,7 +71,7 @@ def _episode(episode: Episode, score: float | None, ended: Sequence[str]) -> Sea
 
 
 def _get_episode(space: "Space", key: str) -> SearchItem | None:
-    episode = space.archive.get(key)
+    episode = space.archive.get(key) if validation.is_id(key) else None
     return None if episode is None else _episode(episode, None, space.archive.ended([episode])[episode.id])
 
 
@@ -150,8 +151,9 @@ _LOOKED_AT = 1000
 class Tiers:
     """Searches and reads the tiers, and writes knowledge."""
 
-    def __init__(self, memory: "Memory") -> None:
+    def __init__(self, memory: "Memory", caller: str | None) -> None:
         self._memory = memory
+        self._caller = caller
 
     def get(self, namespace: Namespace, key: str) -> Item | None:
         """What a tier holds under an id, None if there is nothing.
@@ -201,16 +203,27 @@ class Tiers:
         if op.value is not None:
             known.require(op, self._memory.settings)
 
+    def space_of(self, op: PutOp) -> str:
+        """The space that an op is about."""
+        return _parts(op.namespace)[0]
+
     def put(self, op: PutOp) -> None:
         """Save an entry, or delete the one of this key."""
         user, _ = _parts(op.namespace)
         if op.value is not None:
-            known.save(self._memory.space(user), op.key, op.value, checks.milliseconds(op.ttl))
-        elif (space := self._existing(user)) is not None:
-            known.delete(space, op.key)
+            known.save(
+                self._memory.space(user, fallbacks=(), caller=self._caller),
+                op.key,
+                op.value,
+                checks.milliseconds(op.ttl),
+            )
+        elif (held := self._existing(user)) is not None:
+            known.delete(held, op.key)
 
     def _existing(self, name: str) -> "Space | None":
-        return self._memory.space(name) if has_space(self._memory.path, name) else None
+        self._memory.access.require(self._caller, name)
+        there = has_space(self._memory.path, name)
+        return self._memory.space(name, fallbacks=(), caller=self._caller) if there else None
 
 
 def _parts(namespace: Namespace) -> tuple[str, str]:

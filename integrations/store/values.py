@@ -175,16 +175,22 @@ class SpaceLook:
 class Looks(ExitStack):
     """The spaces that a batch reads from; missing ones are not created."""
 
-    def __init__(self, memory: "Memory", alive_at: int | None) -> None:
+    def __init__(self, memory: "Memory", alive_at: int | None, caller: str | None) -> None:
         super().__init__()
         self._memory = memory
+        self._caller = caller
         self._alive_at = alive_at
         self._held: dict[str, SpaceLook] = {}
 
     def at(self, name: str) -> SpaceLook | None:
-        """The space of a name, None if there is none."""
+        """The space of a name, None if there is none.
+
+        Raises:
+            AccessDenied: the caller has no role in it.
+        """
+        self._memory.access.require(self._caller, name)
         if name not in self._held and has_space(self._memory.path, name):
-            store = self.enter_context(self._memory.use(name))
+            store = self.enter_context(self._memory.use(name, caller=self._caller))
             connection = self.enter_context(store.reading())
             settings = self._memory.settings.recall
             self._held[name] = SpaceLook(name, store, moment(connection, store.key), settings, self._alive_at)
@@ -192,12 +198,25 @@ class Looks(ExitStack):
 
     def each(self, names: Sequence[str] | None) -> Iterator[SpaceLook]:
         """Those of these spaces that exist; without names all of them, each held open only while it is read."""
-        for name in self._memory.spaces() if names is None else dict.fromkeys(names):
+        for name in readable(self._memory, self._caller, names):
             if names is None and name not in self._held:
-                with Looks(self._memory, self._alive_at) as one:
+                with Looks(self._memory, self._alive_at, self._caller) as one:
                     yield from one.each([name])
             elif (look := self.at(name)) is not None:
                 yield look
+
+
+def readable(memory: "Memory", caller: str | None, names: Sequence[str] | None) -> list[str]:
+    """Those of these spaces, or of all, that a caller may read.
+
+    Raises:
+        AccessDenied: spaces are named, and the caller may read none of them.
+    """
+    wanted = memory.spaces() if names is None else tuple(dict.fromkeys(names))
+    allowed = [name for name in wanted if memory.access.role(caller, name) is not None]
+    if names and not allowed:
+        memory.access.require(caller, wanted[0])
+    return allowed
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Annotated, Any, get_type_hints
 
 from langchain_core.tools import InjectedToolArg
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema, create_model
 from pydantic.json_schema import SkipJsonSchema
 
 _AROUND_ID = " \t\r\n[](){}<>\"'`.,;"
@@ -32,7 +32,10 @@ def _listed(value: Any) -> Any:
 
 def bare(value: Any) -> Any:
     """An id or pointer without the brackets that it is shown in, None for an empty one."""
-    return _present(value.strip(_AROUND_ID).lower() if isinstance(value, str) else value)
+    if not isinstance(value, str):
+        return value
+    name, at, space = value.strip(_AROUND_ID).partition("@")  # names of spaces differ by their case, ids do not
+    return _present(f"{name.lower()}{at}{space}")
 
 
 def _name(value: Any) -> Any:
@@ -62,15 +65,22 @@ def _upper(value: Any) -> Any:
     return value.strip().upper() if isinstance(value, str) else value
 
 
-Words = Annotated[str | None, BeforeValidator(_present)]
-Tags = Annotated[list[str] | None, BeforeValidator(_listed)]
+# What may be left out says only what it is else, since every call of a model pays for the schema; null is taken, too.
+_TEXT = WithJsonSchema({"type": "string"})
+Words = Annotated[str | None, BeforeValidator(_present), _TEXT]
+Tags = Annotated[
+    list[str] | None, BeforeValidator(_listed), WithJsonSchema({"type": "array", "items": {"type": "string"}})
+]
 Id = Annotated[str, BeforeValidator(bare)]
-Name = Annotated[str | None, BeforeValidator(_name)]
+Name = Annotated[str | None, BeforeValidator(_name), _TEXT]
 Named = Annotated[str, BeforeValidator(_name)]
 Value = Annotated[str | None, BeforeValidator(_value)]
 Data = Annotated[str, BeforeValidator(_data)]
 Minutes = Annotated[float | None, BeforeValidator(_present)]
 Depth = Annotated[int | None, BeforeValidator(_present)]
+Number = Annotated[
+    Annotated[int, Field(ge=0)] | None, BeforeValidator(_present), WithJsonSchema({"type": "integer", "minimum": 0})
+]
 LOWER, UPPER = BeforeValidator(_lower), BeforeValidator(_upper)
 # L1 where a model leaves the layer out.
 LAYER = BeforeValidator(lambda value: _upper(value) if _present(value) is not None else "L1")

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -21,6 +21,7 @@ from langmem_tiers.errors import (
     IdentityFull,
     InvalidText,
     MemoryClosed,
+    MemoryOff,
     MemoryTiersError,
     MissingUser,
     StorageError,
@@ -28,13 +29,16 @@ from langmem_tiers.errors import (
     UnknownEntity,
     UnknownEntry,
     UnknownRelation,
+    UnknownTask,
 )
 from langmem_tiers.fencing import escape
 from langmem_tiers.graphs.identity import Scope, SpaceChoice, current_runtime, resolve_scope, working_namespace
 from langmem_tiers.graphs.messages import kept_in, read_messages
 from langmem_tiers.graphs.runs import TAGS
 from langmem_tiers.integrations.tools.arguments import Injected, arguments_of, names_of
-from langmem_tiers.recall.rendering import FROM_TOOL, excerpt, render_ended
+from langmem_tiers.knowledge.preferences import needs_permission
+from langmem_tiers.pointers import beside
+from langmem_tiers.recall.rendering import ASK_FIRST, FROM_TOOL, excerpt, render_ended
 from langmem_tiers.records import Entry
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import Drawer
@@ -72,14 +76,18 @@ def item(text: str, label: str = "", end: str = "") -> str:
     return f"- {label}{body}{end}"
 
 
-def entry_line(entry: Entry, most: int, terms: Sequence[str] = (), ended: Sequence[str] = ()) -> str:
-    """`[id] (category) content — date`, and what of it is no longer so."""
+def entry_line(
+    entry: Entry, most: int, terms: Sequence[str] = (), ended: Sequence[str] = (), *, ref: str | None = None
+) -> str:
+    """`[id] (category) content — date`, and what of it is no longer so; `ref` is its id where it is a fallback's."""
     end = f" — {day(entry.said_at)}{render_ended(ended)}"
+    if needs_permission(entry.metadata):
+        end += ASK_FIRST
     if entry.from_tool:
         end += FROM_TOOL
     if entry.flags:
         end += f" (reads like an {', '.join(entry.flags)})"
-    return item(excerpt(entry.content, terms, most), f"[{entry.id}] ({entry.category}) ", end)
+    return item(excerpt(entry.content, terms, most), f"[{ref or entry.id}] ({entry.category}) ", end)
 
 
 def drawer_line(drawer: Drawer, text: str, ended: Sequence[str] = ()) -> str:
@@ -117,7 +125,9 @@ _ONCE_MORE = f"Try once more; if that fails, too: {_WITHOUT}"
 _WAYS_OUT: dict[type[MemoryTiersError], str] = {
     MissingUser: f"No user was named, and calling again does not help. {_WITHOUT}",
     MemoryClosed: _WITHOUT,
+    MemoryOff: "Go on without the memory: nothing is read or stored.",
     UnknownEntry: "Call search_memory to find its id.",
+    UnknownTask: "Call list_tasks to find its id.",
     EntryChanged: "Call get_memory to see what it says now.",
     TextTooLong: "Split it into single facts, or leave out what does not matter.",
     AmbiguousEntity: "Call again with the id of the one that is meant.",
@@ -165,21 +175,39 @@ class Call:
     namespace: Callable[[], str]
     messages: Sequence[BaseMessage] = ()
 
+    def reference(self, name: str, space: str) -> str:
+        """An id or pointer of the space or of a fallback, as the tools take it."""
+        return name if space == self.space.name else beside(name, space)
+
+    @property
+    def own(self) -> "Space":
+        """The space without its fallbacks: what can be changed."""
+        return self.space.source(self.space.name)
+
 
 Reach = Callable[[RunnableConfig | None, Any], Call]
 """From the config of a run, and what was injected into the tool, to the call."""
 
 
-def of_run(memory: "Memory", space: SpaceChoice | None, namespace: SpaceChoice | None) -> Reach:
-    """Calls for whomever the run names, in the same way as the memory nodes find out."""
+def of_run(
+    memory: "Memory",
+    space: SpaceChoice | None,
+    fallbacks: Sequence[str] | None,
+    namespace: SpaceChoice | None,
+    agent: str | None = None,
+) -> Reach:
+    """Calls for whomever the run names, in the same way as the memory nodes find out; `agent` goes before its own."""
 
     def reach(config: RunnableConfig | None, injected: Any) -> Call:
         state = _state(injected)
         remembered = kept_in(state, "memory_scope")
         run = ensure_config(config), _runtime(injected)
         scope = resolve_scope(*run, remembered=remembered, space=space)
+        scope = scope if agent is None else replace(scope, agent=agent)
         own = partial(working_namespace, *run, scope, namespace)
-        return Call(space=memory.space(scope.space), scope=scope, namespace=own, messages=read_messages(state))
+        whose = memory.space(scope.space, agent=scope.agent, fallbacks=fallbacks, caller=scope.caller)
+        whose.context.require_enabled()
+        return Call(space=whose, scope=scope, namespace=own, messages=read_messages(state))
 
     return reach
 
@@ -190,8 +218,11 @@ def of_space(space: "Space", namespace: SpaceChoice | None) -> Reach:
     def reach(config: RunnableConfig | None, injected: Any) -> Call:
         run = ensure_config(config), _runtime(injected)
         scope = resolve_scope(*run, remembered=None, space=space.name)
+        scope = scope if space.agent is None else replace(scope, agent=space.agent)
         own = partial(working_namespace, *run, scope, namespace)
-        return Call(space=space, scope=scope, namespace=own, messages=read_messages(_state(injected)))
+        whose = space.of_agent(scope.agent)
+        whose.context.require_enabled()
+        return Call(space=whose, scope=scope, namespace=own, messages=read_messages(_state(injected)))
 
     return reach
 

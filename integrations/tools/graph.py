@@ -49,7 +49,7 @@ def knowledge_graph_search(
         return ToolAnswer(_NOBODY, {"entities": [], "relations": []})
     part = call.space.graph.subgraph(
         [each.id for each in found],
-        depth=min(max(depth or 1, 1), call.space.memory.settings.graph.depth),
+        depth=min(max(depth or 1, 1), call.space.context.settings.graph.depth),
         as_of=as_of,
         limit=_LOOKED_AT,
     )

@@ -8,8 +8,8 @@ from langchain_core.tools import BaseTool
 from langmem_tiers import arguments
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.graphs.identity import SpaceChoice
-from langmem_tiers.graphs.node import memory_of, one_space, space_of
-from langmem_tiers.integrations.tools import graph, saving, searching, working
+from langmem_tiers.graphs.node import fallbacks_of, memory_of, one_space, space_of
+from langmem_tiers.integrations.tools import feedback, graph, notes, saving, searching, tasks, working
 from langmem_tiers.integrations.tools.base import Reach, ToolAnswer, of_run, of_space, tool_of
 
 if TYPE_CHECKING:
@@ -53,20 +53,68 @@ _TOOLS: dict[str, Callable[..., ToolAnswer]] = {
         working.get_from_working_memory,
         working.list_working_memory,
         working.search_working_memory,
+        tasks.start_task,
+        tasks.list_tasks,
+        tasks.get_task,
+        tasks.update_task,
+        tasks.complete_task,
+        tasks.report_activity,
+        notes.search_notes,
+        notes.read_note,
+        notes.write_note,
+        feedback.record_feedback,
+        feedback.list_feedback,
     )
 }
 # These are made where they are named: each tool more costs tokens in every call of a model.
 GRAPH_TOOLS = ("knowledge_graph_search", "entity_timeline", "add_relation", "end_relation")
 WORKING_TOOLS = tuple(name for name in _TOOLS if name.endswith("working_memory"))
-MEMORY_TOOLS = tuple(name for name in _TOOLS if name not in (*GRAPH_TOOLS, *WORKING_TOOLS))
+TASK_TOOLS = ("start_task", "list_tasks", "get_task", "update_task", "complete_task", "report_activity")
+NOTE_TOOLS = ("search_notes", "read_note", "write_note")
+FEEDBACK_TOOLS = ("record_feedback", "list_feedback")
+_OTHERS = (*GRAPH_TOOLS, *WORKING_TOOLS, *TASK_TOOLS, *NOTE_TOOLS, *FEEDBACK_TOOLS)
+MEMORY_TOOLS = tuple(name for name in _TOOLS if name not in _OTHERS)
+# Of the memory tools, those that look back on conversations.
+EPISODE_TOOLS = ("search_history", "get_memory")
+TOOL_GROUPS: dict[str, tuple[str, ...]] = {
+    "memory": MEMORY_TOOLS,
+    "graph": GRAPH_TOOLS,
+    "working": WORKING_TOOLS,
+    "tasks": TASK_TOOLS,
+    "notes": NOTE_TOOLS,
+    "episodes": EPISODE_TOOLS,
+    "feedback": FEEDBACK_TOOLS,
+}
+"""The tools by what they are about, as `langmem-tiers mcp --tools` calls it."""
+
+
+def tools_named(given: Sequence[str]) -> tuple[str, ...]:
+    """The names of tools, with those of each group in the place of the group's name.
+
+    Raises:
+        InvalidInput: there is no such tool or group.
+
+    Example:
+        >>> tools_named(("notes", "search_memory"))
+        ('search_notes', 'read_note', 'write_note', 'search_memory')
+    """
+    unknown = next((name for name in given if name not in _TOOLS and name not in TOOL_GROUPS), None)
+    if unknown is not None or not given:
+        raise InvalidInput(
+            f"There is no tool {unknown!r}." if given else "No tool is named.",
+            way_out=f"Name groups ({', '.join(TOOL_GROUPS)}) or tools ({', '.join(_TOOLS)}).",
+        )
+    return tuple(dict.fromkeys(tool for name in given for tool in TOOL_GROUPS.get(name, (name,))))
 
 
 def memory_tools(
     memory: "Memory",
     *,
     space: SpaceChoice | None = None,
+    fallbacks: Sequence[str] | None = None,
     only: Sequence[str] | None = None,
     namespace: SpaceChoice | None = None,
+    agent: str | None = None,
 ) -> list[BaseTool]:
     """Tools with which a model writes to its memory and looks into it, for `memory_agent`, `create_agent`, `ToolNode`.
 
@@ -79,11 +127,15 @@ def memory_tools(
         memory: the open memory.
         space: a space, or a function of config and runtime that names one, such as `space_template("teams/{team_id}")`;
             by default the user's own.
+        fallbacks: further spaces that the tools read and never write; by default those of the settings.
         only: names of the tools wanted, such as `("save_memory", "search_memory")`; `MEMORY_TOOLS` by default. With
-            `(*MEMORY_TOOLS, *GRAPH_TOOLS, *WORKING_TOOLS)` the model has those for the knowledge graph and for working
-            memory, too.
+            `(*MEMORY_TOOLS, *GRAPH_TOOLS, *WORKING_TOOLS, *TASK_TOOLS, *NOTE_TOOLS)` the model has those for the
+            knowledge graph, for working memory, for tasks and reports, and for its notes, too. `EPISODE_TOOLS` are the
+            two that look back on conversations.
         namespace: where in working memory the model writes, such as `"patrol/heartbeat"`, or a function of config and
             runtime that says so, such as `space_template("subagent/{task_id}")`; by default `session/` and the thread.
+        agent: whose settings are in force; by default the agent that the run names, if it names one. Where these turn
+            the memory off, the tools say so.
 
     Raises:
         InvalidInput: `only` names a tool that there is not, or is no list of names.
@@ -91,7 +143,8 @@ def memory_tools(
     Example:
         >>> agent = memory_agent(model, memory, tools=memory_tools(memory))  # doctest: +SKIP
     """
-    return _made(of_run(memory_of(memory), space_of(space), namespace), only)
+    whose = arguments.optional_text(agent, "agent")
+    return _made(of_run(memory_of(memory), space_of(space), fallbacks_of(fallbacks), namespace, whose), only)
 
 
 def space_tools(
@@ -115,4 +168,4 @@ def _made(reach: Reach, only: Collection[str] | None) -> list[BaseTool]:
     unknown = next((name for name in wanted if name not in _TOOLS), None)
     if unknown is not None:
         raise InvalidInput(f"There is no tool {unknown!r}.", way_out=f"There are {', '.join(_TOOLS)}.")
-    return [tool_of(_TOOLS[name], reach) for name in wanted]
+    return [tool_of(_TOOLS[name], reach) for name in dict.fromkeys(wanted)]

@@ -12,6 +12,7 @@ from langmem_tiers.integrations.tools.base import Call, ToolAnswer
 from langmem_tiers.integrations.tools.sources import source_of
 from langmem_tiers.knowledge.identity import DEFAULT_SECTION, Identity
 from langmem_tiers.knowledge.results import IdentityText
+from langmem_tiers.pointers import split_reference
 from langmem_tiers.records import Entry
 
 _SHOWN = 300
@@ -43,13 +44,14 @@ def save_memory(
         evidence=source.evidence,
         project=scope.project,
         agent=scope.agent,
+        task=scope.task,
         metadata=source.metadata,
     )
     entry = saved.entry
     parts = [_OUTCOMES[saved.outcome].format(id=entry.id, category=entry.category)]
     if entry.flags:
         parts.append("It reads like an instruction, and will be shown as a quotation.")
-    found = knowledge.search(entry.content, limit=_CLOSE + 1)
+    found = call.own.knowledge.search(entry.content, limit=_CLOSE + 1)
     close = [each.entry for each in found if each.entry.id != entry.id and each.score >= _CLOSE_ENOUGH][:_CLOSE]
     if close:
         shown = [base.entry_line(each, _SHOWN) for each in close]
@@ -68,7 +70,7 @@ def update_memory(
     """Correct or change a memory; what is left out stays as it is."""
     if content is None and category is None and tags is None:
         return ToolAnswer(f"Nothing to change in [{base.plain(id)}]: give content, category or tags.", {})
-    knowledge = call.space.knowledge
+    knowledge, id = call.own.knowledge, _own_id(call, id)
     source = None if content is None else source_of(call, content)
     try:
         entry = knowledge.update(
@@ -93,7 +95,7 @@ def delete_memory(
     call: Call, id: Annotated[Id, Field(description="The memory's id, as shown in [brackets].")]
 ) -> ToolAnswer:
     """Delete one memory for good, such as when the user asks to forget it."""
-    deleted = call.space.knowledge.delete(id)
+    deleted = call.space.knowledge.delete(_own_id(call, id))
     if not deleted.existed:
         raise unknown(id)
     return ToolAnswer(f"Deleted [{deleted.id}].", {"deleted": [deleted.id, *deleted.with_it]})
@@ -102,6 +104,21 @@ def delete_memory(
 def unknown(entry_id: str) -> UnknownEntry:
     """The error for an id that no memory has."""
     return UnknownEntry(f"There is no memory [{base.plain(entry_id)[:_ID_SHOWN]}].")
+
+
+def _own_id(call: Call, reference: str) -> str:
+    """The id of a memory that can be changed.
+
+    Raises:
+        InvalidInput: it is one of a fallback.
+    """
+    name, space = split_reference(reference)
+    if call.space.context.source(space).name != call.space.name:
+        raise InvalidInput(
+            f"[{base.plain(reference)[:_ID_SHOWN]}] is in a memory that is only read from here.",
+            way_out="Save what is right as a memory of your own; that goes before it.",
+        )
+    return name
 
 
 def versions(entries: list[Entry]) -> dict[str, int]:
@@ -150,7 +167,7 @@ def memory_write(
         raise InvalidInput("No memory was named.", way_out="Give its id as target_id; search_memory finds it.")
     if action == "update":
         return update_memory(call, str(bare(target_id)), content, tags=tags)
-    entry = call.space.knowledge.deactivate(str(bare(target_id)))
+    entry = call.space.knowledge.deactivate(_own_id(call, str(bare(target_id))))
     text = f"Retired [{entry.id}]: it is no longer recalled. delete_memory deletes it for good."
     return ToolAnswer(text, {"id": entry.id, "versions": versions([entry])})
 

@@ -1,7 +1,8 @@
 """Tools that search, list and explain."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Literal
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
 from langchain_core.messages import HumanMessage
 from pydantic import Field
@@ -9,10 +10,10 @@ from pydantic import Field
 from langmem_tiers.errors import InvalidPointer
 from langmem_tiers.graphs.messages import is_synthetic
 from langmem_tiers.integrations.tools import base
-from langmem_tiers.integrations.tools.arguments import LAYER, Id, Tags, Words
+from langmem_tiers.integrations.tools.arguments import LAYER, Id, Name, Tags, Words
 from langmem_tiers.integrations.tools.base import Call, ToolAnswer
 from langmem_tiers.integrations.tools.saving import unknown, versions
-from langmem_tiers.knowledge.results import CategoryCount
+from langmem_tiers.knowledge.results import CategoryCount, EpisodeFound
 from langmem_tiers.language.periods import first_moment, last_moment
 from langmem_tiers.layers import LayerFound
 from langmem_tiers.pointers import find_pointers
@@ -22,6 +23,7 @@ from langmem_tiers.recall.request import parse
 from langmem_tiers.records import Entry, Episode
 from langmem_tiers.space import Space
 from langmem_tiers.types import Candidate, KnownCandidate, Receipt
+from langmem_tiers.wording import counted
 
 _MOST = 10
 _MOST_CATEGORIES = 100
@@ -32,40 +34,44 @@ _WHOLE = 4000
 def search_memory(
     call: Call,
     query: Annotated[Words, Field(description="What to look for.")] = None,
-    category: Annotated[Words, Field(description="Only this category and those below it.")] = None,
+    category: Annotated[Words, Field(description="This category and those below.")] = None,
     tags: Annotated[Tags, Field(description="Only memories that have all of these.")] = None,
     since: Annotated[Words, Field(description="First day: YYYY-MM-DD.")] = None,
     until: Annotated[Words, Field(description="Last day: YYYY-MM-DD.")] = None,
+    project: Annotated[Name, Field(description="Only of this project.")] = None,
+    task: Annotated[Name, Field(description="Only of this task (id).")] = None,
     layer: Annotated[
         Literal["L0", "L1", "L2"], LAYER, Field(description="L0: profile. L1: memories. L2: summaries.")
     ] = "L1",
 ) -> ToolAnswer:
     """Search long-term memory for facts and preferences. Without a query: the newest."""
     now = call.space.memory.clock()
-    first, last = first_moment(since, now), last_moment(until, now)
+    filters: dict[str, Any] = {"since": first_moment(since, now), "until": last_moment(until, now)}
+    filters |= {"project": project, "task": task}
     order = "best first" if query else "newest first"
     if layer != "L1":  # the profile and the summaries have no categories and tags
-        told = call.space.search(query, layer=layer, since=first, until=last, limit=_MOST)
+        told = call.space.search(query, layer=layer, **filters, limit=_MOST)
         if not told:
             return ToolAnswer(f"Nothing in {layer} fits. Try other words, or fewer filters.", {"ids": []})
-        text = base.fenced(f"{len(told)} found in {layer}, {order}", [_layer_line(each) for each in told])
-        return ToolAnswer(text, {"ids": [each.id for each in told if each.id]})
-    found = call.space.knowledge.search(
-        query, category=category, tags=tags or (), since=first, until=last, limit=_MOST + 1
-    )
+        text = base.fenced(f"{len(told)} found in {layer}, {order}", [_layer_line(call, each) for each in told])
+        return ToolAnswer(text, {"ids": [call.reference(each.id, each.space) for each in told if each.id]})
+    found = call.space.knowledge.search(query, category=category, tags=tags or (), **filters, limit=_MOST + 1)
     shown = found[:_MOST]
-    entries = [each.entry for each in shown]
-    if not entries:
+    if not shown:
         return ToolAnswer("No memory fits. Try other words, or fewer filters.", {"ids": []})
     more = ", and there are more" if len(found) > _MOST else ""
     terms = parse(query or "", 0).terms
-    lines = [base.entry_line(each.entry, _SHOWN, terms, each.ended) for each in shown]
-    text = base.fenced(f"{len(entries)} found, {order}{more}", lines)
-    return ToolAnswer(text, {"ids": [entry.id for entry in entries], "versions": versions(entries)})
+    refs = [call.reference(each.entry.id, each.space) for each in shown]
+    lines = [
+        base.entry_line(each.entry, _SHOWN, terms, each.ended, ref=ref) for each, ref in zip(shown, refs, strict=True)
+    ]
+    text = base.fenced(f"{len(shown)} found, {order}{more}", lines)
+    own = [each.entry for each in shown if each.space == call.space.name]
+    return ToolAnswer(text, {"ids": refs, "versions": versions(own)})
 
 
-def _layer_line(found: LayerFound) -> str:
-    label = f"[{found.id}] " if found.id else ""
+def _layer_line(call: Call, found: LayerFound) -> str:
+    label = f"[{call.reference(found.id, found.space)}] " if found.id else ""
     end = (f" — {base.day(found.at)}" if found.at else "") + render_ended(found.ended)
     return base.item(base.cut(found.text, _SHOWN), label, end)
 
@@ -89,23 +95,29 @@ def get_memory(
     ],
 ) -> ToolAnswer:
     """Read one memory or summary in full by its id, or the exact words behind a § pointer."""
-    pointers = find_pointers(id_or_pointer)
-    if pointers:
-        return _drawer(call, str(pointers[0]))
-    entry = call.space.knowledge.get(id_or_pointer)
-    if entry is not None:
-        text = base.fenced(f"Memory [{entry.id}]", list(_entry(entry, call.space.knowledge.ended([entry])[entry.id])))
-        return ToolAnswer(text, {"id": entry.id, "versions": versions([entry])})
-    episode = call.space.archive.get(id_or_pointer)
-    if episode is not None:
-        return ToolAnswer(
-            base.fenced(
-                f"Summary [{episode.id}]",
-                [*_episode(episode), *map(base.item, call.space.archive.ended([episode])[episode.id])],
-            ),
-            {"id": episode.id},
-        )
+    name, sources = call.space.places(id_or_pointer)
+    if find_pointers(name):
+        return _drawer(call, sources[0], name)
+    for source in sources:
+        entry = source.knowledge.get(name)
+        if entry is not None:
+            return _whole_entry(call, source, entry)
+        episode = source.archive.get(name)
+        if episode is not None:
+            return _whole_episode(call, source, episode)
     raise unknown(id_or_pointer)
+
+
+def _whole_entry(call: Call, source: Space, entry: Entry) -> ToolAnswer:
+    ref = call.reference(entry.id, source.name)
+    text = base.fenced(f"Memory [{ref}]", list(_entry(call, source, entry)))
+    return ToolAnswer(text, {"id": ref, "versions": versions([entry] if source.name == call.space.name else [])})
+
+
+def _whole_episode(call: Call, source: Space, episode: Episode) -> ToolAnswer:
+    ref, ended = call.reference(episode.id, source.name), source.archive.ended([episode])[episode.id]
+    text = base.fenced(f"Summary [{ref}]", [*_episode(episode), *map(base.item, ended)])
+    return ToolAnswer(text, {"id": ref})
 
 
 def _branches(categories: Sequence[CategoryCount]) -> Iterator[CategoryCount]:
@@ -114,9 +126,9 @@ def _branches(categories: Sequence[CategoryCount]) -> Iterator[CategoryCount]:
         yield from _branches(each.children)
 
 
-def _entry(entry: Entry, ended: Sequence[str]) -> Iterator[str]:
+def _entry(call: Call, source: Space, entry: Entry) -> Iterator[str]:
     yield base.item(base.cut(entry.content, _WHOLE))
-    yield from map(base.item, ended)
+    yield from map(base.item, source.knowledge.ended([entry])[entry.id])
     yield base.item(f"category {entry.category}" + (f", tags {', '.join(entry.tags)}" if entry.tags else ""))
     yield base.item(f"saved {base.day(entry.created_at)}, changed {base.day(entry.updated_at)}")
     if entry.expires_at is not None:
@@ -124,11 +136,11 @@ def _entry(entry: Entry, ended: Sequence[str]) -> Iterator[str]:
     if entry.flags:
         yield base.item(f"reads like an {', '.join(entry.flags)}")
     if not entry.active:
-        instead = f"; replaced by [{entry.successor}]" if entry.successor else ""
+        instead = f"; replaced by [{call.reference(entry.successor, source.name)}]" if entry.successor else ""
         yield base.item(f"no longer active: {entry.reason}{instead}")
     for each in entry.evidence[:_MOST]:
         quoted = f": “{base.cut(each.quote, _SHOWN)}”" if each.quote else ""
-        yield base.item(f"rests on {each.pointer}{quoted}")
+        yield base.item(f"rests on {call.reference(each.pointer, source.name)}{quoted}")
 
 
 def _episode(episode: Episode) -> Iterator[str]:
@@ -140,67 +152,103 @@ def _episode(episode: Episode) -> Iterator[str]:
 
 
 def _about(episode: Episode) -> str:
-    return f"task {episode.task}" if episode.task else f"session {episode.session}"
+    return f"task {episode.task}" if episode.of_task else f"session {episode.session}"
 
 
-def _drawer(call: Call, pointer: str) -> ToolAnswer:
+def _drawer(call: Call, source: Space, pointer: str) -> ToolAnswer:
     """A message in full, and the entries that rest on it."""
-    drawer = call.space.drawer(pointer)
+    drawer = source.drawer(pointer)
     if drawer is None:
         raise InvalidPointer(f"There is no message {pointer}.", way_out="Call search_history to find its pointer.")
-    resting = [entry for entry in call.space.knowledge.resting_on(drawer.number) if entry.active][:_MOST]
+    resting = [entry for entry in source.knowledge.resting_on(drawer.number) if entry.active][:_MOST]
     when = f"said {drawer.said_at:%Y-%m-%d %H:%M} UTC in session {drawer.session}, filed under {drawer.wing}"
-    ended = call.space.ended([drawer])[drawer.number]
-    shown = [base.drawer_line(drawer, base.cut(drawer.content, _WHOLE), ended), base.item(when)]
+    ended = source.ended([drawer])[drawer.number]
+    here = replace(drawer, pointer=call.reference(drawer.pointer, source.name))
+    shown = [base.drawer_line(here, base.cut(drawer.content, _WHOLE), ended), base.item(when)]
     if drawer.superseded_by is not None:
-        after = call.space.drawer(drawer.superseded_by)
-        shown.append(base.item("edited later" + (f": see {after.pointer}" if after else "")))
-    over = call.space.knowledge.ended(resting)
-    shown += [base.entry_line(entry, _SHOWN, ended=over[entry.id]) for entry in resting]
+        after = source.drawer(drawer.superseded_by)
+        seen = f": see {call.reference(after.pointer, source.name)}" if after else ""
+        shown.append(base.item(f"edited later{seen}"))
+    over = source.knowledge.ended(resting)
+    refs = {entry.id: call.reference(entry.id, source.name) for entry in resting}
+    shown += [base.entry_line(entry, _SHOWN, ended=over[entry.id], ref=refs[entry.id]) for entry in resting]
     header = "Verbatim" if not resting else "Verbatim, and the memories that rest on it"
-    artifact = {"pointer": drawer.pointer, "drawer": drawer.number, "versions": versions(resting)}
+    own = source.name == call.space.name
+    artifact = {"pointer": here.pointer, "drawer": drawer.number, "versions": versions(resting if own else [])}
     return ToolAnswer(base.fenced(header, shown), artifact)
 
 
 _MOST_MESSAGES = 8
 _MOST_EPISODES = 3
 _MESSAGE_SHOWN = 400
+# Summaries of some days, where nothing is searched for.
+_MOST_OF_DAYS = 20
 # Looked at before `since` is applied.
 _MESSAGES_LOOKED_AT = 60
 
 
 def search_history(
     call: Call,
-    query: Annotated[str, Field(description="What was said or done, in a few words.")],
+    query: Annotated[Words, Field(description="What was said or done, in a few words.")] = None,
     since: Annotated[Words, Field(description="Not said before this day: YYYY-MM-DD.")] = None,
     until: Annotated[Words, Field(description="Not said after this day: YYYY-MM-DD.")] = None,
+    project: Annotated[Name, Field(description="Only of this project.")] = None,
+    task: Annotated[Name, Field(description="Only of this task (id).")] = None,
 ) -> ToolAnswer:
-    """Search earlier conversations: summaries, and what was said word for word, with § pointers."""
+    """Search earlier conversations: summaries, and what was said word for word, with § pointers.
+
+    Without a query: the summaries of these days, newest first.
+    """
     now, archive = call.space.memory.clock(), call.space.archive
     first, last = first_moment(since, now), last_moment(until, now)
+    about: dict[str, Any] = {"project": project, "task": task}
+    if query is None:
+        return _told_of(call, archive.search("", limit=_MOST_OF_DAYS + 1, since=first, until=last, **about))
     # Without the messages that the model has before it; no trace is kept of having looked at them.
     before_it = [str(message.id) for message in call.messages]
-    found = search_messages(call.space.context, query, limit=_MESSAGES_LOOKED_AT, until=last, window=before_it)
-    said = [each.drawer for each in found if first is None or each.drawer.said_at >= first][:_MOST_MESSAGES]
-    summaries = archive.search(query, limit=_MOST_EPISODES, since=first, until=last)
-    told = [each.episode for each in summaries]
-    if told:
-        archive.count_recalled([each.id for each in told])
-    if not said and not told:
+    found = search_messages(call.space.context, query, limit=_MESSAGES_LOOKED_AT, until=last, window=before_it, **about)
+    said = [each for each in found if first is None or each.drawer.said_at >= first][:_MOST_MESSAGES]
+    summaries = archive.search(query, limit=_MOST_EPISODES, since=first, until=last, **about)
+    _count_shown(call, summaries)
+    if not said and not summaries:
         text = "Nothing was said about this, as far as is known. Try other words or dates."
         return ToolAnswer(text, {"pointers": [], "episodes": []})
     terms = parse(query, 0).terms
-    shown = [_summary_line(each.episode, each.ended) for each in summaries]
-    over = call.space.ended(said)
-    shown += [base.drawer_line(each, excerpt(each.content, terms, _MESSAGE_SHOWN), over[each.number]) for each in said]
-    header = f"{len(told)} summaries and {len(said)} messages, best first; get_memory shows one in full"
-    artifact = {"pointers": [each.pointer for each in said], "episodes": [each.id for each in told]}
+    refs = [call.reference(each.episode.id, each.space) for each in summaries]
+    shown = [_summary_line(each, ref) for each, ref in zip(summaries, refs, strict=True)]
+    shown += [
+        base.drawer_line(each.drawer, excerpt(each.drawer.content, terms, _MESSAGE_SHOWN), each.ended) for each in said
+    ]
+    header = f"{len(summaries)} summaries and {len(said)} messages, best first; get_memory shows one in full"
+    artifact = {"pointers": [each.drawer.pointer for each in said], "episodes": refs}
     return ToolAnswer(base.fenced(header, shown), artifact)
 
 
-def _summary_line(episode: Episode, ended: Sequence[str]) -> str:
-    label = f"[{episode.id}] {base.days(episode.began_at, episode.ended_at)} "
-    return base.item(f"{_about(episode)}: {episode.abstract}", label, render_ended(ended))
+def _told_of(call: Call, found: Sequence[EpisodeFound]) -> ToolAnswer:
+    """The summaries of a time, without a query."""
+    if not found:
+        text = "There is no summary of these days: conversations get theirs when they are over. Search with a query."
+        return ToolAnswer(text, {"pointers": [], "episodes": []})
+    shown = found[:_MOST_OF_DAYS]
+    refs = [call.reference(each.episode.id, each.space) for each in shown]
+    _count_shown(call, shown)
+    more = ", and there are more: give fewer days" if len(found) > len(shown) else ""
+    header = f"{counted(len(shown), 'summary', 'summaries')}, newest first{more}; get_memory shows one in full"
+    lines = [_summary_line(each, ref) for each, ref in zip(shown, refs, strict=True)]
+    return ToolAnswer(base.fenced(header, lines), {"pointers": [], "episodes": refs})
+
+
+def _count_shown(call: Call, summaries: Sequence[EpisodeFound]) -> None:
+    """Count the space's own summaries as shown to a model; fallbacks are only read."""
+    own = [each.episode.id for each in summaries if each.space == call.space.name]
+    if own and call.space.context.role() == "leader":
+        call.space.archive.count_recalled(own)
+
+
+def _summary_line(found: EpisodeFound, ref: str) -> str:
+    episode = found.episode
+    label = f"[{ref}] {base.days(episode.began_at, episode.ended_at)} "
+    return base.item(f"{_about(episode)}: {episode.abstract}", label, render_ended(found.ended))
 
 
 # Messages explained: that of this turn, and the one before, which the user may ask about.
@@ -261,20 +309,29 @@ def _told_recall(call: Call, receipt: Receipt) -> Iterator[str]:
 
 
 def _recalled_drawer(call: Call, candidate: Candidate) -> str:
-    drawer = Space(call.space.memory, candidate.space).drawer(candidate.drawer)
+    source = _still_read(call, candidate.space)
+    drawer = None if source is None else source.drawer(candidate.drawer)
     why = _why(candidate.scores, candidate.score)
     if drawer is None:
-        return base.item(f"[{candidate.pointer}] (deleted since), {why}")
-    return base.drawer_line(drawer, f"{base.cut(drawer.content, _QUERY_SHOWN)}\n{why}")
+        gone = "deleted since" if source else "no longer read from here"
+        return base.item(f"[{candidate.pointer}] ({gone}), {why}")
+    here = replace(drawer, pointer=candidate.pointer)
+    return base.drawer_line(here, f"{base.cut(drawer.content, _QUERY_SHOWN)}\n{why}")
+
+
+def _still_read(call: Call, space: str) -> Space | None:
+    """A space that a recall read, unless it is no fallback any more."""
+    return call.space.source(space) if space in (call.space.name, *call.space.fallbacks) else None
 
 
 def _known(call: Call, candidate: KnownCandidate) -> str:
     """An entry with its text, anything else by its name."""
-    space = Space(call.space.memory, candidate.space)
-    entry = space.knowledge.get(candidate.ref) if candidate.kind == "entry" else None
+    source = _still_read(call, candidate.space)
+    entry = source.knowledge.get(candidate.ref) if source is not None and candidate.kind == "entry" else None
     text = base.cut(entry.content, _QUERY_SHOWN) if entry is not None else ""
     return base.item(
-        f"{text}\n{_why(candidate.scores, candidate.score)}".strip(), f"[{candidate.kind} {candidate.ref}] "
+        f"{text}\n{_why(candidate.scores, candidate.score)}".strip(),
+        f"[{candidate.kind} {call.reference(candidate.ref, candidate.space)}] ",
     )
 
 

@@ -31,15 +31,27 @@ def source_of(call: Call, content: str) -> Source:
     results are not stored: `tool` in the metadata names it.
     """
     asked = last_human(call.messages)
-    humans = [each for each in call.messages if isinstance(each, HumanMessage) and not is_synthetic(each)]
-    said = _closest(humans, content)
-    read = _closest(_results(call.messages), content)
+    said, read = _closest_of_both(call, content)
     where = {"session": call.scope.session}
-    if read is not None and _share(read, content) > (0.0 if said is None else _share(said, content)):
+    if read is not None:
         return Source("tool", (), _present({**where, "message_id": read.id, "tool": read.name}))
     if said is not None and said is not asked and (stored := _stored(call, call.scope.session, said)):
         return Source("assistant", stored, _present({**where, "message_id": said.id}))
     return Source("assistant", _answered(call, asked), _present({**where, "message_id": asked and asked.id}))
+
+
+def origin_of(call: Call, content: str) -> Origin:
+    """Whether a text of the model says what a tool has brought in since the user spoke, or something else."""
+    return "assistant" if _closest_of_both(call, content)[1] is None else "tool"
+
+
+def _closest_of_both(call: Call, content: str) -> tuple[HumanMessage | None, ToolMessage | None]:
+    """The user's message that says most of a statement, and the result of a tool, if that says more of it."""
+    humans = [each for each in call.messages if isinstance(each, HumanMessage) and not is_synthetic(each)]
+    said, read = _closest(humans, content), _closest(_results(call.messages), content)
+    if read is not None and said is not None and _share(read, content) <= _share(said, content):
+        read = None
+    return said, read
 
 
 def _results(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
@@ -71,8 +83,7 @@ def _answered(call: Call, asked: HumanMessage | None) -> tuple[int, ...]:
     """
     if asked is None:
         return ()
-    scope = call.scope
-    report = call.space.track([turn_of(asked)], session=scope.session, project=scope.project, agent=scope.agent)
+    report = call.space.track([turn_of(asked)], **call.scope.of_turns())
     return report.stored or report.revised or _stored(call, report.session, asked)
 
 
@@ -80,7 +91,7 @@ def _stored(call: Call, session: str | None, message: BaseMessage) -> tuple[int,
     """The drawer that holds a message of this space as it stands."""
     if session is None:
         return ()
-    with call.space.memory.use(call.space.name) as store, store.reading() as connection:
+    with call.space.context.open() as store, store.reading() as connection:
         numbers = drawers.of_messages(connection, store.key, session, [str(message.id)])
         found = drawers.read(connection, store.key, numbers)
     return tuple(number for number, drawer in found.items() if drawer.status == "active")

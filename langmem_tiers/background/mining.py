@@ -70,20 +70,22 @@ class MineJob:
             rooms, again = self._waiting(connection)
         for room in rooms:
             if self._moment(room) <= now:
-                yield from (partial(self.miner.mine, window) for window in self.miner.windows(room))
+                miner = self.miner.of_agent(room.agent)
+                yield from (partial(miner.mine, window) for window in miner.windows(room))
         for once in again:
             if self._moment_again(once) <= now:
-                yield partial(self.miner.mine_again, once)
+                yield partial(self.miner.of_agent(once.agent).mine_again, once)
 
     def _waiting(self, connection: Connection) -> tuple[list[Unfinished], list[Again]]:
-        if not self.context.settings.mining.enabled:
-            return [], []
         again = progress.to_mine_again(connection, self.store.key) if self.miner.asker else []
-        return progress.unmined(connection, self.store.key), again
+        rooms = progress.unmined(connection, self.store.key)
+        return [each for each in rooms if _mines(self.context, each)], [
+            each for each in again if _mines(self.context, each)
+        ]
 
     def _moment(self, room: Unfinished) -> int:
         """When to mine a conversation: when it has ended or paused."""
-        settings = self.context.settings
+        settings = self.context.of_agent(room.agent).settings
         pause = min(settings.mining.pause_minutes, settings.sessions.idle_minutes)
         return room.over(round(pause * _MINUTE))
 
@@ -91,6 +93,12 @@ class MineJob:
         resting = 0.0 if self.miner.asker is None else self.miner.asker.resting()
         rested = to_millis(self.context.clock()) + round(resting * 1000) if resting else 0
         return max(once.at + _AGAIN, rested)
+
+
+def _mines(context: SpaceContext, room: Unfinished | Again) -> bool:
+    """Whether conversations with the agent of this one are mined without being asked to."""
+    settings = context.of_agent(room.agent).settings
+    return settings.enabled and settings.mining.enabled
 
 
 @dataclass(frozen=True)
@@ -122,8 +130,7 @@ class ArchiveJob:
         return bool(ended)
 
     def _waiting(self, connection: Connection) -> list[Unfinished]:
-        enabled = self.context.settings.mining.enabled
-        return episodes.unarchived(connection, self.store.key) if enabled else []
+        return [each for each in episodes.unarchived(connection, self.store.key) if _mines(self.context, each)]
 
     def _moment(self, room: Unfinished) -> int:
         return room.over(round(self.context.settings.sessions.idle_minutes * _MINUTE))

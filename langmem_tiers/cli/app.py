@@ -11,9 +11,11 @@ import typer
 from langmem_tiers.cli import (
     bench,
     chat,
+    config,
     directives,
     dream,
     entities,
+    episodes,
     graph,
     imports,
     knowledge,
@@ -22,7 +24,10 @@ from langmem_tiers.cli import (
     mine,
     profile,
     recall,
+    receipts,
     relations,
+    signals,
+    tasks,
     working,
 )
 from langmem_tiers.cli.target import DEFAULT_EMBEDDER, Target
@@ -67,12 +72,16 @@ def options(
     user: Annotated[
         str | None, typer.Option(envvar="LANGMEM_TIERS_USER", metavar="ID", help="Whose memory: any user id.")
     ] = None,
+    fallback: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SPACE", help="Another space to read as well, such as global; several times."),
+    ] = None,
     embedder: Annotated[
         str,
         typer.Option(
             envvar="LANGMEM_TIERS_EMBEDDER",
             metavar="NAME",
-            help="minilm, none, or a name such as openai:text-embedding-3-small: the one that the memory is used with.",
+            help="minilm, none, or a name such as openai:text-embedding-3-small. Default: what the settings name.",
         ),
     ] = DEFAULT_EMBEDDER,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
@@ -82,7 +91,7 @@ def options(
 ) -> None:
     """Take the options that come before every command."""
     show_warnings()
-    context.obj = Target(path=path, user=user, json=json, embedder=embedder)
+    context.obj = Target(path=path, user=user, json=json, embedder=embedder, fallbacks=tuple(fallback or ()) or None)
 
 
 _COMMANDS: dict[str, Callable[..., None]] = {
@@ -92,6 +101,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "recall": recall.recall,
     "profile": profile.profile,
     "palace": recall.palace,
+    "report": tasks.report,
     "show": recall.show,
     "graph": graph.graph,
     "timeline": graph.timeline,
@@ -108,13 +118,18 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 }
 _GROUPS = {
     "knowledge": knowledge.knowledge,
+    "episodes": episodes.episodes,
+    "receipts": receipts.receipts,
     "relations": relations.relations,
     "entities": entities.entities,
     "golden": dream.golden,
+    "config": config.config,
     "directives": directives.directives,
     "identity": profile.identity,
     "notes": profile.notes,
+    "tasks": tasks.tasks,
     "working": working.working,
+    "signals": signals.signals,
     "bench": bench.bench,
 }
 for _name, _function in _COMMANDS.items():

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from langchain_core.messages import HumanMessage
 
     from langmem_tiers.memory import Memory
+    from langmem_tiers.space import Space
+
 
 RerankOption = Annotated[
     str | None,
@@ -42,7 +44,7 @@ def chat(
     chosen, reranker = chat_model(model), reranking_model(rerank)
     with target.memory(reranker=reranker) as memory:
         whose = target.space or str(target.user)
-        talk = _Talk(chosen, memory, name, user=whose, thread=session or f"chat-{uuid4().hex[:8]}")
+        talk = _Talk(chosen, memory, target.open(memory, name), user=whose, thread=session or f"chat-{uuid4().hex[:8]}")
         print_text(f"Session {talk.thread} of {whose}, memory in {memory.path}. Ctrl-D ends it.")
         whole = talk.answer_lines(show=show)
         print_text("")
@@ -75,15 +77,17 @@ def reranking_model(name: str | None) -> BaseChatModel | None:
 class _Talk:
     """A session with an agent; it begins only where its space can be opened."""
 
-    def __init__(self, model: BaseChatModel, memory: Memory, space: str, *, user: str, thread: str) -> None:
+    def __init__(self, model: BaseChatModel, memory: Memory, space: Space, *, user: str, thread: str) -> None:
         from langgraph.checkpoint.memory import InMemorySaver
 
         from langmem_tiers.graphs import memory_agent
 
         self.thread = thread
-        self._space = memory.space(space)
+        self._space = space
         self._user = user
-        self._agent = memory_agent(model, memory, space=space, checkpointer=InMemorySaver())
+        self._agent = memory_agent(
+            model, memory, space=space.name, fallbacks=space.fallbacks, checkpointer=InMemorySaver()
+        )
         # Opens the space, and loads what storing needs: Ctrl-C right after the first message is then no matter.
         self._space.track([], session=thread)
 

@@ -29,7 +29,7 @@ def list_directives(target: Target) -> Shown:
     from langmem_tiers.models.directives import Directives
 
     with target.existing_memory() as memory:
-        known = Directives(memory.path)
+        known = Directives(memory.path, memory.settings.directives)
         found = [
             {
                 "name": each.name,
@@ -55,7 +55,7 @@ def init(target: Target) -> Shown:
     from langmem_tiers.storage.errors_border import translated
 
     with target.existing_memory() as memory, translated(memory.path):
-        written = Directives(memory.path).init()
+        written = Directives(memory.path, memory.settings.directives).init()
     after = "Edit them; what you delete is the built-in again." if written else "All of them are there already."
     return Shown(written, [*(f"{each.path}: {each.title}." for each in written), after])
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from langmem_tiers.cli.target import AsOf, Shown, Target, command_of_space, space_command
+from langmem_tiers.cli.target import AsOf, OfProject, OfTask, Shown, Target, command_of_space, moments, space_command
 from langmem_tiers.cli.terminal import (
     MORE,
     as_data,
@@ -22,12 +22,12 @@ from langmem_tiers.cli.terminal import (
     shortened,
     with_authority,
 )
-from langmem_tiers.clock import utc_now
+from langmem_tiers.pointers import beside
 
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-    from langmem_tiers.knowledge.results import CategoryCount
+    from langmem_tiers.knowledge.results import CategoryCount, EntryFound
     from langmem_tiers.records import Entry, EntryEvidence
     from langmem_tiers.space import Space
     from langmem_tiers.types import Drawer
@@ -99,15 +99,18 @@ def list_entries(
     tag: WithTags = None,
     since: Since = None,
     until: Until = None,
+    project: OfProject = None,
+    task: OfTask = None,
     status: OfStatus = StatusChoice.ACTIVE,
     as_of: AsOf = None,
     limit: Most = 20,
 ) -> Shown:
     """Print what is known, what was changed last first."""
-    wanted = {**_wanted(category, tag, since, until, status), "as_of": as_of}
+    about = {"as_of": as_of, "project": project, "task": task}
+    wanted = {**_wanted(category, tag, since, until, status), **about}
     found = space.knowledge.search(None, **wanted, limit=limit + 1)
     shown = found[:limit]
-    lines = [_entry(each.entry, ended=each.ended) for each in shown]
+    lines = [_found(each, space) for each in shown]
     return Shown([_with_ended(each.entry, each.ended) for each in shown], _list(lines, more=len(found) > limit))
 
 
@@ -121,16 +124,17 @@ def search(
     tag: WithTags = None,
     since: Since = None,
     until: Until = None,
+    project: OfProject = None,
+    task: OfTask = None,
     status: OfStatus = StatusChoice.ACTIVE,
     as_of: AsOf = None,
     limit: Most = 10,
 ) -> Shown:
     """Print what is known on QUERY by words and meaning, best first; what was put aside is found by words only."""
-    wanted = {**_wanted(category, tag, since, until, status), "as_of": as_of}
+    about = {"as_of": as_of, "project": project, "task": task}
+    wanted = {**_wanted(category, tag, since, until, status), **about}
     found = space.knowledge.search(query, **wanted, limit=limit + 1)
-    lines = [
-        _entry(each.entry, score=each.score if each.channels else None, ended=each.ended) for each in found[:limit]
-    ]
+    lines = [_found(each, space, score=each.score if each.channels else None) for each in found[:limit]]
     return Shown(_data(found[:limit]), _list(lines, more=len(found) > limit))
 
 
@@ -144,9 +148,9 @@ def show(
     ],
 ) -> Shown:
     """Print an entry with all that is known about it: the messages it rests on, what it said before, what holds now."""
-    entry = space.knowledge.get(which)
-    if entry is None:
-        _leave_without(which)
+    name, sources = space.places(which)
+    held = ((each, entry) for each in sources if (entry := each.knowledge.get(name)) is not None)
+    space, entry = next(held, None) or _leave_without(which)
     drawers, history = space.knowledge.evidence(entry.id), space.knowledge.history(entry.id)
     successor = None if entry.successor is None else space.knowledge.get(entry.successor)
     ended = space.knowledge.ended([entry])[entry.id]
@@ -167,12 +171,23 @@ def add(
         str | None, typer.Option(metavar="ID", help="The entry that is wrong: it is put aside for this one.")
     ] = None,
     pin: Annotated[bool, typer.Option("--pin", help="Protect it from all that the memory does by itself.")] = False,
+    project: Annotated[str | None, typer.Option(metavar="NAME", help="The project it is about.")] = None,
+    task: Annotated[str | None, typer.Option(metavar="ID", help="The task in which it became known.")] = None,
 ) -> Shown:
     """Have something known, on the user's own word. Another wording of what is known is merged with it."""
     _require_storable(text, category, tag or ())
     wrong = None if corrects is None else _id(corrects)
     with target.any_space() if wrong is None else target.existing_space() as space:
-        saved = space.knowledge.save(text, category=category, tags=tag or (), origin="user", pinned=pin, corrects=wrong)
+        saved = space.knowledge.save(
+            text,
+            category=category,
+            tags=tag or (),
+            origin="user",
+            pinned=pin,
+            corrects=wrong,
+            project=project,
+            task=task,
+        )
     lines = [_OUTCOME[saved.outcome], _entry(saved.entry)]
     if saved.merged is not None:
         lines.append(f"`langmem-tiers knowledge unmerge {saved.merged}` tells the two apart again.")
@@ -222,7 +237,7 @@ def delete(
     space: Space, which: Id, *, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False
 ) -> Shown:
     """Delete an entry for good, with its other wordings. What was said stays, and does not bring it back."""
-    entry = space.knowledge.get(_id(which))
+    entry = space.source(space.name).knowledge.get(_id(which))
     if entry is None or entry.id != _id(which):
         _leave_without(which)
     require_agreed(f"Delete {entry.id}, “{shortened(entry.content, _ASKED_ABOUT)}”, for good?", yes=yes)
@@ -265,16 +280,7 @@ def _wanted(
     category: str | None, tags: list[str] | None, since: str | None, until: str | None, status: StatusChoice
 ) -> dict[str, Any]:
     """The filters of a search."""
-    from langmem_tiers.language.periods import last_of, parse, parse_optional
-
-    now = utc_now()
-    return {
-        "category": category,
-        "tags": tags or (),
-        "since": parse_optional(since, now=now)[0],
-        "until": None if until is None else last_of(*parse(until, now=now)),
-        "status": status.value,
-    }
+    return {"category": category, "tags": tags or (), **moments(since, until), "status": status.value}
 
 
 def _require_storable(text: str, category: str | None, tags: Sequence[str]) -> None:
@@ -327,9 +333,16 @@ def _whole(
         yield _entry(successor, indent=2)
 
 
-def _entry(entry: Entry, *, score: float | None = None, ended: Sequence[str] = (), indent: int = 0) -> str:
+def _found(found: EntryFound, space: Space, *, score: float | None = None) -> str:
+    ref = found.entry.id if found.space == space.name else beside(found.entry.id, found.space)
+    return _entry(found.entry, score=score, ended=found.ended, ref=ref)
+
+
+def _entry(
+    entry: Entry, *, score: float | None = None, ended: Sequence[str] = (), indent: int = 0, ref: str = ""
+) -> str:
     """An entry on two or three lines: id, date and category, then its text, then its marks."""
-    head = [entry.id, f"{entry.said_at:%Y-%m-%d}", entry.category]
+    head = [ref or entry.id, f"{entry.said_at:%Y-%m-%d}", entry.category]
     if score is not None:
         head.insert(0, f"{score:.3f}")
     below = " " * (indent + 4)

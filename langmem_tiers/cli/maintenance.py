@@ -151,6 +151,7 @@ def _lines(activity: Activity, space: Space) -> Iterator[str]:
 
 def _rows(body: Mapping[str, Any], space: Space) -> Iterator[tuple[str, str]]:
     """The lines about an activity; ids of entries and episodes are shown with their texts."""
+    space = space.source(space.name)
     entries = {name: body[name] for name in _ENTRIES if isinstance(body.get(name), list)}
     for name, ids in entries.items():
         for each in ids:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from langmem_tiers.cli.chat import RerankOption, reranking_model
+from langmem_tiers.cli.receipts import explanation
 from langmem_tiers.cli.target import AsOf, Shown, Target, command_of_space, space_command
-from langmem_tiers.cli.terminal import as_data, console, leave, safe, shortened, wrapped
+from langmem_tiers.cli.terminal import as_data, leave, safe, shortened
 from langmem_tiers.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
     from rich.tree import Tree
 
     from langmem_tiers.settings import Settings
     from langmem_tiers.space import Space
-    from langmem_tiers.types import Candidate, PalaceWing, Receipt, SpaceStats
+    from langmem_tiers.types import PalaceWing, Receipt, SpaceStats
 
 
 @command_of_space
@@ -48,7 +47,7 @@ def recall(
         lines: list[RenderableType] = [recalled.block or _why_nothing(recalled.receipt, target)]
         lines += [f"Note: {note}" for note in recalled.receipt.notes]
         if explain and not target.json:
-            lines += _explanation(recalled.receipt, space)
+            lines += explanation(recalled.receipt, space)
     return Shown(recalled, lines)
 
 
@@ -64,60 +63,6 @@ def _why_nothing(receipt: Receipt, target: Target) -> str:
     if receipt.verdict == "nothing_new":
         return f"Nothing new: what matches was said or shown in session {receipt.session} already."
     return f"Nothing in the memory of {target.space or target.user} comes close to this."
-
-
-def _explanation(receipt: Receipt, space: Space) -> Iterator[RenderableType]:
-    """The candidates in the order of the block, knowledge before messages; then times and usage."""
-    if receipt.known:
-        yield f"{len(receipt.known)} known, best first"
-    for known in receipt.known:
-        yield wrapped(f"{known.kind} {known.ref}: {_score(known.score)}  {known.verdict.replace('_', ' ')}")
-    if receipt.candidates:
-        yield _candidates_table(receipt, space)
-    if not receipt.known and not receipt.candidates:
-        yield wrapped("No candidates: no message, entry, episode or note has these words or comes close.")
-    yield wrapped("ms by stage: " + "  ".join(f"{stage} {millis:.1f}" for stage, millis in receipt.timings.items()))
-    for source, taken in receipt.usage.items():
-        yield wrapped(f"{source}: " + "  ".join(f"{name} {number:,}" for name, number in taken.items()))
-
-
-def _candidates_table(receipt: Receipt, space: Space) -> Table:
-    """The table of candidates, two lines for each: the pointer, and the text below it."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    channels = sorted({channel for candidate in receipt.candidates for channel in candidate.scores})
-    title = f"{counted(len(receipt.candidates), 'candidate')}, best first"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
-    # What the other columns leave: rich would rather cut those than a text that is not to be wrapped.
-    left = max(20, console().width - 43 - 11 * len(channels))
-    table.add_column("drawer", no_wrap=True, overflow="ellipsis", max_width=left)
-    for heading in (*channels, "score"):
-        table.add_column(heading, justify="right", min_width=max(len(heading), 6))
-    table.add_column("factors", min_width=14)
-    table.add_column("verdict", min_width=15)
-    for candidate in receipt.candidates:
-        scores = (_score(candidate.scores.get(channel)) for channel in channels)
-        factors = (f"{name} {factor:.2f}" for name, factor in sorted(candidate.factors.items()) if factor != 1)
-        table.add_row(
-            f"{candidate.pointer}\n{_text_of(candidate, space)}",
-            *scores,
-            _score(candidate.score),
-            "\n".join(factors),
-            candidate.verdict.replace("_", " "),
-        )
-    return table
-
-
-def _score(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
-
-
-def _text_of(candidate: Candidate, space: Space) -> str:
-    from langmem_tiers.palace.lookup import find_drawer
-
-    drawer = find_drawer(space.memory.context(candidate.space), candidate.drawer)
-    return shortened(drawer.content, 80) if drawer else "(gone)"
 
 
 _TEXT_WIDTH = 70

@@ -25,9 +25,12 @@ from langmem_tiers.errors import (
     StorageError,
     UnknownEntity,
     UnknownRelation,
+    UnknownTask,
 )
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from langchain_core.language_models import BaseChatModel
     from rich.console import RenderableType
 
@@ -44,13 +47,15 @@ AsOf = Annotated[
         "--as-of", metavar="DATE", help="What was known at the end of this day, month or year: 2026-03-02, 2026-03."
     ),
 ]
+OfProject = Annotated[str | None, typer.Option("--project", metavar="NAME", help="Only of this project.")]
+OfTask = Annotated[str | None, typer.Option("--task", metavar="ID", help="Only of the task with this id.")]
 FromFile = Annotated[
     Path | None, typer.Option("--file", metavar="FILE", help="Take the text from this file; '-' is standard input.")
 ]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 
-DEFAULT_EMBEDDER = "minilm"
+DEFAULT_EMBEDDER = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,7 @@ class Target:
     """What a command is about: the memory folder, the user or the space, the embedder, and whether a script is reading.
 
     `path` None means $LANGMEM_TIERS_PATH or the user's data folder, as in `Memory.open`. A `space` by name goes before
-    that of the user.
+    that of the user. `fallbacks` are further spaces to read, None for those of the settings.
     """
 
     path: Path | None = None
@@ -82,6 +87,14 @@ class Target:
     space: str | None = None
     json: bool = False
     embedder: str = DEFAULT_EMBEDDER
+    fallbacks: tuple[str, ...] | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The memory folder, whether it is there or not."""
+        from langmem_tiers.paths import default_folder
+
+        return self.path.expanduser() if self.path else default_folder()
 
     @contextmanager
     def memory(self, *, reranker: BaseChatModel | None = None) -> Iterator[Memory]:
@@ -101,10 +114,9 @@ class Target:
             NotAMemoryFolder: there is no such folder.
         """
         from langmem_tiers.memory import Memory
-        from langmem_tiers.paths import default_folder
         from langmem_tiers.storage.errors_border import translated
 
-        folder = self.path.expanduser() if self.path else default_folder()
+        folder = self.folder
         with in_words_of_commands(), translated(folder):
             there = folder.exists() and (folder.is_file() or any(folder.iterdir()))
         if not there:
@@ -135,7 +147,11 @@ class Target:
         """The space named, which may be new; where none is named, no folder is made."""
         name = self.space_name()
         with self.memory() as memory:
-            yield memory.space(name)
+            yield self.open(memory, name)
+
+    def open(self, memory: Memory, name: str) -> Space:
+        """A space of the memory, with the fallbacks given."""
+        return memory.space(name, fallbacks=self.fallbacks)
 
     def space_name(self) -> str:
         """The name of the space, or of that of the user named, whether there is one or not.
@@ -172,7 +188,7 @@ class Target:
             raise MissingUser(
                 f"There is no user {self.user!r} in the memory in {memory.path}.", way_out=self._users(memory)
             )
-        return memory.space(name)
+        return self.open(memory, name)
 
     def spaces(self, memory: Memory) -> tuple[Space, ...]:
         """The space named, or every space when none was.
@@ -182,7 +198,8 @@ class Target:
         """
         if self.names_one:
             return (self.one_space(memory),)
-        return tuple(memory.space(name) for name in memory.spaces())
+        every = (memory.space(name) for name in memory.spaces())
+        return tuple(space for space in every if space.enabled)
 
     def command_line(self, space: str, *words: str) -> str:
         """A command about a space, as it is typed, with the options that were given before this one."""
@@ -223,6 +240,16 @@ class Target:
             return f"It has: {', '.join(users)}."
         alike = difflib.get_close_matches(str(self.user), users, n=_NAMED_USERS, cutoff=0)
         return f"It has {len(users):,}, among them: {', '.join(alike)}."
+
+
+def moments(since: str | None, until: str | None) -> dict[str, datetime | None]:
+    """The filters that the options `--since` and `--until` mean: until the end of the day, month or year."""
+    from langmem_tiers.clock import utc_now
+    from langmem_tiers.language.periods import last_of, parse, parse_optional
+
+    now = utc_now()
+    last = None if until is None else last_of(*parse(until, now=now))
+    return {"since": parse_optional(since, now=now)[0], "until": last}
 
 
 def target_of(context: typer.Context, *, json: bool = False, space: str | None = None) -> Target:
@@ -319,6 +346,7 @@ def in_words_of_commands() -> Iterator[None]:
 
 def _ways_out() -> dict[str, str]:
     """For the advice of an error, the advice given instead."""
+    from langmem_tiers.knowledge.tasks import REOPEN
     from langmem_tiers.knowledge_graph import entity_lookup, importing, merging
     from langmem_tiers.language import predicates
 
@@ -327,6 +355,8 @@ def _ways_out() -> dict[str, str]:
         InvalidText.way_out: "Write it in UTF-8.",
         UnknownEntity.way_out: _ENTITIES,
         entity_lookup.NONE_LIKE: f"No name is like it: {_ENTITIES}",
+        UnknownTask.way_out: "`langmem-tiers tasks list --status all` shows those there are.",
+        REOPEN: "`langmem-tiers tasks update ID --reopen` opens it again.",
         UnknownRelation.way_out: "`langmem-tiers timeline ENTITY` shows the ids of its relations.",
         MergeRefused.way_out: "`langmem-tiers entities show ID` says what each is.",
         NaiveDatetime.way_out: "Add one, such as 2024-05-17T10:00+02:00, or Z for UTC.",

@@ -11,38 +11,53 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from langmem_tiers.dream.types import Sentiment, Signal, SignalKind
+from langmem_tiers.dream.types import Signal
 from langmem_tiers.language import speech_acts
 from langmem_tiers.language.characters import one_line
+from langmem_tiers.language.objections import Reply, objection, says
 from langmem_tiers.language.sentences import Sentence, sentences, straight
 from langmem_tiers.language.wishes import FRAGMENTS, read_pattern
 from langmem_tiers.language.word_lists import table
+from langmem_tiers.language.words import stems
 from langmem_tiers.records import SpokenTurn
+from langmem_tiers.types import Sentiment, SignalKind
 
 LEVELS: tuple[Sentiment, ...] = ("casual", "mildly_frustrated", "very_irritated")
 """From the weakest to the strongest."""
+RANKS: tuple[SignalKind, ...] = ("praise", "irritation", "wrong", "correction")
+"""From the one that says least of what is to be done otherwise to the one that says most."""
 
 _LOOKED_AT = 2000  # characters of a turn: a pasted page is not feedback
 _SENTENCES = 6  # feedback comes at the start of a turn
 _LONGEST_QUOTE = 300
+_LONGEST_SENTENCE = 600  # characters of one that is read
 _LONGEST_BEFORE = 300
 _FEW = 5  # words of an outcry; a longer sentence must say "you"
+_REMARK = 3  # words of what may precede an appraisal: "Hmm.", "Thanks for trying."
 
 _CASUAL, _MILD, _VERY = range(3)
 
 
 class FeedbackKind(NamedTuple):
-    """A kind of feedback; `level` is an index into LEVELS.
+    """A way to give feedback; `level` is an index into LEVELS.
 
-    `answers` means that it counts even after a question of the assistant; `cries` that it is an outcry: it only counts
-    if it is short, or addressed to the assistant.
+    `answers` means that it counts even after a question of the assistant, `asks` that it may be a question itself, and
+    `cries` that it is an outcry: it only counts if it is short, or addressed to the assistant. `opens` means that it is
+    about what was said just before, so nothing else may precede it in the turn; `deed` that the assistant must have
+    done something or handed it over. `polite` is a complaint that is never stronger by being made twice. `weak` counts
+    where nothing else is heard in the sentence. What a pattern calls `said` must be in the reply.
     """
 
     kind: SignalKind
     level: int
-    pattern: re.Pattern[str]
+    patterns: Sequence[re.Pattern[str]]
     answers: bool = True
+    asks: bool = False
     cries: bool = False
+    opens: bool = False
+    deed: bool = False
+    polite: bool = False
+    weak: bool = False
 
 
 _DO = FRAGMENTS["do"]
@@ -50,32 +65,40 @@ _SAID = tuple(
     FeedbackKind(
         kind=each["kind"],
         level=LEVELS.index(each["sentiment"]),
-        pattern=read_pattern(each["patterns"]),
-        answers=each.get("answers", True),
-        cries=each.get("cries", False),
+        patterns=tuple(read_pattern([one]) for one in each["patterns"]),
+        **{name: each[name] for name in FeedbackKind._field_defaults if name in each},
     )
     for each in table("feedback")["feedback"]
 )
+# What no pattern says: another value than the reply's, a "no" to it, an outcry after it apologised.
+_CORRECTS = FeedbackKind("correction", _CASUAL, ())
+_DENIES = FeedbackKind("wrong", _CASUAL, ())
+_PROTESTS = FeedbackKind("irritation", _MILD, ())
+_QUOTED = re.compile(r"\"[^\"]{0,400}\"|“[^”]{0,400}”")
 _SWEARING = re.compile(
     r"\b(?:wtf|ffs|fuck\w*|goddamn\w*|god ?damn|damn ?it|bullshit|the hell"
     r"|for (?:god's|heaven's|fuck's|christ's) sake)\b",
     re.IGNORECASE,
 )
-_SHOUTED = re.compile(r"\b(?:NOT|STOP|NEVER|DON'T|AGAIN|ALREADY|WRONG|NO MORE|QUIT)\b")
-_LOUD = re.compile(r"!{2,}|\?!|!\?")
+_SHOUTED = re.compile(
+    r"\b(?:NOT|STOP|NEVER|DON'T|EVER|AGAIN|ALREADY|WRONG|NO MORE|QUIT|WHY|ENOUGH)\b|\b[A-Z]{4,20}!"
+    r"|\b[A-Z]{3,20} [A-Z]{3,20}\b"
+)
+# Whole words of capitals in a row: whoever writes so is angry.
+_ROARED = re.compile(r"\b[A-Z']{2,20}(?: [A-Z']{2,20}){2,10}\b")
+_LOUD = re.compile(r"!{2,}|\?!|!\?|\?{2,}")
 _TO_THE_ASSISTANT = re.compile(r"\b(?:you|your)\b", re.IGNORECASE)
-# Quoted or reported speech was addressed to someone else.
-_OF_OTHERS = re.compile(r"^\W*[\"“>]|\b(?:he|she|they|my \w+|(?!You\b)[A-Z][a-z]+) (?:said|says|told|asked|keeps)\b")
 _GOES_ON = re.compile(
     rf"^(?:instead|please|just|always|because|I (?:want|meant|need)|{_DO})\b",
     re.IGNORECASE,
 )
-
-
 _FACT = re.compile(
     r"^(?:no|nope|sorry|actually|wrong)\b[,.!:; -]++[^.!?]{0,200}?"
     r"(?:'s|'re|\b(?:is|are|was|were|has|lives?|works?))\b[^?]{0,200}\bnot\b"
-    r"|^(?:no|nope)\b[,.!:; -]+not [^.!?]*[.!]?$",
+    r"|^(?:no|nope)\b[,.!:; -]+not [^.!?]*[.!]?$"
+    r"|^(?:(?:no|nope|sorry|actually|wrong|well|but|wait)\b[,.!:; -]+){0,4}"
+    r"(?:my \w{1,40}|the \w{1,40}|\w{1,40})(?:'s|'re|'m| (?:is|are|was|were|am|has|have|lives?|works?|plays?|moved))\b"
+    r"(?![^.?!]{0,80}\btoo\b)",
     re.IGNORECASE,
 )
 _OF_BEHAVIOUR = re.compile(
@@ -124,38 +147,75 @@ def signals(turns: Sequence[SpokenTurn], *, most: int | None = None) -> list[Sig
 
 
 def _of_turn(turn: SpokenTurn, before: str) -> Iterator[Signal]:
-    found = list(_read(turn.content, asked=before.rstrip().endswith("?")))
+    found = list(_read(turn.content, Reply.read(before)))
     if not found:
         return
-    # Saying what was wrong outranks an outcry; among equals the first counts.
-    said, quote = max(found, key=lambda each: (each[0].kind == "correction", each[0].level))
-    level = max(_level(each, words, turn.content) for each, words in found)
+    # Saying what was wrong outranks an outcry, and any complaint outranks praise; among equals the first counts.
+    kind, _, quote = max(found, key=lambda each: (RANKS.index(each[0]), each[1].level))
     yield Signal(
         drawer=turn.drawer,
         session=turn.session,
-        kind=said.kind,
-        sentiment=LEVELS[level],
+        kind=kind,
+        sentiment=LEVELS[_CASUAL if kind == "praise" else _level(found, turn.content)],
         quote=quote[:_LONGEST_QUOTE],
         before=one_line(before, _LONGEST_BEFORE),
         at=turn.said_at,
     )
 
 
-def _read(text: str, *, asked: bool) -> Iterator[tuple[FeedbackKind, str]]:
-    """The feedback in a turn, with the words that show it; `asked` means the assistant had just asked something."""
+def _read(text: str, reply: Reply) -> Iterator[tuple[SignalKind, FeedbackKind, str]]:
+    """The feedback in a turn, with the words that show it."""
     shown = text[:_LOOKED_AT]
     if speech_acts.jokes_throughout(shown):
         return
-    read = sentences(shown)[: _SENTENCES + 1]
+    # A lone number counts as no sentence elsewhere.
+    read = sentences(shown)[: _SENTENCES + 1] or [Sentence(text=shown, start=0)]
+    opens = True
     for place, sentence in enumerate(read[:_SENTENCES]):
-        if not (_OF_OTHERS.search(sentence.text) or speech_acts.is_joking(sentence.text)):
-            stop = _stop(read[place : place + 2])
-            quote = shown[sentence.start : stop]
-            so = straight(quote)
-            # An outcry counts if it is short, or addressed to the assistant.
-            meant = len(so.split()) <= _FEW or _TO_THE_ASSISTANT.search(so) is not None
-            counted = (each for each in _SAID if (each.answers or not asked) and (meant or not each.cries))
-            yield from ((each, quote) for each in counted if each.pattern.search(so))
+        if _is_material(sentence.text):
+            return
+        quote = shown[sentence.start : _stop(read[place : place + 2])]
+        so = _QUOTED.sub('""', straight(quote[:_LONGEST_SENTENCE]))
+        meant = not says(so, "others") and (says(so, "incredulous") or not speech_acts.is_joking(so))
+        heard = [*_heard(so, reply, opens)] if meant else []
+        heard = [each for each in heard if not each[1].weak] or heard
+        if len(read) > place + 1 and says(straight(read[place + 1].text), "says_right_next"):
+            heard = [("correction" if kind == "wrong" else kind, said) for kind, said in heard]
+        yield from ((kind, said, quote) for kind, said in heard)
+        opens = opens and (bool(heard) or len(so.split()) <= _REMARK)
+
+
+def _heard(sentence: str, reply: Reply, opens: bool) -> Iterator[tuple[SignalKind, FeedbackKind]]:
+    """The feedback in a sentence; `opens` means that nothing else precedes it in its turn."""
+    asks = speech_acts.is_question(sentence)
+    meant = len(sentence.split()) <= _FEW or _TO_THE_ASSISTANT.search(sentence) is not None
+    for each in _SAID:
+        after_question = reply.only_asks if each.opens else reply.asks
+        if (after_question and not each.answers) or (asks and not each.asks):
+            continue
+        if (each.cries and not meant) or (each.opens and not opens) or (each.deed and not reply.deed):
+            continue
+        match = next((found for pattern in each.patterns if _counts(found := pattern.search(sentence), reply)), None)
+        if match is not None:
+            right = each.kind == "wrong" and says(sentence[match.end() :], "says_right")
+            yield ("correction" if right else each.kind), each
+    if opens and reply.sorry and "!" in sentence and not says(sentence, "forgives"):
+        yield "irritation", _PROTESTS
+    if opens and not asks and not says(sentence, "unreal") and (kind := objection(sentence, reply)):
+        yield kind, _CORRECTS if kind == "correction" else _DENIES
+
+
+def _counts(found: re.Match[str] | None, reply: Reply) -> bool:
+    """Whether a match is no mere supposition, and about what the assistant has said if it has to be."""
+    if found is None or says(found.string[: found.start()], "unreal"):
+        return False
+    said = found.groupdict().get("said")
+    return said is None or not stems(said).isdisjoint(reply.stems)
+
+
+def _is_material(sentence: str) -> bool:
+    """Whether the sentence sets a task with its material: what follows was said to nobody."""
+    return speech_acts.is_task(sentence) and (":" in sentence or '"' in sentence)
 
 
 def _stop(read: Sequence[Sentence]) -> int:
@@ -164,9 +224,21 @@ def _stop(read: Sequence[Sentence]) -> int:
     return read[1].stop if goes_on else read[0].stop
 
 
-def _level(said: FeedbackKind, quote: str, text: str) -> int:
-    """Its strength, given how it is said; someone who only corrects a fact may be loud without being annoyed."""
-    if _SWEARING.search(text[:_LOOKED_AT]):
+def _level(found: Sequence[tuple[SignalKind, FeedbackKind, str]], text: str) -> int:
+    """The strength of complaints, given how they are said.
+
+    Someone who only corrects a fact may be loud without being annoyed, and who complains twice is more annoyed.
+    """
+    if _SWEARING.search(text[:_LOOKED_AT]) or _ROARED.search(text[:_LOOKED_AT]):
         return _VERY
+    complaints = [(said, quote) for kind, said, quote in found if kind != "praise"]
+    strongest = max(_loudness(said, quote) for said, quote in complaints)
+    annoyed = {quote for said, quote in complaints if said.level > _CASUAL and not said.polite}
+    return min(_VERY, strongest + (len(annoyed) > 1))
+
+
+def _loudness(said: FeedbackKind, quote: str) -> int:
     loud = _LOUD.search(quote) is not None or _SHOUTED.search(straight(quote)) is not None
-    return min(_VERY, said.level + (loud and said.level > _CASUAL and not said.cries))
+    if said.level == _CASUAL and says(quote, "weary"):
+        return _MILD
+    return said.level + (loud and said.level > _CASUAL and not said.cries)

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
-from langmem_tiers.dream import feedback
+from langmem_tiers.dream import signals
 from langmem_tiers.dream.batching import arranged
-from langmem_tiers.dream.types import Material, PairSeen, Signal, WindowsSeen
+from langmem_tiers.dream.types import Material, PairSeen, WindowsSeen
 from langmem_tiers.knowledge_graph.relations import group_of, resolve_group
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.language import predicates
@@ -18,9 +18,7 @@ from langmem_tiers.settings import DreamSettings, Settings
 from langmem_tiers.storage import change_log, drawers, dreams, entities, merges, orphans
 from langmem_tiers.storage.dreams import TURNS
 from langmem_tiers.store import SpaceStore
-from langmem_tiers.trust.taint import holds_block
 
-_MOST_HEARD = 2000  # turns searched for signals
 _MOST_PAIRS = 50
 _MOST_ORPHANS = 100
 _MOST_WINDOWS = 50
@@ -46,7 +44,7 @@ def gather(store: SpaceStore, settings: Settings, now: datetime, fence: int) -> 
             fence=fence,
             active=dreams.count_active(connection, store.key),
             entries=_entries(connection, store, dream),
-            signals=_signals(connection, store.key, dream, now),
+            signals=tuple(signals.gathered(connection, store.key, _signals_since(now, dream), dream.signals)),
             turns=turns,
             turns_upto=upto,
             episodes=tuple(dreams.unpromoted(connection, store.key, dream.promoted, at=to_millis(now))),
@@ -70,19 +68,11 @@ def _turns(connection: Connection, space: str, dream: DreamSettings) -> tuple[tu
     found = dreams.spoken_behind(connection, space, cursor, dream.turns)
     full = bool(found) and len(found) == dream.turns
     upto = found[-1].drawer if full else drawers.newest(connection, space)
-    return tuple(filter(_typed, found)), max(cursor, upto)
+    return tuple(signals.typed(found)), max(cursor, upto)
 
 
-def _signals(connection: Connection, space: str, dream: DreamSettings, now: datetime) -> tuple[Signal, ...]:
-    """The latest signals of the last days, oldest first."""
-    since = to_millis(now - timedelta(days=dream.signal_days))
-    spoken = dreams.spoken_since(connection, space, since, _MOST_HEARD)
-    return tuple(feedback.signals([turn for turn in spoken if _typed(turn)], most=dream.signals))
-
-
-def _typed(turn: SpokenTurn) -> bool:
-    """Whether these are somebody's own words: a user who pasted a recalled block did not say what is in it."""
-    return turn.role != "user" or not holds_block(turn.content)
+def _signals_since(now: datetime, dream: DreamSettings) -> int:
+    return to_millis(now - timedelta(days=dream.signal_days))
 
 
 def _pairs(connection: Connection, space: str) -> tuple[PairSeen, ...]:

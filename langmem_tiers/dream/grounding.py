@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, timedelta
-from types import MappingProxyType
 
 from langmem_tiers.dream import feedback, retirement
 from langmem_tiers.dream.anti_patterns import FORM
-from langmem_tiers.dream.types import AntiPattern, InferredPreference, Material, ProposalRefused, Sentiment, Synthesis
+from langmem_tiers.dream.types import AntiPattern, InferredPreference, Material, ProposalRefused, Synthesis
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge import validation
 from langmem_tiers.knowledge.preferences import ANTI_PATTERNS
@@ -21,6 +20,7 @@ from langmem_tiers.records import Entry, Evidence
 from langmem_tiers.settings import Settings
 from langmem_tiers.trust import secrets
 from langmem_tiers.trust.instructions import suspicious
+from langmem_tiers.types import Sentiment
 
 _DOMAIN = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _PREFERENCES = "user-preferences/"
@@ -82,7 +82,7 @@ def require_preference(proposal: InferredPreference, material: Material, setting
         raise ProposalRefused(f"{proposal.category[:40]!r} is no category of preferences")
     if not proposal.sensitive and touches_sensitive(proposal.content):
         raise ProposalRefused("it touches security, credentials or money, and would not have the user asked")
-    needed, drawers = THRESHOLDS[proposal.sentiment], {each.drawer for each in proposal.evidence}
+    needed, drawers = times_needed(proposal.sentiment, settings), {each.drawer for each in proposal.evidence}
     shown = Occurrences(material, settings).count(drawers, proposal.sentiment)
     if shown < needed:
         raise ProposalRefused(f"it shows {shown} times as {proposal.sentiment.replace('_', ' ')}, and needs {needed}")
@@ -151,12 +151,14 @@ def _known(proposal: AntiPattern, drawers: set[int], entries: Iterable[Entry]) -
 
 # How often a preference has to show up.
 
-THRESHOLDS: Mapping[Sentiment, int] = MappingProxyType({"very_irritated": 1, "mildly_frustrated": 2, "casual": 3})
-"""How often a preference has to show, by how the user felt (RockBot)."""
-
 Task = tuple[str, int]
 """A session, and which of its tasks."""
-_STRONGEST: tuple[Sentiment, ...] = tuple(sorted(THRESHOLDS, key=lambda sentiment: THRESHOLDS[sentiment]))
+
+
+def times_needed(sentiment: Sentiment, settings: Settings) -> int:
+    """In how many turns a preference has to show, by how the user felt."""
+    needed: int = getattr(settings.dream, sentiment)
+    return needed
 
 
 class Occurrences:
@@ -168,6 +170,7 @@ class Occurrences:
     """
 
     def __init__(self, material: Material, settings: Settings) -> None:
+        self._settings = settings
         self._felt = {signal.drawer: signal.sentiment for signal in material.signals}
         self._tasks = _tasks(material, timedelta(minutes=settings.sessions.idle_minutes))
 
@@ -177,12 +180,13 @@ class Occurrences:
 
     def count(self, drawers: Collection[int], sentiment: Sentiment) -> int:
         """How often it shows up at least this strongly."""
-        least = THRESHOLDS[sentiment]
-        return len({self.unit(each) for each in drawers if THRESHOLDS[self._feeling(each)] <= least})
+        least = feedback.LEVELS.index(sentiment)
+        return len({self.unit(each) for each in drawers if feedback.LEVELS.index(self._feeling(each)) >= least})
 
     def strongest(self, drawers: Collection[int]) -> Sentiment | None:
         """The strongest sentiment with which it shows up often enough, or None."""
-        return next((each for each in _STRONGEST if self.count(drawers, each) >= THRESHOLDS[each]), None)
+        felt = reversed(feedback.LEVELS)
+        return next((each for each in felt if self.count(drawers, each) >= times_needed(each, self._settings)), None)
 
     def _feeling(self, drawer: int) -> Sentiment:
         return self._felt.get(drawer, "casual")

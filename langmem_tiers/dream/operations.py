@@ -160,6 +160,7 @@ def _merged_entry(proposal: MergeEntries, sources: Sequence[Entry], settings: Se
         flags=tuple(_union([validation.flags(content), *(source.flags for source in sources)])),
         project=_common("project", {source.project for source in sources}),
         agent=_common("agent", {source.agent for source in sources}),
+        task=sources[0].task if len({source.task for source in sources}) == 1 else None,
         metadata=dict(ChainMap(*(dict(source.metadata) for source in sources))),
         expires_at=None if None in ends else max(to_millis(end) for end in ends if end is not None),
     )
@@ -252,7 +253,7 @@ def _add_finding(
         path=proposal.path,
         authority=Authority.SYSTEM,
         flags=validation.flags(content),
-        metadata=_metadata(proposal, proposal.evidence, None),
+        metadata=_metadata(proposal, proposal.evidence, None, dream.settings),
     )
     dream.require_new(new)
     dream.own.add(dream.writer.add(new, evidence).id)
@@ -266,17 +267,20 @@ def _strengthen(
     if not news:
         raise ProposalRefused(f"entry {known.id} says so already")
     if known.authority is Authority.SYSTEM and not known.pinned:
-        known = dream.writer.change(known, metadata=_metadata(proposal, news, known.metadata))
+        known = dream.writer.change(known, metadata=_metadata(proposal, news, known.metadata, dream.settings))
         dream.own.add(known.id)
     dream.writer.join(known, evidence)
 
 
 def _metadata(
-    proposal: AntiPattern | InferredPreference, news: Sequence[Evidence], held: Mapping[str, Any] | None
+    proposal: AntiPattern | InferredPreference,
+    news: Sequence[Evidence],
+    held: Mapping[str, Any] | None,
+    settings: Settings,
 ) -> dict[str, Any]:
     """The metadata of a finding with this new evidence; `held` is that of the entry that already says it."""
     if isinstance(proposal, InferredPreference):
-        return preferences.metadata(proposal.model_copy(update={"evidence": tuple(news)}), held)
+        return preferences.metadata(proposal.model_copy(update={"evidence": tuple(news)}), settings, held)
     return {} if held is None else anti_patterns.came_back(held, len(news))
 
 

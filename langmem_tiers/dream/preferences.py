@@ -13,9 +13,9 @@ from typing import Any
 from pydantic import Field
 
 from langmem_tiers.dream import anti_patterns, retirement
-from langmem_tiers.dream.grounding import THRESHOLDS, Occurrences, first_of_each, touches_sensitive
+from langmem_tiers.dream.grounding import Occurrences, first_of_each, times_needed, touches_sensitive
 from langmem_tiers.dream.questions import BUILT_IN, DreamQuestion, Number, Objects, PartialReply, Step, Words, Yes
-from langmem_tiers.dream.types import InferredPreference, Material, Proposal, RetireEntry, Sentiment
+from langmem_tiers.dream.types import InferredPreference, Material, Proposal, RetireEntry
 from langmem_tiers.knowledge.preferences import INFERRED, PERMISSION
 from langmem_tiers.language.characters import one_line
 from langmem_tiers.language.paraphrase import same_fact
@@ -26,6 +26,7 @@ from langmem_tiers.language.words import passage, stem, stems
 from langmem_tiers.models.directives import Directives
 from langmem_tiers.records import Evidence, SpokenTurn
 from langmem_tiers.settings import Settings
+from langmem_tiers.types import Sentiment
 
 DIRECTIVE = "pref-dream"
 
@@ -101,22 +102,25 @@ def by_count(material: Material, settings: Settings) -> list[Proposal]:
     return [*retired, *_repeated_wishes(material, settings)]
 
 
-def metadata(preference: InferredPreference, held: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def metadata(
+    preference: InferredPreference, settings: Settings, held: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """The metadata of an inferred preference; `held` is that of the entry that already says so.
 
     Example:
         >>> preference = InferredPreference(content="…", evidence=tuple(Evidence(drawer=each) for each in (1, 2, 3)))
-        >>> metadata(preference)
+        >>> metadata(preference, Settings())
         {'source': 'inferred', 'sentiment': 'casual', 'confidence': 0.5}
     """
     before = (held or {}).get("confidence", 0.0)
     doubt = 1 - before if isinstance(before, float) and 0 <= before <= 1 else 1.0
+    needed = times_needed(preference.sentiment, settings)
     kept = {
         **(held or {}),
         "source": "inferred",
         "sentiment": preference.sentiment,
         # Each multiple of the evidence needed to infer it halves the remaining doubt.
-        "confidence": round(1 - doubt * 0.5 ** (len(preference.evidence) / THRESHOLDS[preference.sentiment]), 4),
+        "confidence": round(1 - doubt * 0.5 ** (len(preference.evidence) / needed), 4),
     }
     return {**kept, PERMISSION: True} if preference.sensitive else kept
 

@@ -307,7 +307,9 @@ def _propose(propose: Propose, runner: DreamRunner, state: DreamState) -> Step[D
     """Collect the proposals of a pass."""
     context = runner.context
     runner.renew_lease(state)
-    proposals = yield from propose(state.seen, context.settings, Directives(context.folder))
+    proposals = yield from propose(
+        state.seen, context.settings, Directives(context.folder, context.settings.directives)
+    )
     return state.but(proposals=(*state.proposals, *proposals))
 
 

@@ -10,14 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from langmem_tiers.knowledge import validation
 from langmem_tiers.records import Entry, Episode, Evidence, RelationGrounds, SpokenTurn
+from langmem_tiers.types import Sentiment, SignalKind
 
 DreamStatus = Literal["applied", "nothing", "gated", "previewed", "skipped", "undone", "failed"]
 """`gated`: recall would have become worse; `skipped`: another dream was under way, or the memory was closed."""
 Kept = Literal["kept", "pruned", "forgotten"]
 """Whether what a dream changed is kept: `pruned` once it was old, `forgotten` with words that were deleted."""
 Trigger = Literal["hand", "episodes", "interval"]
-Sentiment = Literal["very_irritated", "mildly_frustrated", "casual"]
-SignalKind = Literal["correction", "irritation"]
 DreamPath = Literal["rule", "model"]
 
 

@@ -1,7 +1,7 @@
 """Deletes an entry for good, and removes it from everything derived from messages.
 
 That covers session summaries, dreams based on them, lines of flushes, dream reports, and golden questions. What
-someone wrote deliberately stays as written: notes, the identity, and the archived result of a task.
+someone wrote deliberately stays as written: notes, the identity, and the working state or the summary of a task.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from langmem_tiers.language.summaries import abstract
 from langmem_tiers.language.words import occurs, words
 from langmem_tiers.records import Authority, Entry, Episode
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import documents, dreams, entries, episodes, receipts, revisions
+from langmem_tiers.storage import documents, dreams, entries, episodes, feedback, receipts, revisions
 
 # Inactive for one of these reasons, an entry is another wording of its successor.
 _OTHER_WORDINGS = ("merged", "consolidated", "updated", "enriched")
@@ -87,13 +87,14 @@ def _clear(writer: EntryWriter, said: Unsaid, settings: Settings) -> None:
         retract_evidence(graph, said.passages)
     for drawer, found in said.passages.items():
         revisions.forget(writer.connection, writer.space, drawer, partial(_is_of, found), at=writer.now)
-    for episode in episodes.of_sessions(writer.connection, writer.space):
+    for episode in episodes.of_messages(writer.connection, writer.space):
         _clear_episode(writer, episode, said, settings)
     for path in documents.paths(writer.connection, writer.space):
         if _DAY.fullmatch(path) or path.startswith(document_text.DREAMT):
             _clear_document(writer, path, said, settings)
     left = _left(said)
     dreams.unsay(writer.connection, writer.space, left)
+    feedback.unsay(writer.connection, writer.space, left)
 
 
 def _is_of(passages: Iterable[str], quote: str) -> bool:
@@ -134,8 +135,13 @@ def _clear_episode(writer: EntryWriter, episode: Episode, said: Unsaid, settings
     gist = gist or abstract("\n".join(passages(summary)), settings.episodes.abstract_characters)
     gist = gist or summary[: settings.episodes.abstract_characters]
     left = replace(episode, summary=summary, abstract=gist, topics=topics)
-    texts = searched_texts(left.summary, left.abstract, left.topics, left.task, settings.text.chunk_characters)
+    texts = searched_texts(left.summary, left.abstract, left.topics, _title(left), settings.text.chunk_characters)
     episodes.rewrite(writer.connection, writer.space, left, texts, writer.now)
+
+
+def _title(episode: Episode) -> str:
+    """The title that an episode is searched by, empty for that of a session."""
+    return (episode.title or "") if episode.of_task else ""
 
 
 def _stays(topic: str, summary: str, said: Unsaid) -> bool:

@@ -15,6 +15,7 @@ from langmem_tiers.settings import Settings
 from langmem_tiers.storage import documents
 from langmem_tiers.storage.documents import NewDocument, is_markdown
 from langmem_tiers.storage.notes import NoteText
+from langmem_tiers.trust.taint import derived_trust
 from langmem_tiers.types import Origin
 from langmem_tiers.wording import type_of
 
@@ -142,7 +143,7 @@ def with_more(path: str, held: Document | None, added: str, origin: Origin, sett
     parts = ("" if held is None else held.content, added)
     text = "".join(part if part.endswith("\n") else f"{part}\n" for part in parts if part)
     validation.require_length(text, _WHAT, settings)
-    return of_text(path, text, origin, settings)
+    return of_text(path, text, origin if held is None else derived_trust([held.origin, origin]), settings)
 
 
 def is_same(held: Document, new: NewDocument) -> bool:

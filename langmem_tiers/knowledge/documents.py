@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,10 +13,11 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import TextChanged
 from langmem_tiers.knowledge import document_folders, document_text, standing, validation
 from langmem_tiers.knowledge.document_folders import FolderImporter
+from langmem_tiers.knowledge.fallbacks import search_all
 from langmem_tiers.knowledge.prompt_blocks import notes_block
 from langmem_tiers.knowledge.results import DocumentHit, FolderExport, FolderImport
 from langmem_tiers.records import Document, DocumentSummary
-from langmem_tiers.storage import change_log, dreams
+from langmem_tiers.storage import change_log, dreams, receipts
 from langmem_tiers.storage import documents as rows
 from langmem_tiers.storage.documents import NewDocument
 from langmem_tiers.twins import twin
@@ -23,6 +26,7 @@ from langmem_tiers.types import Origin
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
     from langmem_tiers.settings import Settings
+    from langmem_tiers.storage.embedding_cache import Vectors
 
 
 class Documents:
@@ -62,7 +66,8 @@ class Documents:
     def append(self, path: str, text: str, *, origin: Origin = "user") -> Document:
         """Append text to a document on a new line, creating the document if needed.
 
-        Reads and writes in one transaction, so concurrent appends are not lost.
+        Reads and writes in one transaction, so concurrent appends are not lost. The document then has the less trusted
+        origin of what it said before and what is added: where that was a tool's result, it stays marked as such.
 
         Raises:
             InvalidText: the existing document is not text, or what is added is not.
@@ -73,14 +78,20 @@ class Documents:
         return self._change(where, lambda held: document_text.with_more(where, held, added, by, self._settings), None)
 
     def read(self, path: str) -> Document | None:
-        """A document, or None if it does not exist.
+        """A document, or None if it does not exist; where the space has none of this path, that of a fallback.
+
+        Its `space` then names that fallback.
 
         Raises:
             InvalidPath: it is not a valid path.
         """
         where = self._held_at(path)
-        with self._context.open() as store, store.reading() as connection:
-            return rows.read(connection, store.key, where)
+        for source in self._context.sources():
+            with source.open() as store, store.reading() as connection:
+                found = rows.read(connection, store.key, where)
+            if found is not None:
+                return found if source.name == self._context.name else replace(found, space=source.name)
+        return None
 
     def list(self, prefix: str = "") -> tuple[DocumentSummary, ...]:
         """The documents whose paths begin with `prefix`, such as "memory/", sorted by path."""
@@ -102,6 +113,7 @@ class Documents:
             if held is not None:
                 rows.drop(connection, store.key, where, to_millis(self._context.clock()))
                 dreams.forget(connection, store.key, [where])
+                receipts.forget(connection, store.key, [where], kind="document")
         return held is not None
 
     def memory_md(self, tokens: int | None = None) -> str:
@@ -112,15 +124,18 @@ class Documents:
         Args:
             tokens: Maximum tokens including the note, overriding `Settings.documents.prompt_tokens`.
         """
-        return self._memory_md(tokens, self._context.count_tokens)
+        return self._beginning(self._memory(), tokens, self._context.count_tokens)
 
     def prompt_block(self, tokens: int | None = None) -> str:
         """`memory_md` for a system prompt, fenced and escaped; `tokens` limits the whole block."""
-        count = self._context.count_tokens
-        return notes_block(self._memory_md(tokens, lambda text: count(notes_block(text))))
+        found, count = self._memory(), self._context.count_tokens
+        block = partial(notes_block, from_tool=found is not None and found.origin == "tool")
+        return block(self._beginning(found, tokens, lambda text: count(block(text))))
 
     def search(self, query: str, *, limit: int = 5) -> tuple[DocumentHit, ...]:
         """The pieces of Markdown documents that best match a query, by words and, if available, by meaning.
+
+        They are those of the space and of its fallbacks, of which the own count more.
 
         Raises:
             InvalidInput: `query` is not a string, or `limit` is below 1.
@@ -130,16 +145,32 @@ class Documents:
 
         asked, most = parse(arguments.any_text(query, "query"), 0), arguments.whole(limit, "limit", least=1)
         vector, _ = self._context.embedder.query(asked.text) if asked.text else (None, None)
+
+        def found_in(source: SpaceContext) -> tuple[DocumentHit, ...]:
+            return Documents(source)._matching(asked.terms, vector, most)
+
+        return search_all(
+            self._context, found_in, text=lambda each: each.text, order=lambda each: -each.score, limit=most
+        )
+
+    def _matching(self, terms: Sequence[str], vector: Vectors | None, most: int) -> tuple[DocumentHit, ...]:
         with self._context.open() as store, store.reading() as connection:
             now = change_log.moment(connection, store.key)
             settings = self._settings.recall
-            hits = store.notes.search(now, asked.terms, vector, most, {"document"}, settings=settings)
-            written = rows.changed_at(connection, store.key, {hit.ref for hit in hits})
+            hits = store.notes.search(now, terms, vector, most, {"document"}, settings=settings)
+            written = rows.written(connection, store.key, {hit.ref for hit in hits})
             found = [hit for hit in hits if hit.ref in written]
-            pieces = [(hit.text, written[hit.ref]) for hit in found]
+            pieces = [(hit.text, written[hit.ref].at) for hit in found]
             over = standing.in_documents(store, now, pieces, self._context.clock())
         return tuple(
-            DocumentHit(path=hit.ref, ordinal=hit.ordinal, text=hit.text, score=hit.score, ended=ended)
+            DocumentHit(
+                path=hit.ref,
+                ordinal=hit.ordinal,
+                text=hit.text,
+                score=hit.score,
+                ended=ended,
+                from_tool=written[hit.ref].from_tool,
+            )
             for hit, ended in zip(found, over, strict=True)
         )
 
@@ -203,12 +234,15 @@ class Documents:
         self._context.wake()
         return stored
 
-    def _memory_md(self, tokens: int | None, count: Callable[[str], int]) -> str:
-        given = arguments.optional_whole(tokens, "tokens", least=0)
-        most = self._settings.documents.prompt_tokens if given is None else given
+    def _memory(self) -> Document | None:
+        """The document for the system prompt."""
         with self._context.open() as store, store.reading() as connection:
             found = [rows.read(connection, store.key, path) for path in document_text.MEMORY]
-        document = next((each for each in found if each is not None and each.searched), None)
+        return next((each for each in found if each is not None and each.searched), None)
+
+    def _beginning(self, document: Document | None, tokens: int | None, count: Callable[[str], int]) -> str:
+        given = arguments.optional_whole(tokens, "tokens", least=0)
+        most = self._settings.documents.prompt_tokens if given is None else given
         return "" if document is None else document_text.beginning(document.content, document.path, most, count)
 
 

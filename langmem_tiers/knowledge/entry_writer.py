@@ -22,7 +22,9 @@ Cited = Sequence[Evidence | EntryEvidence]
 # What of an entry is searched: where none of it changes, the index stays as it is.
 _SEARCHED = frozenset({"content", "tags", "category", "status"})
 # What an entry that is said again keeps; all other values are taken as they are given now.
-_KEPT = frozenset({"id", "content", "origin", "path", "authority", "project", "agent", "status", "reason", "successor"})
+_KEPT = frozenset(
+    {"id", "content", "origin", "path", "authority", "project", "agent", "task", "status", "reason", "successor"}
+)
 
 
 class EntryWriter:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,8 @@ from langmem_tiers.knowledge.transcript import may_be_shown
 from langmem_tiers.knowledge.validation import new_id
 from langmem_tiers.listeners import notify
 from langmem_tiers.models.chunking import split
-from langmem_tiers.records import Activity, Episode, Said
-from langmem_tiers.storage import activities, episodes, progress
+from langmem_tiers.records import Activity, Episode, Said, Task
+from langmem_tiers.storage import activities, drawers, episodes, progress
 from langmem_tiers.storage.episodes import NewEpisode
 from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.storage.rooms import Unfinished
@@ -81,27 +81,38 @@ class EpisodeWriter:
         notify(self.context.listeners, activity)
         return episode
 
-    def keep_task(self, task: str, text: str, session: str) -> Episode:
-        """Archive the result of a task; returns the existing episode if it was archived before.
+    def said_in(self, connection: Connection, task: Task) -> list[Said]:
+        """What users and assistants said in a task, without deleted content."""
+        return self.shown(connection, progress.said_in_task(connection, self.store.key, task.id))
 
-        Raises:
-            StorageError: it is not archived.
+    def draft_of_task(self, said: Sequence[Said], summary: str | None) -> SummaryDraft | None:
+        """The summary of a task: the given one, else what the model or the rules make of what was said in it."""
+        if summary is not None:
+            return summaries.given(summary, self.context.settings)
+        return summaries.draft(said, "", self.context.asker(self.store), self.context.settings)
+
+    def archive_task(
+        self, connection: Connection, task: Task, draft: SummaryDraft | None, said: Sequence[Said]
+    ) -> tuple[Episode, Activity] | None:
+        """Archive a task in the caller's transaction, with its working state; None if there is nothing to archive.
+
+        The archive does not expire: nothing else has the working state.
         """
-        task = summaries.unsecret(task, self.context.settings)
-        draft = summaries.given(text, self.context.settings)
-        with self.store.writing() as connection:
-            of_session = episodes.of_session(connection, self.store.key, session)
-            known = (each for each in of_session if each.task == task and each.summary == draft.summary)
-            if (same := next(known, None)) is not None:
-                return same
-            count = episodes.next_count(connection, self.store.key, session, task=True)
-            episode, activity = self._written(connection, draft, session, count, (), task=task)
-        notify(self.context.listeners, activity)
-        return episode
+        if draft is not None and draft.path != "compaction":
+            draft = self._cleared(connection, draft)
+        whole = summaries.with_state(draft, task.state, self.context.settings)
+        if whole is None:
+            return None
+        count = episodes.next_count(connection, self.store.key, "", task=True)
+        return self._written(connection, whole, "", count, said, task=task)
 
     def _said(self, connection: Connection, room: Unfinished) -> list[Said]:
         """What users and assistants said in a room since it was last archived, without deleted content."""
         standing = progress.standing(connection, self.store.key, room.room, after=room.done, upto=room.drawers)
+        return self.shown(connection, standing)
+
+    def shown(self, connection: Connection, standing: Iterable[Said]) -> list[Said]:
+        """What users and assistants said in these turns, without deleted content."""
         turns = [turn for turn in standing if may_be_shown(turn)]
         left = tombstones.cleared(connection, self.store.key, [(turn.drawer, turn.content) for turn in turns])
         shown = (replace(turn, content=text) for turn, text in zip(turns, left, strict=True))
@@ -125,15 +136,20 @@ class EpisodeWriter:
         count: int,
         said: Sequence[Said],
         *,
-        task: str | None = None,
+        task: Task | None = None,
     ) -> tuple[Episode, Activity]:
         at, limit = to_millis(self.context.clock()), self.context.settings.text.chunk_characters
-        days = self.context.settings.episodes.ttl_days
+        days = None if task is not None else self.context.settings.episodes.ttl_days
+        if task is None:
+            project, within = drawers.project_and_task(connection, self.store.key, [turn.drawer for turn in said])
+        else:
+            project, within = task.project, task.id
         new = NewEpisode(
             id=new_id(),
             session=session,
             compaction=count,
-            task=task,
+            project=project,
+            task=within,
             summary=draft.summary,
             abstract=draft.abstract,
             topics=draft.topics,
@@ -142,19 +158,21 @@ class EpisodeWriter:
             last_drawer=said[-1].drawer if said else None,
             expires_at=None if days is None else at + round(days * _DAY),
         )
-        texts = searched_texts(new.summary, new.abstract, new.topics, new.task, limit)
+        title = "" if task is None else task.title
+        texts = searched_texts(new.summary, new.abstract, new.topics, title, limit)
         episode = episodes.put(connection, self.store.key, new, texts, at)
-        body: dict[str, Any] = {"episode": episode.id, "task": task, "path": draft.path}
+        body: dict[str, Any] = {"episode": episode.id, "task": within, "path": draft.path}
         body |= {"reason": draft.reason, "calls": draft.calls, "tokens": draft.tokens}
         return episode, activities.append(connection, self.store.key, ACTIVITY, body, at=at, session=session or None)
 
 
-def searched_texts(summary: str, abstract: str, topics: Sequence[str], task: str | None, limit: int) -> list[NoteText]:
+def searched_texts(summary: str, abstract: str, topics: Sequence[str], title: str, limit: int) -> list[NoteText]:
     """The searchable texts of an episode: its abstract, and its summary in pieces of at most `limit` characters.
 
-    Without a summary they are its topics.
+    Without a summary they are its topics. That of a task has its `title` before the abstract.
     """
     pieces = [summary[start:stop].strip() for start, stop in split(summary, limit)] if summary else [", ".join(topics)]
     known = any(abstract.rstrip("…") in piece for piece in pieces)
-    tags = " ".join((*topics, *((task,) if task else ())))
-    return [NoteText(text=text, tags=tags) for text in (*(() if known else (abstract,)), *pieces)]
+    first = f"{title.rstrip(' .:')}: {abstract}" if title else "" if known else abstract
+    tags = " ".join((*topics, title)).strip()
+    return [NoteText(text=text, tags=tags) for text in (*((first,) if first else ()), *pieces)]

@@ -5,36 +5,39 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge import standing, validation
 from langmem_tiers.knowledge.episode_writer import EpisodeWriter
+from langmem_tiers.knowledge.fallbacks import first_of, search_all
 from langmem_tiers.knowledge.results import EpisodeFound
 from langmem_tiers.knowledge.search import DECIMALS, MOST, channels, terms
+from langmem_tiers.knowledge.summaries import checked
 from langmem_tiers.records import Episode
-from langmem_tiers.storage import dreams, episodes
+from langmem_tiers.storage import dreams, episodes, receipts
 from langmem_tiers.storage.change_log import moment
 from langmem_tiers.twins import twin
 
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
-
-_LONGEST_SUMMARY = 20_000
+    from langmem_tiers.storage.embedding_cache import Vectors
 
 
 class Episodes:
     """What happened in earlier sessions: a summary of each, with topics and a one-sentence abstract.
 
-    Sessions are archived in the background when they end. Episodes expire (`Settings.episodes.ttl_days`) unless they
-    are kept. Every method has an asynchronous twin: `awrite`, `asearch` and so on.
+    Sessions are archived in the background when they end, tasks when they are closed (`space.tasks`). Episodes of
+    sessions expire (`Settings.episodes.ttl_days`) unless they are kept. Every method has an asynchronous twin:
+    `awrite`, `asearch` and so on.
 
     Example:
-        >>> archive = memory.user("alice").archive
-        >>> fixed = archive.archive_task("login", "The login failed on old cookies; they are cleared now.")
-        >>> [found.episode.task for found in archive.search("How did we fix the login?")]
+        >>> alice = memory.user("alice")
+        >>> fixed = alice.tasks.start("Login", id="login")
+        >>> fixed = alice.tasks.complete("login", summary="The login failed on old cookies; they are cleared now.")
+        >>> [found.episode.task for found in alice.archive.search("How did we fix the login?")]
         ['login']
     """
 
@@ -57,11 +60,12 @@ class Episodes:
         Raises:
             InvalidInput: the summary is blank or longer than 20,000 characters.
         """
-        _require_name(session, "session")
+        if not arguments.text(session, "session").strip():
+            raise InvalidInput("The name of the session is blank.", way_out="Name the session.")
         count = arguments.optional_whole(compaction, "compaction", least=0)
         with self._writer() as writer:
             if summary is not None:
-                return writer.keep_summary(session, _text(summary, "summary"), count)
+                return writer.keep_summary(session, checked(summary, "summary"), count)
             store = writer.store
             with store.reading() as connection:
                 known = [] if count is None else episodes.of_session(connection, store.key, session, count)
@@ -70,50 +74,63 @@ class Episodes:
                 return next(iter(known), None)
             return writer.archive(rooms[0])
 
-    def archive_task(self, task: str, text: str, *, session: str | None = None) -> Episode:
-        """Archive the result of a task; the same text for the same task only once.
+    def get(self, episode_id: str) -> Episode | None:
+        """The episode with this id, in the space or else in a fallback, or None; an id may name its space.
 
         Raises:
-            InvalidInput: the name or the text is blank, or the text longer than 20,000 characters.
+            InvalidPointer: it names a space that is neither.
         """
-        _require_name(task, "task")
-        said_in = arguments.optional_text(session, "session") or ""
-        with self._writer() as writer:
-            return writer.keep_task(task, _text(text, "text"), said_in)
-
-    def get(self, episode_id: str) -> Episode | None:
-        """The episode with this id, or None."""
-        wanted = arguments.text(episode_id, "episode_id")
-        with self._context.open() as store, store.reading() as connection:
-            return episodes.by_ids(connection, store.key, [wanted]).get(wanted)
+        return first_of(self._context, arguments.text(episode_id, "episode_id"), _episode)
 
     def search(
-        self, query: str, *, limit: int = 5, since: datetime | None = None, until: datetime | None = None
+        self,
+        query: str,
+        *,
+        limit: int = 5,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        project: str | None = None,
+        task: str | None = None,
     ) -> tuple[EpisodeFound, ...]:
         """The episodes that match a query by words and meaning, best first; without one, the latest.
+
+        They are those of the space and of its fallbacks, of which the own count more.
 
         Args:
             query: The search text.
             limit: Maximum number of episodes.
             since: Leave out episodes that ended before.
             until: Leave out episodes that began later.
+            project: Only episodes of this project.
+            task: Only episodes of the task with this id: its archive, and those of sessions that were all about it.
 
         Raises:
             NaiveDatetime: a time has no zone.
+            InvalidPeriod: `since` is after `until`.
             InvalidInput: the limit is below 1, or the query is not a string.
         """
+        about = _about(project, task)
         asked, most = arguments.any_text(query, "query"), arguments.whole(limit, "limit", least=1)
-        if not asked.strip():
-            latest = self.recent(most, since=since, until=until)
-            over = self.ended(latest)
+        first, last = validation.period(since, until)
+        vector = self._context.embedder.query(asked)[0] if asked.strip() else None
+
+        def found_in(source: SpaceContext) -> tuple[EpisodeFound, ...]:
+            archive = Episodes(source)
+            if asked.strip():
+                return archive._matching(asked, vector, most, since=first, until=last, **about)
+            latest = archive.recent(most, since=since, until=until, **about)
+            over = archive.ended(latest)
             return tuple(EpisodeFound(episode=each, ended=over[each.id]) for each in latest)
-        at, first, last = self._now(), validation.moment(since, "since"), validation.moment(until, "until")
-        vector = self._context.embedder.query(asked)[0]
+
+        order = _best_first if asked.strip() else _latest_first
+        return search_all(self._context, found_in, text=lambda each: each.episode.summary, order=order, limit=most)
+
+    def _matching(self, asked: str, vector: Vectors | None, most: int, **filters: Any) -> tuple[EpisodeFound, ...]:
         with self._context.open() as store, store.reading() as connection:
             now = moment(connection, store.key)
             hits = store.notes.search(now, terms(asked), vector, MOST, kinds={"episode"})
             best = {hit.ref: hit for hit in reversed(hits)}  # the best of several pieces
-            held = episodes.holding(connection, store.key, best.keys(), at=at, since=first, until=last)
+            held = episodes.holding(connection, store.key, best.keys(), at=self._now(), **filters)
             over = standing.in_episodes(store, now, held.values(), self._context.clock())
         ranked = sorted(held.values(), key=lambda each: (-best[each.id].score, -each.number))[:most]
         return tuple(
@@ -127,18 +144,26 @@ class Episodes:
         )
 
     def recent(
-        self, limit: int = 5, *, since: datetime | None = None, until: datetime | None = None
+        self,
+        limit: int = 5,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        project: str | None = None,
+        task: str | None = None,
     ) -> tuple[Episode, ...]:
-        """The latest episodes, newest first.
+        """The latest episodes, newest first; the filters are those of `search`.
 
         Raises:
             NaiveDatetime: a time has no zone.
+            InvalidPeriod: `since` is after `until`.
             InvalidInput: the limit is below 1.
         """
-        most = arguments.whole(limit, "limit", least=1)
-        at, first, last = self._now(), validation.moment(since, "since"), validation.moment(until, "until")
+        most, about = arguments.whole(limit, "limit", least=1), _about(project, task)
+        at, (first, last) = self._now(), validation.period(since, until)
         with self._context.open() as store, store.reading() as connection:
-            return tuple(episodes.latest(connection, store.key, most, at=at, since=first, until=last))
+            found = episodes.latest(connection, store.key, most, at=at, since=first, until=last, **about)
+            return tuple(found)
 
     def ended(self, known: Iterable[Episode]) -> dict[str, tuple[str, ...]]:
         """For each episode by id, what the user said later that contradicts its summary; empty if nothing.
@@ -180,6 +205,7 @@ class Episodes:
                 episodes.bury(connection, store.key, each, self._now())
             episodes.remove(connection, store.key, gone, self._now())
             dreams.forget(connection, store.key, [each.id for each in gone])
+            receipts.forget(connection, store.key, [each.id for each in gone], kind="episode")
         return bool(gone)
 
     def prune(self) -> int:
@@ -196,7 +222,6 @@ class Episodes:
             episodes.count_recalled(connection, store.key, shown, self._now())
 
     awrite = twin(write)
-    aarchive_task = twin(archive_task)
     aget = twin(get)
     asearch = twin(search)
     arecent = twin(recent)
@@ -218,14 +243,18 @@ class Episodes:
         return to_millis(self._context.clock())
 
 
-def _require_name(name: str, what: str) -> None:
-    if not arguments.text(name, what).strip():
-        raise InvalidInput(f"The name of the {what} is blank.", way_out=f"Name the {what}.")
+def _about(project: str | None, task: str | None) -> dict[str, str | None]:
+    return {"project": arguments.optional_name(project, "project"), "task": arguments.optional_name(task, "task")}
 
 
-def _text(given: str, what: str) -> str:
-    if not arguments.text(given, what).strip():
-        raise InvalidInput(f"The {what} is blank.", way_out="Say in a few sentences what was done.")
-    if len(given) > _LONGEST_SUMMARY:
-        raise InvalidInput(f"The {what} has {len(given):,} characters.", way_out="Keep it under 20,000 characters.")
-    return given
+def _episode(source: SpaceContext, episode_id: str) -> Episode | None:
+    with source.open() as store, store.reading() as connection:
+        return episodes.by_ids(connection, store.key, [episode_id]).get(episode_id)
+
+
+def _best_first(found: EpisodeFound) -> float:
+    return -found.score
+
+
+def _latest_first(found: EpisodeFound) -> int:
+    return -to_millis(found.episode.ended_at)

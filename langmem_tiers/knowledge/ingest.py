@@ -82,7 +82,7 @@ def ingest(
         origin: The origin recorded in the entries.
         settings: Limits, and the minimum similarity at which two wordings are compared.
         now: The time of writing.
-        session: The conversation; without it, each proposal's first drawer determines project and agent.
+        session: The conversation, which determines the agent; without it, that of the first drawer cited.
         embed: Computes vectors of texts, or None; called once, with no transaction open.
 
     """
@@ -90,13 +90,14 @@ def ingest(
         return IngestedEntries()
     with store.reading() as connection:
         cited = drawers.read(connection, store.key, {each.drawer for one in proposals for each in one.evidence})
-        project, agent = _subject(connection, store.key, session, cited)
+        agent = _agent(connection, store.key, session, cited)
     candidates: list[_Candidate] = []
     refused: list[RefusedEntry] = []
     for proposal in proposals:
         try:
             found = _checked(proposal, cited, authority, origin, settings)
-            candidates.append(replace(found, new=replace(found.new, project=project, agent=agent)))
+            project, task = _subject(proposal, cited)
+            candidates.append(replace(found, new=replace(found.new, project=project, agent=agent, task=task)))
         except InvalidInput as error:
             refused.append(RefusedEntry(proposal=proposal, reason=error.message))
     if not candidates:
@@ -216,13 +217,18 @@ class _Ingestion:
         return self._put_aside.get(key)
 
 
-def _subject(
-    connection: Connection, space: str, session: str | None, cited: Mapping[int, Drawer]
-) -> tuple[str | None, str | None]:
+def _agent(connection: Connection, space: str, session: str | None, cited: Mapping[int, Drawer]) -> str | None:
     first = next(iter(cited.values()), None)
     named = session or (None if first is None else first.session)
     room = None if named is None else rooms.of_session(connection, space, named)
-    return (None, None) if room is None else (room.project, room.agent)
+    return None if room is None else room.agent
+
+
+def _subject(proposal: Proposal, cited: Mapping[int, Drawer]) -> tuple[str | None, str | None]:
+    """The project and the task that all of a proposal was said in."""
+    said = [cited[each.drawer] for each in proposal.evidence]
+    projects, tasks = {each.project for each in said}, {each.task for each in said}
+    return projects.pop() if len(projects) == 1 else None, tasks.pop() if len(tasks) == 1 else None
 
 
 def _checked(

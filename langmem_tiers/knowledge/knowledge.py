@@ -13,6 +13,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidInput, InvalidPointer
 from langmem_tiers.knowledge import decide, deletion, lifecycle, search, standing, validation
 from langmem_tiers.knowledge.entry_writer import EntryWriter
+from langmem_tiers.knowledge.fallbacks import first_of, search_all
 from langmem_tiers.knowledge.neighbours import find_neighbours
 from langmem_tiers.knowledge.relations_of_entries import end_with, revive_with
 from langmem_tiers.knowledge.results import CategoryCount, Deleted, EntryFound, Saved
@@ -76,6 +77,7 @@ class Knowledge:
         corrects: str | None = None,
         project: str | None = None,
         agent: str | None = None,
+        task: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         expires_at: datetime | None = None,
     ) -> Saved:
@@ -93,6 +95,7 @@ class Knowledge:
             corrects: Id of the wrong entry, which is deactivated in the same transaction.
             project: The project it is about, if known.
             agent: The agent whose knowledge it is, if there are several.
+            task: Id of the task in which it became known.
             metadata: The caller's own values, as JSON allows.
             expires_at: When it is expected to become outdated.
 
@@ -116,8 +119,9 @@ class Knowledge:
             authority=by,
             pinned=arguments.flag(pinned, "pinned"),
             flags=validation.flags(content),
-            project=validation.name(project, "project"),
-            agent=validation.name(agent, "agent"),
+            project=arguments.optional_name(project, "project"),
+            agent=arguments.optional_name(agent, "agent"),
+            task=arguments.optional_name(task, "task"),
             metadata=validation.metadata(metadata, settings),
             expires_at=validation.moment(expires_at, "expires_at"),
         )
@@ -137,15 +141,14 @@ class Knowledge:
     def get(self, which: str) -> Entry | None:
         """The entry with this id, or the newest entry based on the drawer of a pointer; None if there is none.
 
+        It is looked for in the space itself, then in its fallbacks; either may name the one that it is in
+        (`3f2a9c01d4e5@teams/research`).
+
         Raises:
+            InvalidPointer: `which` names a space that is neither.
             InvalidInput: `which` is not a string.
         """
-        wanted = arguments.text(which, "which")
-        if find_pointers(wanted):
-            resting = self.resting_on(wanted)
-            return max(resting, key=lambda entry: (entry.active, entry.updated_at), default=None)
-        with self._context.open() as store, store.reading() as connection:
-            return entries.one(connection, store.key, wanted.strip().lower())
+        return first_of(self._context, arguments.text(which, "which"), _entry)
 
     def search(
         self,
@@ -158,11 +161,15 @@ class Knowledge:
         until: datetime | None = None,
         project: str | None = None,
         agent: str | None = None,
+        task: str | None = None,
         status: Status = "active",
         as_of: When | None = None,
         limit: int = 10,
     ) -> tuple[EntryFound, ...]:
         """The entries that match a query by words and meaning, best first; without one, the latest changed first.
+
+        They are those of the space and of its fallbacks, of which the own count more; `EntryFound.space` tells them
+        apart.
 
         Args:
             query: The search text.
@@ -173,12 +180,14 @@ class Knowledge:
             until: Latest time of the last change.
             project: The entry's project.
             agent: The entry's agent.
+            task: Id of a task: only what became known in it, or rests on what was said in it.
             status: Active entries, inactive ones, or both. Expired entries count as inactive.
             as_of: Search the entries that held at this moment, or at the end of this day, month or year, as they were
                 then; without a query, those said last come first.
             limit: Maximum number of entries.
 
         Raises:
+            InvalidPeriod: `since` is after `until`.
             InvalidInput: a filter is invalid, or `as_of` is given with a `status`.
         """
         asked = "" if query is None else arguments.any_text(query, "query")
@@ -188,21 +197,28 @@ class Knowledge:
         then = None if as_of is None else asked_moment(as_of, "as_of", now=now)
         if then is not None and wanted != "active":
             raise InvalidInput("What held at a moment has no status.", way_out="Leave out `status`, or `as_of`.")
+        first, last = validation.period(since, until)
         filters = Filters(
             substring=arguments.optional_text(substring, "substring"),
             category=None if category is None or category == "" else validation.category(category),
             tags=validation.tags(tags),
-            since=validation.moment(since, "since"),
-            until=validation.moment(until, "until"),
-            project=arguments.optional_text(project, "project"),
-            agent=arguments.optional_text(agent, "agent"),
+            since=first,
+            until=last,
+            project=arguments.optional_name(project, "project"),
+            agent=arguments.optional_name(agent, "agent"),
+            task=arguments.optional_name(task, "task"),
             status=None if wanted == "all" or then is not None else wanted,
             active_at=to_millis(now) if wanted == "active" and then is None else None,
         )
         vector = self._context.embedder.query(asked)[0] if asked.strip() else None
-        with self._context.open() as store:
-            told_by = None if then is None else to_millis(then)
-            return tuple(search.find(store, asked, vector, filters, most, at=then or now, until=told_by))
+        told_by = None if then is None else to_millis(then)
+
+        def found_in(source: SpaceContext) -> list[EntryFound]:
+            with source.open() as store:
+                return search.find(store, asked, vector, filters, most, at=then or now, until=told_by)
+
+        order = search.best_first if asked.strip() else search.newest_first
+        return search_all(self._context, found_in, text=lambda each: each.entry.content, order=order, limit=most)
 
     def update(
         self,
@@ -434,3 +450,11 @@ class Knowledge:
         with self._context.open() as store, store.reading() as connection:
             found = drawers.read(connection, store.key, numbers)
         return tuple(found[number] for number in sorted(found))
+
+
+def _entry(source: SpaceContext, which: str) -> Entry | None:
+    if find_pointers(which):
+        resting = Knowledge(source).resting_on(which)
+        return max(resting, key=lambda entry: (entry.active, entry.updated_at), default=None)
+    with source.open() as store, store.reading() as connection:
+        return entries.one(connection, store.key, which.lower())

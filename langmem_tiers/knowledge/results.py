@@ -21,13 +21,14 @@ class EntryFound:
 
     Without a query there is nothing to score: the score is 0, and the newest come first. `ended` says why what
     it says no longer holds: what the user said later, or else the relation that ended ("no longer: lives in Lisbon:
-    until 2024-05").
+    until 2024-05"). `space` is the space that it is in: the one searched, or a fallback.
     """
 
     entry: Entry
     score: float = 0.0
     channels: Mapping[str, float] = field(default_factory=dict)
     ended: tuple[str, ...] = ()
+    space: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,13 +105,14 @@ class IngestedEntries:
 class EpisodeFound:
     """An episode found by a search: its score from 0 to 1, and each channel's own score.
 
-    `ended` is what the user said later that contradicts its summary.
+    `ended` is what the user said later that contradicts its summary, `space` the space that it is in.
     """
 
     episode: Episode
     score: float = 0.0
     channels: Mapping[str, float] = field(default_factory=dict)
     ended: tuple[str, ...] = ()
+    space: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -166,7 +168,8 @@ class ProfileLine:
 class DocumentHit:
     """A piece of a document found by a search, with its score from 0 to 1; `ordinal` counts pieces from 0.
 
-    `ended` is what says that something in it no longer holds, as in `EntryFound`.
+    `ended` is what says that something in it no longer holds, and `space` the space that it is in, as in `EntryFound`;
+    `from_tool` says that some of the document comes from a tool's result.
     """
 
     path: str
@@ -174,6 +177,8 @@ class DocumentHit:
     text: str
     score: float
     ended: tuple[str, ...] = ()
+    from_tool: bool = False
+    space: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

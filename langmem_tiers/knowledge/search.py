@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge import standing
 from langmem_tiers.knowledge.earlier import entries_then
 from langmem_tiers.knowledge.results import CategoryCount, EntryFound
@@ -49,6 +50,16 @@ def find(
         over = standing.in_entries(store, moment(connection, store.key, until), entries_found, at)
     marked = [replace(each, ended=over[each.entry.id]) for each in found]
     return sorted(marked, key=lambda each: bool(each.ended)) if query.strip() else marked
+
+
+def best_first(found: EntryFound) -> tuple[bool, float]:
+    """Sorts what a query found."""
+    return bool(found.ended), -found.score
+
+
+def newest_first(found: EntryFound) -> int:
+    """Sorts what is found without a query."""
+    return -to_millis(found.entry.updated_at)
 
 
 def _found(store: SpaceStore, query: str, vector: Vectors | None, filters: Filters, most: int) -> list[EntryFound]:

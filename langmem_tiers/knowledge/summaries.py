@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, Field
 
+from langmem_tiers import arguments
+from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge.transcript import Several, Value, Words, transcript
 from langmem_tiers.language import summaries
 from langmem_tiers.language.characters import before_mask, cut, one_line
@@ -23,6 +25,8 @@ SOURCE = "memory_extract"
 
 _MOST_TOPICS = 5
 _LONGEST_TOPIC = 60
+_LONGEST_GIVEN = 20_000
+_STATE = "How far it had come:"
 _LONGEST_BY_RULE = 1500  # characters: some ten sentences
 # Longer sessions are condensed to their most informative sentences for the model.
 _LONGEST_SHOWN = 16_000
@@ -95,6 +99,28 @@ def given(summary: str, settings: Settings) -> SummaryDraft:
         topics=_key_topics([summary], settings),
         path="compaction",
     )
+
+
+def with_state(draft: SummaryDraft | None, state: str, settings: Settings) -> SummaryDraft | None:
+    """The summary of a task with its working state behind it, verbatim; None if there is neither."""
+    if not state:
+        return draft
+    if draft is None or not draft.summary:
+        return replace(given(state, settings), topics=() if draft is None else draft.topics)
+    return replace(draft, summary=f"{draft.summary}\n\n{_STATE}\n{state}")
+
+
+def checked(given: str, what: str) -> str:
+    """A summary that somebody wrote.
+
+    Raises:
+        InvalidInput: it is blank, or too long.
+    """
+    if not arguments.text(given, what).strip():
+        raise InvalidInput(f"The {what} is blank.", way_out="Say in a few sentences what was done.")
+    if len(given) > _LONGEST_GIVEN:
+        raise InvalidInput(f"The {what} has {len(given):,} characters.", way_out="Keep it under 20,000 characters.")
+    return given
 
 
 def _by_model(turns: Sequence[Said], session: str, asker: ModelAsker, settings: Settings) -> SummaryDraft:

@@ -13,7 +13,7 @@ import orjson
 
 from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
-from langmem_tiers.errors import InvalidInput, InvalidText, SecretRefused, TextTooLong
+from langmem_tiers.errors import InvalidInput, InvalidPeriod, InvalidText, SecretRefused, TextTooLong
 from langmem_tiers.naming import check_category
 from langmem_tiers.records import RefusedProposal
 from langmem_tiers.settings import Settings
@@ -35,6 +35,11 @@ _MASK = re.compile(r"\[secret: ([a-z ]+)\]")
 def new_id() -> str:
     """A random id for a record: 12 hexadecimal characters."""
     return random.token_hex(6)
+
+
+def is_id(text: str) -> bool:
+    """Whether a text may be the id of a record, as letters and digits are."""
+    return text.strip().isalnum()
 
 
 def origin(given: Any) -> Origin:
@@ -153,15 +158,6 @@ def metadata(given: Mapping[str, Any] | None, settings: Settings) -> dict[str, A
     return secrets.mask_values(kept) if secret else kept
 
 
-def name(given: str | None, what: str) -> str | None:
-    """The name of a project or an agent, None for an empty one.
-
-    Raises:
-        InvalidText: it is not a string, or contains a lone surrogate.
-    """
-    return None if given is None else arguments.text(given, what).strip() or None
-
-
 def moment(given: datetime | None, what: str) -> int | None:
     """A moment in milliseconds.
 
@@ -170,6 +166,22 @@ def moment(given: datetime | None, what: str) -> int | None:
         NaiveDatetime: it has no time zone.
     """
     return None if given is None else to_millis(arguments.moment(given, what))
+
+
+def period(since: datetime | None, until: datetime | None) -> tuple[int | None, int | None]:
+    """The moments between which something is looked for, in milliseconds.
+
+    Raises:
+        InvalidInput: one is not a datetime.
+        NaiveDatetime: one has no time zone.
+        InvalidPeriod: the first is after the last.
+    """
+    first, last = moment(since, "since"), moment(until, "until")
+    if first is not None and last is not None and first > last:
+        raise InvalidPeriod(
+            f"`since` ({since}) is after `until` ({until}).", way_out="Give the earlier one as `since`."
+        )
+    return first, last
 
 
 def flags(text: str) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
@@ -32,3 +34,14 @@ def month_number(name: str) -> int:
 def weekday_number(name: str) -> int:
     """The number of a weekday, 0 for Monday, from its name or an abbreviation."""
     return SHORT_WEEKDAYS.index(name[:3].casefold())
+
+
+def season(year: int, first: int) -> tuple[date, date]:
+    """The first day of the season that begins with a month of a year, and the day after its last.
+
+    Example:
+        >>> [day.isoformat() for day in season(2025, SEASONS["winter"])]
+        ['2025-12-01', '2026-03-01']
+    """
+    years, month = divmod(first + 2, len(MONTHS))
+    return date(year, first, 1), date(year + years, month + 1, 1)

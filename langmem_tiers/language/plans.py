@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 
-from langmem_tiers.language.calendar import MONTH_WRITTEN, MONTHS, SEASONS
+from langmem_tiers.language.calendar import MONTH_WRITTEN, SEASONS, season
 from langmem_tiers.language.chatter import substance
 from langmem_tiers.language.dates import looks_ahead, moments, spoken_on
 from langmem_tiers.language.periods import last_of, written
@@ -100,11 +100,6 @@ def _week(day: date, *, next_one: bool) -> Days:
 
 def _season(day: date, first: int) -> Days:
     """The season that a month begins, of this year or the winter that goes on into it, or else of the next year."""
-    years = (year for year in (day.year - 1, day.year, day.year + 1) if _season_of(year, first)[1] >= day)
-    return _season_of(next(years), first)
-
-
-def _season_of(year: int, first: int) -> Days:
-    end = first + 3
-    after = date(year + (end > len(MONTHS)), end - len(MONTHS) * (end > len(MONTHS)), 1)
-    return date(year, first, 1), after - timedelta(days=1)
+    begun = (season(year, first) for year in (day.year - 1, day.year, day.year + 1))
+    start, stop = next(each for each in begun if each[1] > day)
+    return start, stop - timedelta(days=1)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 
+from langmem_tiers.errors import InvalidPeriod
 from langmem_tiers.language import kinship
-from langmem_tiers.language.calendar import MONTHS, SEASONS
+from langmem_tiers.language.calendar import MONTHS, SEASONS, season
 from langmem_tiers.language.dates import Side, times
 from langmem_tiers.language.names import CALENDAR
 from langmem_tiers.language.numbers import counted
-from langmem_tiers.language.periods import after, written
+from langmem_tiers.language.periods import When, after, span, written
 from langmem_tiers.language.word_lists import listed, named_pattern, named_patterns, table
 from langmem_tiers.language.words import FIRST_PERSON, LOOKED_AT, meaningful_words, words
 
@@ -25,6 +26,8 @@ _SEVERAL = named_patterns("questions", "several")
 _ADVICE = named_pattern("questions", "advice")
 _ANSWERS = named_pattern("questions", "answers")
 _UNIX = date(1970, 1, 1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NAME_A_PERIOD = "Write last week, this month, the last 3 days, March 2026, 2026-03 or 2026-03-02."
 # "This summer" is none that ended so many days ago.
 _LONG_GONE = 150
 # How far off people are when they name a time: some days for a day, some more for a month.
@@ -107,6 +110,37 @@ def _has_no_topic(text: str) -> bool:
 def _last_week(asked: date) -> tuple[TimeSpan]:
     monday = _day(asked) - asked.weekday()
     return (TimeSpan(start=monday - 7, stop=monday, margin=1.0),)
+
+
+def asked_period(when: When, *, now: datetime) -> tuple[datetime, datetime]:
+    """The first moment of a period, and the first one after it: of a date, or of words such as "last week".
+
+    Weeks begin on Monday. Of several times, the period begins with the first and ends with the last.
+
+    Raises:
+        InvalidPeriod: it names no period.
+        NaiveDatetime: it is a time without a zone.
+
+    Example:
+        >>> [f"{moment:%Y-%m-%d}" for moment in asked_period("last week", now=datetime(2026, 3, 4, tzinfo=UTC))]
+        ['2026-02-23', '2026-03-02']
+    """
+    try:
+        return span(when, now=now)
+    except InvalidPeriod as error:
+        named = _periods(when, now.astimezone(UTC).date()) if isinstance(when, str) else ()
+        if not named:
+            raise InvalidPeriod(error.message.replace("date", "period"), way_out=_NAME_A_PERIOD) from error
+    days = min(each.start for each in named), max(each.stop for each in named)
+    first, last = (_EPOCH + timedelta(days=day) for day in days)
+    return first, last
+
+
+def _periods(text: str, asked: date) -> Sequence[TimeSpan]:
+    shown = " ".join(text[:_LONGEST_MENTION].split())
+    if _LAST_WEEK.search(shown):
+        return _last_week(asked)
+    return spans(shown, asked) or spans(f"in {shown}", asked)
 
 
 def asked_about(query: str) -> str | None:
@@ -222,20 +256,15 @@ def _season(match: re.Match[str], asked: date) -> Iterator[TimeSpan]:
     if match["year"]:
         years = [int(match["year"]) - (first == len(MONTHS)), int(match["year"])]
     elif side in {"last", "past", "previous"}:
-        years = [begun - (_months_from(begun, first, 3) > asked)]
+        years = [begun - (season(begun, first)[1] > asked)]
     else:
         years = [begun]
     for year in dict.fromkeys(years):
-        start, stop = _day(date(year, first, 1)), _day(_months_from(year, first, 3))
+        start, stop = map(_day, season(year, first))
         if start <= today and not (side == "this" and stop <= today - _LONG_GONE):
             yield TimeSpan(
                 start=start, stop=today + 1 if side == "since" else stop, margin=_DAYS_OFF["month"], strict=True
             )
-
-
-def _months_from(year: int, month: int, count: int) -> date:
-    months = year * 12 + month - 1 + count
-    return date(months // 12, months % 12 + 1, 1)
 
 
 def _named(moment: str) -> TimeSpan:

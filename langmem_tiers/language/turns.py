@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from langmem_tiers.language import speech_acts
 from langmem_tiers.language.answers import in_full
+from langmem_tiers.language.chatter import substance
 from langmem_tiers.language.ellipsis import filled_in
 from langmem_tiers.language.introductions import introduced
 from langmem_tiers.language.rewriting import Subject
@@ -66,8 +67,8 @@ class Reading:
 
     @property
     def before(self) -> Sentence | None:
-        """The sentence before the one being read."""
-        return self.own[-1] if self.own else None
+        """The sentence before the one being read, but for mere exclamations."""
+        return _nearest(reversed(self.own))
 
     def earlier(self) -> Iterator[Statement]:
         """What was said before the current sentence, nearest first; other turns only count if it opens this one."""
@@ -119,8 +120,7 @@ def readings(said: Sequence[Said], place: int, *, several: bool) -> Iterator[Rea
     asked = before is not None and answers and speech_acts.asks_of_long_ago(before.content[:LONGEST])
     full = in_full(before.content[:LONGEST], read[0].text) if before and answers and read else ""
     for number, sentence in enumerate(read):
-        last = read[number - 1].text if number else ""
-        coming = read[number + 1].text if number + 1 < len(read) else ""
+        last, coming = _nearest(reversed(read[:number])), _nearest(read[number + 1 :])
         yield Reading(
             said=turn,
             sentence=sentence,
@@ -130,8 +130,18 @@ def readings(said: Sequence[Said], place: int, *, several: bool) -> Iterator[Rea
             asked=asked,
             own=tuple(read[:number]),
             behind=tuple(reversed(said[max(0, place - _MOST_AGO) : place])),
-            full=(not number and full) or filled_in(sentence.text, last, coming) or introduced(sentence.text, last),
+            full=(not number and full) or _completed(sentence.text, last, coming),
         )
+
+
+def _nearest(others: Iterable[Sentence]) -> Sentence | None:
+    """The first that is more than an exclamation: "I got the job at Bosch! | So happy! | I start on Monday."."""
+    return next((each for each in others if not each.text.endswith("!") or substance(each.text)), None)
+
+
+def _completed(sentence: str, last: Sentence | None, coming: Sentence | None) -> str:
+    before = last.text if last else ""
+    return filled_in(sentence, before, coming.text if coming else "") or introduced(sentence, before)
 
 
 def _sentences(turn: Said) -> list[Sentence]:

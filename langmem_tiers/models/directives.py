@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass
 from importlib.resources import files
@@ -13,7 +14,6 @@ from pydantic import BaseModel, ValidationError
 from langmem_tiers.errors import InvalidDirective
 from langmem_tiers.models.calls import Prompt
 
-FOLDER = "directives"
 LONGEST = 20_000
 """Characters of the longest prompt that is taken."""
 
@@ -32,17 +32,18 @@ class Directive:
 
 
 class Directives:
-    """Prompt texts by name: `directives/<name>.md` in the memory folder where there is one, else the built-in.
+    """Prompt texts by name: `<name>.md` in a folder where there is one, else the built-in.
 
-    Files are read on every use, so that an edit takes effect immediately.
+    The folder is that of `Settings.directives`, relative to the memory folder. Files are read on every use, so that an
+    edit takes effect immediately.
 
     Example:
         >>> Directives(None).text("memory-rules").splitlines()[0]
         '# What to remember'
     """
 
-    def __init__(self, memory: Path | None) -> None:
-        self._folder = None if memory is None else memory / FOLDER
+    def __init__(self, memory: Path | None, folder: str = "directives") -> None:
+        self._folder = None if memory is None else memory / os.path.expanduser(folder)  # noqa: PTH111 - never fails
 
     def text(self, name: str) -> str:
         """The prompt with a name.

@@ -10,6 +10,7 @@ from langmem_tiers.errors import InvalidSettings, MemoryTiersError, MissingExtra
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
+    from langchain_core.language_models import BaseChatModel
 
 Made = TypeVar("Made")
 
@@ -91,6 +92,26 @@ def _refused(name: str, error: Exception, kind: str, usual: tuple[str, ...]) -> 
         f"The {kind} {name!r} cannot be used: no provider is known for it.",
         way_out=f"Name it as provider:model. Known are {known}, and all others of LangChain's, with their packages.",
     )
+
+
+_CHAT = ("openai", "anthropic", "ollama", "google_genai")
+
+
+def chat_model(name: str) -> BaseChatModel:
+    """The chat model for a name; nothing is called yet.
+
+    Raises:
+        MissingExtra: `langchain` or the provider's package is not installed.
+        InvalidSettings: the provider is unknown, or its client rejects the name, for example without a key.
+    """
+
+    def make(name: str) -> BaseChatModel:
+        from langchain.chat_models import init_chat_model
+
+        found: BaseChatModel = init_chat_model(name)
+        return found
+
+    return init_by_name(name, make, kind="model", usual=_CHAT)
 
 
 _USUAL = ("openai", "ollama", "google_genai")

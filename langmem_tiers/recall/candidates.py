@@ -6,7 +6,7 @@ drawer and step took longer than the search.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from types import MappingProxyType
@@ -25,6 +25,7 @@ from langmem_tiers.recall.request import Query, RecallRequest
 from langmem_tiers.recall.scoring import DrawerSpeaker, SessionEvidence
 from langmem_tiers.recall.sources import Key, SpaceSnapshot
 from langmem_tiers.recall.telemetry import Stopwatch
+from langmem_tiers.storage import drawers
 from langmem_tiers.storage.drawers import DrawerFacts
 
 if TYPE_CHECKING:
@@ -121,18 +122,23 @@ def _search(
     index = None if vector is None else store.vectors
     later = _said_later(source)
     most = settings.candidates + min(len(later), _LATER)
+    only = _only(source, request)
     with watch.stage("keyword"):
         covered = coverage(*store.words.holding(at, query.terms))
-        hits = _best(covered.best(most), settings.candidates, later)
+        hits = _best(covered.best(most if only is None else len(covered.numbers)), settings.candidates, later, only)
     similar: dict[int, float] = {}
     with watch.stage("vector"):
         if index is not None and vector is not None:
-            similar = _best(index.similar(at, vector, most), settings.candidates, later)
+            similar = index.similar(at, vector, most)
+            # Hardly any of the nearest ones may be about it, so these are compared themselves.
+            similar = similar if only is None else _nearest(index.similarities(at, vector, only), most)
+            similar = _best(similar, settings.candidates, later, only)
             # What is more similar, of other times, takes nobody's place either.
             similar |= _nearest(index.similarities(at, vector, set(then)), _MOST_THEN) if then else {}
     near = [drawer for drawer, similarity in similar.items() if similarity >= settings.min_similarity]
     with watch.stage("look_up"):
-        rows = store.columns.rows(at, {*hits, *near, *(number for each in named.values() for number in each)})
+        found = {*hits, *near, *(number for each in named.values() for number in each)}
+        rows = store.columns.rows(at, found if only is None else found & only)
     judged = np.concatenate([rows.numbers, rows.previous])
     with watch.stage("vector"):
         others = set(judged.tolist()) - similar.keys() - {0}
@@ -169,8 +175,17 @@ def _said_later(source: SpaceSnapshot) -> frozenset[int]:
     return frozenset() if until is None else source.store.columns.said_after(source.drawers_at, until)
 
 
-def _best(found: dict[int, float], most: int, later: frozenset[int]) -> dict[int, float]:
-    """The best drawers, of which those that were said later take nobody's place."""
+def _only(source: SpaceSnapshot, request: RecallRequest) -> set[int] | None:
+    """The drawers of the project and the task that the request is limited to; None without a limit."""
+    if request.project is None and request.task is None:
+        return None
+    return drawers.numbers_about(source.connection, source.key, request.project, request.task)
+
+
+def _best(found: dict[int, float], most: int, later: frozenset[int], only: Collection[int] | None) -> dict[int, float]:
+    """The best drawers, of which those that were said later, or are not looked at, take nobody's place."""
+    if only is not None:
+        return dict([each for each in found.items() if each[0] in only and each[0] not in later][:most])
     if not later:
         return found
     in_time = [number for number in found if number not in later][:most]

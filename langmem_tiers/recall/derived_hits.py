@@ -29,7 +29,9 @@ from langmem_tiers.recall.request import Query, RecallRequest
 from langmem_tiers.recall.sources import Key as DrawerKey
 from langmem_tiers.recall.sources import SpaceSnapshot
 from langmem_tiers.records import FOUND
+from langmem_tiers.settings import RecallLayer
 from langmem_tiers.storage import documents, entries, episodes, items, notes
+from langmem_tiers.storage.documents import Written
 from langmem_tiers.storage.note_index import NoteHit
 from langmem_tiers.types import KnownCandidate, KnownItem, KnownKind, KnownVerdict
 
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
 _LOOKED_AT = 4
 # Notes examined for an earlier moment: the best may have been written later.
 _LOOKED_AT_EARLIER = 1_000
-# The minimum fit of an episode that nobody asked for.
+# The minimum fit of the summary of a session that nobody asked for: its messages are searched themselves.
 _STRONG = 0.5
 # The score of the summary of a conversation that was asked for.
 _ASKED_FOR = 0.9
@@ -55,6 +57,16 @@ _NO_LONGER = 0.8
 _DECIMALS = 4
 Key = tuple[str, str]
 """Something known: its space and its name there."""
+
+
+LAYERS: dict[KnownKind, RecallLayer] = {
+    "entry": "entries",
+    "episode": "episodes",
+    "relation": "relations",
+    "item": "items",
+    "document": "documents",
+}
+"""The layer of each kind, as settings name it."""
 
 
 class DerivedHit(NamedTuple):
@@ -68,6 +80,8 @@ class DerivedHit(NamedTuple):
     scores: dict[str, float]
     score: float
     derived_from: frozenset[int] = frozenset()
+    of_session: bool = False
+    """Whether it is the summary of a session."""
     answers: bool = False
     """Whether it says what held at the time the message asks about, which several messages may mention, or is part of
     all that is known of the user or of somebody else the message asks about."""
@@ -148,12 +162,15 @@ def choose(
     quoted: Mapping[DrawerKey, float],
     texts: Collection[str] = (),
     outside: Collection[DrawerKey] = (),
+    *,
+    own: str,
 ) -> dict[Key, KnownVerdict]:
     """A verdict for each, best first; `quoted` are the drawers that are in the block themselves, with their scores.
 
     What was derived from other drawers has to come as near to the best of them as these had to; what repeats the words
     of others has to say what neither the `texts` of these drawers nor anything else in the block says. What was only
-    derived from drawers `outside` the time asked about is left out.
+    derived from drawers `outside` the time asked about is left out. What the `own` space holds too is not taken from a
+    fallback.
     """
     least = request.settings.best_share * max(quoted.values(), default=0.0) if request.selective else 0.0
     verdicts: dict[Key, KnownVerdict] = {}
@@ -162,13 +179,16 @@ def choose(
     left = max(request.settings.knowledge, sum(known.needed for known in found))
     episodes_shown: defaultdict[str, set[str]] = defaultdict(set)
     told: list[str] = []
+    held = [each.text for each in found if each.key[0] == own and each.score >= request.threshold]
     for known in found:
         space = known.key[0]
-        aside = known.kind == "episode" and not history and known.score < _STRONG
+        aside = known.of_session and not history and known.score < _STRONG
         if known.key in shown:
             verdict: KnownVerdict = "already_shown"
-        elif known.score < request.threshold or aside:
+        elif known.score < request.threshold:
             verdict = "below_threshold"
+        elif aside:
+            verdict = "not_asked_for"
         elif not known.answers and any((space, drawer) in quoted for drawer in known.derived_from):
             verdict = "quoted_instead"
         elif known.derived_from and not known.answers and all((space, each) in outside for each in known.derived_from):
@@ -179,7 +199,7 @@ def choose(
             verdict = "over_limit"  # the best piece of an episode represents it
         elif any(_says(text, known.repeats) for text in texts):
             verdict = "quoted_instead"
-        elif any(same_fact(known.repeats or known.text, each, None).same for each in told):
+        elif _is_told(known, told if space == own else [*told, *held]):
             verdict = "duplicate"
         else:
             verdict = "shown"
@@ -189,6 +209,11 @@ def choose(
                 episodes_shown[space].add(known.ref)
         verdicts[known.key] = verdict
     return verdicts
+
+
+def _is_told(known: DerivedHit, texts: Sequence[str]) -> bool:
+    """Whether one of these says the same."""
+    return any(_says(each, known.repeats) or same_fact(known.text, each, None).same for each in texts)
 
 
 def _says(text: str, statement: str) -> bool:
@@ -256,19 +281,20 @@ def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request:
     at, until = to_millis(request.now), source.moment.until
     told = _episodes(source, refs["episode"], request) if "episode" in refs else {}
     kept = items.holding(source.connection, source.key, refs["item"], at=at, until=until) if "item" in refs else {}
-    written = documents.changed_at(source.connection, source.key, refs["document"]) if "document" in refs else {}
+    written = documents.written(source.connection, source.key, refs["document"]) if "document" in refs else {}
+    current = {path: file for path, file in written.items() if until is None or to_millis(file.at) <= until}
     over = standing.in_entries(source.store, source.moment, held, request.as_of)
     since = standing.in_episodes(source.store, source.moment, told.values(), request.as_of)
     for hit in hits:
         if hit.kind == "entry" and hit.ref in held:
             yield _entry(source, hit, held[hit.ref], over[hit.ref], request)
         elif hit.kind == "episode" and hit.ref in told and told[hit.ref].summary:
-            yield _episode(source, hit, told[hit.ref], since[hit.ref], request)
+            yield _episode(source, hit, told[hit.ref], since[hit.ref], query, request)
         elif hit.kind == "item" and hit.ref in kept:
             yield _item(source, hit, kept[hit.ref], request)
-        elif hit.kind == "document" and hit.ref in written and (until is None or to_millis(written[hit.ref]) <= until):
-            (ended,) = standing.in_documents(source.store, source.moment, [(hit.text, written[hit.ref])], request.as_of)
-            yield _document(source, hit, ended, request)
+        elif hit.kind == "document" and (file := current.get(hit.ref)) is not None:
+            (ended,) = standing.in_documents(source.store, source.moment, [(hit.text, file.at)], request.as_of)
+            yield _document(source, hit, file, ended, request)
 
 
 def _note_hits(source: SpaceSnapshot, query: Query, vector: Vectors | None, request: RecallRequest) -> list[NoteHit]:
@@ -312,7 +338,7 @@ def _entry(
     # A drawer cannot say that something binds the agent, or that it must ask.
     derived = entry.path in FOUND and not binds and not asks
     marks = (rendering.ASK_FIRST if asks else "") + (rendering.FROM_TOOL if entry.from_tool else "")
-    label = block_lines.label(f"entry {entry.id}", entry.said_at, f"{entry.category}{marks}")
+    label = block_lines.label(f"entry {source.reference(entry.id)}", entry.said_at, f"{entry.category}{marks}")
     return _known(
         source,
         hit,
@@ -330,9 +356,16 @@ def _entry(
 
 
 def _episode(
-    source: SpaceSnapshot, hit: NoteHit, episode: Episode, ended: Sequence[str], request: RecallRequest
+    source: SpaceSnapshot, hit: NoteHit, episode: Episode, ended: Sequence[str], query: Query, request: RecallRequest
 ) -> DerivedHit:
-    return _known(source, hit, "episode", _label(episode, ended), _excerpt(hit, request), request, at=episode.ended_at)
+    """A summary as a line; that of a task, which is found by its title as well, with what it says on the query."""
+    if episode.of_task:
+        piece = hit.text if hit.ordinal else episode.summary
+        said = rendering.excerpt(piece, query.terms, request.settings.item_characters)
+    else:
+        said = _excerpt(hit, request)
+    known = _known(source, hit, "episode", _label(source, episode, ended), said, request, at=episode.ended_at)
+    return known._replace(of_session=not episode.of_task)
 
 
 def _summary(source: SpaceSnapshot, episode: Episode, ended: Sequence[str], request: RecallRequest) -> DerivedHit:
@@ -342,28 +375,33 @@ def _summary(source: SpaceSnapshot, episode: Episode, ended: Sequence[str], requ
         kind="episode",
         ref=episode.id,
         text=episode.summary,
-        line=rendering.render_known(_label(episode, ended), said),
+        line=rendering.render_known(_label(source, episode, ended), said),
         scores={},
         score=_ASKED_FOR,
+        of_session=True,
     )
 
 
-def _label(episode: Episode, ended: Sequence[str]) -> str:
-    label = block_lines.label(f"episode {episode.id}", episode.began_at, "session summary")
+def _label(source: SpaceSnapshot, episode: Episode, ended: Sequence[str]) -> str:
+    about = f"task {episode.title or episode.task}" if episode.of_task else "session summary"
+    label = block_lines.label(f"episode {source.reference(episode.id)}", episode.began_at, about)
     return label + rendering.render_ended(ended)
 
 
 def _item(source: SpaceSnapshot, hit: NoteHit, item: ItemRow, request: RecallRequest) -> DerivedHit:
     """A store item as a line, with its key and date; scored like an entry the agent saved."""
     at = from_millis(item.updated_at)
-    label = block_lines.label(f"item {item.key}", at)
+    label = block_lines.label(f"item {source.reference(item.key)}", at)
     return _known(source, hit, "item", label, _excerpt(hit, request), request, at=at, statement=1.0)
 
 
-def _document(source: SpaceSnapshot, hit: NoteHit, ended: Sequence[str], request: RecallRequest) -> DerivedHit:
+def _document(
+    source: SpaceSnapshot, hit: NoteHit, file: Written, ended: Sequence[str], request: RecallRequest
+) -> DerivedHit:
     """A piece of a document as a line; of a dream's, a statement."""
     repeats = document_text.statement(hit.text).said if hit.ref.startswith(document_text.DREAMT) else ""
-    label = f"[document {hit.ref}]{rendering.render_ended(ended)}"
+    mark = rendering.FROM_TOOL if file.from_tool else ""
+    label = f"[document {source.reference(hit.ref)}]{mark}{rendering.render_ended(ended)}"
     known = _known(source, hit, "document", label, _excerpt(hit, request), request, at=request.now)
     return known._replace(repeats=repeats)
 
@@ -379,6 +417,7 @@ def _relations(source: SpaceSnapshot, found: Sequence[Related], request: RecallR
 def _relation(source: SpaceSnapshot, related: Related, ended: Sequence[str], request: RecallRequest) -> DerivedHit:
     """A relation as a line; scored like an entry of the same authority and fit."""
     row = related.row
+    label = f"[relation {source.reference(row.id)}] {related.label}"
     signals = {"match": related.share, "session": related.share, "statement": 1.0}
     age = to_millis(request.now) - row.created_at
     return DerivedHit(
@@ -386,9 +425,7 @@ def _relation(source: SpaceSnapshot, related: Related, ended: Sequence[str], req
         kind="relation",
         ref=row.id,
         text=related.text,
-        line=rendering.render_known(
-            f"[relation {row.id}] {related.label}".rstrip() + rendering.render_ended(ended), related.text
-        ),
+        line=rendering.render_known(label.rstrip() + rendering.render_ended(ended), related.text),
         scores={"graph": round(related.share, _DECIMALS)},
         score=_score(
             source, signals, request, trust=_AUTHORITY[row.authority] * (_NO_LONGER if ended else 1.0), age=age

@@ -14,15 +14,17 @@ from langmem_tiers.knowledge import standing
 from langmem_tiers.language.needs import asks_for_all, has_best
 from langmem_tiers.language.questions import asked_conversations
 from langmem_tiers.models.reranker import SOURCE
+from langmem_tiers.pointers import beside
 from langmem_tiers.recall import (
     about,
     candidates,
     conversations,
     derived_hits,
     graph_channel,
-    needed,
+    own_messages,
     rendering,
     selection,
+    unheard,
 )
 from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.derived_hits import DerivedHit
@@ -30,7 +32,7 @@ from langmem_tiers.recall.graph_channel import Related
 from langmem_tiers.recall.request import RecallRequest, parse
 from langmem_tiers.recall.rerank_step import RerankStep
 from langmem_tiers.recall.selection import Before, Chosen
-from langmem_tiers.recall.sources import RecallSource, SpaceSnapshot, read_drawers, read_texts, snapshots
+from langmem_tiers.recall.sources import Key, RecallSource, SpaceSnapshot, read_drawers, read_texts, snapshots
 from langmem_tiers.recall.telemetry import Stopwatch, traced
 from langmem_tiers.storage import drawers, receipts
 from langmem_tiers.storage.receipts import KeptRecall, Shown
@@ -74,16 +76,19 @@ def recall(
     context: SpaceContext,
     request: RecallRequest,
     *,
-    fallbacks: Sequence[SpaceContext] | None = None,
     count_tokens: Callable[[str], int] | None = None,
 ) -> Recalled:
     """What a space and its fallbacks hold on a message, with a span, metrics and a log record."""
+    if not (context.settings.enabled and request.settings.enabled):
+        return _off(context, request)
 
     def recalled() -> Recalled:
         with ExitStack() as stack:
-            spaces = (context, *(context.fallbacks if fallbacks is None else fallbacks))
+            spaces = context.sources()
             sources = [RecallSource(store=stack.enter_context(each.open())) for each in spaces]
-            return Recall(context, request, sources, count_tokens=count_tokens).run()
+            left_out = {each.name for each in context.fallbacks} - {each.name for each in spaces}
+            notes = [f"fallback {name}: left out, no role there" for name in sorted(left_out)]
+            return Recall(context, request, sources, count_tokens=count_tokens, notes=notes).run()
 
     return traced(context.name, recalled)
 
@@ -126,6 +131,7 @@ class Recall:
         *,
         embedder: QueryEmbedder | None = None,
         count_tokens: Callable[[str], int] | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         self._context = context
         self._query = query = parse(request.query, request.settings.trivial_words)
@@ -137,7 +143,7 @@ class Recall:
         self._embedder = embedder or context.embedder
         self._count = count_tokens or context.count_tokens
         self._rerank = RerankStep(context.reranker, self._request)
-        self._notes: list[str] = []
+        self._notes: list[str] = [*notes]
         self._watch = Stopwatch()
 
     def run(self) -> Recalled:
@@ -145,8 +151,6 @@ class Recall:
         kept = self._made_before()
         if kept is not None:
             return self._repeated(kept)
-        if not self._request.settings.enabled:
-            return self._finish(_Result(verdict="disabled"))
         if self._query.trivial:
             return self._finish(_Result(verdict="trivial"))
         with self._watch.stage("embed"):
@@ -198,12 +202,14 @@ class Recall:
     def _find(
         self, sources: Sequence[SpaceSnapshot], vector: Vectors | None, related: dict[str, list[Related]]
     ) -> list[FoundDrawer]:
+        if "drawers" not in self._request.settings.layers:
+            return []
         if self._conversations is not None:
             with self._watch.stage("look_up"):
                 return conversations.find(sources, self._conversations, self._request)
         behind = {space: graph_channel.drawers_behind(found) for space, found in related.items()}
         try:
-            told = {source.name: needed.messages(source, self._query, vector, self._request) for source in sources}
+            told = {source.name: own_messages.find(source, self._query, vector, self._request) for source in sources}
             times = selection.times_asked(self._query, self._request)
             then = {source.name: conversations.within(source, times) for source in sources} if times else {}
             how = {"watch": self._watch, "from_graph": behind, "needed": told, "then": then}
@@ -211,7 +217,7 @@ class Recall:
         except InvalidVector as error:
             self._note(f"vectors: {error.message}")
             return self._find(sources, None, related)
-        return needed.fitting(sources, self._query, found)
+        return own_messages.fitting(sources, self._query, found)
 
     def _find_known(
         self,
@@ -221,13 +227,23 @@ class Recall:
         ranked: Sequence[FoundDrawer],
     ) -> list[DerivedHit]:
         with self._watch.stage("knowledge"):
-            if self._conversations is not None:
-                sessions = dict.fromkeys((found.space, found.facts.session) for found in ranked)
-                return derived_hits.summaries(sources, sessions, self._request)
-            try:
-                return derived_hits.find(sources, self._query, vector, self._request, related)
-            except InvalidVector:  # already noted in the drawer search
-                return derived_hits.find(sources, self._query, None, self._request, related)
+            found = self._derived(sources, vector, related, ranked)
+        return [each for each in found if derived_hits.LAYERS[each.kind] in self._request.settings.layers]
+
+    def _derived(
+        self,
+        sources: Sequence[SpaceSnapshot],
+        vector: Vectors | None,
+        related: dict[str, list[Related]],
+        ranked: Sequence[FoundDrawer],
+    ) -> list[DerivedHit]:
+        if self._conversations is not None:
+            sessions = dict.fromkeys((found.space, found.facts.session) for found in ranked)
+            return derived_hits.summaries(sources, sessions, self._request)
+        try:
+            return derived_hits.find(sources, self._query, vector, self._request, related)
+        except InvalidVector:  # already noted in the drawer search
+            return derived_hits.find(sources, self._query, None, self._request, related)
 
     def _before(self, sources: Sequence[SpaceSnapshot], ranked: Sequence[FoundDrawer]) -> Before:
         """What the window shows, and its messages' blocks; those of the whole session if no window is given."""
@@ -256,7 +272,7 @@ class Recall:
         before: Before,
         vector: Vectors | None,
     ) -> _Result:
-        if self._request.selective and _none_is_near(ranked, before) and needed.is_unheard(sources, self._query):
+        if self._request.selective and _none_is_near(ranked, before) and unheard.is_unheard(sources, self._query):
             return _nothing(ranked, known)
         with self._watch.stage("choose"):
             # Standing facts answer "what do you know about me", not what was said, unless they are few.
@@ -267,7 +283,13 @@ class Recall:
             ranked = [*ranked, *chosen.added]
             quoted = {found.key: found.score for found in chosen.passed}
             verdicts = derived_hits.choose(
-                known, self._request, before.shown, quoted, self._told(sources, known, chosen), chosen.outside
+                known,
+                self._request,
+                before.shown,
+                quoted,
+                self._told(sources, known, chosen),
+                chosen.outside,
+                own=self._own.name,
             )
         with self._watch.stage("render"):
             known_items = self._pack_known(known, verdicts)
@@ -292,7 +314,9 @@ class Recall:
         if not (self._query.about or of_user) or not answers or not self._request.selective:
             return
         said: defaultdict[tuple[str, int], str] = defaultdict(str)
-        for each, _ in self._pack_known(answers, derived_hits.choose(answers, self._request, (), {})):
+        for each, _ in self._pack_known(
+            answers, derived_hits.choose(answers, self._request, (), {}, own=self._own.name)
+        ):
             for drawer in each.derived_from:
                 said[each.key[0], drawer] += f" {each.text}"
         texts = read_texts(sources, [found.key for found in chosen.passed])
@@ -352,17 +376,17 @@ class Recall:
             most=self._request.item_characters(chosen.of_asked()),
             count=self._count,
             names=chosen.names,
-            ended=self._ended(sources, chosen),
+            ended=self._ended(sources, [found.key for found in chosen.passed]),
             best_first=best_first,
         )
         chosen.verdicts.update(dict.fromkeys(packed.left_out, "over_budget"))
         return packed.items, packed.lines
 
-    def _ended(self, sources: Sequence[SpaceSnapshot], chosen: Chosen) -> dict[tuple[str, int], tuple[str, ...]]:
+    def _ended(self, sources: Sequence[SpaceSnapshot], chosen: Collection[Key]) -> dict[Key, tuple[str, ...]]:
         """What says that the chosen drawers no longer hold."""
-        ended: dict[tuple[str, int], tuple[str, ...]] = {}
+        ended: dict[Key, tuple[str, ...]] = {}
         for source in sources:
-            numbers = [found.facts.number for found in chosen.passed if found.space == source.name]
+            numbers = [number for space, number in chosen if space == source.name]
             those = standing.in_drawers(source.store, source.moment, numbers, self._request.as_of)
             ended |= {(source.name, number): words for number, words in those.items()}
         return ended
@@ -376,7 +400,7 @@ class Recall:
         receipt = self._receipt(result, tokens=self._count(block) if block else 0)
         known = tuple(each.item(tokens) for each, tokens in result.known_items)
         recalled = Recalled(block=block, items=tuple(result.items), receipt=receipt, known=known)
-        if not self._request.keep_receipt:
+        if not (self._request.keep_receipt and self._own.writable):
             return recalled
         shown: list[Shown] = [(i.space, i.drawer.number, i.score, i.tokens) for i in result.items]
         shown += [(*each.key, each.score, tokens) for each, tokens in result.known_items]
@@ -399,7 +423,7 @@ class Recall:
                 Candidate(
                     space=found.space,
                     drawer=found.facts.number,
-                    pointer=found.facts.pointer,
+                    pointer=self._reference(found),
                     session=found.facts.session,
                     scores=found.scores,
                     signals=found.signals,
@@ -415,6 +439,10 @@ class Recall:
             notes=tuple(self._notes),
             usage=self._rerank.usage,
         )
+
+    def _reference(self, found: FoundDrawer) -> str:
+        own = found.space == self._own.name
+        return found.facts.pointer if own else beside(found.facts.pointer, found.space)
 
     def _keep(self, kept: KeptRecall) -> int | KeptRecall:
         """Its number, or that of the receipt of the same call that was stored first."""
@@ -435,17 +463,34 @@ class Recall:
         with snapshots(self._sources) as sources:
             numbered = [(space, which) for space, which, _, _ in kept.shown if isinstance(which, int)]
             whole = read_drawers(sources, numbered)
+            over = self._ended(sources, numbered)
             named = [
                 ((space, which), score, tokens) for space, which, score, tokens in kept.shown if isinstance(which, str)
             ]
             known = tuple(derived_hits.again(sources, named))
         items = [
-            RecalledItem(space=space, drawer=whole[space, which], score=score, tokens=tokens)
+            RecalledItem(
+                space=space, drawer=whole[space, which], score=score, tokens=tokens, ended=over.get((space, which), ())
+            )
             for space, which, score, tokens in kept.shown
             if isinstance(which, int) and (space, which) in whole
         ]
         receipt = replace(kept.receipt, verdict="repeated", timings=self._watch.timings())
         return Recalled(block=kept.block, items=tuple(items), receipt=receipt, known=known)
+
+
+def _off(context: SpaceContext, request: RecallRequest) -> Recalled:
+    """Nothing, and no trace of it: another agent of the same conversation may recall."""
+    receipt = Receipt(
+        number=0,
+        space=context.name,
+        session=request.session,
+        message_id=request.message_id,
+        query=request.query,
+        at=request.now,
+        verdict="disabled",
+    )
+    return Recalled(block="", items=(), receipt=receipt)
 
 
 def _none_is_near(ranked: Sequence[FoundDrawer], before: Before) -> bool:

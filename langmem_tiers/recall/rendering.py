@@ -218,7 +218,10 @@ def pack(
             tokens = count(line + "\n")
             if tokens <= budget:
                 budget -= tokens
-                packed.append((RecalledItem(space=found.space, drawer=drawer, score=found.score, tokens=tokens), line))
+                item = RecalledItem(
+                    space=found.space, drawer=drawer, score=found.score, tokens=tokens, ended=tuple(over)
+                )
+                packed.append((item, line))
                 break
         else:
             left_out.append(found.key)

@@ -31,8 +31,9 @@ class RecallRequest:
     `window` are the ids of the messages the model sees anyway; None means the session's last `window_turns`. `bare` are
     those of them it sees without the block recalled for them. With `until`, it is about that moment: what was said
     later does not count. `fade_days` is the half-life of inferred preferences. A reranker, if there is one, is only
-    used if `rerank` is set. `limited` means that the caller gave the limit. Unless `selective` is set, everything that
-    fits is shown, best first. `several` means that it is for a question that asks for several things.
+    used if `rerank` is set. Of a `project` or a `task`, only messages are looked at that are about it. `limited` means
+    that the caller gave the limit. Unless `selective` is set, everything that fits is shown, best first. `several`
+    means that it is for a question that asks for several things.
     """
 
     query: str
@@ -48,6 +49,8 @@ class RecallRequest:
     window: Collection[str] | None = None
     bare: Collection[str] = ()
     until: datetime | None = None
+    project: str | None = None
+    task: str | None = None
     keep_receipt: bool = False
     rerank: bool = False
     limited: bool = False

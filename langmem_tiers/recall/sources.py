@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge.earlier import EarlierEntries, entries_then
+from langmem_tiers.pointers import beside
 from langmem_tiers.storage import drawers
 from langmem_tiers.storage.change_log import Moment, moment
 from langmem_tiers.store import SpaceStore
@@ -49,6 +50,10 @@ class SpaceSnapshot:
     moment: Moment
     drawers_at: Moment
 
+    def reference(self, name: str) -> str:
+        """A pointer, an id or a path in this space, as the own space is to write it."""
+        return name if self.own else beside(name, self.name)
+
     @cached_property
     def earlier(self) -> EarlierEntries | None:
         """Where an earlier moment is asked about: the entries that held then."""
@@ -79,9 +84,9 @@ def snapshots(sources: Sequence[RecallSource], until: datetime | None = None) ->
 
 
 def read_drawers(sources: Sequence[SpaceSnapshot], wanted: Iterable[Key]) -> dict[Key, Drawer]:
-    """Current drawers in full, by space and number."""
+    """Current drawers in full, by space and number; the pointers of a fallback say its name."""
     return {
-        (source.name, number): drawer
+        (source.name, number): replace(drawer, pointer=source.reference(drawer.pointer))
         for source, numbers in _by_source(sources, wanted)
         for number, drawer in drawers.read(source.connection, source.key, numbers).items()
     }

@@ -34,6 +34,7 @@ Kind = Literal[
     "document.changed",  # a document was written or deleted; detail is its path
     "item.changed",  # a store item was written or deleted
     "working.changed",  # an entry of working memory was written or deleted
+    "task.changed",  # a task was begun, changed, closed or deleted
 ]
 
 

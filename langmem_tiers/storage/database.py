@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
@@ -14,6 +15,7 @@ from sqlalchemy import Connection, Dialect, Engine, QueuePool, create_engine, ev
 from sqlalchemy.engine import URL
 from sqlalchemy.util import LRUCache
 
+from langmem_tiers.errors import READ_ONLY, ReadOnlyForMembers
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.folder import gone
@@ -42,6 +44,13 @@ class Database:
         self._engine = _engine(path, settings)
         self._queue = queue_of(path)
         self._file: tuple[int, int] | None = None
+        self._writable = True
+
+    def for_reading(self) -> Database:
+        """The same records for somebody who may only read them: `writing` is refused."""
+        view = copy(self)
+        view._writable = False
+        return view
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -60,7 +69,10 @@ class Database:
         Raises:
             DatabaseLocked, DiskFull, FolderNotWritable, DatabaseDamaged: nothing was written.
             StorageError: the file was deleted or replaced since it was opened.
+            ReadOnlyForMembers: it is a view for reading.
         """
+        if not self._writable:
+            raise ReadOnlyForMembers(READ_ONLY)
         with self._queue.turn() as turn, translated(self.path), self._engine.connect() as any_connection:
             connection = any_connection.execution_options(immediate=True)
             relaxed = not durable and self._settings.synchronous != "NORMAL"

@@ -6,7 +6,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, LargeBinary, delete, func, select
 
@@ -32,6 +32,13 @@ class NewDocument:
     content: str
     pieces: Sequence[NoteText]
     origin: Origin
+
+
+class Written(NamedTuple):
+    """When a document was last written, and whether some of it comes from a tool's result."""
+
+    at: datetime
+    from_tool: bool
 
 
 def read(connection: Connection, space: str, path: str) -> Document | None:
@@ -65,11 +72,11 @@ def drop(connection: Connection, space: str, path: str, at: int) -> None:
     notes.forget_vectors(connection, space, notes.drop(connection, space, "document", path, at))
 
 
-def changed_at(connection: Connection, space: str, paths: Collection[str]) -> dict[str, datetime]:
-    """When each of these documents was last written."""
+def written(connection: Connection, space: str, paths: Collection[str]) -> dict[str, Written]:
+    """When each of these documents was last written, and where its text comes from."""
     wanted = (*here(documents, space), documents.c.path.in_(paths))
-    rows = connection.execute(select(documents.c.path, documents.c.updated_at).where(*wanted))
-    return {path: from_millis(at) for path, at in rows}
+    rows = connection.execute(select(documents.c.path, documents.c.updated_at, documents.c.origin).where(*wanted))
+    return {path: Written(from_millis(at), origin == "tool") for path, at, origin in rows}
 
 
 def was_deleted(connection: Connection, space: str, path: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, and_, bindparam, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, func, insert, or_, select, update
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.pointers import drawer_pointer
@@ -164,6 +164,8 @@ def put(
     room: int,
     place: int,
     number: int,
+    project: str | None,
+    task: str | None,
     at: int,
 ) -> list[int]:
     """Store messages in a room from `place` on, numbered from `number` on. Returns their numbers.
@@ -172,9 +174,10 @@ def put(
     """
     numbers = list(range(number, number + len(new)))
     rows, keys, pieces = [], [], []
+    about = {"project": project, "task": task}
     for offset, (each, drawer, before) in enumerate(zip(numbers, new, follows, strict=True)):
         row = {name: getattr(drawer, name) for name in _KEPT} | {"tags": "\n".join(drawer.tags), "recorded_at": at}
-        rows.append({**row, "space": space, "number": each, "room": room, "place": place + offset})
+        rows.append({**row, "space": space, "number": each, "room": room, "place": place + offset} | about)
         key = {"message_id": drawer.message_id, "content_hash": drawer.content_hash, "drawer": each, "follows": before}
         keys.append({"space": space, "session": session, **key})
         for ordinal, (start, stop, text_hash) in enumerate(drawer.chunks):
@@ -257,10 +260,36 @@ def texts(connection: Connection, space: str, numbers: Sequence[int]) -> dict[in
     return {row.number: (row.content_hash, row.content) for row in rows}
 
 
-def of_session(connection: Connection, space: str, session: str | None) -> list[Drawer]:
-    """All drawers of a session, or of the space, by number."""
-    wanted = _WHOLE if session is None else _WHOLE.where(rooms.c.session == session)
+def every(
+    connection: Connection,
+    space: str,
+    *,
+    session: str | None = None,
+    project: str | None = None,
+    task: str | None = None,
+) -> list[Drawer]:
+    """All drawers by number: of a session, a project and a task where these are given."""
+    wanted = _WHOLE.where(*_about(project, task), *([] if session is None else [rooms.c.session == session]))
     return [_drawer(row) for row in connection.execute(wanted.order_by(drawers.c.number), {"space": space})]
+
+
+def numbers_about(connection: Connection, space: str, project: str | None, task: str | None) -> set[int]:
+    """The numbers of the current drawers of a project and a task; None stands for any."""
+    wanted = select(drawers.c.number).where(*here(drawers, space), drawers.c.superseded_by.is_(None))
+    return set(connection.execute(wanted.where(*_about(project, task))).scalars())
+
+
+def project_and_task(connection: Connection, space: str, numbers: Collection[int]) -> tuple[str | None, str | None]:
+    """The project and the task that these drawers have in common."""
+    wanted = select(drawers.c.project, drawers.c.task).where(*here(drawers, space), listed(drawers.c.number))
+    rows = among(connection, wanted.distinct(), numbers)
+    projects, tasks = {row.project for row in rows}, {row.task for row in rows}
+    return projects.pop() if len(projects) == 1 else None, tasks.pop() if len(tasks) == 1 else None
+
+
+def _about(project: str | None, task: str | None) -> list[ColumnElement[bool]]:
+    wanted = {drawers.c.project: project, drawers.c.task: task}
+    return [column == value for column, value in wanted.items() if value is not None]
 
 
 _SAID = (
@@ -353,4 +382,6 @@ def _drawer(row: Row[Any]) -> Drawer:
         recall_count=row.recall_count,
         last_recalled_at=None if row.last_recalled_at is None else from_millis(row.last_recalled_at),
         message_id=row.message_id,
+        project=row.project,
+        task=row.task,
     )

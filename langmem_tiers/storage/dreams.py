@@ -310,7 +310,7 @@ def unpromoted(connection: Connection, space: str, most: int, *, at: int) -> lis
     holding = or_(episodes.c.expires_at.is_(None), episodes.c.expires_at > at)
     unseen = (episodes.c.promoted_at.is_(None), episodes.c.summary != "")
     left = select(drawers.c.number).where(
-        numbered(drawers, episodes.c.last_drawer), drawers.c.superseded_by.is_not(None)
+        numbered(drawers, episodes.c.last_drawer), drawers.c.superseded_by.is_not(None), episodes.c.compaction >= 0
     )
     waiting = select(episodes.c.number).where(*here(episodes, space), *unseen, holding, ~left.exists())
     numbers = connection.execute(waiting.order_by(episodes.c.number).limit(most)).scalars().all()

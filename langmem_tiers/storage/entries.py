@@ -28,7 +28,8 @@ class Filters:
     """Which entries to select; a field left out restricts nothing.
 
     `category` includes everything below it; an entry needs all of `tags`; times are of the last change, in
-    milliseconds, both ends included. `active_at` leaves out entries that were due to expire by that moment.
+    milliseconds, both ends included. Of a `task` are the entries first known in it and those that rest on what was
+    said in it. `active_at` leaves out entries that were due to expire by that moment.
     """
 
     substring: str | None = None
@@ -38,6 +39,7 @@ class Filters:
     until: int | None = None
     project: str | None = None
     agent: str | None = None
+    task: str | None = None
     status: str | None = None
     active_at: int | None = None
     ids: Collection[str] | None = None
@@ -257,6 +259,8 @@ def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
     if filters.category is not None:
         below = entries.c.category.startswith(f"{filters.category}/", autoescape=True)
         made.append(or_(entries.c.category == filters.category, below))
+    if filters.task is not None:
+        made.append(or_(entries.c.task == filters.task, _rests_on(filters.task)))
     if filters.since is not None:
         made.append(entries.c.updated_at >= filters.since)
     if filters.until is not None:
@@ -266,6 +270,12 @@ def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
     if filters.ids is not None:
         made.append(entries.c.id.in_(filters.ids))
     return made
+
+
+def _rests_on(task: str) -> ColumnElement[bool]:
+    """The condition for entries that rest on what was said in a task."""
+    said = select(1).select_from(_TABLES).where(numbered(entry_evidence, entries.c.number, "entry"))
+    return said.where(drawers.c.task == task).exists()
 
 
 def _selected(

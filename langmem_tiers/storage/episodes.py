@@ -28,7 +28,7 @@ from langmem_tiers.records import Episode
 from langmem_tiers.storage import change_log, facts, notes, tombstones
 from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.storage.rooms import Unfinished
-from langmem_tiers.storage.schema import cursors, drawers, episodes, rooms
+from langmem_tiers.storage.schema import cursors, drawers, episodes, rooms, tasks
 from langmem_tiers.storage.statements import delete_among, here, numbered
 
 # The last number assigned: numbers are never reused, even if the newest episode was deleted.
@@ -43,6 +43,7 @@ class NewEpisode:
     id: str
     session: str
     compaction: int
+    project: str | None
     task: str | None
     summary: str
     abstract: str
@@ -68,8 +69,12 @@ _BEGAN = func.coalesce(_first.c.said_at, episodes.c.created_at)
 _ENDED = func.coalesce(_last.c.said_at, episodes.c.created_at)
 _TABLES = episodes.outerjoin(_first, numbered(_first, episodes.c.first_drawer))
 _EVERY = (
-    select(episodes, _BEGAN.label("began_at"), _ENDED.label("ended_at"))
-    .select_from(_TABLES.outerjoin(_last, numbered(_last, episodes.c.last_drawer)))
+    select(episodes, _BEGAN.label("began_at"), _ENDED.label("ended_at"), tasks.c.title)
+    .select_from(
+        _TABLES.outerjoin(_last, numbered(_last, episodes.c.last_drawer)).outerjoin(
+            tasks, numbered(tasks, episodes.c.task, "id")
+        )
+    )
     .where(*here(episodes))
 )
 _LATEST_FIRST = (_ENDED.desc(), episodes.c.number.desc())
@@ -94,10 +99,18 @@ def of_session(connection: Connection, space: str, session: str, compaction: int
 
 
 def latest(
-    connection: Connection, space: str, most: int, *, at: int, since: int | None = None, until: int | None = None
+    connection: Connection,
+    space: str,
+    most: int | None,
+    *,
+    at: int,
+    since: int | None = None,
+    until: int | None = None,
+    project: str | None = None,
+    task: str | None = None,
 ) -> list[Episode]:
-    """The unexpired episodes that overlap this period, the latest to end first."""
-    return _where(connection, space, *_within(at, since, until), most=most)
+    """The unexpired episodes that overlap this period, of a project and a task if given, the latest to end first."""
+    return _where(connection, space, *_within(at, since, until), *_about(project, task), most=most)
 
 
 def holding(
@@ -108,9 +121,12 @@ def holding(
     at: int,
     since: int | None = None,
     until: int | None = None,
+    project: str | None = None,
+    task: str | None = None,
 ) -> dict[str, Episode]:
-    """Which of these episodes are unexpired and overlap this period, by id."""
-    found = _where(connection, space, episodes.c.id.in_(ids), *_within(at, since, until))
+    """Which of these episodes are unexpired, overlap this period and are of this project and task, by id."""
+    fitting = (*_within(at, since, until), *_about(project, task))
+    found = _where(connection, space, episodes.c.id.in_(ids), *fitting)
     return {each.id: each for each in found}
 
 
@@ -129,9 +145,14 @@ def next_expiry(connection: Connection, space: str) -> int | None:
     return connection.execute(select(func.min(episodes.c.expires_at)).where(*here(episodes, space))).scalar()
 
 
-def of_sessions(connection: Connection, space: str) -> list[Episode]:
-    """All episodes except those of tasks."""
-    return _where(connection, space, episodes.c.task.is_(None))
+def of_task(connection: Connection, space: str, task: str) -> list[Episode]:
+    """The archives of a task, the latest first."""
+    return _where(connection, space, episodes.c.compaction < 0, episodes.c.task == task)
+
+
+def of_messages(connection: Connection, space: str) -> list[Episode]:
+    """All episodes except archives of tasks that somebody wrote."""
+    return _where(connection, space, or_(episodes.c.compaction >= 0, episodes.c.path != "compaction"))
 
 
 def rewrite(connection: Connection, space: str, told: Episode, texts: Sequence[NoteText], at: int) -> None:
@@ -190,7 +211,9 @@ _ARCHIVED = func.coalesce(cursors.c.position, 0)
 _SESSION: BindParameter[str | None] = bindparam("session")
 _CURSOR_NAME = literal(_CURSOR) + cast(rooms.c.number, Text)
 _UNARCHIVED = (
-    select(rooms.c.number, rooms.c.session, _ARCHIVED, rooms.c.drawers, rooms.c.touched_at, rooms.c.ended_at)
+    select(
+        rooms.c.number, rooms.c.session, _ARCHIVED, rooms.c.drawers, rooms.c.touched_at, rooms.c.ended_at, rooms.c.agent
+    )
     .select_from(rooms.outerjoin(cursors, and_(cursors.c.space == rooms.c.space, cursors.c.name == _CURSOR_NAME)))
     .where(*here(rooms), or_(_SESSION.is_(None), rooms.c.session == _SESSION), rooms.c.drawers > _ARCHIVED)
     .order_by(rooms.c.number)
@@ -214,12 +237,19 @@ def _key(session: str, compaction: int) -> bytes:
 def _within(at: int, since: int | None, until: int | None) -> list[ColumnElement[bool]]:
     """Conditions for unexpired episodes that overlap a period, both ends included.
 
-    The summary of a branch that the conversation has left is out until it returns there.
+    The summary of a branch that the conversation has left is out until it returns there; a task has many.
     """
     begun = [] if until is None else [until >= _BEGAN]
     ended = [] if since is None else [since <= _ENDED]
     unexpired = or_(episodes.c.expires_at.is_(None), episodes.c.expires_at > at)
-    return [unexpired, _last.c.superseded_by.is_(None), *begun, *ended]
+    standing = or_(_last.c.superseded_by.is_(None), episodes.c.compaction < 0)
+    return [unexpired, standing, *begun, *ended]
+
+
+def _about(project: str | None, task: str | None) -> list[ColumnElement[bool]]:
+    """Conditions for the episodes of a project and a task; None stands for any."""
+    wanted = {episodes.c.project: project, episodes.c.task: task}
+    return [column == value for column, value in wanted.items() if value is not None]
 
 
 def _set(connection: Connection, space: str, number: int, **values: int | str | None) -> None:

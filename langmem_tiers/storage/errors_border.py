@@ -16,6 +16,7 @@ from langmem_tiers.errors import (
     DiskFull,
     FolderNotWritable,
     InvalidText,
+    MemoryTiersError,
     StorageError,
 )
 
@@ -65,7 +66,7 @@ def translated(path: Path) -> Iterator[None]:
         if known is None:
             raise
         raise _named(known, path, error) from error
-    except StorageError:
+    except MemoryTiersError:  # of the block itself; some are an OSError as well
         raise
     except UnicodeEncodeError as error:
         # The driver rejects it before SQLite sees it: a session, a message id or a name.

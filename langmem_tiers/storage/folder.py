@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from langmem_tiers.errors import DatabaseDamaged, NewerSchema, NotAMemoryFolder, StorageError
 from langmem_tiers.naming import folder_name
+from langmem_tiers.settings_layers import FILE
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.telemetry.logs import say
 
@@ -18,6 +19,8 @@ _MARK = "langmem-tiers.json"
 _SPACE_MARK = "space.json"
 DATABASE = "memory.db"
 _FORMAT = 1
+# What a host may place in a folder before its first memory: settings and prompts.
+_BEFORE_THE_FIRST_RUN = {FILE, "directives"}
 _OF_THE_SYSTEM = {".DS_Store", "Thumbs.db", "desktop.ini", "lost+found", ".gitkeep"}
 
 
@@ -106,8 +109,9 @@ def size(folder: Path) -> int:
 
 
 def _holds_other_things(path: Path) -> bool:
-    ours = (_MARK, f".{_MARK}")
-    return any(item.name not in _OF_THE_SYSTEM and not item.name.startswith(ours) for item in path.iterdir())
+    ours = (_MARK, f".{_MARK}", f".{FILE}")
+    known = {*_OF_THE_SYSTEM, *_BEFORE_THE_FIRST_RUN}
+    return any(item.name not in known and not item.name.startswith(ours) for item in path.iterdir())
 
 
 def _write_mark(mark: Path, content: dict[str, object]) -> None:

@@ -6,7 +6,6 @@ recall may show it, otherwise a "value"; without searchable text it has no note.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -164,7 +163,7 @@ def _forget(connection: Connection, space: str, name: str, gone: Sequence[bytes]
     if gone:
         notes.forget_vectors(connection, space, gone)
         # The names are stored as JSON.
-        receipts.forget(connection, space, [json.dumps(name, ensure_ascii=False)[1:-1]], kind="item")
+        receipts.forget(connection, space, [name], kind="item")
 
 
 def _below(prefix: str) -> tuple[ColumnElement[bool], ...]:

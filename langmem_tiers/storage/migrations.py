@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, Connection, insert
+from sqlalchemy import Column, Connection, insert, select, update
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
@@ -64,6 +64,36 @@ def _adding(column: Column[Any]) -> Callable[[Connection], None]:
     return add
 
 
+def _name_projects(connection: Connection) -> None:
+    """Give drawers and episodes the project of their session, which was known of the session only."""
+    for column in (schema.drawers.c.project, schema.drawers.c.task, schema.entries.c.task, schema.episodes.c.project):
+        _adding(column)(connection)
+    rooms, drawers, episodes = schema.rooms.c, schema.drawers.c, schema.episodes.c
+    of_room = select(rooms.project).where(rooms.space == drawers.space, rooms.number == drawers.room)
+    of_session = select(rooms.project).where(rooms.space == episodes.space, rooms.session == episodes.session)
+    connection.execute(update(schema.drawers).values(project=of_room.scalar_subquery()))
+    connection.execute(update(schema.episodes).values(project=of_session.scalar_subquery()))
+
+
+def _open_tasks(connection: Connection) -> None:
+    """Make the table of tasks, with those whose result was archived by name; the last archive of each counts.
+
+    Archives of tasks stay from now on.
+    """
+    _create(connection)
+    of_tasks = schema.episodes.c.compaction < 0
+    connection.execute(update(schema.episodes).where(of_tasks).values(expires_at=None))
+    archived = select(schema.episodes).where(of_tasks).order_by(schema.episodes.c.number)
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for each in connection.execute(archived):
+        began = rows.get((each.space, each.task), {}).get("created_at", each.created_at)
+        ended = {"episode": each.id, "updated_at": each.created_at, "closed_at": each.created_at}
+        named = {"space": each.space, "id": each.task, "title": each.task, "created_at": began}
+        rows[each.space, each.task] = {**named, **ended, "status": "completed", "state": "", "project": each.project}
+    if rows:
+        connection.execute(insert(schema.tasks), list(rows.values()))
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration("create", _create),
     Migration("states of drawers", _adding(schema.drawers.c.states)),
@@ -74,6 +104,10 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration("revisions", _create),
     Migration("branches of conversations", _adding(schema.turns.c.follows)),
     Migration("working memory", _create),
+    Migration("sizes in working memory", _adding(schema.working_entries.c.characters)),
+    Migration("projects and tasks", _name_projects),
+    Migration("states of tasks", _open_tasks),
+    Migration("recorded feedback", _create),
 )
 
 

@@ -35,6 +35,7 @@ class Again(NamedTuple):
     first_place: int
     last_place: int
     at: int
+    agent: str | None = None
 
 
 class ProposalRow(NamedTuple):
@@ -53,7 +54,9 @@ _SESSION: BindParameter[str | None] = bindparam("session")
 _OF_SESSION = (*here(rooms), or_(_SESSION.is_(None), rooms.c.session == _SESSION))
 _MINED = func.coalesce(func.max(mined_windows.c.last_place), 0)
 _WAITING = (
-    select(rooms.c.number, rooms.c.session, _MINED, rooms.c.drawers, rooms.c.touched_at, rooms.c.ended_at)
+    select(
+        rooms.c.number, rooms.c.session, _MINED, rooms.c.drawers, rooms.c.touched_at, rooms.c.ended_at, rooms.c.agent
+    )
     .select_from(rooms.outerjoin(mined_windows, numbered(mined_windows, rooms.c.number, "room")))
     .group_by(rooms.c.number)
     .where(*_OF_SESSION)
@@ -62,7 +65,7 @@ _WAITING = (
 )
 _WINDOW = (mined_windows.c.first_place, mined_windows.c.last_place, mined_windows.c.at)
 _AGAIN = (
-    select(rooms.c.number, rooms.c.session, *_WINDOW)
+    select(rooms.c.number, rooms.c.session, *_WINDOW, rooms.c.agent)
     .select_from(mined_windows.join(rooms, numbered(rooms, mined_windows.c.room)))
     .where(*_OF_SESSION, mined_windows.c.path == "again")
     .order_by(mined_windows.c.at, rooms.c.number, mined_windows.c.first_place)
@@ -89,6 +92,18 @@ def standing(connection: Connection, space: str, room: int, *, after: int, upto:
     """The current turns of a room after a place, in order; read lazily."""
     values = {"space": space, "room": room, "after": after, "upto": 2**62 if upto is None else upto}
     return (_said(row) for row in connection.execute(_STANDING.order_by(drawers.c.place), values))
+
+
+_IN_TASK = (
+    select(*(drawers.c[name] for name in _SAID))
+    .where(*here(drawers, task=bindparam("task")), drawers.c.superseded_by.is_(None))
+    .order_by(drawers.c.number)
+)
+
+
+def said_in_task(connection: Connection, space: str, task: str) -> list[Said]:
+    """The current turns of a task, in the order they were stored."""
+    return [_said(row) for row in connection.execute(_IN_TASK, {"space": space, "task": task})]
 
 
 def before(connection: Connection, space: str, room: int, *, place: int, most: int) -> list[Said]:

@@ -104,7 +104,9 @@ def shown_for(
 
 def forget(connection: Connection, space: str, names: Collection[str], *, kind: NoteKind = "entry") -> int:
     """Delete the recalls whose block shows one of these, since it contains their words. Returns how many."""
-    shows = [receipts.c.shown.contains(f'"{kind}:{name}#', autoescape=True) for name in names]
+    # As they stand in the JSON of `shown`.
+    stored = [orjson.dumps(f"{kind}:{name}#").decode().removesuffix('"') for name in names]
+    shows = [receipts.c.shown.contains(each, autoescape=True) for each in stored]
     return connection.execute(delete(receipts).where(*here(receipts, space), or_(*shows))).rowcount if shows else 0
 
 

@@ -49,6 +49,7 @@ class Unfinished(NamedTuple):
     drawers: int
     touched_at: int
     ended_at: int | None
+    agent: str | None = None
 
     def over(self, pause: int) -> int:
         """When the conversation counts as over: when it was ended, or so many milliseconds after its last turn."""

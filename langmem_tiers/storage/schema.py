@@ -188,6 +188,8 @@ drawers = _table(
     ),
     _column("recall_count", Integer, server_default="0"),
     _optional("last_recalled_at", BigInteger),
+    _optional("project", Text, "What it is about; its session is filed in the wing of the first."),
+    _optional("task", Text, "Id of the task it was said in."),
     UniqueConstraint("space", "room", "place"),
     comment="One verbatim message each.",
 )
@@ -260,6 +262,7 @@ entries = _table(
     _column("version", Integer, "Counts changes of what it says.", server_default="1"),
     _column("recall_count", Integer, server_default="0"),
     _optional("last_recalled_at", BigInteger),
+    _optional("task", Text, "Id of the task in which it was first known."),
     UniqueConstraint("space", "id"),
     Index("entries_by_content", "space", "content_hash"),
     comment="Knowledge: facts, preferences, conventions, each with what it rests on.",
@@ -295,7 +298,7 @@ episodes = _table(
     _column("id", Text, "12 characters."),
     _column("session", Text),
     _column("compaction", Integer, "How many summaries the session had before."),
-    _optional("task", Text, "The task whose working state it archives."),
+    _optional("task", Text, "Id of the task that it archives, or that all of it was said in."),
     _column("summary", Text),
     _column("abstract", Text, "One sentence of about 200 characters."),
     _column("topics", Text, "One a line."),
@@ -307,9 +310,25 @@ episodes = _table(
     _column("recall_count", Integer, server_default="0"),
     _optional("last_recalled_at", BigInteger),
     _optional("promoted_at", BigInteger, "When a dream took it up."),
+    _optional("project", Text, "The project of the task, or of all that was said."),
     UniqueConstraint("space", "id"),
     UniqueConstraint("space", "session", "compaction"),
     comment="The archive: a summary of each session or task.",
+)
+
+tasks = _table(
+    "tasks",
+    _key("id", Text, "Given by the caller, or 12 characters."),
+    _column("title", Text),
+    _column("status", Text, "open, completed or abandoned."),
+    _optional("project", Text),
+    _column("state", Text, "How far it has come; empty once it is archived."),
+    _column("version", Integer, "Counts changes.", server_default="1"),
+    _optional("episode", Text, "Id of the episode that archives it."),
+    _column("created_at", BigInteger),
+    _column("updated_at", BigInteger),
+    _optional("closed_at", BigInteger, "When it was completed or abandoned; NULL while it is open."),
+    comment="What is being done, by users and agents.",
 )
 
 documents = _table(
@@ -557,6 +576,7 @@ working_entries = _table(
     _key("key", Text, "Its full path, such as session/abc123/inbox."),
     _column("namespace", Text, "The first two parts of the path: who writes there."),
     _column("value", Text),
+    _column("characters", Integer, "How many the value has, so that lists need not read it.", server_default="0"),
     _column("cuts", Text, "JSON list of the characters at which a long value is cut into parts; [] for a short one."),
     _optional("category", Text),
     _column("tags", Text, "One a line."),
@@ -566,4 +586,19 @@ working_entries = _table(
     Index("working_entries_by_expiry", "space", "expires_at"),
     Index("working_entries_by_storing", "space", "stored_at"),
     comment="Working memory: scratch space of sessions, patrols and subagents; their searched text is in the notes.",
+)
+
+
+feedback_signals = _table(
+    "feedback_signals",
+    _key("number", Integer),
+    _column("kind", Text, "correction, wrong, irritation or praise."),
+    _column("strength", Text, "casual, mildly_frustrated or very_irritated."),
+    _optional("drawer", Integer, "The message that shows it, or that it is about."),
+    _optional("session", Text),
+    _column("note", Text, "What whoever recorded it says of it; may be empty."),
+    _column("origin", Text, "user, agent or model."),
+    _column("at", BigInteger),
+    Index("feedback_signals_by_time", "space", "at"),
+    comment="Feedback that was recorded; what the rules hear is read from the messages.",
 )

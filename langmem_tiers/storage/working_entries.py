@@ -16,17 +16,27 @@ from langmem_tiers.storage.statements import among, delete_among, here, listed, 
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class WorkingRow:
-    """A stored entry; times are UTC milliseconds, `cuts` the characters at which a long value is cut into parts."""
+class WorkingHead:
+    """A stored entry without its value; times are UTC milliseconds.
+
+    A long value is cut into parts at the characters `cuts`.
+    """
 
     key: str
     namespace: str
-    value: str
+    characters: int
     cuts: tuple[int, ...] = ()
     category: str | None = None
     tags: tuple[str, ...] = ()
     stored_at: int
     expires_at: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkingRow(WorkingHead):
+    """A stored entry."""
+
+    value: str
 
     @property
     def parts(self) -> list[str]:
@@ -34,7 +44,8 @@ class WorkingRow:
         return [self.value[start:stop] for start, stop in zip((0, *self.cuts), (*self.cuts, None), strict=True)]
 
 
-_EVERY = select(*(column for column in working_entries.c if column.name != "space"))
+_HEADS = select(*(column for column in working_entries.c if column.name not in {"space", "value"}))
+_EVERY = _HEADS.add_columns(working_entries.c.value)
 
 
 def put(connection: Connection, space: str, new: WorkingRow) -> None:
@@ -42,6 +53,7 @@ def put(connection: Connection, space: str, new: WorkingRow) -> None:
     values = {
         "namespace": new.namespace,
         "value": new.value,
+        "characters": new.characters,
         "cuts": json.dumps(new.cuts),
         "category": new.category,
         "tags": "\n".join(new.tags),
@@ -68,13 +80,13 @@ def remove(connection: Connection, space: str, keys: Collection[str], at: int) -
 def read(connection: Connection, space: str, keys: Collection[str], at: int) -> dict[str, WorkingRow]:
     """Those of these entries that are there and have not expired, by key."""
     wanted = _EVERY.where(*here(working_entries, space), listed(working_entries.c.key), _alive(at))
-    return {row.key: _row(row) for row in among(connection, wanted, keys)}
+    return {row.key: WorkingRow(**_read(row)) for row in among(connection, wanted, keys)}
 
 
-def under(connection: Connection, space: str, prefix: str, at: int) -> Iterator[WorkingRow]:
+def under(connection: Connection, space: str, prefix: str, at: int) -> Iterator[WorkingHead]:
     """The entries with a key below a path, or all if it is empty, that have not expired, in the order of their keys."""
-    wanted = _EVERY.where(*here(working_entries, space), *_below(prefix), _alive(at)).order_by(working_entries.c.key)
-    return (_row(row) for row in connection.execute(wanted))
+    wanted = _HEADS.where(*here(working_entries, space), *_below(prefix), _alive(at)).order_by(working_entries.c.key)
+    return (WorkingHead(**_read(row)) for row in connection.execute(wanted))
 
 
 def first_to_expire(connection: Connection, space: str, namespace: str, most: int, at: int) -> list[str]:
@@ -107,15 +119,11 @@ def next_sweep(connection: Connection, space: str, at: int) -> int | None:
     return at if latest is not None and latest > at else first
 
 
-def _row(row: Row[Any]) -> WorkingRow:
+def _read(row: Row[Any]) -> dict[str, Any]:
+    """The fields of an entry from the columns of a row."""
     values = dict(row._mapping)
-    return WorkingRow(
-        **{
-            **values,
-            "cuts": tuple(json.loads(values["cuts"])),
-            "tags": tuple(values["tags"].split("\n")) if values["tags"] else (),
-        }
-    )
+    tags = tuple(values["tags"].split("\n")) if values["tags"] else ()
+    return {**values, "cuts": tuple(json.loads(values["cuts"])), "tags": tags}
 
 
 def _searched(entry: WorkingRow, part: str) -> NoteText:

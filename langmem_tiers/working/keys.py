@@ -14,7 +14,10 @@ KINDS: tuple[NamespaceKind, ...] = get_args(NamespaceKind)
 INDEX = "index"
 """What the key of a long value ends in where its outline is meant: `inbox-index`, beside `inbox-1`, `inbox-2`, …"""
 
-_LONGEST = 256
+LONGEST = 256
+"""Most characters of a full key that is written; those of its parts, which are read, have a few more."""
+
+_LONGEST_READ = LONGEST + len(f"-{INDEX}")
 _OF_PART = re.compile(rf"(?P<key>.+)-(?P<part>{INDEX}|[1-9]\d{{0,4}})")
 
 
@@ -108,8 +111,8 @@ def _parts(given: Any) -> list[str]:
 
 
 def _fault(key: str) -> str:
-    if len(key) > _LONGEST:
-        return f"it is longer than {_LONGEST} characters"
+    if len(key) > _LONGEST_READ:
+        return f"it is longer than {LONGEST} characters"
     parts = key.split("/")
     if any(not part or part != part.strip() for part in parts):
         return "a part of it is empty, or begins or ends with a blank"

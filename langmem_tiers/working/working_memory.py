@@ -12,7 +12,7 @@ from langmem_tiers.errors import InvalidKey, InvalidText, TextTooLong
 from langmem_tiers.knowledge import validation
 from langmem_tiers.records import WorkingEntry, WorkingSummary
 from langmem_tiers.storage import change_log, working_entries
-from langmem_tiers.storage.working_entries import WorkingRow
+from langmem_tiers.storage.working_entries import WorkingHead, WorkingRow
 from langmem_tiers.trust import secrets
 from langmem_tiers.twins import twin
 from langmem_tiers.wording import type_of
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from langmem_tiers.context import SpaceContext
     from langmem_tiers.settings import WorkingSettings
+    from langmem_tiers.working.keys import NamespaceKind
 
 _MINUTE, _DAY = 60_000, 86_400_000  # milliseconds
 _OWN = "Your own entries (get_from_working_memory reads one):"
@@ -80,18 +81,21 @@ class WorkingMemory:
     def __repr__(self) -> str:
         return f"WorkingMemory({self._context.name!r}, {self.namespace!r})"
 
-    @property
-    def longest(self) -> int:
-        """The most characters of one value."""
-        return self._settings.max_characters
-
     def within(self, namespace: str) -> WorkingMemory:
         """The working memory as `namespace` sees it, such as `session/abc123` or `patrol/heartbeat`.
 
         Raises:
-            InvalidKey: it is no namespace; `namespace_of` makes one of any session or task.
+            InvalidKey: it is no namespace.
         """
         return WorkingMemory(self._context, keys.namespace(namespace))
+
+    def of(self, kind: NamespaceKind, name: str) -> WorkingMemory:
+        """The working memory as a session, patrol or subagent sees it, whatever characters its name has.
+
+        Raises:
+            InvalidKey: the kind is none of these, or the name is empty or too long.
+        """
+        return self.within(keys.namespace_of(kind, name))
 
     def save(
         self,
@@ -127,6 +131,7 @@ class WorkingMemory:
                 key=where,
                 namespace=keys.namespace_in(where),
                 value=text,
+                characters=len(text),
                 cuts=cuts(text, self._settings.part_characters),
                 category=filed,
                 tags=labels,
@@ -206,21 +211,22 @@ class WorkingMemory:
         vector, _ = self._context.embedder.query(asked.text) if asked.text else (None, None)
         with self._context.open() as store, store.reading() as connection:
             now = to_millis(self._context.clock())
-            rows = {
-                row.key: row
-                for row in working_entries.under(connection, store.key, below, now)
-                if filed in (None, row.category) and labels.issubset(row.tags)
+            heads = {
+                head.key: head
+                for head in working_entries.under(connection, store.key, below, now)
+                if filed in (None, head.category) and labels.issubset(head.tags)
             }
             if not asked.text:
-                latest = sorted(rows.values(), key=lambda row: row.stored_at, reverse=True)[:most]
-                return tuple(_hit(row, 0, row.parts[0], 0.0) for row in latest)
+                latest = sorted(heads.values(), key=lambda head: head.stored_at, reverse=True)[:most]
+                rows = working_entries.read(connection, store.key, [head.key for head in latest], now)
+                return tuple(_hit(head, 0, rows[head.key].parts[0], 0.0) for head in latest)
             moment = change_log.moment(connection, store.key)
             settings = self._context.settings.recall
             hits = store.notes.search(moment, asked.terms, vector, _SEARCHED, {"working"}, settings=settings)
         rising = sorted(hits, key=lambda hit: (hit.score, -hit.ordinal))
-        best = {hit.ref: hit for hit in rising if hit.ref in rows}
+        best = {hit.ref: hit for hit in rising if hit.ref in heads}
         ranked = sorted(best.values(), key=lambda hit: -hit.score)[:most]
-        return tuple(_hit(rows[hit.ref], hit.ordinal, hit.text, hit.score) for hit in ranked)
+        return tuple(_hit(heads[hit.ref], hit.ordinal, hit.text, hit.score) for hit in ranked)
 
     def delete(self, key: str) -> bool:
         """Delete an entry of the own namespace, of a long value all parts; False if there was none.
@@ -242,11 +248,10 @@ class WorkingMemory:
         A session sees its own entries, what patrols have found, and the outlines that subagents left; a patrol or a
         subagent its own entries only. Put it at the end of a prompt, as it changes with every call.
         """
-        sections: dict[str, Sequence[WorkingSummary]] = {_OWN: self.list()}
-        if self.namespace.partition("/")[0] not in {"patrol", "subagent"}:
-            outlines = [each for each in self.list("subagent") if each.key.endswith(f"-{keys.INDEX}")]
-            own = self.list(self.namespace or "session")
-            sections = {_OWN: own, _OF_PATROLS: self.list("patrol"), _OUTLINES: outlines}
+        sections: dict[str, Sequence[WorkingSummary]] = {_OWN: self.list(self.namespace or "session")}
+        if not self.namespace.startswith(("patrol/", "subagent/")):
+            sections[_OF_PATROLS] = self.list("patrol")
+            sections[_OUTLINES] = [each for each in self.list("subagent") if each.key.endswith(f"-{keys.INDEX}")]
         return inventory(sections, self._context.now, self._settings.inventory)
 
     asave = twin(save)
@@ -263,6 +268,8 @@ class WorkingMemory:
     def _own(self, key: str) -> str:
         """The full key of what is to be written."""
         where = keys.full(key, self.namespace)
+        if len(where) > keys.LONGEST:
+            raise InvalidKey(f"{where[:80]!a}… is longer than {keys.LONGEST} characters.")
         if self.namespace and keys.namespace_in(where) != self.namespace:
             raise InvalidKey(
                 f"{key[:80]!a} is in another namespace than {self.namespace}, and can only be read.",
@@ -310,30 +317,27 @@ class WorkingMemory:
         return validation.tags(given, self._context.settings)
 
 
-def _shown(row: WorkingRow) -> str:
-    """The key that names an entry in lists: that of the outline of a long value."""
-    return f"{row.key}-{keys.INDEX}" if row.cuts else row.key
-
-
-def _described(row: WorkingRow, key: str) -> dict[str, Any]:
+def _described(head: WorkingHead, key: str) -> dict[str, Any]:
     return {
         "key": key,
-        "characters": len(row.value),
-        "parts": len(row.cuts) + 1,
-        "category": row.category,
-        "tags": row.tags,
-        "stored_at": from_millis(row.stored_at),
-        "expires_at": from_millis(row.expires_at),
+        "characters": head.characters,
+        "parts": len(head.cuts) + 1,
+        "category": head.category,
+        "tags": head.tags,
+        "stored_at": from_millis(head.stored_at),
+        "expires_at": from_millis(head.expires_at),
     }
 
 
-def _summary(row: WorkingRow) -> WorkingSummary:
-    return WorkingSummary(**_described(row, _shown(row)))
+def _summary(head: WorkingHead) -> WorkingSummary:
+    """An entry as lists name it: a long value by the key of its outline."""
+    return WorkingSummary(**_described(head, f"{head.key}-{keys.INDEX}" if head.cuts else head.key))
 
 
 def _entry(row: WorkingRow, key: str, value: str) -> WorkingEntry:
     return WorkingEntry(value=value, **_described(row, key))
 
 
-def _hit(row: WorkingRow, part: int, text: str, score: float) -> WorkingHit:
-    return WorkingHit(key=f"{row.key}-{part + 1}" if row.cuts else row.key, text=text, score=score, entry=_summary(row))
+def _hit(head: WorkingHead, part: int, text: str, score: float) -> WorkingHit:
+    key = f"{head.key}-{part + 1}" if head.cuts else head.key
+    return WorkingHit(key=key, text=text, score=score, entry=_summary(head))

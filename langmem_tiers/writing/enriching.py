@@ -135,7 +135,7 @@ class Enricher:
 
     def _rules(self) -> str:
         try:
-            return Directives(self.context.folder).text(RULES)
+            return Directives(self.context.folder, self.context.settings.directives).text(RULES)
         except InvalidDirective as error:
             say(log, logging.WARNING, "directive_ignored", directive=RULES, reason=error.message)
             return Directives(None).text(RULES)

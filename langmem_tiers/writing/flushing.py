@@ -47,6 +47,7 @@ log = logging.getLogger(__name__)
 
 ACTIVITY = "memory_flushed"
 _LOCK = "flush.lock"
+_OFF = "tracking is off"
 _BUSY = "another flush of this space is under way"
 
 
@@ -100,6 +101,7 @@ def flush(
     session: str | None = None,
     project: str | None = None,
     agent: str | None = None,
+    task: str | None = None,
 ) -> FlushReport:
     """Save the content of a conversation; repeating it saves what is new.
 
@@ -108,7 +110,10 @@ def flush(
     Raises:
         StorageError: acknowledged data is kept; flushing again continues from there.
     """
-    conversation = Conversation(session=session, project=project, agent=agent, history=True)
+    context = context.of_agent(agent)
+    if not context.settings.tracks:
+        return FlushReport(tracked=TrackReport(session=session or ""), skipped=_OFF)
+    conversation = Conversation(session=session, project=project, agent=context.agent, task=task, history=True)
     tracked = track(context, turns, conversation)
     with context.open() as store, _lock(store) as ours:
         report = _Flush.of(context, store, tracked).run() if ours else FlushReport(tracked=tracked, skipped=_BUSY)
@@ -203,7 +208,7 @@ class _Flush:
         if not new:
             return _Note()
         origins: list[Origin] = [entry.origin for entry, _ in new]
-        origin = derived_trust(origins if held is None else [*origins, held.origin])
+        origin = derived_trust(origins)
         try:
             text = "\n".join(line for _, line in new)
             made = document_text.with_more(path, held, text, origin, self.settings)

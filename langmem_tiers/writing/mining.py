@@ -30,7 +30,7 @@ from langmem_tiers.models.asker import ModelAsker
 from langmem_tiers.models.calls import ModelAnswer
 from langmem_tiers.records import Authority, Entry, Evidence, MiningReport, Proposal, RefusedProposal, Said
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import activities, progress, revisions
+from langmem_tiers.storage import activities, feedback, progress, revisions
 from langmem_tiers.storage.progress import Again, MinedPath, ProposalRow
 from langmem_tiers.storage.rooms import Unfinished
 from langmem_tiers.store import SpaceStore
@@ -69,6 +69,11 @@ class Miner:
     def of(cls, context: SpaceContext, store: SpaceStore) -> Miner:
         """The miner of an open space, using the memory's model and embedder."""
         return cls(context=context, store=store, asker=context.asker(store), embed=embed_with(context.embedder))
+
+    def of_agent(self, agent: str | None) -> Miner:
+        """The same with the settings of an agent."""
+        context = self.context.of_agent(agent)
+        return self if context is self.context else replace(self, context=context)
 
     def windows(self, room: Unfinished) -> Iterator[Window]:
         """The unmined windows of a room; each is read when the previous one is done."""
@@ -185,6 +190,7 @@ class Miner:
             if not note(connection, at):
                 return None
             progress.propose(connection, self.store.key, found.for_graph, path=found.path, at=at)
+            feedback.put_new(connection, self.store.key, found.feedback)
             filing.file_window(connection, self.store.key, window, found, kind=ACTIVITY, at=at)
             activity = activities.append(connection, self.store.key, ACTIVITY, body, at=at, session=window.session)
         notify(self.context.listeners, activity)
@@ -214,8 +220,8 @@ def mine_by_window(miner: Miner, session: str | None = None) -> Iterator[MiningR
         rooms = progress.unmined(connection, miner.store.key, session)
         again = progress.to_mine_again(connection, miner.store.key, session) if miner.asker else []
     reports = chain(
-        (miner.mine_again(once) for once in again),
-        (miner.mine(window) for room in rooms for window in miner.windows(room)),
+        (miner.of_agent(once.agent).mine_again(once) for once in again),
+        (each.mine(window) for room in rooms for each in [miner.of_agent(room.agent)] for window in each.windows(room)),
     )
     yield from (report for report in reports if report is not None)
 
@@ -316,6 +322,7 @@ def _read(told: MinedWindow, window: Window, settings: Settings) -> WindowFindin
         refused=(*checked.refused, *quoting),
         topics=mining_reply.topics(told),
         subject=mining_reply.subject(told),
+        feedback=mining_reply.feedback(told, window),
     )
 
 

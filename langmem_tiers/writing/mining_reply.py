@@ -9,22 +9,34 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
+from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge.validation import refusal
 from langmem_tiers.language.characters import one_line
 from langmem_tiers.language.sentences import is_latin
 from langmem_tiers.language.words import passage
 from langmem_tiers.records import Evidence, Proposal, ProposalKind, RefusedProposal, Said
 from langmem_tiers.settings import Settings
+from langmem_tiers.storage.feedback import FeedbackRow
 from langmem_tiers.storage.progress import ProposalRow
 from langmem_tiers.trust import instructions, secrets
-from langmem_tiers.writing.mining_prompt import MOST_NAMED, MinedWindow, ToldEntity, ToldFact, ToldRelation
+from langmem_tiers.types import Sentiment, SignalKind
+from langmem_tiers.writing.mining_prompt import (
+    MOST_NAMED,
+    MinedWindow,
+    ToldEntity,
+    ToldFact,
+    ToldFeedback,
+    ToldRelation,
+)
 from langmem_tiers.writing.windows import Window
 
 _LONGEST_NAME = 80
 _LONGEST_WHEN = 40
 _MOST_TOPICS = 3
+_KINDS: tuple[SignalKind, ...] = get_args(SignalKind)
+_ANNOYED: dict[str, Sentiment] = {"mild": "mildly_frustrated", "very": "very_irritated"}
 # A shorter quote proves nothing.
 _LEAST_LETTERS = 2
 _CATEGORIES: dict[ProposalKind, str] = {
@@ -74,6 +86,35 @@ def check(told: MinedWindow, window: Window, settings: Settings) -> Checked:
     return checked
 
 
+def feedback(told: MinedWindow, window: Window) -> tuple[FeedbackRow, ...]:
+    """The feedback in a reply that cites words of the user, said after the assistant spoke; one for each turn at most.
+
+    The rest is left out: who reads the turns finds nothing of it there.
+    """
+    found: dict[int, FeedbackRow] = {}
+    for each in told.feedback:
+        kind = next((known for known in _KINDS if known == each.kind.strip().lower()), None)
+        if kind is not None and _unfounded(each.kind, each, window) is None and _answers(each.turn, window):
+            turn = window.turns[each.turn - 1]
+            row = FeedbackRow(
+                number=0,
+                kind=kind,
+                strength="casual" if kind == "praise" else _ANNOYED.get(each.annoyed.strip().lower(), "casual"),
+                drawer=turn.drawer,
+                session=window.session,
+                note="",
+                origin="model",
+                at=to_millis(turn.said_at),
+            )
+            found.setdefault(turn.drawer, row)
+    return tuple(found.values())
+
+
+def _answers(turn: int, window: Window) -> bool:
+    """Whether the assistant had spoken before a line."""
+    return any(each.role == "assistant" for each in (*window.before, *window.turns[: turn - 1]))
+
+
 def topics(told: MinedWindow) -> tuple[str, ...]:
     """The topics in a reply, each once, without unsuitable ones."""
     named = (one_line(topic) for topic in told.topics)
@@ -86,7 +127,7 @@ def subject(told: MinedWindow) -> str:
     return named if _is_plain(named) else ""
 
 
-def _unfounded(content: str, cited: ToldFact | ToldEntity | ToldRelation, window: Window) -> str | None:
+def _unfounded(content: str, cited: ToldFact | ToldEntity | ToldRelation | ToldFeedback, window: Window) -> str | None:
     """Why a claim is not supported by words of the user, or None."""
     if not content.strip():
         return "it says nothing"
@@ -100,7 +141,7 @@ def _unfounded(content: str, cited: ToldFact | ToldEntity | ToldRelation, window
     return None if _evidence(cited, window) else f"its quote does not occur in line {cited.turn}"
 
 
-def _evidence(cited: ToldFact | ToldEntity | ToldRelation, window: Window) -> tuple[Evidence, ...]:
+def _evidence(cited: ToldFact | ToldEntity | ToldRelation | ToldFeedback, window: Window) -> tuple[Evidence, ...]:
     """What a claim rests on, in the words of the messages; nothing if its quote does not occur in its line.
 
     A quote may join sentences of several lines, as long as one of them is in its line; only those of the user count.

@@ -43,14 +43,16 @@ _REPLIES_BESIDE = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Conversation:
-    """Where turns belong: the session (None: the current unnamed one), with its project and agent if known.
+    """Where turns belong: the session (None: the current unnamed one), with project, agent and task if known.
 
-    A `history` is a conversation as its host holds it, whose ids may be new each time.
+    A session stays in its first project until another is named. A `history` is a conversation as its host holds it,
+    whose ids may be new each time.
     """
 
     session: str | None
     project: str | None = None
     agent: str | None = None
+    task: str | None = None
     history: bool = False
 
 
@@ -263,6 +265,8 @@ class _Tracker:
             room=self._room(new, before.room),
             place=1 if before.room is None else before.room.drawers + 1,
             number=before.last_drawer + 1,
+            project=self._conversation.project or (None if before.room is None else before.room.project),
+            task=self._conversation.task,
             at=self._now,
         )
         rows = (

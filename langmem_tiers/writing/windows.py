@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from langmem_tiers.knowledge.transcript import may_be_shown
 from langmem_tiers.records import MiningPath, Proposal, RefusedProposal, Said
 from langmem_tiers.storage import progress
+from langmem_tiers.storage.feedback import FeedbackRow
 from langmem_tiers.storage.progress import Again, ProposalRow
 from langmem_tiers.storage.rooms import Unfinished
 
@@ -51,6 +52,7 @@ class WindowFindings:
     refused: tuple[RefusedProposal, ...] = ()
     topics: tuple[str, ...] = ()
     subject: str = ""
+    feedback: tuple[FeedbackRow, ...] = ()
     reason: str = ""
     temporary: bool = False
     calls: int = 0

@@ -1,0 +1,117 @@
+"""Tools for tasks, and for what happened in a period."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from langmem_tiers.errors import UnknownTask
+from langmem_tiers.integrations.tools import base
+from langmem_tiers.integrations.tools.arguments import LOWER, Name, Named, Words
+from langmem_tiers.integrations.tools.base import Call, ToolAnswer
+from langmem_tiers.records import Task
+
+_MOST = 20
+_SHOWN = 300
+_WHOLE = 10_000
+
+_ID = "The task's id, as shown in [brackets]."
+_STATE = "How far it has come and what is next; it replaces the state before."
+
+
+def start_task(
+    call: Call,
+    title: Annotated[str, Field(description="What is to be done, in a line.")],
+    project: Annotated[Name, Field(description="What it is part of.")] = None,
+    state: Annotated[Words, Field(description="How far it has come already.")] = None,
+) -> ToolAnswer:
+    """Begin a task that goes on over several conversations."""
+    task = call.space.tasks.start(title, project=project or call.scope.project, state=state or "")
+    return ToolAnswer(f"Begun as task [{base.plain(task.id)}].", {"id": task.id})
+
+
+def list_tasks(
+    call: Call,
+    status: Annotated[
+        Literal["open", "completed", "abandoned", "all"], LOWER, Field(description="Which ones; open if left out.")
+    ] = "open",
+    project: Annotated[Name, Field(description="Only of this project.")] = None,
+) -> ToolAnswer:
+    """List tasks, the latest changed first."""
+    found = call.space.tasks.list(status=None if status == "all" else status, project=project, limit=_MOST + 1)
+    if not found:
+        return ToolAnswer("There is no such task.", {"ids": []})
+    shown = found[:_MOST]
+    more = ", and there are more" if len(found) > _MOST else ""
+    count = "1 task" if len(shown) == 1 else f"{len(shown)} tasks"
+    text = base.fenced(f"{count}{more}; get_task shows one in full", [_line(each) for each in shown])
+    return ToolAnswer(text, {"ids": [each.id for each in shown]})
+
+
+def get_task(call: Call, id: Annotated[Named, Field(description=_ID)]) -> ToolAnswer:
+    """Read a task with its whole working state or, when it is over, the summary of what was done."""
+    task = call.space.tasks.get(id)
+    if task is None:
+        raise UnknownTask(f"There is no task {id[:80]!a}.", way_out="Call list_tasks.")
+    archive = call.space.archive.get(task.episode) if task.episode and task.status != "open" else None
+    said = archive.summary if archive is not None else task.state
+    shown = [_line(task, whole=True), *([base.item(base.cut(said, _WHOLE))] if said else [])]
+    return ToolAnswer(base.fenced(f"Task [{base.plain(task.id)}]", shown), {"id": task.id, "version": task.version})
+
+
+def update_task(
+    call: Call,
+    id: Annotated[Named, Field(description=_ID)],
+    state: Annotated[Words, Field(description=_STATE)] = None,
+    title: Annotated[Words, Field(description="Its new title.")] = None,
+) -> ToolAnswer:
+    """Note how far a task has come, so that a later conversation can go on from there."""
+    task = call.space.tasks.update(id, state=state, title=title)
+    return ToolAnswer(f"Noted for task [{base.plain(task.id)}].", {"id": task.id, "version": task.version})
+
+
+def complete_task(
+    call: Call,
+    id: Annotated[Named, Field(description=_ID)],
+    summary: Annotated[str, Field(description="What was done, found and decided, in a few sentences.")],
+    outcome: Annotated[Literal["completed", "abandoned"], LOWER, Field(description="Done, or given up.")] = "completed",
+) -> ToolAnswer:
+    """Close a task that is over: the summary and its working state are archived, and found again later."""
+    tasks = call.space.tasks
+    close = tasks.complete if outcome == "completed" else tasks.abandon
+    task = close(id, summary=summary)
+    text = f"Task [{base.plain(task.id)}] is {task.status}, and archived as [{task.episode}]."
+    return ToolAnswer(text, {"id": task.id, "episode": task.episode})
+
+
+def report_activity(
+    call: Call,
+    period: Annotated[Words, Field(description="Such as 'last week', 'this month', '2026-03' or '2026-03-02'.")] = None,
+    since: Annotated[Words, Field(description="Or its first day.")] = None,
+    until: Annotated[Words, Field(description="Its last day; today if left out.")] = None,
+    tasks_only: Annotated[bool, Field(description="Leave out conversations.")] = False,
+    project: Annotated[Name, Field(description="Only of this project.")] = None,
+) -> ToolAnswer:
+    """Report what was done in a period: tasks, conversations and decisions, with dates and pointers."""
+    about: dict[str, Any] = {"kind": "tasks" if tasks_only else "all", "project": project, "limit": _MOST}
+    found = call.space.report(period, since=since, until=until, **about)
+    artifact = {
+        "since": found.since.isoformat(),
+        "until": found.until.isoformat(),
+        "tasks": [each.id for each in found.tasks],
+        "sessions": [each.session for each in found.sessions],
+        "left_out": found.left_out,
+    }
+    if not found:
+        return ToolAnswer(f"Nothing is known of {base.plain(found.title)}.", artifact)
+    sections = found.sections.items()
+    shown = [base.item(base.cut(line, _SHOWN * 2), f"{heading}: ") for heading, lines in sections for line in lines]
+    more = f"; {found.left_out} older ones are left out" if found.left_out else ""
+    return ToolAnswer(base.fenced(f"What is known of {base.plain(found.title)}{more}", shown), artifact)
+
+
+def _line(task: Task, *, whole: bool = False) -> str:
+    about = [f"begun {base.day(task.created_at)}"]
+    about += [f"{task.status} {base.day(task.closed_at)}" if task.closed_at else task.status]
+    about += [f"project {task.project}"] if task.project else []
+    state = "" if whole or not task.state else f": {base.cut(task.state, _SHOWN)}"
+    return base.item(f"{task.title} ({', '.join(about)}){state}", f"[{base.plain(task.id)}] ")

@@ -1,0 +1,122 @@
+"""`langmem-tiers config`: the settings in force, where each comes from, and the settings file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from langmem_tiers.cli.target import Shown, Target, command
+from langmem_tiers.cli.terminal import safe
+
+if TYPE_CHECKING:
+    from langmem_tiers.settings_layers import Key, Origin
+
+config = typer.Typer(
+    help="Settings: what is in force and where it comes from, and changes to langmem-tiers.toml.", no_args_is_help=True
+)
+
+OfOneSpace = Annotated[
+    str | None, typer.Option("--space", metavar="SPACE", help="What is otherwise for a space: users/alice.")
+]
+OfOneAgent = Annotated[
+    str | None, typer.Option("--agent", metavar="ID", help="What is otherwise for an agent: patrol.")
+]
+SettingKey = Annotated[str, typer.Argument(metavar="KEY", help="Such as recall.limit.")]
+
+
+@config.command()
+@command
+def show(
+    target: Target,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="A setting or a group: recall.limit, recall.")] = "",
+    *,
+    space: OfOneSpace = None,
+    agent: OfOneAgent = None,
+) -> Shown:
+    """Print the settings in force, for a space or an agent if one is named, and where each comes from."""
+    from rich.table import Table
+
+    from langmem_tiers.settings_layers import keys, known_key, load, value_of
+
+    asked, known = known_key(key), load(target.folder)
+    in_force = known.of(space, agent)
+    found = [
+        {
+            "key": ".".join(each),
+            "value": value_of(in_force, each),
+            "source": _source(known.origin(each, space, agent), each),
+        }
+        for each in [key for key in keys() if key[: len(asked)] == asked] or [asked]
+    ]
+    table = Table("setting", "value", "from")
+    for each in found:
+        table.add_row(str(each["key"]), safe(_written(each["value"])), safe(str(each["source"])))
+    return Shown(found, [table])
+
+
+@config.command("set")
+@command
+def set_setting(
+    target: Target,
+    key: SettingKey,
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="""Such as 5, false, none, a text or '["a", "b"]'.""")],
+    *,
+    space: OfOneSpace = None,
+    agent: OfOneAgent = None,
+) -> Shown:
+    """Write a setting into langmem-tiers.toml in the memory folder; comments there stay."""
+    from langmem_tiers.cli.settings_file import read_value, set_value
+    from langmem_tiers.settings_layers import known_key, load, scope_of
+
+    asked = known_key(key)
+    path = set_value(target.folder, (*scope_of(space, agent), *asked), read_value(value))
+    over = load(target.folder).origin(asked, space, agent).layer
+    covered = [f"It is not in force: {over.place} goes before the file."] if over.source == "environment" else []
+    return Shown({"file": str(path)}, [f"{key} is set in {path}.", *covered])
+
+
+@config.command()
+@command
+def unset(target: Target, key: SettingKey, *, space: OfOneSpace = None, agent: OfOneAgent = None) -> Shown:
+    """Remove a setting from langmem-tiers.toml: what the environment or the defaults say is in force then."""
+    from langmem_tiers.cli.settings_file import unset_value
+    from langmem_tiers.settings_layers import scope_of
+
+    path = unset_value(target.folder, (*scope_of(space, agent), *key.split(".")))
+    return Shown({"file": str(path)}, [f"{key} is no longer set in {path}."])
+
+
+@config.command()
+@command
+def check(target: Target) -> Shown:
+    """Read langmem-tiers.toml and the environment as a memory does; exit code 1 if something there cannot be used."""
+    from langmem_tiers.settings_layers import FILE, load
+
+    known = load(target.folder)
+    sources = [layer.place for layer in known.layers if layer.source != "default"]
+    named = ", ".join(sources) or f"nothing but defaults: there is no {target.folder / FILE}"
+    return Shown({"sources": sources}, [f"The settings can be used. They come from {named}."])
+
+
+def _source(origin: Origin, key: Key) -> str:
+    """Where a value comes from: the line of the file, the variable, or that it is the default; and for whom it is."""
+    from langmem_tiers.cli.settings_file import line_of
+    from langmem_tiers.settings_layers import read_text
+
+    layer, place = origin.layer, origin.layer.place or origin.layer.source
+    if layer.source == "file":
+        path = Path(layer.place)
+        line = line_of(read_text(path) or "", (*origin.scope, *key))
+        place = path.name if line is None else f"{path.name}:{line}"
+    whose = ", ".join(f"{kind.removesuffix('s')} {name}" for kind, name in zip(*[iter(origin.scope)] * 2, strict=True))
+    return f"{place} ({whose})" if whose else place
+
+
+def _written(value: Any) -> str:
+    """A value as it is typed."""
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,170 @@
+"""`langmem-tiers receipts`: what was recalled for a message, what was left out, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from langmem_tiers.cli.target import Shown, space_command
+from langmem_tiers.cli.terminal import MORE, hanging, leave, shortened
+from langmem_tiers.wording import counted
+
+if TYPE_CHECKING:
+    from langmem_tiers.space import Space
+    from langmem_tiers.types import Candidate, KnownCandidate, Receipt
+
+# Characters of a text.
+_SHOWN = 200
+_RESULT = {
+    "recalled": "recalled",
+    "repeated": "recalled again, as before",
+    "nothing_found": "nothing: nothing that is stored came close enough",
+    "nothing_new": "nothing: what fits was there already",
+    "trivial": "nothing: it says too little to look anything up for",
+    "disabled": "nothing: recall is turned off",
+}
+_NOT_LOOKED_UP = ("trivial", "disabled")
+# Why something did not stand in the block.
+_VERDICT = {
+    "shown": "shown",
+    "below_threshold": "below threshold: too far from the query",
+    "below_best": "below best: others come much nearer",
+    "judged_unfit": "judged unfit by the reranker",
+    "in_window": "in window: the model sees that message anyway",
+    "already_shown": "already shown in this session",
+    "asked_again": "asked again: the same question, asked before",
+    "quoted_instead": "quoted instead: the message it was found in is shown",
+    "duplicate": "duplicate: something shown says the same",
+    "chatter": "chatter: it tells nothing",
+    "outside_dates": "outside dates: not of the time asked about",
+    "over_limit": "over limit: there were enough better ones",
+    "over_budget": "over budget: no tokens were left for it",
+}
+
+receipts = typer.Typer(help="What was recalled for each message, and why.", no_args_is_help=True)
+
+
+@receipts.command("list")
+@space_command()
+def list_receipts(
+    space: Space,
+    *,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="Most receipts, the newest first.")] = 20,
+) -> Shown:
+    """Print the latest recalls: number, time, how much was shown, how long it took, and the query."""
+    found = space.receipts(limit=limit + 1)
+    lines = [_listed(each) for each in found[:limit]]
+    more = [MORE] if len(found) > limit else []
+    return Shown(found[:limit], [*(lines or [f"Nothing was recalled for {space.name} yet."]), *more])
+
+
+@receipts.command()
+@space_command()
+def show(
+    space: Space,
+    number: Annotated[int, typer.Argument(metavar="N", min=1, help="The number, as `receipts list` prints it.")],
+) -> Shown:
+    """Print a recall: the query, what was shown and what was left out and why, and how long each stage took."""
+    receipt = space.receipt(number)
+    if receipt is None:
+        leave(f"There is no receipt {number} (any more). `langmem-tiers receipts list` shows those there are.")
+    return Shown(receipt, [*_head(receipt), *explanation(receipt, space)])
+
+
+def explanation(receipt: Receipt, space: Space) -> Iterator[str]:
+    """Everything that was looked at, knowledge before messages; then times and usage."""
+    if receipt.known:
+        yield f"{len(receipt.known)} known, best first"
+    for known in receipt.known:
+        yield from _explained(known, f"{known.kind} {known.ref}", _text_of_known(known, space), receipt)
+    if receipt.candidates:
+        yield f"{counted(len(receipt.candidates), 'candidate')}, best first"
+    for found in receipt.candidates:
+        yield from _explained(found, found.pointer, _text_of_drawer(found, space), receipt)
+    if not receipt.known and not receipt.candidates and receipt.verdict not in _NOT_LOOKED_UP:
+        yield hanging("", "No candidates: no message, entry, episode or note has these words or comes close.")
+    yield hanging("ms by stage: ", "  ".join(f"{stage} {millis:.1f}" for stage, millis in receipt.timings.items()))
+    for source, taken in receipt.usage.items():
+        yield hanging(f"{source}: ", "  ".join(f"{name} {number:,}" for name, number in taken.items()))
+
+
+def _listed(receipt: Receipt) -> str:
+    """A recall on two lines."""
+    session = f"  session {receipt.session}" if receipt.session else ""
+    head = f"{receipt.number}  {receipt.at:%Y-%m-%d %H:%M}{session}  {_counts(receipt)} shown"
+    return "\n".join((hanging("", f"{head}  {_millis(receipt)}"), hanging("    ", shortened(receipt.query, _SHOWN))))
+
+
+def _head(receipt: Receipt) -> Iterator[str]:
+    """What a recall was for, and what came of it."""
+    fields = {
+        "query": receipt.query,
+        "at": f"{receipt.at:%Y-%m-%d %H:%M:%S} UTC",
+        "session": receipt.session or "",
+        "message": receipt.message_id or "",
+        "result": _RESULT[receipt.verdict],
+        "shown": f"{_counts(receipt)}, {counted(receipt.tokens, 'token')}",
+        "took": _millis(receipt),
+    }
+    yield from (hanging(f"{name:>10}  ", value) for name, value in fields.items() if value)
+    yield from (hanging(f"{'note':>10}  ", note) for note in receipt.notes)
+
+
+def _counts(receipt: Receipt) -> str:
+    verdicts = [*(each.verdict for each in receipt.known), *(each.verdict for each in receipt.candidates)]
+    return f"{verdicts.count('shown'):,} of {len(verdicts):,}"
+
+
+def _millis(receipt: Receipt) -> str:
+    return f"{receipt.timings.get('total', 0):.1f} ms"
+
+
+def _explained(found: Candidate | KnownCandidate, name: str, text: str | None, receipt: Receipt) -> Iterator[str]:
+    """One thing that was looked at: its score and verdict, what it says, and the numbers behind that."""
+    where = "" if found.space == receipt.space else f" of {found.space}"
+    yield hanging("  ", f"{name}{where}: score {found.score:.3f}, verdict {_VERDICT[found.verdict]}")
+    if text is not None:
+        yield hanging("      ", shortened(text, _SHOWN) or "(gone)")
+    yield hanging("      ", _numbers(found))
+
+
+def _numbers(found: Candidate | KnownCandidate) -> str:
+    """The scores by channel; of messages also the signals and the factors, without those that change nothing."""
+    from langmem_tiers.types import KnownCandidate
+
+    parts = {"found by": dict(found.scores)}
+    if not isinstance(found, KnownCandidate):
+        parts["signals"] = {name: value for name, value in found.signals.items() if value}
+        parts["factors"] = {name: value for name, value in found.factors.items() if value != 1}
+    return "; ".join(f"{name} {_said(values)}" for name, values in parts.items() if values)
+
+
+def _said(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.3f}" for name, value in values.items())
+
+
+def _text_of_drawer(candidate: Candidate, space: Space) -> str:
+    from langmem_tiers.palace.lookup import find_drawer
+
+    drawer = find_drawer(space.memory.context(candidate.space), candidate.drawer)
+    return drawer.content if drawer else ""
+
+
+def _text_of_known(known: KnownCandidate, space: Space) -> str | None:
+    """What it says, empty if it is gone; None for a note, which is named by its path, and for a store item."""
+    from langmem_tiers.knowledge_graph.wording import relation_words
+    from langmem_tiers.space import Space
+
+    holder = Space(space.memory, space.memory.context(known.space))
+    if known.kind == "entry":
+        entry = holder.knowledge.get(known.ref)
+        return entry.content if entry else ""
+    if known.kind == "episode":
+        episode = holder.archive.get(known.ref)
+        return episode.abstract if episode else ""
+    if known.kind == "relation":
+        relation = holder.graph.relation(known.ref)
+        return relation_words(relation) if relation else ""
+    return None

@@ -1,0 +1,131 @@
+"""Changes to a settings file: one setting at a time, with the comments around it kept."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from langmem_tiers.errors import InvalidSettings, UnreadableSettings
+from langmem_tiers.settings_layers import FILE, FORMAT, Key, of_text, read_text
+from langmem_tiers.storage.errors_border import translated
+
+_NEW = f"# Settings of this memory; `langmem-tiers config show` prints those in force.\nformat = {FORMAT}\n"
+
+
+def set_value(folder: Path, key: Key, value: Any) -> Path:
+    """Write a setting into the file of a memory folder, which need not be there yet. Returns the file.
+
+    Raises:
+        InvalidSettings, UnreadableSettings, NewerSchema: the file cannot be used, or could not be afterwards; it stays
+            as it is.
+        FolderNotWritable, DiskFull: it cannot be written.
+    """
+    path = folder / FILE
+    text = read_text(path)
+    changed = _changed(_NEW if text is None else text, path, key, value)
+    of_text(changed, str(path))
+    _write(path, changed)
+    return path
+
+
+def unset_value(folder: Path, key: Key) -> Path:
+    """Remove a setting, or a group of them, from the file of a memory folder. Returns the file.
+
+    Raises:
+        InvalidSettings: it is not set there.
+        UnreadableSettings: the file cannot be read.
+        FolderNotWritable, DiskFull: it cannot be written.
+    """
+    path = folder / FILE
+    text = read_text(path) or ""
+    if _found(_values(text, path), key) is None:
+        raise InvalidSettings(
+            f"{'.'.join(key)} is not set in {path}.", way_out="`langmem-tiers config show` says where each is set."
+        )
+    _write(path, _changed(text, path, key, None))
+    return path
+
+
+def read_value(text: str) -> Any:
+    """A value as it was typed: what TOML knows, such as `5`, `true` or `["a"]`; all else is a text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def line_of(text: str, key: Key) -> int | None:
+    """The number of the line that sets `key`, None if it cannot be told."""
+    table: Key = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        with suppress(tomllib.TOMLDecodeError):
+            path = _way(tomllib.loads(line))
+            if line.lstrip().startswith("["):
+                table = path
+            elif path and (*table, *path) == key:
+                return number
+    return None
+
+
+def _way(values: Any) -> Key:
+    """The names on the way to the only value there is."""
+    if isinstance(values, dict) and values:
+        [(name, inner)] = values.items()
+        return (name, *_way(inner))
+    return ()
+
+
+def _changed(text: str, path: Path, key: Key, value: Any) -> str:
+    """The text with `key` set to `value`, or removed for None."""
+    import tomlkit
+
+    wanted = _values(text, path)
+    document: Any = tomlkit.parse(text)
+    *above, last = key
+    for values in (wanted, document):
+        table = values
+        for place, name in enumerate(above):
+            if name not in table:
+                table[name] = {} if values is wanted else tomlkit.table(is_super_table=place < len(above) - 1)
+            table = table[name]
+            if not isinstance(table, dict):
+                raise InvalidSettings(f"{path}: {'.'.join(above[: place + 1])} is no table.")
+        if value is None:
+            del table[last]
+        else:
+            table[last] = value
+    changed = tomlkit.dumps(document)
+    if tomllib.loads(changed) != wanted:
+        raise UnreadableSettings(f"{path} is written in a way that cannot be changed here.", way_out="Edit it by hand.")
+    return changed
+
+
+def _values(text: str, path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UnreadableSettings(f"The settings file {path} is no complete TOML: {error}.") from error
+
+
+def _found(values: Any, key: Key) -> Any:
+    for name in key:
+        values = values.get(name) if isinstance(values, dict) else None
+    return values
+
+
+def _write(path: Path, text: str) -> None:
+    """Write it at once: nobody sees half of it, and a failure leaves the file as it was."""
+    fresh = path.with_name(f".{path.name}.{uuid4().hex}")
+    with translated(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            fresh.write_text(text, encoding="utf-8")
+            if path.exists():
+                shutil.copymode(path, fresh)
+            fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)

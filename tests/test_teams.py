@@ -1,0 +1,393 @@
+"""Roles: leaders read and write a space, members read it, others do neither, through every door."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.store.base import GetOp, PutOp
+
+from langmem_tiers import Memory, Turn
+from langmem_tiers.errors import AccessDenied, InvalidSettings, ReadOnlyForMembers, UnknownSpace
+from langmem_tiers.graphs import flush_node, recall_node, track_node
+from langmem_tiers.integrations import (
+    TieredChatMessageHistory,
+    TieredRetriever,
+    TieredStore,
+    memory_tools,
+    recall_runnable,
+    space_tools,
+)
+from langmem_tiers.integrations.tools import TOOL_GROUPS, tools_named
+
+TEAM = "teams/research"
+SAID = "The mass spectrometer is booked by Lena on Tuesdays."
+KNOWN = "The mass spectrometer is calibrated every March."
+ASK = "When has Lena booked the mass spectrometer?"
+ROLES = {TEAM: {"ana": "leader", "ben": "member", "agents/scout": "member"}}
+READ_ONLY = "memory is read-only for team members"
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with Memory.open(tmp_path, embedder=None, background=False, roles=ROLES) as opened:
+        team = opened.space(TEAM, caller="ana")
+        team.track([Turn(role="user", content=SAID, message_id="1")], session="monday")
+        team.knowledge.save(KNOWN, category="devices")
+        team.documents.write("MEMORY.md", "The mass spectrometer stands in room 5.")
+        opened.flush()
+        yield opened
+
+
+def run(user, thread="t"):
+    return {"configurable": {"user_id": user, "thread_id": thread} if user else {"thread_id": thread}}
+
+
+def call(tool, config=None, **given):
+    return tool.invoke({"type": "tool_call", "id": "1", "name": tool.name, "args": given}, config)
+
+
+ENTRY = "000000000000"
+TURN = Turn(role="user", content="The laser is new and stands in room 6.")
+WRITES = {
+    "track": lambda space: space.track([TURN]),
+    "save": lambda space: space.knowledge.save("The laser is new."),
+    "update": lambda space: space.knowledge.update(space.knowledge.search("spectrometer")[0].entry.id, pinned=True),
+    "deactivate": lambda space: space.knowledge.deactivate(space.knowledge.search("spectrometer")[0].entry.id),
+    "delete": lambda space: space.knowledge.delete(space.knowledge.search("spectrometer")[0].entry.id),
+    "expire": lambda space: space.knowledge.expire(),
+    "relation": lambda space: space.graph.add_relation("Lena", "works at", "the lab"),
+    "identity": lambda space: space.identity.write("A lab."),
+    "document": lambda space: space.documents.write("MEMORY.md", "Nothing."),
+    "document deleted": lambda space: space.documents.delete("MEMORY.md"),
+    "folder": lambda space: space.documents.import_folder(Path(__file__).parents[1] / "docs"),
+    "working memory": lambda space: space.working.within("session/s").save("k", "v"),
+    "archive": lambda space: space.archive.write("monday", summary="They spoke."),
+    "prune": lambda space: space.archive.prune(),
+    "session": lambda space: space.end_session("monday"),
+    "mine": lambda space: space.mine(),
+    "task": lambda space: space.tasks.start("Repair the laser"),
+    "signal": lambda space: space.signals.record("praise", text="Well done!"),
+    "dream": lambda space: space.dream(),
+    "doctor": lambda space: space.doctor(),
+    "rebuild": lambda space: space.rebuild(),
+    "golden": lambda space: space.golden.add("Who has booked the spectrometer?", expects="Lena"),
+}
+READS = {
+    "recall": lambda space: space.recall(ASK).block,
+    "search": lambda space: space.search("spectrometer"),
+    "knowledge": lambda space: space.knowledge.search("spectrometer"),
+    "categories": lambda space: space.knowledge.categories(),
+    "archive": lambda space: space.archive.recent(),
+    "document": lambda space: space.documents.read("MEMORY.md"),
+    "drawer": lambda space: space.drawer(1),
+    "drawers": lambda space: space.drawers(),
+    "palace": lambda space: space.palace(),
+    "sessions": lambda space: space.sessions(),
+    "prompt": lambda space: space.prompt_block(),
+    "graph": lambda space: space.graph.entities(),
+    "working memory": lambda space: space.working.within("session/s").list(),
+    "receipts": lambda space: space.receipts(),
+    "usage": lambda space: space.usage(),
+    "stats": lambda space: space.stats(),
+    "dreams": lambda space: space.dreams(),
+    "tasks": lambda space: space.tasks.list(),
+    "signals": lambda space: space.signals.list(),
+    "report": lambda space: space.report("last week"),
+    "golden": lambda space: space.golden.list(),
+}
+
+
+def state(memory):
+    team = memory.space(TEAM)
+    known = [(each.entry.id, each.entry.version, each.entry.active) for each in team.knowledge.search(status="all")]
+    stats = team.stats()
+    return known, team.drawers(), team.receipts(), team.documents.list(), team.identity.read(), stats.drawers
+
+
+# Members, leaders, others
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+@pytest.mark.parametrize("who", ["ben", "agents/scout"])
+def test_no_write_of_a_member_is_done(memory, write, who):
+    before = state(memory)
+    with pytest.raises(ReadOnlyForMembers, match=READ_ONLY) as raised:
+        write(memory.space(TEAM, caller=who))
+    assert isinstance(raised.value, PermissionError)
+    assert state(memory) == before
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_members_and_leaders_read_alike(memory, read):
+    assert repr(read(memory.space(TEAM, caller="ben"))) is not None
+    read(memory.space(TEAM, caller="ana"))
+
+
+def test_a_leader_writes(memory):
+    for write in (WRITES["track"], WRITES["save"], WRITES["document"], WRITES["working memory"], WRITES["dream"]):
+        write(memory.space(TEAM, caller="ana"))
+
+
+@pytest.mark.parametrize(
+    "door", [*READS.values(), *WRITES.values()], ids=[*READS, *(f"write {name}" for name in WRITES)]
+)
+@pytest.mark.parametrize("who", ["eve", "Ben", "ben ", "users/BEN", "agents/scout2", "agents/ben", ""])
+def test_somebody_without_a_role_neither_reads_nor_writes(memory, door, who):
+    before = state(memory)
+    with pytest.raises(AccessDenied) as raised:
+        door(memory.space(TEAM, caller=who))
+    assert not isinstance(raised.value, ReadOnlyForMembers)
+    assert state(memory) == before
+
+
+def test_the_own_space_is_everybodys_own_and_that_of_another_user_is_not(memory):
+    memory.user("ben", caller="ben").track([TURN])
+    memory.space("users/ben/drafts", caller="ben").track([TURN])
+    for who in ("ana", "eve", "be", "ben/drafts", "", "agents/scout"):
+        for name in ("users/ben", "users/ben/drafts"):
+            with pytest.raises(AccessDenied):
+                memory.space(name, caller=who).recall("Where does the laser stand?")
+
+
+def test_what_holds_for_a_space_holds_for_those_below_it_and_others_are_open(memory):
+    with pytest.raises(AccessDenied):
+        memory.space(f"{TEAM}/plans", caller="eve").stats()
+    memory.space(f"{TEAM}s", caller="eve").stats()
+    memory.space("global", caller="eve").track([TURN])
+
+
+def test_a_member_makes_no_space(memory):
+    with pytest.raises(UnknownSpace):
+        memory.space(f"{TEAM}/plans", caller="ben").stats()
+    assert f"{TEAM}/plans" not in memory.spaces()
+
+
+def test_the_host_itself_and_a_memory_without_roles_are_not_asked(memory, tmp_path):
+    memory.space(TEAM).track([TURN])
+    memory.user("ben").track([TURN])
+    with Memory.open(tmp_path / "other", embedder=None) as other:
+        other.user("ben", caller="eve").track([TURN])
+
+
+def test_a_lead_of_a_user_is_read_where_a_role_says_so(tmp_path):
+    with Memory.open(tmp_path, embedder=None, roles={"users/ana": {"ben": "member"}}) as memory:
+        memory.user("ana", caller="ana").knowledge.save(KNOWN)
+        ben = memory.user("ben", caller="ben", fallbacks=["users/ana"])
+        assert [each.space for each in ben.knowledge.search("spectrometer")] == ["users/ana"]
+        with pytest.raises(ReadOnlyForMembers):
+            memory.user("ana", caller="ben").knowledge.save(KNOWN)
+
+
+@pytest.mark.parametrize(
+    "roles", ["ana", {TEAM: "ana"}, {TEAM: {"ana": "boss"}}, {TEAM: {"ana": None}}, {"../up": {"ana": "leader"}}, 5]
+)
+def test_a_table_that_is_none_is_refused(tmp_path, roles):
+    with pytest.raises((InvalidSettings, ValueError)):
+        Memory.open(tmp_path, embedder=None, roles=roles)
+
+
+# A function
+
+
+def test_a_function_is_asked_on_every_operation_so_that_a_lost_role_counts_at_once(tmp_path):
+    held = {"users/ana": "leader", "users/ben": "leader"}
+    with Memory.open(tmp_path, embedder=None, roles=lambda who, space: held.get(who)) as memory:
+        team = memory.space(TEAM, caller="ben")
+        team.track([Turn(role="user", content=SAID)])
+        held["users/ben"] = "member"
+        with pytest.raises(ReadOnlyForMembers):
+            team.track([TURN])
+        assert SAID in team.recall(ASK).block
+        del held["users/ben"]
+        with pytest.raises(AccessDenied):
+            team.recall(ASK)
+        assert len(memory.space(TEAM, caller="ana").drawers()) == 1
+
+
+def test_a_function_that_answers_something_else_lets_nobody_in(tmp_path):
+    with (
+        Memory.open(tmp_path, embedder=None, roles=lambda who, space: "boss") as memory,
+        pytest.raises(InvalidSettings, match="boss"),
+    ):
+        memory.space(TEAM, caller="ana").track([TURN])
+
+
+# Fallbacks
+
+
+def test_a_member_reads_the_team_beside_their_own_and_nothing_is_written_there(memory):
+    before = state(memory)
+    ben = memory.user("ben", caller="ben", fallbacks=[TEAM])
+    assert SAID in ben.recall(ASK, session="s", message_id="m").block
+    assert [each.space for each in ben.knowledge.search("spectrometer")] == [TEAM]
+    assert ben.drawer(f"§W-001/R-01/D-001@{TEAM}").content == SAID
+    assert ben.receipts()[0].candidates
+    ben.knowledge.save("The mass spectrometer hums.")
+    memory.flush()
+    assert state(memory) == before
+
+
+def test_a_fallback_without_a_role_is_left_out_and_the_receipt_says_so(memory):
+    eve = memory.user("eve", caller="eve", fallbacks=[TEAM])
+    eve.track([Turn(role="user", content="My mass spectrometer is a toy and booked by nobody.")])
+    recalled = eve.recall(ASK)
+    assert "toy" in recalled.block
+    assert "Lena" not in recalled.block
+    assert recalled.receipt.notes == (f"fallback {TEAM}: left out, no role there",)
+    assert not eve.knowledge.search("spectrometer")
+    with pytest.raises(ValueError, match="fallbacks"):
+        eve.drawer(f"§W-001/R-01/D-001@{TEAM}")
+
+
+# Doors
+
+
+def test_tools_tell_a_member_that_the_memory_is_read_only(memory):
+    tools = memory_tools(memory, space=TEAM, only=tools_named([*TOOL_GROUPS]))
+    by_name = {tool.name: tool for tool in tools}
+    entry = memory.space(TEAM).knowledge.search("spectrometer")[0].entry
+    before = state(memory)
+    for name, given in {
+        "save_memory": {"content": "The laser is new."},
+        "update_memory": {"id": entry.id, "content": "The mass spectrometer is sold."},
+        "delete_memory": {"id": entry.id},
+        "memory_write": {"action": "add", "layer": "L0", "content": "A lab."},
+        "add_relation": {"subject": "Lena", "predicate": "works at", "object": "the lab"},
+        "save_to_working_memory": {"key": "k", "data": "v"},
+        "write_note": {"path": "MEMORY.md", "text": "More."},
+        "start_task": {"title": "Repair the laser"},
+        "record_feedback": {"kind": "praise", "quote": "Well done!"},
+    }.items():
+        answer = call(by_name[name], run("ben"), **given)
+        assert answer.status == "error", name
+        assert READ_ONLY in answer.content, name
+        assert READ_ONLY not in call(by_name[name], run("eve"), **given).content
+    assert state(memory) == before
+    assert KNOWN in call(by_name["search_memory"], run("ben"), query="spectrometer").content
+    assert SAID in call(by_name["search_history"], run("ben"), query=ASK).content
+    for user in ("eve", None):
+        for name, given in {
+            "search_memory": {"query": "spectrometer"},
+            "get_memory": {"id_or_pointer": entry.id},
+        }.items():
+            answer = call(by_name[name], run(user), **given)
+            assert answer.status == "error"
+            assert "spectrometer" not in answer.content
+
+
+def test_tools_of_a_handle_have_its_caller(memory):
+    [save] = space_tools(memory.space(TEAM, caller="ben"), only=["save_memory"])
+    assert READ_ONLY in call(save, content="The laser is new.").content
+
+
+def graph(memory, **options):
+    builder = StateGraph(MessagesState)
+    builder.add_node("recall", recall_node(memory, space=TEAM, **options))
+    builder.add_node("model", lambda state: {"messages": [AIMessage("On Tuesdays.", id="2")]})
+    builder.add_node("track", track_node(memory, space=TEAM, **options))
+    builder.add_node("flush", flush_node(memory, space=TEAM, context_window=10, **options))
+    builder.add_edge(START, "recall")
+    builder.add_edge("recall", "model")
+    builder.add_edge("model", "track")
+    builder.add_edge("track", "flush")
+    return builder.compile()
+
+
+def test_in_a_graph_the_reply_comes_and_the_event_says_that_it_was_not_stored(memory, caplog):
+    before = state(memory)
+    told = list(
+        graph(memory).stream({"messages": [HumanMessage(ASK, id="1")]}, run("ben"), stream_mode=["custom", "values"])
+    )
+    events = [event for mode, event in told if mode == "custom"]
+    assert [each["items"] for each in events if each["type"] == "memory_recalled"] == [1]
+    refused = [each for each in events if each["type"] == "memory_refused"]
+    assert refused[0]["node"] == "track"
+    assert READ_ONLY in refused[0]["reason"]
+    assert [value for mode, value in told if mode == "values"][-1]["messages"][-1].content == "On Tuesdays."
+    assert "memory_refused" in caplog.text
+    assert state(memory) == before
+
+
+def test_in_a_graph_that_raises_it_is_the_error(memory):
+    with pytest.raises(ReadOnlyForMembers):
+        graph(memory, on_error="raise").invoke({"messages": [HumanMessage(ASK, id="1")]}, run("ben"))
+    for user in ("eve", None):
+        with pytest.raises(AccessDenied):
+            graph(memory, on_error="raise").invoke({"messages": [HumanMessage(ASK, id="1")]}, run(user))
+
+
+def test_a_leader_s_graph_stores_what_is_said(memory):
+    graph(memory, on_error="raise").invoke({"messages": [HumanMessage("The laser is new.", id="1")]}, run("ana"))
+    assert len(memory.space(TEAM).drawers()) == 3
+
+
+def test_chains_and_retrievers_ask_for_the_role_of_the_run(memory):
+    step = recall_runnable(memory, space=TEAM, on_error="raise")
+    assert SAID in step.invoke(ASK, run("ben"))
+    retriever = TieredRetriever(memory=memory, space=TEAM)
+    assert retriever.invoke(ASK, run("ben"))[0].page_content == SAID
+    for user in ("eve", None):
+        with pytest.raises(AccessDenied):
+            step.invoke(ASK, run(user))
+        with pytest.raises(AccessDenied):
+            retriever.invoke(ASK, run(user))
+    history = TieredChatMessageHistory(memory.space(TEAM, caller="ben"), session="monday")
+    assert [each.content for each in history.messages] == [SAID]
+    with pytest.raises(ReadOnlyForMembers):
+        history.add_messages([HumanMessage("The laser is new.")])
+
+
+def in_a_run(user, work):
+    builder = StateGraph(MessagesState)
+    builder.add_node("work", lambda state: work() and {})
+    builder.add_edge(START, "work")
+    builder.compile().invoke({"messages": []}, run(user))
+
+
+def test_the_store_asks_for_the_role_of_the_run_in_which_it_is_used(memory):
+    store = TieredStore(memory, space_of=lambda namespace: TEAM if namespace[0] == "team" else None)
+    in_a_run("ana", lambda: store.put(("team", "devices"), "1", {"content": "The laser is new."}))
+    for write in (
+        lambda: store.put(("team", "devices"), "2", {"content": "The laser is old."}),
+        lambda: store.delete(("team", "devices"), "1"),
+    ):
+        with pytest.raises(ReadOnlyForMembers):
+            in_a_run("ben", write)
+        with pytest.raises(AccessDenied):
+            in_a_run("eve", write)
+    found = []
+    in_a_run("ben", lambda: found.extend(store.search(("team",), query="laser")))
+    assert [each.value for each in found] == [{"content": "The laser is new."}]
+    in_a_run("eve", lambda: found.extend(store.list_namespaces()))
+    assert len(found) == 1
+    for read in (lambda: store.get(("team", "devices"), "1"), lambda: store.search(("tiers", "ben"))):
+        with pytest.raises(AccessDenied):
+            in_a_run("eve", read)
+
+
+def test_a_batch_that_reaches_beyond_a_role_is_refused_as_a_whole(memory):
+    store = TieredStore(memory, space_of=lambda namespace: TEAM if namespace[0] == "team" else "users/eve")
+    memory.user("eve").track([TURN])
+    for op in (GetOp(("team",), "1"), PutOp(("team",), "1", {"content": "The laser is old."})):
+        with pytest.raises(AccessDenied, match="no role"):
+            in_a_run(
+                "eve", lambda op=op: store.batch([GetOp(("own",), "1"), PutOp(("own",), "1", {"text": "It."}), op])
+            )
+    assert store.get(("own",), "1") is None
+
+
+def test_an_mcp_server_has_the_caller_of_its_space(memory):
+    from mcp import Client
+
+    from langmem_tiers.integrations.mcp import mcp_server
+
+    async def ask(who, name, given):
+        async with Client(mcp_server(memory.space(TEAM, caller=who))) as client:
+            answer = await client.call_tool(name, given)
+            return answer.content[0].text
+
+    assert KNOWN in asyncio.run(ask("ben", "search_memory", {"query": "spectrometer"}))
+    assert READ_ONLY in asyncio.run(ask("ben", "save_memory", {"content": "The laser is new."}))
+    assert "no role" in asyncio.run(ask("eve", "search_memory", {"query": "spectrometer"}))
