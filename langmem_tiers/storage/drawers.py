@@ -164,9 +164,9 @@ def put(
     room: int,
     place: int,
     number: int,
-    project: str | None,
-    task: str | None,
     at: int,
+    project: str | None = None,
+    task: str | None = None,
 ) -> list[int]:
     """Store messages in a room from `place` on, numbered from `number` on. Returns their numbers.
 
