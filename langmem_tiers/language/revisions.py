@@ -223,12 +223,12 @@ def of_turn(read: Iterable[Reading]) -> Iterator[Revised]:
         found += (each for each in _ended(reading.text, reading, whole=True))
         if found:
             # "I got the job at Bosch! | I start on Monday": what begins then stands before it.
-            leans = any(each.planned for each in found) and _leans(reading)
-            start = reading.before.start if leans and reading.before else reading.sentence.start
-            before = made[start].revisions if start in made else ()
+            before = reading.leans_on if any(each.planned for each in found) and _leans(reading) else None
+            start = (before or reading.sentence).start
+            already = made[start].revisions if start in made else ()
             said, stop = reading.said, reading.sentence.stop
             made[start] = Revised(
-                tuple(dict.fromkeys((*before, *found))), said.drawer, start, stop, said.content[start:stop]
+                tuple(dict.fromkeys((*already, *found))), said.drawer, start, stop, said.content[start:stop]
             )
     yield from made.values()
 

@@ -67,8 +67,13 @@ class Reading:
 
     @property
     def before(self) -> Sentence | None:
-        """The sentence before the one being read, but for mere exclamations."""
-        return _nearest(reversed(self.own))
+        """The sentence before the one being read."""
+        return self.own[-1] if self.own else None
+
+    @property
+    def leans_on(self) -> Sentence | None:
+        """The sentence before it that may say what it leaves out: not "So happy!"."""
+        return _telling(reversed(self.own))
 
     def earlier(self) -> Iterator[Statement]:
         """What was said before the current sentence, nearest first; other turns only count if it opens this one."""
@@ -120,7 +125,7 @@ def readings(said: Sequence[Said], place: int, *, several: bool) -> Iterator[Rea
     asked = before is not None and answers and speech_acts.asks_of_long_ago(before.content[:LONGEST])
     full = in_full(before.content[:LONGEST], read[0].text) if before and answers and read else ""
     for number, sentence in enumerate(read):
-        last, coming = _nearest(reversed(read[:number])), _nearest(read[number + 1 :])
+        last = read[number - 1].text if number else ""
         yield Reading(
             said=turn,
             sentence=sentence,
@@ -130,18 +135,19 @@ def readings(said: Sequence[Said], place: int, *, several: bool) -> Iterator[Rea
             asked=asked,
             own=tuple(read[:number]),
             behind=tuple(reversed(said[max(0, place - _MOST_AGO) : place])),
-            full=(not number and full) or _completed(sentence.text, last, coming),
+            full=(not number and full) or _filled_in(read, number) or introduced(sentence.text, last),
         )
 
 
-def _nearest(others: Iterable[Sentence]) -> Sentence | None:
-    """The first that is more than an exclamation: "I got the job at Bosch! | So happy! | I start on Monday."."""
+def _filled_in(read: Sequence[Sentence], number: int) -> str:
+    """A sentence with what those around it add: "I got the job at Bosch! | So happy! | I start on Monday."."""
+    last, coming = _telling(reversed(read[:number])), _telling(read[number + 1 :])
+    return filled_in(read[number].text, last.text if last else "", coming.text if coming else "")
+
+
+def _telling(others: Iterable[Sentence]) -> Sentence | None:
+    """The first sentence that is more than an exclamation."""
     return next((each for each in others if not each.text.endswith("!") or substance(each.text)), None)
-
-
-def _completed(sentence: str, last: Sentence | None, coming: Sentence | None) -> str:
-    before = last.text if last else ""
-    return filled_in(sentence, before, coming.text if coming else "") or introduced(sentence, before)
 
 
 def _sentences(turn: Said) -> list[Sentence]:
