@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 
 import pytest
 from hypothesis import example, given
@@ -14,6 +15,7 @@ from langmem_tiers.cli.app import app
 from langmem_tiers.errors import InvalidInput, InvalidPointer, InvalidSpace, UnknownSpace
 from langmem_tiers.graphs import recall_node
 from langmem_tiers.integrations import TieredRetriever, TieredStore, memory_tools, recall_runnable, space_tools
+from langmem_tiers.naming import folder_name
 from langmem_tiers.pointers import Pointer, find_pointers, parse_pointer
 from langmem_tiers.settings import RecallSettings, Settings
 
@@ -338,6 +340,27 @@ def test_the_mcp_server_reads_the_fallbacks_of_its_space(alice):
             return answer.content[0].text
 
     assert KNOWN in asyncio.run(ask())
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("gone", ["deleted", "off"])
+def test_a_recall_of_a_fallback_that_is_gone_is_explained_and_makes_no_space(
+    tmp_path, memory, alice, team, named, gone
+):
+    alice.recall(ASK, session="s", message_id="m")
+    memory.close()
+    if gone == "deleted":
+        shutil.rmtree(tmp_path / "spaces" / folder_name(team.name))
+    else:
+        (tmp_path / "langmem-tiers.toml").write_text(f'[spaces."{team.name}"]\nenabled = false\n')
+    start = ["--path", str(tmp_path), "--embedder", "none", "--user", "alice"]
+    fallback = ["--fallback", team.name] if named else []
+    shown = CliRunner().invoke(app, [*start, *fallback, "receipts", "show", "1"])
+    assert (shown.exit_code, "(no longer read from here)" in shown.output, SAID in shown.output) == (0, True, False)
+    with Memory.open(tmp_path, embedder=None, background=False) as again:
+        told = call(again.user("alice", fallbacks=[team.name] if named else ()), "explain_recall")
+        assert "(no longer read from here)" in told.content
+        assert (team.name in again.spaces()) == (gone == "off")
 
 
 def test_the_command_line_takes_fallbacks(tmp_path, memory, alice, team):

@@ -2,12 +2,15 @@
 
 import json
 import re
+from typing import get_args
 
 import pytest
 
 from langmem_tiers import Memory, Turn
+from langmem_tiers.cli import receipts
 from langmem_tiers.cli.main import main
 from langmem_tiers.testing import HashEmbedder
+from langmem_tiers.types import CandidateVerdict, KnownVerdict, RecallVerdict
 
 BOAT = "My sister Lena launched a wooden boat in Porto."
 TEA = "I prefer green tea to coffee."
@@ -164,6 +167,20 @@ def test_a_receipt_says_what_was_shown_what_was_left_out_and_why(run):
 def test_why_something_was_left_out_is_said_in_words(run):
     assert "verdict quoted instead: the message it was found in is shown" in run("receipts", "show", "1")[1]
     assert "document MEMORY.md: score " in run("receipts", "show", "3")[1]
+
+
+def test_a_summary_that_nobody_asked_for_is_explained(run, folder, clock):
+    with Memory.open(folder, embedder=None, background=False, clock=clock) as memory:
+        alice = memory.user("alice")
+        alice.archive.write("lamp", summary="The old lantern of the boat was mended with copper wire.")
+        number = alice.recall("The lantern of the boat needs copper wire.", session="today").receipt.number
+    code, out, _ = run("receipts", "show", str(number))
+    assert (code, "verdict not asked for: a summary, shown only to questions" in out) == (0, True)
+
+
+def test_every_verdict_has_its_words():
+    assert set(receipts.VERDICTS) == {*get_args(KnownVerdict), *get_args(CandidateVerdict)}
+    assert set(receipts.RESULTS) == {*get_args(RecallVerdict)}
 
 
 def test_a_receipt_of_small_talk_says_that_nothing_was_looked_up(run):

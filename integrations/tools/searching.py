@@ -13,6 +13,7 @@ from langmem_tiers.integrations.tools import base
 from langmem_tiers.integrations.tools.arguments import LAYER, Id, Name, Tags, Words
 from langmem_tiers.integrations.tools.base import Call, ToolAnswer
 from langmem_tiers.integrations.tools.saving import unknown, versions
+from langmem_tiers.knowledge.fallbacks import still_read
 from langmem_tiers.knowledge.results import CategoryCount, EpisodeFound
 from langmem_tiers.language.periods import first_moment, last_moment
 from langmem_tiers.layers import LayerFound
@@ -320,8 +321,9 @@ def _recalled_drawer(call: Call, candidate: Candidate) -> str:
 
 
 def _still_read(call: Call, space: str) -> Space | None:
-    """A space that a recall read, unless it is no fallback any more."""
-    return call.space.source(space) if space in (call.space.name, *call.space.fallbacks) else None
+    """A space that a recall read, if it is still read."""
+    source = still_read(call.space.context, space)
+    return None if source is None else Space(call.space.memory, source)
 
 
 def _known(call: Call, candidate: KnownCandidate) -> str:

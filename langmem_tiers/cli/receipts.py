@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -12,12 +12,22 @@ from langmem_tiers.cli.terminal import MORE, hanging, leave, shortened
 from langmem_tiers.wording import counted
 
 if TYPE_CHECKING:
+    from langmem_tiers.context import SpaceContext
     from langmem_tiers.space import Space
-    from langmem_tiers.types import Candidate, KnownCandidate, Receipt
+    from langmem_tiers.types import (
+        Candidate,
+        CandidateVerdict,
+        KnownCandidate,
+        KnownVerdict,
+        RecallVerdict,
+        Receipt,
+    )
+
+FoundT = TypeVar("FoundT", "Candidate", "KnownCandidate")
 
 # Characters of a text.
 _SHOWN = 200
-_RESULT = {
+RESULTS: dict[RecallVerdict, str] = {
     "recalled": "recalled",
     "repeated": "recalled again, as before",
     "nothing_found": "nothing: nothing that is stored came close enough",
@@ -25,11 +35,11 @@ _RESULT = {
     "trivial": "nothing: it says too little to look anything up for",
     "disabled": "nothing: recall is turned off",
 }
-_NOT_LOOKED_UP = ("trivial", "disabled")
-# Why something did not stand in the block.
-_VERDICT = {
+"""What came of a recall, by its verdict."""
+VERDICTS: dict[CandidateVerdict | KnownVerdict, str] = {
     "shown": "shown",
     "below_threshold": "below threshold: too far from the query",
+    "not_asked_for": "not asked for: a summary, shown only to questions on what was said or done, or if it fits well",
     "below_best": "below best: others come much nearer",
     "judged_unfit": "judged unfit by the reranker",
     "in_window": "in window: the model sees that message anyway",
@@ -42,6 +52,9 @@ _VERDICT = {
     "over_limit": "over limit: there were enough better ones",
     "over_budget": "over budget: no tokens were left for it",
 }
+"""Why something stands in a block or does not, by its verdict."""
+_GONE, _NOT_READ = "(gone)", "(no longer read from here)"
+_NOT_LOOKED_UP = ("trivial", "disabled")
 
 receipts = typer.Typer(help="What was recalled for each message, and why.", no_args_is_help=True)
 
@@ -78,11 +91,11 @@ def explanation(receipt: Receipt, space: Space) -> Iterator[str]:
     if receipt.known:
         yield f"{len(receipt.known)} known, best first"
     for known in receipt.known:
-        yield from _explained(known, f"{known.kind} {known.ref}", _text_of_known(known, space), receipt)
+        yield from _explained(known, f"{known.kind} {known.ref}", _text(known, space, _text_of_known), receipt)
     if receipt.candidates:
         yield f"{counted(len(receipt.candidates), 'candidate')}, best first"
     for found in receipt.candidates:
-        yield from _explained(found, found.pointer, _text_of_drawer(found, space), receipt)
+        yield from _explained(found, found.pointer, _text(found, space, _text_of_drawer), receipt)
     if not receipt.known and not receipt.candidates and receipt.verdict not in _NOT_LOOKED_UP:
         yield hanging("", "No candidates: no message, entry, episode or note has these words or comes close.")
     yield hanging("ms by stage: ", "  ".join(f"{stage} {millis:.1f}" for stage, millis in receipt.timings.items()))
@@ -104,7 +117,7 @@ def _head(receipt: Receipt) -> Iterator[str]:
         "at": f"{receipt.at:%Y-%m-%d %H:%M:%S} UTC",
         "session": receipt.session or "",
         "message": receipt.message_id or "",
-        "result": _RESULT[receipt.verdict],
+        "result": RESULTS[receipt.verdict],
         "shown": f"{_counts(receipt)}, {counted(receipt.tokens, 'token')}",
         "took": _millis(receipt),
     }
@@ -124,9 +137,9 @@ def _millis(receipt: Receipt) -> str:
 def _explained(found: Candidate | KnownCandidate, name: str, text: str | None, receipt: Receipt) -> Iterator[str]:
     """One thing that was looked at: its score and verdict, what it says, and the numbers behind that."""
     where = "" if found.space == receipt.space else f" of {found.space}"
-    yield hanging("  ", f"{name}{where}: score {found.score:.3f}, verdict {_VERDICT[found.verdict]}")
-    if text is not None:
-        yield hanging("      ", shortened(text, _SHOWN) or "(gone)")
+    yield hanging("  ", f"{name}{where}: score {found.score:.3f}, verdict {VERDICTS[found.verdict]}")
+    if text:
+        yield hanging("      ", shortened(text, _SHOWN))
     yield hanging("      ", _numbers(found))
 
 
@@ -145,26 +158,35 @@ def _said(values: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.3f}" for name, value in values.items())
 
 
-def _text_of_drawer(candidate: Candidate, space: Space) -> str:
+def _text(found: FoundT, space: Space, text_of: Callable[[FoundT, SpaceContext], str | None]) -> str | None:
+    """What something says that was looked at, as it stands now in its space."""
+    from langmem_tiers.knowledge.fallbacks import still_read
+
+    source = still_read(space.context, found.space)
+    return _NOT_READ if source is None else text_of(found, source)
+
+
+def _text_of_drawer(candidate: Candidate, source: SpaceContext) -> str:
     from langmem_tiers.palace.lookup import find_drawer
 
-    drawer = find_drawer(space.memory.context(candidate.space), candidate.drawer)
-    return drawer.content if drawer else ""
+    drawer = find_drawer(source, candidate.drawer)
+    return drawer.content if drawer else _GONE
 
 
-def _text_of_known(known: KnownCandidate, space: Space) -> str | None:
-    """What it says, empty if it is gone; None for a note, which is named by its path, and for a store item."""
+def _text_of_known(known: KnownCandidate, source: SpaceContext) -> str | None:
+    """What it says; None for a note, which is named by its path, and for a store item."""
+    from langmem_tiers.knowledge.episodes import Episodes
+    from langmem_tiers.knowledge.knowledge import Knowledge
+    from langmem_tiers.knowledge_graph.graph import KnowledgeGraph
     from langmem_tiers.knowledge_graph.wording import relation_words
-    from langmem_tiers.space import Space
 
-    holder = Space(space.memory, space.memory.context(known.space))
     if known.kind == "entry":
-        entry = holder.knowledge.get(known.ref)
-        return entry.content if entry else ""
+        entry = Knowledge(source).get(known.ref)
+        return entry.content if entry else _GONE
     if known.kind == "episode":
-        episode = holder.archive.get(known.ref)
-        return episode.abstract if episode else ""
+        episode = Episodes(source).get(known.ref)
+        return episode.abstract or ", ".join(episode.topics) if episode else _GONE
     if known.kind == "relation":
-        relation = holder.graph.relation(known.ref)
-        return relation_words(relation) if relation else ""
+        relation = KnowledgeGraph(source).relation(known.ref)
+        return relation_words(relation) if relation else _GONE
     return None

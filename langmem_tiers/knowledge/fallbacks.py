@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from langmem_tiers.errors import UnknownSpace
 from langmem_tiers.knowledge.results import DocumentHit, EntryFound, EpisodeFound
 from langmem_tiers.language.words import searchable, words
 from langmem_tiers.pointers import find_pointers, split_reference
@@ -70,6 +71,18 @@ def places(context: SpaceContext, reference: str) -> tuple[str, tuple[SpaceConte
         return str(replace(pointer, space=None)), (context.source(pointer.space),)
     name, space = split_reference(reference.strip())
     return name, context.sources() if space is None else (context.source(space),)
+
+
+def still_read(context: SpaceContext, name: str) -> SpaceContext | None:
+    """A space that was read at some time, by itself; None if it is read no longer: no fallback any more, or gone."""
+    source = next((each for each in context.sources() if each.name == name), None)
+    if source is None:
+        return None
+    try:
+        with source.open():
+            return source
+    except UnknownSpace:
+        return None
 
 
 def _said(text: str) -> str:
