@@ -303,7 +303,7 @@ class Space:
         """
         return Space(self.memory, self.context.source(arguments.text(name, "name")))
 
-    def places(self, reference: str) -> tuple[str, tuple[Space, ...]]:
+    def resolve_reference(self, reference: str) -> tuple[str, tuple[Space, ...]]:
         """Return an id or pointer without the name of a space, and where to look for it.
 
         `3f2a9c01d4e5@teams/research` is in that fallback, `3f2a9c01d4e5` in the space or else in one of its fallbacks,
@@ -312,9 +312,9 @@ class Space:
         Raises:
             InvalidPointer: It names another space.
         """
-        from langmem_tiers.knowledge.fallbacks import places
+        from langmem_tiers.knowledge.fallbacks import resolve_reference
 
-        name, sources = places(self.context, arguments.text(reference, "reference"))
+        name, sources = resolve_reference(self.context, arguments.text(reference, "reference"))
         return name, tuple(Space(self.memory, each) for each in sources)
 
     def drawer(self, which: int | str) -> Drawer | None:
@@ -590,5 +590,10 @@ class Space:
         return "\n\n".join(part for part in parts if part)
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Wait until the background work of this space is done. See `Memory.flush`."""
+        """Wait until the background work of this space is done. See `Memory.flush`.
+
+        Raises:
+            AccessDenied: Whoever it is for has no role in the space.
+        """
+        self.context.require_role()
         return self.memory.finish({self.name}, arguments.seconds(timeout, "timeout"))

@@ -157,6 +157,30 @@ def test_the_own_copy_wins_over_a_duplicate(memory, team):
     assert [(each.entry.id, each.space) for each in bob.knowledge.search("zeppelin")] == [(own.id, "users/bob")]
 
 
+@pytest.mark.parametrize(
+    ("own", "other"),
+    [
+        ("The zeppelin team codes in C#.", "The zeppelin team codes in C++."),
+        ("The zeppelin hall is kept at 5 degrees.", "The zeppelin hall is kept at -5 degrees."),
+        ("Marta on the zeppelin: :-)", "Marta on the zeppelin: :-("),
+    ],
+)
+def test_what_differs_in_a_sign_only_is_no_duplicate(memory, own, other):
+    team, bob = memory.space("teams/a"), memory.user("bob", fallbacks=["teams/a"])
+    team.knowledge.save(other)
+    bob.knowledge.save(own)
+    assert {each.entry.content for each in bob.knowledge.search("zeppelin")} == {own, other}
+
+
+def test_summaries_of_topics_only_are_no_duplicates(memory):
+    team, bob = memory.space("teams/a"), memory.user("bob", fallbacks=["teams/a"])
+    for space, asked in ((team, "How does a zeppelin engine work?"), (bob, "What is a good recipe for dal?")):
+        space.track([Turn(role="user", content=asked)], session="s")
+        assert space.archive.write("s").summary == ""
+    found = bob.archive.search("")
+    assert {each.space: bool(each.episode.topics) for each in found} == {"users/bob": True, "teams/a": True}
+
+
 def test_the_own_copy_wins_in_recall_where_the_other_has_a_higher_rank(memory):
     team, bob = memory.space("teams/a"), memory.user("bob", fallbacks=["teams/a"])
     wrong = team.knowledge.save("The zeppelin is green.").entry

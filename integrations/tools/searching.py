@@ -96,7 +96,7 @@ def get_memory(
     ],
 ) -> ToolAnswer:
     """Read one memory or summary in full by its id, or the exact words behind a § pointer."""
-    name, sources = call.space.places(id_or_pointer)
+    name, sources = call.space.resolve_reference(id_or_pointer)
     if find_pointers(name):
         return _drawer(call, sources[0], name)
     for source in sources:

@@ -71,7 +71,7 @@ def show(
     space: Space, which: Annotated[str, typer.Argument(metavar="ID", help="The id, as `episodes list` prints it.")]
 ) -> Shown:
     """Print a summary in full, with all that is known about it."""
-    name, sources = space.places(which.strip())
+    name, sources = space.resolve_reference(which.strip())
     held = ((each, episode) for each in sources if (episode := each.archive.get(name.lower())) is not None)
     space, episode = next(held, None) or leave(
         f"There is no episode {which}. `langmem-tiers episodes list` shows those there are."

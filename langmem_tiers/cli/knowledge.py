@@ -148,7 +148,7 @@ def show(
     ],
 ) -> Shown:
     """Print an entry with all that is known about it: the messages it rests on, what it said before, what holds now."""
-    name, sources = space.places(which)
+    name, sources = space.resolve_reference(which)
     held = ((each, entry) for each in sources if (entry := each.knowledge.get(name)) is not None)
     space, entry = next(held, None) or _leave_without(which)
     drawers, history = space.knowledge.evidence(entry.id), space.knowledge.history(entry.id)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from langmem_tiers.errors import UnknownSpace
 from langmem_tiers.knowledge.results import DocumentHit, EntryFound, EpisodeFound
-from langmem_tiers.language.words import searchable, words
+from langmem_tiers.language.wordings import plain
 from langmem_tiers.pointers import find_pointers, split_reference
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def search_all(
 ) -> tuple[FoundT, ...]:
     """What a search finds in a space and in its fallbacks, as one list in this order, each with its space.
 
-    The scores of a fallback count for less (`Settings.recall.own_space_boost`), and of what several spaces hold in the
-    same words only the first one's is given, the own one before all others.
+    The scores of a fallback count for less (`Settings.recall.own_space_boost`), and of what several spaces hold with
+    the same text only the first one's is given, the own one before all others; what has no text is like nothing else.
     """
     found: list[list[FoundT]] = []
     for source in context.sources():
@@ -39,10 +39,10 @@ def search_all(
     together, others = found[0], found[1:]
     if not others:
         return tuple(together)
-    boost, said = context.settings.recall.own_space_boost, {_said(text(each)) for each in together}
+    boost, said = context.settings.recall.own_space_boost, {plain(text(each)) for each in together} - {""}
     for other in others:
-        new = [each for each in other if _said(text(each)) not in said]
-        said |= {_said(text(each)) for each in new}
+        new = [each for each in other if plain(text(each)) not in said]
+        said |= {plain(text(each)) for each in new} - {""}
         together += [replace(each, score=round(each.score / boost, _DECIMALS)) for each in new]
     return tuple(sorted(together, key=order)[:limit])
 
@@ -53,11 +53,11 @@ def first_of(context: SpaceContext, reference: str, read: Callable[[SpaceContext
     Raises:
         InvalidPointer: it names a space that is neither the own one nor a fallback.
     """
-    name, sources = places(context, reference)
+    name, sources = resolve_reference(context, reference)
     return next((found for source in sources if (found := read(source, name)) is not None), None)
 
 
-def places(context: SpaceContext, reference: str) -> tuple[str, tuple[SpaceContext, ...]]:
+def resolve_reference(context: SpaceContext, reference: str) -> tuple[str, tuple[SpaceContext, ...]]:
     """An id or pointer without the name of a space, and where to look for it.
 
     That is the space that it names (`3f2a9c01d4e5@teams/research`); without one the own space, and for an id, which no
@@ -83,7 +83,3 @@ def still_read(context: SpaceContext, name: str) -> SpaceContext | None:
             return source
     except UnknownSpace:
         return None
-
-
-def _said(text: str) -> str:
-    return " ".join(words(searchable(text)))
