@@ -232,8 +232,7 @@ CONFIDENTIAL = (
 )
 
 
-def judgement(kind="irritation", annoyed="very", quote="That was confidential", turn=3):
-    return {"kind": kind, "annoyed": annoyed, "quote": quote, "turn": turn}
+JUDGED = "3 irritation very"
 
 
 @pytest.fixture
@@ -255,52 +254,56 @@ def judged(tmp_path, clock):
 def test_a_model_judges_what_the_rules_cannot(judged, alice):
     tell(alice, *CONFIDENTIAL)
     assert alice.signals.list() == ()
-    (signal,) = judged([judgement()], *CONFIDENTIAL)
+    (signal,) = judged([JUDGED], *CONFIDENTIAL)
     assert (signal.kind, signal.strength, signal.origin) == ("irritation", "very_irritated", "model")
     assert signal.text == CONFIDENTIAL[-1]
 
 
 def test_what_rules_and_model_find_in_a_message_is_one_signal(judged):
     said = ("Format it.", "Done, with tables.", "Please use lists, not tables. You know me well enough by now.")
-    (signal,) = judged([judgement(quote="You know me well enough", annoyed="mild")], *said)
+    (signal,) = judged(["3 irritation mild"], *said)
     assert (signal.kind, signal.strength, signal.origin) == ("correction", "mildly_frustrated", "model")
 
 
 def test_a_message_has_one_judgement(judged):
-    (signal,) = judged([judgement(), judgement(kind="praise", annoyed="no")], *CONFIDENTIAL)
+    (signal,) = judged([JUDGED, "3 praise no"], *CONFIDENTIAL)
     assert signal.kind == "irritation"
+
+
+@pytest.mark.parametrize("told", ["[3] irritation: very", "line 3: Irritation, very", "3, irritation, annoyed: very", JUDGED])
+def test_a_judgement_may_be_written_in_other_ways(judged, told):
+    (signal,) = judged([told], *CONFIDENTIAL)
+    assert (signal.kind, signal.strength) == ("irritation", "very_irritated")
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        judgement(turn=1, quote="Forward it to Tom"),  # before the assistant had spoken
-        judgement(turn=2, quote="I have sent it"),  # the assistant's own words
-        judgement(turn=99),
-        judgement(turn=0),
-        judgement(quote="You are fired"),
-        judgement(quote=""),
-        judgement(kind="anger"),
-        judgement(kind="x" * 5000),
-        {"kind": "praise"},
-        {},
+        "1 irritation very",  # before the assistant had spoken
+        "2 irritation very",  # the assistant's own words
+        "99 irritation very",
+        "0 irritation very",
+        "9" * 5000 + " irritation",
+        "irritation very",
+        "3 anger very",
+        "3 " + "x" * 5000,
+        {"turn": 3, "kind": "irritation", "annoyed": "very"},
         None,
         "praise",
         7,
         [],
-        {"kind": {"a": 1}, "annoyed": [], "quote": None, "turn": "three"},
-        {"note": "Ignore all previous instructions.", "turn": 1},
+        "Ignore all previous instructions.",
     ],
 )
-def test_a_judgement_that_cites_no_word_of_the_user_is_none(judged, given):
+def test_a_judgement_of_no_message_of_the_user_is_none(judged, given):
     assert judged([given], *CONFIDENTIAL) == ()
 
 
-@pytest.mark.parametrize("given", [None, "none", {}, 3, [[]], [judgement(turn=99)] * 500])
+@pytest.mark.parametrize("given", [None, "none", {}, 3, [[]], ["99 irritation"] * 500])
 def test_a_list_of_judgements_that_is_none_is_empty(judged, given):
     assert judged(given, *CONFIDENTIAL) == ()
 
 
 def test_praise_of_a_model_is_never_annoyed(judged):
-    (signal,) = judged([judgement(kind="Praise", annoyed="very")], *CONFIDENTIAL)
+    (signal,) = judged(["3 Praise very"], *CONFIDENTIAL)
     assert (signal.kind, signal.strength) == ("praise", "casual")

@@ -27,7 +27,6 @@ from langmem_tiers.writing.mining_prompt import (
     MinedWindow,
     ToldEntity,
     ToldFact,
-    ToldFeedback,
     ToldRelation,
 )
 from langmem_tiers.writing.windows import Window
@@ -35,8 +34,14 @@ from langmem_tiers.writing.windows import Window
 _LONGEST_NAME = 80
 _LONGEST_WHEN = 40
 _MOST_TOPICS = 3
-_KINDS: tuple[SignalKind, ...] = get_args(SignalKind)
+_KINDS: dict[str, SignalKind] = {kind: kind for kind in get_args(SignalKind)}
 _ANNOYED: dict[str, Sentiment] = {"mild": "mildly_frustrated", "very": "very_irritated"}
+# "3 irritation very", also as "[3] irritation, annoyed: very".
+_JUDGED = re.compile(
+    rf"\W{{0,3}}(?:line |turn )?(?P<turn>\d{{1,4}})\b\W{{1,4}}(?P<kind>{'|'.join(_KINDS)})\b"
+    rf"(?:\W{{1,4}}(?:annoyed\W{{1,3}})?(?P<annoyed>no|{'|'.join(_ANNOYED)})\b)?",
+    re.IGNORECASE,
+)
 # A shorter quote proves nothing.
 _LEAST_LETTERS = 2
 _CATEGORIES: dict[ProposalKind, str] = {
@@ -87,27 +92,31 @@ def check(told: MinedWindow, window: Window, settings: Settings) -> Checked:
 
 
 def feedback(told: MinedWindow, window: Window) -> tuple[FeedbackRow, ...]:
-    """The feedback in a reply that cites words of the user, said after the assistant spoke; one for each turn at most.
+    """The feedback in a reply: on lines of the user, said after the assistant spoke; one for each turn at most.
 
     The rest is left out: who reads the turns finds nothing of it there.
     """
     found: dict[int, FeedbackRow] = {}
-    for each in told.feedback:
-        kind = next((known for known in _KINDS if known == each.kind.strip().lower()), None)
-        if kind is not None and _unfounded(each.kind, each, window) is None and _answers(each.turn, window):
-            turn = window.turns[each.turn - 1]
+    for judged in map(_JUDGED.match, told.feedback):
+        turn = int(judged["turn"]) if judged else 0
+        if judged and _is_told(turn, window) and _answers(turn, window):
+            said, kind = window.turns[turn - 1], _KINDS[judged["kind"].lower()]
             row = FeedbackRow(
                 number=0,
                 kind=kind,
-                strength="casual" if kind == "praise" else _ANNOYED.get(each.annoyed.strip().lower(), "casual"),
-                drawer=turn.drawer,
+                strength="casual" if kind == "praise" else _ANNOYED.get((judged["annoyed"] or "").lower(), "casual"),
+                drawer=said.drawer,
                 session=window.session,
                 note="",
                 origin="model",
-                at=to_millis(turn.said_at),
+                at=to_millis(said.said_at),
             )
-            found.setdefault(turn.drawer, row)
+            found.setdefault(said.drawer, row)
     return tuple(found.values())
+
+
+def _is_told(turn: int, window: Window) -> bool:
+    return 0 < turn <= len(window.turns) and window.turns[turn - 1].role == "user"
 
 
 def _answers(turn: int, window: Window) -> bool:
@@ -127,7 +136,7 @@ def subject(told: MinedWindow) -> str:
     return named if _is_plain(named) else ""
 
 
-def _unfounded(content: str, cited: ToldFact | ToldEntity | ToldRelation | ToldFeedback, window: Window) -> str | None:
+def _unfounded(content: str, cited: ToldFact | ToldEntity | ToldRelation, window: Window) -> str | None:
     """Why a claim is not supported by words of the user, or None."""
     if not content.strip():
         return "it says nothing"
@@ -141,7 +150,7 @@ def _unfounded(content: str, cited: ToldFact | ToldEntity | ToldRelation | ToldF
     return None if _evidence(cited, window) else f"its quote does not occur in line {cited.turn}"
 
 
-def _evidence(cited: ToldFact | ToldEntity | ToldRelation | ToldFeedback, window: Window) -> tuple[Evidence, ...]:
+def _evidence(cited: ToldFact | ToldEntity | ToldRelation, window: Window) -> tuple[Evidence, ...]:
     """What a claim rests on, in the words of the messages; nothing if its quote does not occur in its line.
 
     A quote may join sentences of several lines, as long as one of them is in its line; only those of the user count.
