@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import Engine, event
 
 from langmem_tiers import Turn
 from langmem_tiers.cli.main import main
@@ -85,6 +86,38 @@ def test_a_task_that_was_never_begun_is_in_the_report_by_its_id(alice, clock):
     (task,) = alice.report("this week").tasks
     assert (task.id, task.title, task.status, task.turns) == ("T-17", "T-17", None, 1)
     assert "never begun here" in alice.report("this week").markdown
+
+
+def test_a_task_is_in_the_report_of_every_period_in_which_it_was_worked_on(alice, clock):
+    alice.tasks.start(WIKI, id="wiki")
+    for day in (10, 20):
+        wait(clock, datetime(2026, 3, day, 9, tzinfo=UTC))
+        alice.tasks.update("wiki", state=f"Worked on it on the {day}th.")
+    whole = {"since": "2026-02-01", "until": "2026-03-31"}
+    assert [each.id for each in alice.report(since="2026-03-08", until="2026-03-14").tasks] == ["wiki"]
+    assert [each.id for each in alice.report(**whole).tasks] == ["wiki"]
+    assert alice.report(since="2026-03-01", until="2026-03-07").tasks == ()
+    alice.tasks.delete("wiki")
+    alice.tasks.start("Another one", id="wiki")
+    assert alice.report(since="2026-03-08", until="2026-03-14").tasks == ()
+
+
+def test_what_is_left_out_of_a_report_is_not_even_read(memory, alice, clock):
+    for number in range(30):
+        say(alice, (2, 20), "I bought a blue bicycle in Delft.", session=f"s{number}")
+        alice.tasks.complete(alice.tasks.start(f"Task {number}").id, summary="It was done.")
+    asked = []
+
+    @event.listens_for(Engine, "before_cursor_execute")
+    def noted(connection, cursor, statement, *_):
+        asked.append(statement)
+
+    try:
+        report = alice.report("2026", limit=2)
+    finally:
+        event.remove(Engine, "before_cursor_execute", noted)
+    assert (len(report.sessions), len(report.tasks), report.left_out) == (2, 2, 56)
+    assert len(asked) < 20
 
 
 def test_an_empty_report_says_so(alice, clock):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -18,9 +18,9 @@ from langmem_tiers.language.characters import one_line
 from langmem_tiers.language.questions import asked_period
 from langmem_tiers.pointers import Pointer
 from langmem_tiers.records import Entry, Episode, Said, Task, TaskStatus
-from langmem_tiers.storage import entries, episodes, progress, spoken, tasks
+from langmem_tiers.storage import change_log, entries, episodes, progress, tasks, turn_counts
 from langmem_tiers.storage.entries import Filters
-from langmem_tiers.storage.spoken import SpokenRoom, SpokenTask
+from langmem_tiers.storage.turn_counts import SessionTurns, TaskTurns
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -141,19 +141,18 @@ def report(
     about, most = arguments.optional_name(project, "project"), arguments.whole(limit, "limit", least=1)
     with context.open() as store, store.reading() as connection:
         made = _Reporting(context, store, connection, to_millis(first), to_millis(last), about)
-        sessions = made.sessions() if which == "all" else []
-        worked_on = made.tasks()
-        decisions = made.decisions({each.id for each in worked_on} if which == "tasks" else None)
-    return Report(
-        since=first,
-        until=last,
-        kind=which,
-        project=about,
-        sessions=tuple(sessions[-most:]),
-        tasks=tuple(worked_on[-most:]),
-        decisions=tuple(decisions),
-        left_out=max(0, len(sessions) - most) + max(0, len(worked_on) - most),
-    )
+        spoken_in = made.spoken_in() if which == "all" else []
+        worked_on = made.worked_on()
+        return Report(
+            since=first,
+            until=last,
+            kind=which,
+            project=about,
+            sessions=tuple(made.sessions(spoken_in[-most:])),
+            tasks=tuple(made.with_archives(worked_on[-most:])),
+            decisions=tuple(made.decisions({each.id for each in worked_on} if which == "tasks" else None)),
+            left_out=max(0, len(spoken_in) - most) + max(0, len(worked_on) - most),
+        )
 
 
 def _bounds(period: When | None, since: When | None, until: When | None, now: datetime) -> tuple[datetime, datetime]:
@@ -185,17 +184,25 @@ class _Reporting:
     until: int
     project: str | None
 
-    def sessions(self) -> list[SessionReport]:
+    def spoken_in(self) -> list[SessionTurns]:
         """The sessions in which something was said, the latest to end last."""
-        found = spoken.in_rooms(self.connection, self.store.key, self.since, self.until, self.project)
-        unarchived = {each.room: each.done for each in episodes.unarchived(self.connection, self.store.key)}
-        return [self._session(each, unarchived.get(each.number)) for each in found]
+        return turn_counts.by_session(self.connection, self.store.key, self.since, self.until, self.project)
 
-    def tasks(self) -> list[TaskReport]:
-        """The tasks that were begun, changed, closed or spoken in, in the order in which they were begun."""
-        said = spoken.in_tasks(self.connection, self.store.key, self.since, self.until)
+    def sessions(self, wanted: Sequence[SessionTurns]) -> list[SessionReport]:
+        """What was said in these sessions; what is not archived is summed up here."""
+        unarchived = {each.room: each.done for each in episodes.unarchived(self.connection, self.store.key)}
+        return [self._session(each, unarchived.get(each.room)) for each in wanted]
+
+    def worked_on(self) -> list[TaskReport]:
+        """The tasks that were begun, changed, closed or spoken in, in the order in which they were begun.
+
+        They do not say yet what their archives do.
+        """
+        said = turn_counts.by_task(self.connection, self.store.key, self.since, self.until)
         known = {each.id: each for each in tasks.find(self.connection, self.store.key)}
-        found = [self._task(each, said.get(each.id)) for each in known.values() if self._is_of_period(each, said)]
+        changed = self._changed()
+        touched = (each for each in known.values() if each.id in said or self._is_of_period(each, changed))
+        found = [self._task(each, said.get(each.id)) for each in touched]
         found += [
             TaskReport(
                 id=name,
@@ -210,6 +217,14 @@ class _Reporting:
         ]
         wanted = [each for each in found if self.project in (None, each.project)]
         return sorted(wanted, key=lambda each: (each.began_at, each.id))
+
+    def with_archives(self, worked_on: Sequence[TaskReport]) -> Iterator[TaskReport]:
+        """These tasks, the closed ones with what their archives say."""
+        ids = [each.episode for each in worked_on if each.episode]
+        archives = episodes.by_ids(self.connection, self.store.key, ids)
+        for each in worked_on:
+            archive = None if each.status == "open" else archives.get(each.episode or "")
+            yield each if archive is None else replace(each, abstract=archive.abstract, topics=archive.topics)
 
     def decisions(self, of_tasks: Collection[str] | None) -> list[Entry]:
         """What was decided, of these tasks if any are given."""
@@ -229,24 +244,24 @@ class _Reporting:
                 by_session[each.session].append(each)
         return by_session
 
-    def _session(self, room: SpokenRoom, archived_to: int | None) -> SessionReport:
-        told = self._summaries.get(room.session, [])
+    def _session(self, turns: SessionTurns, archived_to: int | None) -> SessionReport:
+        told = self._summaries.get(turns.session, [])
         abstracts = [each.abstract for each in told if each.abstract]
         topics = [topic for each in told for topic in each.topics]
         if archived_to is not None or not told:
-            said = self._said(room.number, after=archived_to or 0)
-            draft = summaries.draft(said, room.session, None, self.context.settings)
+            said = self._said(turns.room, after=archived_to or 0)
+            draft = summaries.draft(said, turns.session, None, self.context.settings)
             abstracts += [draft.abstract] if draft is not None and draft.abstract else []
             topics += () if draft is None else draft.topics
         idle = to_millis(self.context.now) - self.context.settings.sessions.idle_minutes * _MINUTE
         return SessionReport(
-            session=room.session,
-            pointer=str(Pointer(room.wing, room.address, None)),
-            project=room.project,
-            began_at=from_millis(room.first),
-            ended_at=from_millis(room.last),
-            turns=room.turns,
-            running=room.ended_at is None and room.touched_at > idle,
+            session=turns.session,
+            pointer=str(Pointer(turns.wing, turns.address, None)),
+            project=turns.project,
+            began_at=from_millis(turns.first),
+            ended_at=from_millis(turns.last),
+            turns=turns.turns,
+            running=turns.ended_at is None and turns.touched_at > idle,
             archived=archived_to is None,
             abstracts=tuple(dict.fromkeys(abstracts)),
             topics=tuple(dict.fromkeys(topics)),
@@ -259,9 +274,7 @@ class _Reporting:
         within = (turn for turn in standing if self._is_within(turn.said_at))
         return EpisodeWriter(self.context, self.store).shown(self.connection, within)
 
-    def _task(self, task: Task, said: SpokenTask | None) -> TaskReport:
-        archive = episodes.by_ids(self.connection, self.store.key, [task.episode or ""]).get(task.episode or "")
-        ended = task.status != "open" and archive is not None
+    def _task(self, task: Task, said: TaskTurns | None) -> TaskReport:
         return TaskReport(
             id=task.id,
             title=task.title,
@@ -270,14 +283,24 @@ class _Reporting:
             began_at=task.created_at,
             closed_at=task.closed_at,
             turns=0 if said is None else said.turns,
-            abstract=archive.abstract if ended and archive else one_line(task.state, _ABSTRACT),
-            topics=archive.topics if ended and archive else (),
+            abstract=one_line(task.state, _ABSTRACT),
             episode=task.episode,
         )
 
-    def _is_of_period(self, task: Task, said: Collection[str]) -> bool:
-        moments = (task.created_at, task.updated_at, task.closed_at)
-        return task.id in said or any(each is not None and self._is_within(each) for each in moments)
+    def _changed(self) -> set[str]:
+        """The ids of the tasks that were begun, changed or closed in the period, as the change log says."""
+        within = {"since": self.since, "until": self.until}
+        return change_log.details(self.connection, self.store.key, "task.changed", **within)
+
+    def _is_of_period(self, task: Task, changed: Collection[str]) -> bool:
+        """Whether something was done about a task.
+
+        What was changed before it was begun was another one of the same id. Tasks that a migration made are not in the
+        change log.
+        """
+        moments = (task.created_at, task.closed_at)
+        begun = to_millis(task.created_at) < self.until
+        return (begun and task.id in changed) or any(each is not None and self._is_within(each) for each in moments)
 
     def _is_within(self, moment: datetime) -> bool:
         return self.since <= to_millis(moment) < self.until

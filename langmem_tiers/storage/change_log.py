@@ -34,7 +34,7 @@ Kind = Literal[
     "document.changed",  # a document was written or deleted; detail is its path
     "item.changed",  # a store item was written or deleted
     "working.changed",  # an entry of working memory was written or deleted
-    "task.changed",  # a task was begun, changed, closed or deleted
+    "task.changed",  # a task was begun, changed, closed or deleted; detail is its id
 ]
 
 
@@ -147,6 +147,12 @@ def follow(moment: Moment, space: str, *, after: int, kinds: Collection[Kind]) -
     while after < moment.head and (news := read(moment.connection, space, after=after, kinds=kinds)):
         yield from news
         after = news[-1].position
+
+
+def details(connection: Connection, space: str, kind: Kind, *, since: int, until: int) -> set[str]:
+    """The details of the changes of a kind that were made from one moment until before another."""
+    wanted = select(changes.c.detail).where(*here(changes, space, kind=kind), changes.c.detail.is_not(None))
+    return set(connection.execute(wanted.where(changes.c.at >= since, changes.c.at < until)).scalars())
 
 
 def ranges(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

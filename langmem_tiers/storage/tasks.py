@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, update
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.records import Task
@@ -20,7 +20,7 @@ def put(connection: Connection, space: str, task_id: str, *, at: int, **values: 
     times = {"created_at": at, "updated_at": at}
     stored = insert(tasks).values(space=space, id=task_id, **times, **values).returning(*_EVERY.selected_columns)
     task = _task(connection.execute(stored).one())
-    change_log.append(connection, space, "task.changed", None, at=at)
+    change_log.append(connection, space, "task.changed", None, at=at, detail=task_id)
     return task
 
 
@@ -35,14 +35,14 @@ def change(connection: Connection, space: str, task: Task, *, at: int, **values:
     counted = {"version": task.version + 1, "updated_at": at}
     these = update(tasks).where(*here(tasks, space, id=task.id)).values(**values, **counted)
     changed = _task(connection.execute(these.returning(*_EVERY.selected_columns)).one())
-    change_log.append(connection, space, "task.changed", None, at=at)
+    change_log.append(connection, space, "task.changed", None, at=at, detail=task.id)
     return changed
 
 
 def remove(connection: Connection, space: str, task: Task, *, at: int) -> None:
     """Delete a task."""
     connection.execute(delete(tasks).where(*here(tasks, space, id=task.id)))
-    change_log.append(connection, space, "task.changed", None, at=at)
+    change_log.append(connection, space, "task.changed", None, at=at, detail=task.id)
 
 
 def find(
@@ -51,16 +51,12 @@ def find(
     *,
     status: str | None = None,
     project: str | None = None,
-    since: int | None = None,
-    until: int | None = None,
     most: int | None = None,
 ) -> list[Task]:
-    """The tasks with a status and of a project that were open between two moments, the latest changed first."""
+    """The tasks with a status and of a project, the latest changed first."""
     conditions: list[ColumnElement[bool]] = [*here(tasks, space)]
     conditions += [] if status is None else [tasks.c.status == status]
     conditions += [] if project is None else [tasks.c.project == project]
-    conditions += [] if since is None else [or_(tasks.c.closed_at.is_(None), tasks.c.closed_at >= since)]
-    conditions += [] if until is None else [tasks.c.created_at < until]
     wanted = _EVERY.where(*conditions).order_by(tasks.c.updated_at.desc(), tasks.c.id).limit(most)
     return [_task(row) for row in connection.execute(wanted)]
 

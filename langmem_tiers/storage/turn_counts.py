@@ -1,4 +1,4 @@
-"""What was said in a period, counted by session and by task."""
+"""How many turns were said in a period, by session and by task, and the first and the last of them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from langmem_tiers.storage.schema import drawers, rooms
 from langmem_tiers.storage.statements import here, numbered
 
 
-class SpokenRoom(NamedTuple):
-    """A session in which something was said: how many turns, the first and the last, and where it is filed."""
+class SessionTurns(NamedTuple):
+    """A session in which something was said: how many turns, the first and the last, and the room it is filed in."""
 
-    number: int
+    room: int
     session: str
     wing: int
     address: int
@@ -26,7 +26,7 @@ class SpokenRoom(NamedTuple):
     last: int
 
 
-class SpokenTask(NamedTuple):
+class TaskTurns(NamedTuple):
     """A task in which something was said: how many turns, and the first and the last."""
 
     task: str
@@ -42,25 +42,25 @@ _COUNTED = (
     func.min(drawers.c.said_at).label("first"),
     func.max(drawers.c.said_at).label("last"),
 )
-_OF_ROOM = ("number", "session", "address_wing", "address_room", "touched_at", "ended_at", "drawers")
+_OF_SESSION = ("number", "session", "address_wing", "address_room", "touched_at", "ended_at", "drawers")
 
 
-def in_rooms(connection: Connection, space: str, since: int, until: int, project: str | None) -> list[SpokenRoom]:
+def by_session(connection: Connection, space: str, since: int, until: int, project: str | None) -> list[SessionTurns]:
     """The sessions with turns from one moment until before another, of a project if given; the latest last."""
     wanted = (
-        select(*(rooms.c[name] for name in _OF_ROOM), *_COUNTED)
+        select(*(rooms.c[name] for name in _OF_SESSION), *_COUNTED)
         .select_from(drawers.join(rooms, numbered(rooms, drawers.c.room)))
         .where(*_said(space, since, until), *([] if project is None else [drawers.c.project == project]))
         .group_by(rooms.c.number)
         .order_by("last", rooms.c.number)
     )
-    return [SpokenRoom(*row) for row in connection.execute(wanted)]
+    return [SessionTurns(*row) for row in connection.execute(wanted)]
 
 
-def in_tasks(connection: Connection, space: str, since: int, until: int) -> dict[str, SpokenTask]:
+def by_task(connection: Connection, space: str, since: int, until: int) -> dict[str, TaskTurns]:
     """The tasks with turns from one moment until before another, by id."""
     wanted = select(drawers.c.task, *_COUNTED).where(*_said(space, since, until), drawers.c.task.is_not(None))
-    found = (SpokenTask(*row) for row in connection.execute(wanted.group_by(drawers.c.task)))
+    found = (TaskTurns(*row) for row in connection.execute(wanted.group_by(drawers.c.task)))
     return {each.task: each for each in found}
 
 
