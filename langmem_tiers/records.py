@@ -255,7 +255,7 @@ class Task:
 
     `state` is the working state of an open task: how far it has come. When it was completed or abandoned, at
     `closed_at`, its state and what was said in it became the episode with the id `episode`; there is none if there was
-    nothing to archive. `version` counts its changes.
+    nothing to archive, or if that was deleted since. `version` counts its changes.
     """
 
     id: str

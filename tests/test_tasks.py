@@ -1,5 +1,6 @@
 """Tasks: their working state, what is archived when they are over, and finding that again."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -244,6 +245,23 @@ def test_a_deleted_task_leaves_nothing_but_what_was_said(alice, tasks):
     assert tasks.delete("wiki")
     assert (tasks.get("wiki"), alice.archive.get(done.episode), alice.archive.search("restic")) == (None, None, ())
     assert len(alice.drawers(task="wiki")) == 2
+
+
+def test_what_a_recall_showed_of_a_deleted_task_is_deleted_with_it(alice, tasks):
+    tasks.start(WIKI, id="wiki", state="Next: move the old disk to the attic.")
+    tasks.complete("wiki", summary=DONE)
+    ask = {"query": "Where does restic copy the wiki?", "session": "t", "message_id": "m"}
+    assert "restic copies the wiki" in alice.recall(**ask).block
+    tasks.delete("wiki")
+    assert alice.receipts() == ()
+    assert alice.recall(**ask).block == ""
+
+
+def test_a_task_whose_archive_was_deleted_has_none(alice, tasks):
+    tasks.start(WIKI, id="wiki")
+    done = tasks.complete("wiki", summary=DONE)
+    assert alice.archive.delete(done.episode)
+    assert tasks.get("wiki") == replace(done, episode=None)
 
 
 def test_the_archive_of_a_task_holds_nothing_that_was_forgotten(alice, tasks):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,8 @@ from langmem_tiers.storage.change_log import moment
 from langmem_tiers.twins import twin
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from langmem_tiers.context import SpaceContext
     from langmem_tiers.storage.embedding_cache import Vectors
 
@@ -201,11 +203,7 @@ class Episodes:
         unwanted = arguments.text(episode_id, "episode_id")
         with self._context.open() as store, store.writing() as connection:
             gone = list(episodes.by_ids(connection, store.key, [unwanted]).values())
-            for each in gone:
-                episodes.bury(connection, store.key, each, self._now())
-            episodes.remove(connection, store.key, gone, self._now())
-            dreams.forget(connection, store.key, [each.id for each in gone])
-            receipts.forget(connection, store.key, [each.id for each in gone], kind="episode")
+            delete_episodes(connection, store.key, gone, self._now())
         return bool(gone)
 
     def prune(self) -> int:
@@ -241,6 +239,15 @@ class Episodes:
 
     def _now(self) -> int:
         return to_millis(self._context.clock())
+
+
+def delete_episodes(connection: Connection, space: str, gone: Sequence[Episode], at: int) -> None:
+    """Delete episodes with all that shows them, such as recalls and dreams, so that they are not written again."""
+    for each in gone:
+        episodes.bury(connection, space, each, at)
+    episodes.remove(connection, space, gone, at)
+    dreams.forget(connection, space, [each.id for each in gone])
+    receipts.forget(connection, space, [each.id for each in gone], kind="episode")
 
 
 def _about(project: str | None, task: str | None) -> dict[str, str | None]:

@@ -12,10 +12,11 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidInput, InvalidText, SecretRefused, TaskChanged, TextTooLong, UnknownTask
 from langmem_tiers.knowledge import summaries, validation
 from langmem_tiers.knowledge.episode_writer import EpisodeWriter
+from langmem_tiers.knowledge.episodes import delete_episodes
 from langmem_tiers.knowledge.prompt_blocks import task_block
 from langmem_tiers.listeners import notify
 from langmem_tiers.records import Task, TaskStatus
-from langmem_tiers.storage import dreams, episodes, tasks
+from langmem_tiers.storage import episodes, tasks
 from langmem_tiers.twins import twin
 
 if TYPE_CHECKING:
@@ -173,15 +174,16 @@ class Tasks:
         return self._close(task_id, "abandoned", summary, {}, None)
 
     def delete(self, task_id: str) -> bool:
-        """Delete a task with its archive; returns whether it existed. What was said in it stays in the drawers."""
+        """Delete a task with its archive; returns whether it existed.
+
+        The recalls that showed its archive are deleted with it. What was said in it stays in the drawers.
+        """
         wanted = arguments.text(task_id, "task_id").strip()
         with self._writing() as (connection, space, now):
             task = tasks.one(connection, space, wanted)
             if task is None:
                 return False
-            gone = episodes.of_task(connection, space, task.id)
-            episodes.remove(connection, space, gone, now)
-            dreams.forget(connection, space, [each.id for each in gone])
+            delete_episodes(connection, space, episodes.of_task(connection, space, task.id), now)
             tasks.remove(connection, space, task, at=now)
             return True
 

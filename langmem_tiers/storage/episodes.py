@@ -164,7 +164,14 @@ def rewrite(connection: Connection, space: str, told: Episode, texts: Sequence[N
 
 
 def remove(connection: Connection, space: str, gone: Sequence[Episode], at: int) -> int:
-    """Delete episodes with their searchable texts. Returns how many vectors nothing else needed."""
+    """Delete episodes with their searchable texts; the tasks that they archive have none then.
+
+    Returns how many vectors nothing else needed.
+    """
+    archived = [each.id for each in gone if each.of_task]
+    if archived:
+        of_tasks = update(tasks).where(*here(tasks, space), tasks.c.episode.in_(archived))
+        connection.execute(of_tasks.values(episode=None))
     hashes = [text for each in gone for text in notes.drop(connection, space, "episode", each.id, at)]
     delete_among(connection, space, episodes.c.number, [each.number for each in gone])
     return notes.forget_vectors(connection, space, hashes)
