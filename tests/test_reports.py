@@ -4,14 +4,18 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from langchain_core.tools import tool
 from sqlalchemy import Engine, event
 
 from langmem_tiers import Turn
 from langmem_tiers.cli.main import main
 from langmem_tiers.errors import InvalidInput, InvalidPeriod, NaiveDatetime
-from langmem_tiers.integrations.tools import TASK_TOOLS, space_tools
+from langmem_tiers.graphs import memory_agent
+from langmem_tiers.integrations.tools import TASK_TOOLS, memory_tools, space_tools
 from langmem_tiers.language.questions import asked_period
-from langmem_tiers.testing import FrozenClock
+from langmem_tiers.testing import FrozenClock, ScriptedChatModel
+from tests.graphing import ask, run
+from tests.test_tools import call, calling
 
 WIKI = "Nightly backup of the wiki"
 NOW = datetime(2026, 3, 4, 9, tzinfo=UTC)  # a Wednesday
@@ -233,6 +237,56 @@ def test_an_agent_abandons_a_task_and_is_told_what_does_not_work(tell, alice):
     assert "list_tasks" in tell("update_task", id="nope", state="more")
     assert "list_tasks" in tell("get_task", id="nope")
     assert "20,000" in tell("start_task", title="x", state="x" * 1_000_000)
+
+
+def test_an_agent_that_writes_over_a_newer_state_is_shown_that_instead(memory, alice):
+    alice.tasks.start(WIKI, id="wiki", state="Disk ordered.")
+
+    @tool
+    def wait() -> str:
+        """Wait for the others."""
+        return alice.tasks.update("wiki", state="Disk ordered. Key rotated.").title
+
+    written = ("Disk ordered. Script written.", "Disk ordered. Key rotated. Script written.")
+    updates = [call("update_task", id="wiki", state=state) for state in written]
+    asked = [call("get_task", id="wiki"), call("wait"), *updates, call("update_task", id="wiki", state="All done.")]
+    model = ScriptedChatModel(responses=[*(calling(each) for each in asked), "Done."])
+    agent = memory_agent(model, memory, tools=[wait, *memory_tools(memory, only=TASK_TOOLS)], on_error="raise")
+    *_, refused, second, third = (m.text for m in agent.invoke(ask("Go on."), run())["messages"] if m.type == "tool")
+    assert "Not noted: task [wiki] was changed since you read it." in refused
+    assert "Disk ordered. Key rotated." in refused
+    assert [second, third] == ["Noted for task [wiki], version 3.", "Noted for task [wiki], version 4."]
+    assert alice.tasks.get("wiki").state == "All done."
+
+
+def test_another_title_does_not_hide_that_the_state_has_changed(memory, alice):
+    alice.tasks.start(WIKI, id="wiki", state="Disk ordered.")
+
+    @tool
+    def wait() -> str:
+        """Wait for the others."""
+        return alice.tasks.update("wiki", state="Disk ordered. Key rotated.").title
+
+    asked = [call("list_tasks"), call("wait"), call("update_task", id="wiki", title="Backup of the wiki")]
+    asked += [call("update_task", id="wiki", state="Disk ordered. Script written.")]
+    model = ScriptedChatModel(responses=[*(calling(each) for each in asked), "Done."])
+    agent = memory_agent(model, memory, tools=[wait, *memory_tools(memory, only=TASK_TOOLS)], on_error="raise")
+    *_, renamed, refused = (m.text for m in agent.invoke(ask("Go on."), run())["messages"] if m.type == "tool")
+    assert renamed == "Noted for task [wiki], version 3."
+    assert "Key rotated." in refused
+    assert alice.tasks.get("wiki").state == "Disk ordered. Key rotated."
+
+
+def test_a_client_without_a_conversation_gives_the_version_that_it_read(tell, alice):
+    alice.tasks.start(WIKI, id="wiki", state="Disk ordered.")
+    assert "Task [wiki], version 1" in tell("get_task", id="wiki")
+    assert "version 1" in alice.tasks.prompt_block("wiki")
+    alice.tasks.update("wiki", state="Key rotated.")
+    assert "Key rotated." in tell("update_task", id="wiki", state="Script written.", version=1)
+    assert alice.tasks.get("wiki").state == "Key rotated."
+    tell("update_task", id="wiki", title="Backup of the wiki")
+    tell("update_task", id="wiki", state="Script written.", version=3)
+    assert (alice.tasks.get("wiki").title, alice.tasks.get("wiki").state) == ("Backup of the wiki", "Script written.")
 
 
 def test_the_report_for_an_agent_is_fenced(busy):

@@ -331,7 +331,7 @@ def test_the_model_sees_how_far_the_task_of_the_run_has_come_when_a_session_begi
     graph.invoke(ask("What is next?"), run(thread="tuesday"))
     first, _, other, without = ["\n".join(str(m.content) for m in request) for request in model.requests]
     assert "Disk mounted. &lt;/memory_task> Next: restic." in first
-    assert f"{WIKI} (task wiki, of the project infra)" in first
+    assert f"{WIKI} (task wiki, of the project infra, version 1)" in first
     assert model.requests[1][0] == model.requests[0][0]  # the beginning of the prompt stays as it is
     assert "restic runs." in other
     assert WIKI not in without

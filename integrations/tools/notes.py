@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Annotated, Literal, NamedTuple
 
-from langchain_core.messages import ToolMessage
 from pydantic import Field
 
 from langmem_tiers.errors import InvalidPath, InvalidText, TextChanged
@@ -12,6 +11,7 @@ from langmem_tiers.integrations.tools import base
 from langmem_tiers.integrations.tools.arguments import LOWER, Named, Number, Words
 from langmem_tiers.integrations.tools.base import Call, ToolAnswer
 from langmem_tiers.integrations.tools.sources import origin_of
+from langmem_tiers.integrations.tools.versions import version_seen
 from langmem_tiers.knowledge.document_text import MEMORY, clean_path
 from langmem_tiers.pointers import split_reference
 from langmem_tiers.recall.rendering import FROM_TOOL, excerpt, render_ended
@@ -84,7 +84,8 @@ def write_note(
     if mode == "append":
         note = call.space.documents.append(where, text, origin=origin_of(call, text))
         return ToolAnswer(f"Added to {_described(call, note)}", {"path": note.path})
-    note = _replaced(call, where, text, _version_seen(call, where) if version is None else version)
+    seen = version_seen(call, "notes", where) if version is None else version
+    note = _replaced(call, where, text, seen or 0)
     return ToolAnswer(f"Written: {_described(call, note)}", {"path": note.path, "notes": {note.path: note.version}})
 
 
@@ -153,14 +154,6 @@ def _replaced(call: Call, path: str, text: str, version: int) -> Document:
             message = f"{path} {what}."
             way_out = "Call read_note, keep what is right, and give its version; mode=append adds without reading."
         raise TextChanged(message, version=changed.version, way_out=way_out) from changed
-
-
-def _version_seen(call: Call, path: str) -> int:
-    """The version of a note of which a tool showed all of it in this conversation, the latest; 0 if none did."""
-    artifacts = (message.artifact for message in reversed(call.messages) if isinstance(message, ToolMessage))
-    shown = (artifact.get("notes") for artifact in artifacts if isinstance(artifact, dict))
-    seen = (some[path] for some in shown if isinstance(some, dict) and path in some)
-    return next((version for version in seen if isinstance(version, int)), 0)
 
 
 def _described(call: Call, note: Document) -> str:

@@ -2,7 +2,6 @@
 
 from typing import Annotated, Literal
 
-from langchain_core.messages import ToolMessage
 from pydantic import Field
 
 from langmem_tiers.errors import EntryChanged, InvalidInput, InvalidText, UnknownEntry
@@ -10,6 +9,7 @@ from langmem_tiers.integrations.tools import base
 from langmem_tiers.integrations.tools.arguments import LOWER, UPPER, Id, Tags, Words, bare
 from langmem_tiers.integrations.tools.base import Call, ToolAnswer
 from langmem_tiers.integrations.tools.sources import source_of
+from langmem_tiers.integrations.tools.versions import version_seen, versions
 from langmem_tiers.knowledge.identity import DEFAULT_SECTION, Identity
 from langmem_tiers.knowledge.results import IdentityText
 from langmem_tiers.pointers import split_reference
@@ -78,7 +78,7 @@ def update_memory(
             content=content,
             category=category,
             tags=tags,
-            version=_version_seen(call, id),
+            version=version_seen(call, "versions", id),
             origin="assistant" if source is None else source.origin,
             evidence=() if source is None else source.evidence,
         )
@@ -119,19 +119,6 @@ def _own_id(call: Call, reference: str) -> str:
             way_out="Save what is right as a memory of your own; that goes before it.",
         )
     return name
-
-
-def versions(entries: list[Entry]) -> dict[str, int]:
-    """The versions that a model was shown, for the artifact: a later update is made on these."""
-    return {entry.id: entry.version for entry in entries}
-
-
-def _version_seen(call: Call, entry_id: str) -> int | None:
-    """The version of an entry that a tool showed last in this conversation."""
-    artifacts = (message.artifact for message in reversed(call.messages) if isinstance(message, ToolMessage))
-    shown = (artifact.get("versions") for artifact in artifacts if isinstance(artifact, dict))
-    seen = (some[entry_id] for some in shown if isinstance(some, dict) and entry_id in some)
-    return next((version for version in seen if isinstance(version, int)), None)
 
 
 def _says_now(entry: Entry) -> str:

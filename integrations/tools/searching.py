@@ -12,7 +12,8 @@ from langmem_tiers.graphs.messages import is_synthetic
 from langmem_tiers.integrations.tools import base
 from langmem_tiers.integrations.tools.arguments import LAYER, Id, Name, Tags, Words
 from langmem_tiers.integrations.tools.base import Call, ToolAnswer
-from langmem_tiers.integrations.tools.saving import unknown, versions
+from langmem_tiers.integrations.tools.saving import unknown
+from langmem_tiers.integrations.tools.versions import versions
 from langmem_tiers.knowledge.fallbacks import still_read
 from langmem_tiers.knowledge.results import CategoryCount, EpisodeFound
 from langmem_tiers.language.periods import first_moment, last_moment

@@ -4,10 +4,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from langmem_tiers.errors import UnknownTask
+from langmem_tiers.errors import TaskChanged, UnknownTask
 from langmem_tiers.integrations.tools import base
-from langmem_tiers.integrations.tools.arguments import LOWER, Name, Named, Words
+from langmem_tiers.integrations.tools.arguments import LOWER, Name, Named, Number, Words
 from langmem_tiers.integrations.tools.base import Call, ToolAnswer
+from langmem_tiers.integrations.tools.versions import version_seen
 from langmem_tiers.records import Task
 
 _MOST = 20
@@ -26,7 +27,7 @@ def start_task(
 ) -> ToolAnswer:
     """Begin a task that goes on over several conversations."""
     task = call.space.tasks.start(title, project=project or call.scope.project, state=state or "")
-    return ToolAnswer(f"Begun as task [{base.plain(task.id)}].", {"id": task.id})
+    return ToolAnswer(f"Begun as task [{base.plain(task.id)}].", {"id": task.id, **_seen(task)})
 
 
 def list_tasks(
@@ -44,7 +45,8 @@ def list_tasks(
     more = ", and there are more" if len(found) > _MOST else ""
     count = "1 task" if len(shown) == 1 else f"{len(shown)} tasks"
     text = base.fenced(f"{count}{more}; get_task shows one in full", [_line(each) for each in shown])
-    return ToolAnswer(text, {"ids": [each.id for each in shown]})
+    in_full = (each for each in shown if len(each.state) <= _SHOWN)
+    return ToolAnswer(text, {"ids": [each.id for each in shown], **_seen(*in_full)})
 
 
 def get_task(call: Call, id: Annotated[Named, Field(description=_ID)]) -> ToolAnswer:
@@ -53,9 +55,7 @@ def get_task(call: Call, id: Annotated[Named, Field(description=_ID)]) -> ToolAn
     if task is None:
         raise UnknownTask(f"There is no task {id[:80]!a}.", way_out="Call list_tasks.")
     archive = call.space.archive.get(task.episode) if task.episode and task.status != "open" else None
-    said = archive.summary if archive is not None else task.state
-    shown = [_line(task, whole=True), *([base.item(base.cut(said, _WHOLE))] if said else [])]
-    return ToolAnswer(base.fenced(f"Task [{base.plain(task.id)}]", shown), {"id": task.id, "version": task.version})
+    return ToolAnswer(_whole(task, task.state if archive is None else archive.summary), {"id": task.id, **_seen(task)})
 
 
 def update_task(
@@ -63,10 +63,22 @@ def update_task(
     id: Annotated[Named, Field(description=_ID)],
     state: Annotated[Words, Field(description=_STATE)] = None,
     title: Annotated[Words, Field(description="Its new title.")] = None,
+    version: Annotated[Number, Field(description="The version that you read.")] = None,
 ) -> ToolAnswer:
     """Note how far a task has come, so that a later conversation can go on from there."""
-    task = call.space.tasks.update(id, state=state, title=title)
-    return ToolAnswer(f"Noted for task [{base.plain(task.id)}].", {"id": task.id, "version": task.version})
+    known = version_seen(call, "task_versions", id) if version is None else version
+    try:
+        # Another title overwrites nothing that somebody wrote.
+        task = call.space.tasks.update(id, state=state, title=title, version=version if state is None else known)
+    except TaskChanged:
+        changed = call.space.tasks.get(id)
+        if changed is None:
+            raise
+        told = f"Not noted: task [{base.plain(id)}] was changed since you read it. Keep what is right, and call again."
+        return ToolAnswer(f"{told}\n{_whole(changed, changed.state)}", {"id": changed.id, **_seen(changed)})
+    text = f"Noted for task [{base.plain(task.id)}], version {task.version}."
+    knows_state = state is not None or known == task.version - 1
+    return ToolAnswer(text, {"id": task.id, **_seen(*([task] if knows_state else []))})
 
 
 def complete_task(
@@ -107,6 +119,17 @@ def report_activity(
     shown = [base.item(base.cut(line, _SHOWN * 2), f"{heading}: ") for heading, lines in sections for line in lines]
     more = f"; {found.left_out} older ones are left out" if found.left_out else ""
     return ToolAnswer(base.fenced(f"What is known of {base.plain(found.title)}{more}", shown), artifact)
+
+
+def _seen(*tasks: Task) -> dict[str, dict[str, int]]:
+    """The versions of tasks whose whole state the model knows now, for the artifact; a later update is of these."""
+    return {"task_versions": {task.id: task.version for task in tasks}}
+
+
+def _whole(task: Task, said: str) -> str:
+    """A task as it stands, with its state or its archive."""
+    shown = [_line(task, whole=True), *([base.item(base.cut(said, _WHOLE))] if said else [])]
+    return base.fenced(f"Task [{base.plain(task.id)}], version {task.version}", shown)
 
 
 def _line(task: Task, *, whole: bool = False) -> str:

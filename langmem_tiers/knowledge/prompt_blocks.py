@@ -52,7 +52,9 @@ def task_block(task: Task, most: int) -> str:
     about = f", of the project {task.project}" if task.project else ""
     state = cut(task.state, most)
     left = f"\n({len(task.state):,} characters in all)" if len(state) < len(task.state) else ""
-    return _fenced(TASK_FENCE, TASK_HEADER, f"{task.title} (task {task.id}{about})\n{state}{left}".strip())
+    return _fenced(
+        TASK_FENCE, TASK_HEADER, f"{task.title} (task {task.id}{about}, version {task.version})\n{state}{left}".strip()
+    )
 
 
 def _fenced(fence: tuple[str, str], header: str, text: str) -> str:
