@@ -324,3 +324,16 @@ def test_on_the_command_line(tmp_path, capsys, monkeypatch):
         assert code == 1
         assert error.startswith("langmem-tiers: ")
     assert run("save", "session/abc/x")[0] == 2
+
+
+def test_what_was_saved_before_sizes_were_kept_is_listed_with_its_size(tmp_path):
+    with Memory.open(tmp_path / "m", embedder=None, background=False) as memory:
+        memory.user("alice").working.save("session/abc/page", "wörd " * 4000)
+        with memory.use("users/alice") as opened, opened.writing() as connection:
+            connection.exec_driver_sql("ALTER TABLE working_entries DROP COLUMN characters")
+            which = "SELECT position FROM migrations WHERE name = 'sizes in working memory'"
+            steps = connection.exec_driver_sql(which).scalar_one()
+            connection.exec_driver_sql(f"DELETE FROM migrations WHERE position >= {steps}")
+            connection.exec_driver_sql(f"PRAGMA user_version={steps}")
+    with Memory.open(tmp_path / "m", embedder=None, background=False) as memory:
+        assert [each.characters for each in memory.user("alice").working.list()] == [20_000]

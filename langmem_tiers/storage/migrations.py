@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, Connection, insert, select, update
+from sqlalchemy import Column, Connection, func, insert, select, update
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
@@ -64,6 +64,13 @@ def _adding(column: Column[Any]) -> Callable[[Connection], None]:
     return add
 
 
+def _measure_working_memory(connection: Connection) -> None:
+    """Keep how long each value in working memory is."""
+    entries = schema.working_entries
+    _adding(entries.c.characters)(connection)
+    connection.execute(update(entries).values(characters=func.length(entries.c.value)))
+
+
 def _name_projects(connection: Connection) -> None:
     """Give drawers and episodes the project of their session, which was known of the session only."""
     for column in (schema.drawers.c.project, schema.drawers.c.task, schema.entries.c.task, schema.episodes.c.project):
@@ -104,7 +111,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration("revisions", _create),
     Migration("branches of conversations", _adding(schema.turns.c.follows)),
     Migration("working memory", _create),
-    Migration("sizes in working memory", _adding(schema.working_entries.c.characters)),
+    Migration("sizes in working memory", _measure_working_memory),
     Migration("projects and tasks", _name_projects),
     Migration("states of tasks", _open_tasks),
     Migration("recorded feedback", _create),
