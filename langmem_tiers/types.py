@@ -54,6 +54,8 @@ Format = Literal[
     ConversationFormat, "langmem", "langgraph", "mem0", "mempalace", "rockbot", "letta", "claude", "chatgpt"
 ]
 """What can be imported; `transfer/formats.py` says how each is read."""
+ToolGroup = Literal["memory", "graph", "working", "tasks", "notes", "episodes", "feedback"]
+"""The tools of agents, by what they are about; `integrations/tools/making.py` says which these are."""
 RecallVerdict = Literal["recalled", "nothing_found", "nothing_new", "trivial", "disabled", "repeated"]
 
 

@@ -1,7 +1,9 @@
 """Notes as an agent keeps them: what it may read and write, and how it learns that somebody else wrote meanwhile."""
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
+from typing import get_args
 
 import pytest
 from langchain_core.messages import ToolMessage
@@ -9,11 +11,13 @@ from langchain_core.tools import tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from langmem_tiers import Memory, Turn
+from langmem_tiers.cli.main import main
 from langmem_tiers.errors import InvalidInput, InvalidPeriod
 from langmem_tiers.graphs import memory_agent
 from langmem_tiers.integrations import EPISODE_TOOLS, GRAPH_TOOLS, MEMORY_TOOLS, NOTE_TOOLS, memory_tools, space_tools
 from langmem_tiers.integrations.tools import TOOL_GROUPS, tools_named
 from langmem_tiers.testing import ScriptedChatModel
+from langmem_tiers.types import ToolGroup
 from tests.graphing import ask, run
 from tests.test_tools import by_name, call, calling, result
 
@@ -313,6 +317,13 @@ def test_groups_are_named_by_what_they_are_about():
     for wrong in (["note"], []):
         with pytest.raises(InvalidInput, match=", ".join(TOOL_GROUPS)):
             tools_named(wrong)
+
+
+def test_the_command_line_names_every_group(capsys):
+    assert get_args(ToolGroup) == tuple(TOOL_GROUPS)
+    with pytest.raises(SystemExit):
+        main(["mcp", "--help"])
+    assert set(TOOL_GROUPS) <= set(re.findall(r"\w+", capsys.readouterr().out))
 
 
 def test_what_a_model_reads_of_them_is_short(alice, memory):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from langmem_tiers.cli.target import OfSpace, target_of
 from langmem_tiers.cli.terminal import print_error
+from langmem_tiers.types import ToolGroup
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -28,7 +29,7 @@ def mcp(
         typer.Option(
             "--tools",
             metavar="NAMES",
-            help="memory, graph, working, tasks, notes, episodes, or single tools; with commas.",
+            help=f"{', '.join(get_args(ToolGroup))}, or single tools; with commas.",
         ),
     ] = "memory,graph",
     namespace: Annotated[

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from langmem_tiers.cli.target import FromFile, Shown, Target, command_of_space, space_command
+from langmem_tiers.cli.target import FromFile, OfProject, Shown, Target, command_of_space, space_command
 from langmem_tiers.cli.terminal import MORE, hanging, leave, shortened, text_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ class TaskChoice(StrEnum):
 
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The task's id, as `tasks list` prints it.")]
-OfProject = Annotated[str | None, typer.Option("--project", metavar="NAME", help="Only of this project.")]
 State = Annotated[str | None, typer.Option("--state", metavar="TEXT", help="How far it has come.")]
 Summary = Annotated[str | None, typer.Argument(metavar="SUMMARY", help="What was done, found and decided.")]
 
