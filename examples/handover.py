@@ -60,13 +60,13 @@ def patrol(memory: Memory) -> None:
 def researcher(memory: Memory):
     """A subagent, as a tool of the session's agent: it answers with a key, not with the whole text."""
     script = [calls("save_to_working_memory", key="plants", data=GUIDE, ttl_minutes=60), "The guide is saved."]
-    tools = memory_tools(memory, only=WORKING_TOOLS, namespace=space_template("subagent/{task_id}"))
+    tools = memory_tools(memory, only=WORKING_TOOLS, namespace=space_template("subagent/{research_id}"))
     agent = create_agent(ScriptedChatModel(responses=script), tools)
 
     @tool
     def research(question: str) -> str:
         """Let a subagent find something out; it leaves its results in working memory."""
-        run = {"configurable": {"user_id": "alice", "task_id": "t1"}}
+        run = {"configurable": {"user_id": "alice", "research_id": "t1"}}
         return agent.invoke({"messages": question}, run)["messages"][-1].text
 
     return research

@@ -95,17 +95,17 @@ def test_each_thread_has_its_own_namespace_unless_the_tools_say_otherwise(memory
     runs = [{"configurable": {"thread_id": name, "user_id": "alice"}} for name in ("t1", "a/b")]
     for run in runs:
         by_name(tools)["save_to_working_memory"].invoke(call("save_to_working_memory", key="x", data="text"), run)
-    by_name(memory_tools(memory, only=WORKING_TOOLS, namespace=space_template("subagent/{task_id}")))[
+    by_name(memory_tools(memory, only=WORKING_TOOLS, namespace=space_template("subagent/{research_id}")))[
         "save_to_working_memory"
     ].invoke(
         call("save_to_working_memory", key="x", data="text"),
-        {"configurable": {"user_id": "alice", "task_id": "t9"}},
+        {"configurable": {"user_id": "alice", "research_id": "t9"}},
     )
     assert [each.key for each in alice.working.list("")] == ["session/a%2Fb/x", "session/t1/x", "subagent/t9/x"]
 
 
 def test_a_template_that_the_run_does_not_fill_in_is_told(memory):
-    tools = by_name(memory_tools(memory, only=WORKING_TOOLS, namespace=space_template("subagent/{task_id}")))
+    tools = by_name(memory_tools(memory, only=WORKING_TOOLS, namespace=space_template("subagent/{research_id}")))
     answer = tools["list_working_memory"].invoke(call("list_working_memory"), {"configurable": {"user_id": "alice"}})
     assert "does not say which namespace" in answer.content
 
@@ -286,7 +286,7 @@ def test_a_namespace_that_is_none_ends_no_run_unless_it_should(memory, caplog):
     with pytest.raises(InvalidKey):
         memory_agent(model, memory, tools, namespace="nowhere", on_error="raise").invoke({"messages": "Hi"}, THREAD)
     with pytest.raises(InvalidSettings):
-        working_node(memory, namespace=space_template("subagent/{task_id}"), on_error="raise").invoke(
+        working_node(memory, namespace=space_template("subagent/{research_id}"), on_error="raise").invoke(
             {"messages": []}, THREAD
         )
 
