@@ -103,7 +103,7 @@ class Memory(Runtime):
         works = arguments.flag(background, "background")
         tells = arguments.function(clock, "clock")
         return cls(
-            open_memory_folder(wanted),
+            open_memory_folder(wanted, prompts=known.directives),
             embedder=chosen,
             settings=layers,
             background=works,
@@ -119,6 +119,9 @@ class Memory(Runtime):
 
         Args:
             path: The folder, as for `open`.
+
+        Raises:
+            InvalidInput: `path` is no path.
 
         Example:
             >>> builder = Memory.builder("memory").with_embeddings(None).with_settings(Settings(enabled=True))
@@ -267,11 +270,11 @@ class MemoryBuilder:
 
     Each step gives another builder and leaves this one as it is, so that one can be the beginning of several. Steps
     come in any order and may be left out, as the arguments of `Memory.open` may. Settings add up: what is set later
-    goes before what was set earlier. Everything is checked by `open`.
+    goes before what was set earlier. Models are looked up by `open`.
     """
 
     def __init__(self, path: str | Path | None = None, /, **given: Any) -> None:
-        self._path = path
+        self._path = None if path is None else arguments.path(path, "path")
         self._given = given
 
     def with_model(self, model: BaseChatModel | str | None) -> MemoryBuilder:
@@ -287,8 +290,14 @@ class MemoryBuilder:
         return self._with(reranker=reranker)
 
     def with_dreaming(self, dream: DreamSettings | None = None) -> MemoryBuilder:
-        """The same with settings of the dream; by default it is turned on, whatever the settings file says."""
-        return self.with_settings(Settings(dream=DreamSettings(enabled=True) if dream is None else dream))
+        """The same with settings of the dream; by default it is turned on, whatever the settings file says.
+
+        Raises:
+            InvalidInput: `dream` is something else.
+        """
+        wanted = DreamSettings(enabled=True) if dream is None else dream
+        arguments.instance(wanted, "dream", DreamSettings, "a DreamSettings")
+        return self.with_settings(Settings(dream=wanted))
 
     def with_settings(self, settings: Settings) -> MemoryBuilder:
         """The same with more settings.
@@ -297,15 +306,23 @@ class MemoryBuilder:
             InvalidInput: `settings` is something else.
         """
         arguments.instance(settings, "settings", Settings, "a Settings")
-        return self._with(settings=settings_layers.with_more(self._given.get("settings", Settings()), settings))
+        return self._with(settings=settings_layers.overlaid(self._given.get("settings", Settings()), settings))
 
     def with_background(self, background: bool) -> MemoryBuilder:
-        """The same with background work or without, as in `Memory.open`."""
-        return self._with(background=background)
+        """The same with background work or without, as in `Memory.open`.
+
+        Raises:
+            InvalidInput: it is neither True nor False.
+        """
+        return self._with(background=arguments.flag(background, "background"))
 
     def with_clock(self, clock: Clock) -> MemoryBuilder:
-        """The same with another clock."""
-        return self._with(clock=clock)
+        """The same with another clock.
+
+        Raises:
+            InvalidInput: it is no function.
+        """
+        return self._with(clock=arguments.function(clock, "clock"))
 
     def open(self) -> Memory:
         """Open the memory.

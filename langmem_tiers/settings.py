@@ -6,9 +6,12 @@ takes what is not set in code from the environment, its settings file and the de
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+
+from langmem_tiers.errors import InvalidSettings
+from langmem_tiers.naming import check_space
 
 RecallLayer = Literal[
     "identity", "profile", "documents", "entries", "episodes", "relations", "items", "drawers", "working"
@@ -36,8 +39,17 @@ SIGNAL_WEIGHTS: dict[Signal, float] = {
 }
 
 
+SpaceName = Annotated[str, AfterValidator(check_space)]
+# A hundred years at most, so that every date that follows from them can be written; waiting, a week at most, which the
+# locks of every system accept.
+Days = Annotated[float, Field(le=36_500)]
+Hours = Annotated[float, Field(le=36_500 * 24)]
+Minutes = Annotated[float, Field(le=36_500 * 24 * 60)]
+Seconds = Annotated[float, Field(le=7 * 24 * 60 * 60)]
+
+
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class TextSettings(_Frozen):
@@ -52,7 +64,7 @@ class TextSettings(_Frozen):
 class SessionSettings(_Frozen):
     """When a conversation counts as ended."""
 
-    idle_minutes: float = Field(
+    idle_minutes: Minutes = Field(
         default=60, gt=0, description="Minutes of silence after which a session has ended (RockBot)."
     )
 
@@ -151,11 +163,11 @@ class RecallSettings(_Frozen):
     own_space_boost: float = Field(
         default=1.2, ge=1, le=2, description="Factor for the space's own items over those of fallbacks (GoClaw)."
     )
-    fallbacks: tuple[str, ...] = Field(
+    fallbacks: tuple[SpaceName, ...] = Field(
         default=(), description="Other spaces that are read as well, such as 'global', unless a call names others."
     )
     recency_weight: float = Field(default=0.05, ge=0, le=0.5, description="Largest boost for a very recent drawer.")
-    recency_half_life_days: float = Field(default=90, gt=0, description="Days after which the boost is half as large.")
+    recency_half_life_days: Days = Field(default=90, gt=0, description="Days after which the boost is half as large.")
     trust: dict[str, float] = Field(
         default={"user": 1.0, "import": 1.0, "assistant": 0.95, "dream": 0.95, "tool": 0.9, "system": 0.9},
         description="Factor by origin, highest for the user's own words.",
@@ -169,7 +181,7 @@ class RecallSettings(_Frozen):
 class StorageSettings(_Frozen):
     """How records and vectors are kept."""
 
-    busy_timeout: float = Field(default=5.0, ge=0, description="Seconds to wait for another process's transaction.")
+    busy_timeout: Seconds = Field(default=5.0, ge=0, description="Seconds to wait for another process's transaction.")
     synchronous: Literal["FULL", "NORMAL"] = Field(
         "FULL", description="NORMAL may lose the last commits in a power loss, but never in a crash of the process."
     )
@@ -204,7 +216,7 @@ class ModelSettings(_Frozen):
     timeout_seconds: float = Field(default=30.0, gt=0, le=600, description="Longest wait for one reply (GoClaw).")
     output_tokens: int = Field(default=1024, ge=1, description="Most tokens that a reply may have (GoClaw).")
     failures: int = Field(default=3, ge=1, description="Consecutive failures after which the model is left alone.")
-    rest_seconds: float = Field(default=60.0, gt=0, description="For how long; twice as long each further time.")
+    rest_seconds: Seconds = Field(default=60.0, gt=0, description="For how long; twice as long each further time.")
     budget: BudgetSettings = BudgetSettings()
 
 
@@ -219,7 +231,7 @@ class MiningSettings(_Frozen):
 
     enabled: bool = Field(default=True, description="False mines only when `Space.mine` is called (AgentStudio).")
     window_turns: int = Field(default=10, ge=2, le=50, description="Most turns in one window (AgentStudio: 8 to 10).")
-    pause_minutes: float = Field(default=5.0, ge=0, description="A conversation is mined after a pause this long.")
+    pause_minutes: Minutes = Field(default=5.0, ge=0, description="A conversation is mined after a pause this long.")
     facts_per_window: int = Field(default=8, ge=1, le=50, description="Most facts kept from one window.")
     calls_per_session: int = Field(default=20, ge=0, description="Most model calls for mining one session.")
 
@@ -239,12 +251,12 @@ class KnowledgeSettings(_Frozen):
 class EpisodeSettings(_Frozen):
     """The archive of sessions and tasks."""
 
-    ttl_days: float | None = Field(
+    ttl_days: Days | None = Field(
         default=90, gt=0, description="Days until an episode expires; None keeps all (GoClaw)."
     )
     abstract_characters: int = Field(default=200, ge=40, description="Length of the one-sentence abstract (GoClaw).")
     summary_tokens: int = Field(default=1024, ge=64, description="Longest summary by a model (GoClaw).")
-    timeout_seconds: float = Field(default=30.0, gt=0, description="Longest wait for a model's summary (GoClaw).")
+    timeout_seconds: Seconds = Field(default=30.0, gt=0, description="Longest wait for a model's summary (GoClaw).")
 
 
 class TaskSettings(_Frozen):
@@ -267,7 +279,7 @@ class ProfileSettings(_Frozen):
     """The standing facts that every conversation begins with."""
 
     tokens: int = Field(default=150, ge=0, description="Most tokens of its lines; 0 leaves it out.")
-    refresh_hours: float = Field(
+    refresh_hours: Hours = Field(
         default=24, gt=0, description="A thread that goes on for longer reads it anew, with identity and notes."
     )
 
@@ -282,14 +294,14 @@ class DocumentSettings(_Frozen):
 class WorkingSettings(_Frozen):
     """Working memory: the scratch space of sessions, patrols and subagents."""
 
-    ttl_minutes: float = Field(default=5.0, gt=0, description="How long an entry stays, unless it says so (RockBot).")
-    longest_ttl_days: float = Field(default=30.0, gt=0, description="The longest that an entry may ask for.")
+    ttl_minutes: Minutes = Field(default=5.0, gt=0, description="How long an entry stays, unless it says so (RockBot).")
+    longest_ttl_days: Days = Field(default=30.0, gt=0, description="The longest that an entry may ask for.")
     entries: int = Field(default=50, ge=1, description="Most entries of a namespace (RockBot MaxEntriesPerNamespace).")
     max_characters: int = Field(default=400_000, ge=1, description="A longer value is refused.")
     part_characters: int = Field(default=8000, ge=200, description="A longer value is cut into parts of this size.")
     inventory: int = Field(default=50, ge=0, description="Most keys that a prompt lists under each heading.")
     result_characters: int = Field(default=16_000, ge=1, description="A longer tool result is moved there.")
-    result_ttl_minutes: float = Field(default=60.0, gt=0, description="How long a moved tool result stays.")
+    result_ttl_minutes: Minutes = Field(default=60.0, gt=0, description="How long a moved tool result stays.")
 
 
 class FlushSettings(_Frozen):
@@ -298,7 +310,7 @@ class FlushSettings(_Frozen):
     messages: int = Field(default=50, ge=1, description="Beyond this many messages (GoClaw).")
     window_share: float = Field(default=0.85, gt=0, le=1, description="Or this share of the context window (GoClaw).")
     steps: int = Field(default=5, ge=1, description="Most model calls of one flush (GoClaw).")
-    timeout_seconds: float = Field(default=90.0, gt=0, description="Longest time of one flush (GoClaw).")
+    timeout_seconds: Seconds = Field(default=90.0, gt=0, description="Longest time of one flush (GoClaw).")
 
 
 class GraphSettings(_Frozen):
@@ -325,15 +337,17 @@ class DreamSettings(_Frozen):
 
     enabled: bool = Field(default=True, description="False: only by hand.")
     episodes: int = Field(default=5, ge=1, description="Unpromoted episodes that start a dream (GoClaw).")
-    debounce_minutes: float = Field(default=10, ge=0, description="Least time between two dreams of a space (GoClaw).")
-    interval_hours: float | None = Field(
+    debounce_minutes: Minutes = Field(
+        default=10, ge=0, description="Least time between two dreams of a space (GoClaw)."
+    )
+    interval_hours: Hours | None = Field(
         default=None, gt=0, description="Also dream at this interval, if something changed."
     )
-    prune_hours: float = Field(default=6, gt=0, description="How often expired records are removed (GoClaw).")
+    prune_hours: Hours = Field(default=6, gt=0, description="How often expired records are removed (GoClaw).")
     entries: int = Field(default=1000, ge=1, description="Most entries in one dream (RockBot).")
     batch_entries: int = Field(default=40, ge=2, description="Entries in one question to the model.")
     signals: int = Field(default=50, ge=0, description="Most feedback signals (RockBot).")
-    signal_days: float = Field(default=7, gt=0, description="How many days back signals are read (RockBot).")
+    signal_days: Days = Field(default=7, gt=0, description="How many days back signals are read (RockBot).")
     very_irritated: int = Field(default=1, ge=1, description="Turns that make a preference of a very annoyed request.")
     mildly_frustrated: int = Field(default=2, ge=1, description="And of a mildly annoyed one (RockBot).")
     casual: int = Field(default=3, ge=1, description="And of a calm one (RockBot).")
@@ -346,15 +360,15 @@ class DreamSettings(_Frozen):
     refine_share: float = Field(default=0.2, ge=0, le=1, description="Most entries that a model files, as a share.")
     refine_most: int = Field(default=20, ge=0, description="And as a number; the smaller of the two counts.")
     golden: int = Field(default=20, ge=0, description="Questions made from the space's own words for the gate.")
-    fade_days: float = Field(default=90, gt=0, description="Half-life of an inferred preference's confidence.")
-    lease_seconds: float = Field(default=300, gt=0, description="How long a dream that died delays the next.")
-    mention_days: float = Field(
+    fade_days: Days = Field(default=90, gt=0, description="Half-life of an inferred preference's confidence.")
+    lease_seconds: Seconds = Field(default=300, gt=0, description="How long a dream that died delays the next.")
+    mention_days: Days = Field(
         default=180, gt=0, description="Days after which names that were mentioned together only once are unlinked."
     )
-    undo_days: float | None = Field(
+    undo_days: Days | None = Field(
         default=90, gt=0, description="How long a dream can be undone and its record is kept. None: for ever."
     )
-    seconds: float | None = Field(
+    seconds: Seconds | None = Field(
         default=300, gt=0, description="Seconds after which a dream stops asking the model and rules do the rest."
     )
 
@@ -379,6 +393,13 @@ class TelemetrySettings(_Frozen):
 # What one agent can have otherwise than the others of a space.
 _OF_AGENTS = frozenset({"enabled", "tracking", "recall", "mining", "profile", "documents", "working", "flush"})
 _OF_SPACES = _OF_AGENTS | {"agents", "sessions", "episodes", "tasks", "identity", "graph", "dream"}
+Part = Literal["a space", "an agent", "one handle of a space", "nodes and tools"]
+_FITTING: dict[Part, frozenset[str]] = {
+    "a space": _OF_SPACES,
+    "an agent": _OF_AGENTS,
+    "one handle of a space": _OF_SPACES - {"agents"},
+    "nodes and tools": _OF_SPACES - {"agents", "dream"},
+}
 # Parts of these that are about the models of the whole memory.
 _OF_THE_MEMORY = ("embed_seconds", "rerank.model")
 
@@ -424,7 +445,7 @@ class Settings(_Frozen):
     dream: DreamSettings = DreamSettings()
     privacy: PrivacySettings = PrivacySettings()
     telemetry: TelemetrySettings = TelemetrySettings()
-    spaces: dict[str, Settings] = Field(default={}, description="What is otherwise for a space.")
+    spaces: dict[SpaceName, Settings] = Field(default={}, description="What is otherwise for a space.")
     agents: dict[str, Settings] = Field(default={}, description="What is otherwise for an agent.")
 
     @property
@@ -435,14 +456,32 @@ class Settings(_Frozen):
     @field_validator("spaces", "agents")
     @classmethod
     def _fitting(cls, given: dict[str, Settings], about: ValidationInfo) -> dict[str, Settings]:
-        of_space = about.field_name == "spaces"
+        part: Part = "a space" if about.field_name == "spaces" else "an agent"
         for name, settings in given.items():
-            others = settings.model_fields_set - (_OF_SPACES if of_space else _OF_AGENTS)
-            parts = {f"recall.{part}" for part in _OF_THE_MEMORY if _is_set(settings.recall, part.split("."))}
-            if unfit := sorted(others | parts):
-                whose = "a space" if of_space else "an agent"
-                raise ValueError(f"{unfit[0]} cannot be set for {whose}, as it is for {name}")
+            if unfit := _unfit(settings, part):
+                raise ValueError(f"{unfit} cannot be set for {part}, as it is for {name}")
         return given
+
+
+def fitting(settings: Settings, part: Part) -> Settings:
+    """Settings that are given for a part of the memory, if all of them can take effect there.
+
+    Raises:
+        InvalidSettings: one of them is in force for the whole memory only.
+    """
+    if unfit := _unfit(settings, part):
+        raise InvalidSettings(
+            f"The argument `settings`: {unfit} cannot be set for {part}.",
+            way_out="Set it for the whole memory, where that is opened: Memory.open(settings=…).",
+        )
+    return settings
+
+
+def _unfit(settings: Settings, part: Part) -> str | None:
+    """The first setting that cannot be set for a part of the memory."""
+    others = settings.model_fields_set - _FITTING[part]
+    models = {f"recall.{each}" for each in _OF_THE_MEMORY if _is_set(settings.recall, each.split("."))}
+    return min(others | models, default=None)
 
 
 def _is_set(settings: BaseModel, way: list[str]) -> bool:

@@ -6,16 +6,16 @@ import difflib
 import json
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from langmem_tiers.errors import InvalidSettings, NewerSchema, UnreadableSettings
-from langmem_tiers.settings import Settings
+from langmem_tiers.errors import InvalidSettings, MemoryTiersError, NewerSchema, UnreadableSettings
+from langmem_tiers.settings import Settings, WorkingSettings
 
 FILE = "langmem-tiers.toml"
 FORMAT = 1
@@ -25,6 +25,7 @@ _OTHERS = frozenset({"path", "user", "model", "mcp_token"})
 # What holds for a part of the memory only, under the name of that part.
 _SCOPES = ("spaces", "agents")
 _SHOWN = 60
+_MINUTES_A_DAY = 24 * 60
 
 Key = tuple[str, ...]
 """The names on the way to a setting, such as `("recall", "limit")`."""
@@ -57,6 +58,8 @@ class LayeredSettings:
         self.layers = (SettingsLayer(source="default", settings=Settings()), *layers)
         self.whole = reduce(_with_layer, layers, Settings())
         self._made: dict[tuple[Key, ...], Settings] = {}
+        for space, agent in _with_working(self.whole):
+            _require_room(self.of(space, agent).working, partial(self._place, space=space, agent=agent))
 
     def of(self, space: str | None = None, agent: str | None = None) -> Settings:
         """The settings in force in a space, for an agent."""
@@ -76,31 +79,25 @@ class LayeredSettings:
                     return Origin(layer=layer, scope=scope)
         return Origin(layer=self.layers[0])
 
+    def _place(self, key: Key, space: str | None, agent: str | None) -> str:
+        """A setting as an error names it, with its source."""
+        found = self.origin(key, space, agent)
+        return f"{'.'.join((*found.scope, *key))} ({found.layer.place or found.layer.source})"
 
-def load(folder: Path, code: Settings | None = None) -> LayeredSettings:
-    """The settings of the memory in a folder.
+
+def load(folder: Path, code: Settings | None = None, *, text: str | None = None) -> LayeredSettings:
+    """The settings of the memory in a folder; `text` is what its settings file is to hold, if it is to be changed.
 
     Raises:
-        InvalidSettings: a setting is unknown or cannot be what it is set to.
+        InvalidSettings: a setting is unknown, cannot be what it is set to, or does not go with another one.
         UnreadableSettings: the file cannot be read.
         NewerSchema: the file was written for a newer version.
     """
-    layers = [*of_file(folder / FILE), *of_environment(os.environ)]
+    path = folder / FILE
+    written = read_text(path) if text is None else text
+    file = [] if written is None else [_of_file(written, str(path))]
+    layers = [*file, *of_environment(os.environ)]
     return LayeredSettings(layers if code is None else [*layers, SettingsLayer(source="code", settings=code)])
-
-
-def of_file(path: Path) -> list[SettingsLayer]:
-    """What a settings file sets; nothing if there is none.
-
-    Raises:
-        InvalidSettings: a setting is unknown or cannot be what it is set to.
-        UnreadableSettings: the file cannot be read.
-        NewerSchema: the file was written for a newer version.
-    """
-    text = read_text(path)
-    if text is None:
-        return []
-    return [SettingsLayer(source="file", place=str(path), settings=of_text(text, str(path)))]
 
 
 def read_text(path: Path) -> str | None:
@@ -119,14 +116,8 @@ def read_text(path: Path) -> str | None:
         raise UnreadableSettings(f"The settings file {path} cannot be read: {error.strerror or error}.") from error
 
 
-def of_text(text: str, place: str) -> Settings:
-    """What the text of a settings file sets; `place` says in errors where it stands.
-
-    Raises:
-        InvalidSettings: a setting is unknown or cannot be what it is set to.
-        UnreadableSettings: it is no TOML, such as half a file.
-        NewerSchema: it was written for a newer version.
-    """
+def _of_file(text: str, place: str) -> SettingsLayer:
+    """What the text of a settings file sets."""
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -138,9 +129,10 @@ def of_text(text: str, place: str) -> Settings:
         raise NewerSchema(f"The settings file {place} has format {written}; this version knows up to {FORMAT}.")
     try:
         # As JSON, where a list may be a tuple: a type is a type then, and "5" is no number.
-        return Settings.model_validate_json(json.dumps(_with_none(values, Settings), default=str), strict=True)
+        found = Settings.model_validate_json(json.dumps(_with_none(values, Settings), default=str), strict=True)
     except ValidationError as error:
         raise _refused(error, place, ".".join) from error
+    return SettingsLayer(source="file", place=place, settings=found)
 
 
 def of_environment(variables: Mapping[str, str]) -> list[SettingsLayer]:
@@ -228,9 +220,41 @@ def _within(settings: Settings, scope: Key) -> Settings | None:
 
 
 def with_more(settings: Settings, more: Settings) -> Settings:
-    """Settings, with what is set in others."""
+    """The settings in force, with what the argument `settings` of a call sets.
+
+    Raises:
+        InvalidSettings: they do not go together.
+    """
     found: Settings = overlaid(settings, more)
+    _require_room(found.working, lambda key: f"{'.'.join(key)}{' of the argument `settings`' * _sets(more, key)}")
     return found
+
+
+def _require_room(working: WorkingSettings, told: Callable[[Key], str]) -> None:
+    """Refuse a usual time in working memory that is longer than any entry may stay there."""
+    longest, limit = working.longest_ttl_days * _MINUTES_A_DAY, told(("working", "longest_ttl_days"))
+    for name in ("ttl_minutes", "result_ttl_minutes"):
+        minutes = getattr(working, name)
+        if minutes > longest:
+            raise InvalidSettings(
+                f"{told(('working', name))} is {minutes:,.10g}, more than {limit} allows: {longest:,.10g} minutes.",
+                way_out="Lower the one or raise the other.",
+            )
+
+
+def _with_working(settings: Settings) -> list[tuple[str | None, str | None]]:
+    """The memory as a whole, and each space and agent, alone and together, for which working memory is otherwise."""
+
+    def named(table: Mapping[str, Settings]) -> list[str]:
+        return [name for name, each in table.items() if "working" in each.model_fields_set]
+
+    agents = (None, *named(settings.agents))
+    spaces: list[tuple[str | None, Sequence[str | None]]] = [(None, agents)]
+    for name, each in settings.spaces.items():
+        own = named(each.agents)
+        if own or "working" in each.model_fields_set:
+            spaces.append((name, (*agents, *own)))
+    return [(space, agent) for space, those in spaces for agent in those]
 
 
 def _with_layer(settings: Settings, layer: SettingsLayer) -> Settings:
@@ -269,8 +293,23 @@ def _is_setting(name: str) -> bool:
     """
     if name in _OTHERS:
         return False
+    if "__" in name or name in Settings.model_fields or _run_together(name) in _names_run_together():
+        return True
     single = [key[0] for key in keys() if len(key) == 1]
-    return "__" in name or name in Settings.model_fields or bool(difflib.get_close_matches(name, single, cutoff=0.8))
+    return bool(difflib.get_close_matches(name, single, cutoff=0.8))
+
+
+def _run_together(name: str) -> str:
+    return name.replace("_", "")
+
+
+@cache
+def _names_run_together() -> dict[str, Key]:
+    """Settings, groups and numbers of tables by their names without what is between the words."""
+    tables = ((key, value_of(Settings(), key)) for key in keys())
+    inner = [(*key, name) for key, table in tables if isinstance(table, dict) for name in table]
+    groups = [key[:end] for key in keys() for end in range(1, len(key))]
+    return {_run_together("".join(key)): key for key in (*groups, *keys(), *inner)}
 
 
 @cache
@@ -294,8 +333,10 @@ def _of_variable(name: str, value: str) -> Settings:
             f"{name} cannot be {_shown(value)}.", way_out="Give a list or a table as JSON."
         ) from error
     if not found:
-        asked = name.removeprefix(PREFIX).lower().replace("__", ".")
-        raise InvalidSettings(f"{name}: there is no setting {asked}.", way_out=_meant(asked.split("."), variable))
+        asked = name.removeprefix(PREFIX).lower()
+        raise InvalidSettings(
+            f"{name}: there is no setting {asked.replace('__', '.')}.", way_out=_meant(asked.split("__"), variable)
+        )
     try:
         return Settings.model_validate(_with_none(found, Settings))
     except ValidationError as error:
@@ -319,7 +360,10 @@ def _refused(error: ValidationError, place: str, spelled: Any) -> InvalidSetting
     key = ".".join(str(each) for each in first["loc"] if each != "[key]")
     besides = f" And {more} more." if more else ""
     if first["type"] == "value_error":
-        return InvalidSettings(f"{place}: {first['ctx']['error']}.{besides}")
+        fault = first["ctx"]["error"]
+        if isinstance(fault, MemoryTiersError):
+            return InvalidSettings(f"{place}: {key}: {fault.message}{besides}", way_out=fault.way_out)
+        return InvalidSettings(f"{place}: {key}: {fault}.{besides}")
     if first["type"] == "extra_forbidden":
         return InvalidSettings(f"{place}: there is no setting {key}.{besides}", way_out=_meant(first["loc"], spelled))
     expected = f"{first['msg'][0].lower()}{first['msg'][1:]}"
@@ -330,6 +374,9 @@ def _meant(key: Sequence[Any], spelled: Any = ".".join) -> str:
     """A way out that names the setting that was probably meant."""
     scope, key = _parted(key)
     asked, every = ".".join(map(str, key)), list(keys())
+    same = _names_run_together().get(_run_together("".join(key)))
+    if same is not None:
+        return f"Did you mean {spelled((*scope, *same))}?"
     groups = {key[:-1] for key in every if len(key) > 1}
     names = {".".join(key): key for key in (*every, *groups)}
     alike = difflib.get_close_matches(asked, names, n=1) or [

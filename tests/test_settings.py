@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from langmem_tiers import DreamSettings, Memory, RecallSettings, RerankSettings, Settings, Turn
+from langmem_tiers import DreamSettings, Memory, RecallSettings, RerankSettings, Settings, Turn, WorkingSettings
 from langmem_tiers.cli.main import main
 from langmem_tiers.errors import InvalidInput, InvalidSettings, NewerSchema, NotAMemoryFolder, UnreadableSettings
 from langmem_tiers.settings_layers import FILE, keys, value_of
@@ -133,6 +133,22 @@ def test_a_model_named_in_the_settings_that_cannot_be_used_is_refused_before_any
         ("[recall]\nthreshold = nan", InvalidSettings, r"recall\.threshold cannot be nan"),
         ("recall = 5", InvalidSettings, "recall cannot be 5"),
         ("[graph]\nsingle_valued = 'a'", InvalidSettings, r"graph\.single_valued cannot be 'a'"),
+        ("[recall]\nfallbacks = ['a//b']", InvalidSettings, r"recall\.fallbacks\.0: 'a//b' cannot name a space"),
+        ("[spaces.'../x']\nenabled = false", InvalidSettings, r"spaces\.\.\./x: '\.\./x' cannot name a space"),
+        ("[episodes]\nttl_days = 1e300", InvalidSettings, r"episodes\.ttl_days cannot be 1e\+300"),
+        ("[working]\nttl_minutes = inf", InvalidSettings, r"working\.ttl_minutes cannot be inf"),
+        ("[dream]\nlease_seconds = 1e7", InvalidSettings, r"dream\.lease_seconds cannot be 10000000"),
+        (
+            "[working]\nttl_minutes = 100000",
+            InvalidSettings,
+            r"is 100,000, more .*_days \(default\) allows: 43,200 min",
+        ),
+        ("[working]\nlongest_ttl_days = 0.01", InvalidSettings, r"allows: 14\.4 minutes\. Lower the one or raise the"),
+        (
+            "[agents.p.working]\nttl_minutes = 90\n[spaces.'users/a'.working]\nlongest_ttl_days = 0.05",
+            InvalidSettings,
+            r"is 90, more than spaces\.users/a\.working\.longest_ttl_days \(.*\) allows: 72 minutes",
+        ),
         ("[recall]\nlimit =", UnreadableSettings, "no complete TOML.*Repair it"),
         (b"\xff\xfe", UnreadableSettings, "no UTF-8 text: byte 0"),
         ("format = 2\nnew_table = 5", NewerSchema, "format 2; this version knows up to 1"),
@@ -163,6 +179,13 @@ def test_a_folder_in_the_place_of_the_file_is_an_error(folder):
         ("RECALL__LIMITT", "5", "no setting recall.limitt. Did you mean LANGMEM_TIERS_RECALL__LIMIT?"),
         ("RECAL__LIMIT", "5", "Did you mean LANGMEM_TIERS_RECALL__LIMIT?"),
         ("EMBEDER", "none", "Did you mean LANGMEM_TIERS_EMBEDDER?"),
+        ("RECALL_LIMIT", "3", "no setting recall_limit. Did you mean LANGMEM_TIERS_RECALL__LIMIT?"),
+        ("DREAM_ENABLED", "false", "Did you mean LANGMEM_TIERS_DREAM__ENABLED?"),
+        ("MODEL_NAME", "openai:gpt-5-mini", "Did you mean LANGMEM_TIERS_MODEL__NAME?"),
+        ("RECALL_RERANK_KEEP", "3", "Did you mean LANGMEM_TIERS_RECALL__RERANK__KEEP?"),
+        ("RECALL_WEIGHTS_MATCH", "3", "Did you mean LANGMEM_TIERS_RECALL__WEIGHTS__MATCH?"),
+        ("RECALL__FALLBACKS", '["a//b"]', "recall.fallbacks.0: 'a//b' cannot name a space"),
+        ("WORKING__TTL_MINUTES", "inf", "working.ttl_minutes cannot be 'inf'"),
         ("RECALL__LIMIT", "five", "recall.limit cannot be 'five'"),
         ("RECALL__LIMIT", "", "recall.limit cannot be ''"),
         ("RECALL__LIMIT__MOST", "5", "recall.limit cannot be"),
@@ -195,6 +218,34 @@ def test_variables_of_the_command_line_and_of_others_are_no_settings(folder, mon
         monkeypatch.setenv(f"LANGMEM_TIERS_{name}", "some text")
     with opened(folder) as memory:
         assert memory.settings == Settings()
+
+
+def test_an_entry_of_working_memory_may_stay_as_long_as_all_sources_together_say(folder, write, monkeypatch):
+    write("[working]\nttl_minutes = 100000\n")
+    monkeypatch.setenv("LANGMEM_TIERS_WORKING__LONGEST_TTL_DAYS", "90")
+    short, long = Settings(working=WorkingSettings(ttl_minutes=1)), Settings(working=WorkingSettings(ttl_minutes=1e6))
+    with opened(folder) as memory:
+        saved = memory.user("alice").working.save("session/a/inbox", "3 mails").entry
+        assert (saved.expires_at - saved.stored_at).total_seconds() == 100_000 * 60
+        assert memory.user("alice", settings=short).context.settings.working.longest_ttl_days == 90
+        with pytest.raises(
+            InvalidSettings, match=r"ttl_minutes of the argument `settings` is 1,000,000, more than working"
+        ):
+            memory.user("alice", settings=long)
+    with pytest.raises(InvalidSettings, match=r"_minutes \(code\) is 1,000,000, more .* \(LANGMEM_TIERS_WORKING__LONG"):
+        opened(folder, settings=long)
+
+
+def test_the_folder_of_prompts_that_the_settings_name_may_be_there_before_the_memory(folder, write):
+    write('directives = "prompts/ours"\n')
+    (folder / "prompts" / "ours").mkdir(parents=True)
+    with opened(folder) as memory:
+        assert memory.spaces() == ()
+    (folder.parent / "other" / "prompts").mkdir(parents=True)
+    with pytest.raises(NotAMemoryFolder):
+        opened(folder.parent / "other")
+    with opened(folder.parent / "other", settings=Settings(directives=str(folder.parent / "other" / "prompts"))):
+        assert (folder.parent / "other" / "langmem-tiers.json").exists()
 
 
 def test_settings_and_prompts_may_be_in_a_folder_before_its_memory(folder, write):
@@ -244,6 +295,7 @@ def test_config_set_and_unset_keep_comments_and_need_no_memory(folder, config, s
         (("set", "recall", "5"), "recall cannot be 5"),
         (("set", "recall.weights.mach", "5"), "no setting recall.weights.mach"),
         (("unset", "recall.candidates"), "recall.candidates is not set"),
+        (("set", "working.ttl_minutes", "100000"), "is 100,000, more than working.longest_ttl_days (default) allows"),
         (("show", "recal"), "Did you mean recall?"),
     ],
 )
@@ -308,8 +360,16 @@ def test_a_builder_takes_models_and_refuses_what_cannot_be_one(folder):
     ):
         with pytest.raises(InvalidSettings, match="nobody"):
             wrong.open()
-    with pytest.raises(InvalidInput, match="settings"):
-        Memory.builder(folder).with_settings({"recall": {"limit": 3}})
+    builder = Memory.builder(folder)
+    for argument, step in (
+        ("path", lambda: Memory.builder(5)),
+        ("settings", lambda: builder.with_settings({"recall": {"limit": 3}})),
+        ("dream", lambda: builder.with_dreaming(True)),
+        ("background", lambda: builder.with_background("no")),
+        ("clock", lambda: builder.with_clock(5)),
+    ):
+        with pytest.raises(InvalidInput, match=f"`{argument}`"):
+            step()
 
 
 def test_paths_are_relative_to_the_current_directory_and_may_begin_at_home(tmp_path, monkeypatch):

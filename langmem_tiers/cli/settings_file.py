@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from langmem_tiers.errors import InvalidSettings, UnreadableSettings
-from langmem_tiers.settings_layers import FILE, FORMAT, Key, of_text, read_text
+from langmem_tiers.settings_layers import FILE, FORMAT, Key, load, read_text
 from langmem_tiers.storage.errors_border import translated
 
 _NEW = f"# Settings of this memory; `langmem-tiers config show` prints those in force.\nformat = {FORMAT}\n"
@@ -20,14 +20,14 @@ def set_value(folder: Path, key: Key, value: Any) -> Path:
     """Write a setting into the file of a memory folder, which need not be there yet. Returns the file.
 
     Raises:
-        InvalidSettings, UnreadableSettings, NewerSchema: the file cannot be used, or could not be afterwards; it stays
-            as it is.
+        InvalidSettings, UnreadableSettings, NewerSchema: the file cannot be used, or could not be afterwards, or a
+            variable cannot; it stays as it is.
         FolderNotWritable, DiskFull: it cannot be written.
     """
     path = folder / FILE
     text = read_text(path)
     changed = _changed(_NEW if text is None else text, path, key, value)
-    of_text(changed, str(path))
+    load(folder, text=changed)
     _write(path, changed)
     return path
 

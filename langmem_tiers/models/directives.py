@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from dataclasses import dataclass
 from importlib.resources import files
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from langmem_tiers.errors import InvalidDirective
 from langmem_tiers.models.calls import Prompt
+from langmem_tiers.storage.folder import own_folder
 
 LONGEST = 20_000
 """Characters of the longest prompt that is taken."""
@@ -43,7 +43,7 @@ class Directives:
     """
 
     def __init__(self, memory: Path | None, folder: str = "directives") -> None:
-        self._folder = None if memory is None else memory / os.path.expanduser(folder)  # noqa: PTH111 - never fails
+        self._folder = None if memory is None else own_folder(memory, folder)
 
     def text(self, name: str) -> str:
         """The prompt with a name.

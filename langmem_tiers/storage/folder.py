@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from pathlib import Path
 from uuid import uuid4
 
@@ -19,13 +20,13 @@ _MARK = "langmem-tiers.json"
 _SPACE_MARK = "space.json"
 DATABASE = "memory.db"
 _FORMAT = 1
-# What a host may place in a folder before its first memory: settings and prompts.
+# What a host may place in a folder before its first memory, besides the folder of prompts that the settings name.
 _BEFORE_THE_FIRST_RUN = {FILE, "directives"}
 _OF_THE_SYSTEM = {".DS_Store", "Thumbs.db", "desktop.ini", "lost+found", ".gitkeep"}
 
 
-def open_memory_folder(path: Path) -> Path:
-    """Create or recognise a memory folder.
+def open_memory_folder(path: Path, *, prompts: str) -> Path:
+    """Create or recognise a memory folder; `prompts` is where prompts of its own are, as the settings say.
 
     Raises:
         NotAMemoryFolder: it is a file, or holds something else.
@@ -39,12 +40,17 @@ def open_memory_folder(path: Path) -> Path:
         if mark.exists():
             _check(mark)
         # Checked again: another process may be creating the memory right now.
-        elif path.exists() and _holds_other_things(path) and not mark.exists():
+        elif path.exists() and _holds_other_things(path, prompts) and not mark.exists():
             raise NotAMemoryFolder(f"{path} holds other things and no memory.")
         else:
             path.mkdir(parents=True, exist_ok=True)
             _write_mark(mark, {"format": _FORMAT})
     return path
+
+
+def own_folder(memory: Path, name: str) -> Path:
+    """A folder that the settings name: relative to the memory folder, at home with `~`, or absolute."""
+    return memory / os.path.expanduser(name)  # noqa: PTH111 - never fails
 
 
 def space_folder(memory: Path, name: str) -> Path:
@@ -108,10 +114,16 @@ def size(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
-def _holds_other_things(path: Path) -> bool:
+def _holds_other_things(path: Path, prompts: str) -> bool:
     ours = (_MARK, f".{_MARK}", f".{FILE}")
-    known = {*_OF_THE_SYSTEM, *_BEFORE_THE_FIRST_RUN}
+    known = {*_OF_THE_SYSTEM, *_BEFORE_THE_FIRST_RUN, *_first_part(path, own_folder(path, prompts))}
     return any(item.name not in known and not item.name.startswith(ours) for item in path.iterdir())
+
+
+def _first_part(path: Path, below: Path) -> tuple[str, ...]:
+    """The name in a folder of what is below it; nothing of what is elsewhere."""
+    here, there = (Path(os.path.normpath(each)) for each in (path, below))
+    return there.relative_to(here).parts[:1] if there.is_relative_to(here) else ()
 
 
 def _write_mark(mark: Path, content: dict[str, object]) -> None:
