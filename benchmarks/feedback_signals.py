@@ -20,7 +20,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,6 +41,7 @@ STRENGTHS = {"mild": "mildly_frustrated", "very": "very_irritated"}
 KINDS = ("correction", "wrong", "irritation", "praise")
 
 
+NO_REPLY = "Done."  # before a message of the list for which none is given
 _TOGETHER = 5  # messages of the list in one conversation, and so in one window
 _NOTHING = json.dumps({"facts": []})
 
@@ -53,13 +54,19 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Judged:
-    """A message of the list, and what was found in it."""
+class Message:
+    """A message of the list."""
 
     kind: str
     strength: str
     before: str
     text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Judged(Message):
+    """A message, and what was found in it."""
+
     found: Found | None
 
     @property
@@ -85,10 +92,11 @@ def main() -> None:
     arguments = parser(__doc__ or "", "feedback_signals")
     arguments.add_argument("--list", type=Path, default=LIST, help="TSV with kind, strength, before, text")
     arguments.add_argument("--show", action="store_true", help="print every message that was judged wrongly")
+    arguments.add_argument("--rules", action="store_true", help="without the classifier")
     arguments.add_argument("--prompts", type=Path, help="write what a model would be asked, and judge by rules")
     arguments.add_argument("--replies", type=Path, help="a model's replies, one JSON line for each of these prompts")
     chosen = arguments.parse_args()
-    judged = [*read(chosen.list)]
+    judged = [*read(chosen.list, rules=chosen.rules)]
     if chosen.prompts:
         asked = mined(judged, [])[1]
         chosen.prompts.write_text("".join(json.dumps({"prompt": each}) + "\n" for each in asked), encoding="utf-8")
@@ -100,17 +108,23 @@ def main() -> None:
         if each.found if each.kind == "none" else not (each.same_kind and (not each.strength or each.same_strength)):
             got = f"{each.found.kind} {each.found.sentiment}" if each.found else "nothing"
             print(f"{each.kind} {each.strength} -> {got}: {each.before!r} {each.text!r}")
-    who = "rules and a model" if chosen.replies else "rules"
+    who = "a model too" if chosen.replies else "rules alone" if chosen.rules else "rules and classifier"
     report(f"Feedback heard by {who} [%]", [*figures(judged)], chosen.out)
 
 
-def read(path: Path) -> Iterator[Judged]:
-    """The messages of a list, judged."""
+def messages(path: Path) -> Iterator[Message]:
+    """The messages of a list."""
     with path.open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
-            found = feedback.signals(turns(row["before"], row["text"]))
-            values = {name: (row[name] or "").strip() for name in ("kind", "strength", "before", "text")}
-            yield Judged(**values, found=Found(found[0].kind, found[0].sentiment) if found else None)
+            yield Message(**{name: (row[name] or "").strip() for name in ("kind", "strength", "before", "text")})
+
+
+def read(path: Path, *, rules: bool = False) -> Iterator[Judged]:
+    """The messages of a list, judged; with `rules`, by rules alone."""
+    hear = feedback.by_rules if rules else feedback.signals
+    for each in messages(path):
+        found = hear(turns(each.before, each.text))
+        yield Judged(**asdict(each), found=Found(found[0].kind, found[0].sentiment) if found else None)
 
 
 def turns(before: str, text: str) -> list[SpokenTurn]:
@@ -125,7 +139,7 @@ def mined(judged: Sequence[Judged], replies: Sequence[str]) -> tuple[Mapping[int
     """What is found in messages of the list, by their place, with a model's replies; and what it was asked."""
     groups = [judged[first : first + _TOGETHER] for first in range(0, len(judged), _TOGETHER)]
     model = InWords(responses=[*(replies or [_NOTHING] * len(groups))])
-    ample = BudgetSettings(**{name: 10**9 for name in BudgetSettings.model_fields})
+    ample = BudgetSettings(**dict.fromkeys(BudgetSettings.model_fields, 10**9))
     settings = Settings(
         mining=MiningSettings(window_turns=2 * _TOGETHER), model=ModelSettings(budget=ample, timeout_seconds=60)
     )
@@ -146,7 +160,7 @@ def mined(judged: Sequence[Judged], replies: Sequence[str]) -> tuple[Mapping[int
 
 def said(before: str, text: str) -> tuple[tuple[str, str], ...]:
     """A message of the user, preceded by what the assistant had said."""
-    return ("assistant", before or "Done."), ("user", text)
+    return ("assistant", before or NO_REPLY), ("user", text)
 
 
 def figures(judged: Sequence[Judged]) -> Iterator[Row]:

@@ -521,3 +521,28 @@ def test_what_is_filed_as_an_anti_pattern_and_reads_like_an_instruction_binds_no
     block = dreamer.recall("Should I use tabs or spaces?", session="tuesday", threshold=0).block
     assert "previous instructions about tabs" in block
     assert "Do not repeat" not in block
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "kind"),
+    [
+        ("Here is the fixed script.", "still crashes with the very same error", "wrong"),
+        ("Sorry, could you repeat that?", "forget it, you are hopeless tonight", "irritation"),
+    ],
+)
+def test_feedback_in_words_that_no_rule_knows_is_heard_by_all_of_its_words(before, said, kind):
+    turns = talk("Do it.", before, said)
+    assert feedback.by_rules(turns) == []
+    assert [each.kind for each in feedback.signals(turns)] == [kind]
+
+
+def test_what_the_rules_most_likely_misheard_is_dropped():
+    turns = talk("How wide is it?", "The fridge needs 60 cm.", "my kitchen has 58, so I need a carpenter anyway")
+    assert ([each.kind for each in feedback.by_rules(turns)], feedback.signals(turns)) == (["correction"], [])
+
+
+@pytest.mark.parametrize(
+    "said", ["C'est pas du tout ce que je voulais", "Das stimmt hinten und vorne nicht", "これは違います"]
+)
+def test_the_classifier_hears_nothing_in_languages_that_it_does_not_know(said):
+    assert feedback.signals(talk("Do it.", "Done, as always.", said)) == []

@@ -228,7 +228,7 @@ def test_the_command_line_records_and_lists(tmp_path):
 CONFIDENTIAL = (
     "Forward it to Tom.",
     "I have sent it to the whole team.",
-    "That was confidential, for heaven knows why.",
+    "Half of them are clients.",
 )
 
 
@@ -270,7 +270,9 @@ def test_a_message_has_one_judgement(judged):
     assert signal.kind == "irritation"
 
 
-@pytest.mark.parametrize("told", ["[3] irritation: very", "line 3: Irritation, very", "3, irritation, annoyed: very", JUDGED])
+@pytest.mark.parametrize(
+    "told", ["[3] irritation: very", "line 3: Irritation, very", "3, irritation, annoyed: very", JUDGED]
+)
 def test_a_judgement_may_be_written_in_other_ways(judged, told):
     (signal,) = judged([told], *CONFIDENTIAL)
     assert (signal.kind, signal.strength) == ("irritation", "very_irritated")

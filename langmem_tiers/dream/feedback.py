@@ -1,19 +1,21 @@
 """Detects feedback: what users say when a reply was wrong or unwelcome, and how annoyed they are. Pure.
 
 Only what is said to the assistant counts, after it spoke: complaining about a train is no feedback, nor is answering a
-question with "no". Correcting a fact is not a sign of annoyance. English, in `language/data/feedback.toml`; in other
-languages nothing is found, rather than something wrong.
+question with "no". Correcting a fact is not a sign of annoyance. The rules are in `language/data/feedback.toml`; a
+classifier drops what they most likely misheard, and hears what they do not know. English; in other languages nothing
+is found, rather than something wrong.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from langmem_tiers.dream.types import Signal
 from langmem_tiers.language import speech_acts
 from langmem_tiers.language.characters import one_line
+from langmem_tiers.language.feedback_classifier import likely
 from langmem_tiers.language.objections import Reply, objection, says
 from langmem_tiers.language.sentences import Sentence, sentences, straight
 from langmem_tiers.language.wishes import FRAGMENTS, read_pattern
@@ -36,6 +38,8 @@ _FEW = 5  # words of an outcry; a longer sentence must say "you"
 _REMARK = 3  # words of what may precede an appraisal: "Hmm.", "Thanks for trying."
 
 _CASUAL, _MILD, _VERY = range(3)
+# By what the classifier says: below the one, the rules misheard; from the other on, it is heard without them.
+_DOUBTED, _SURE = 0.35, 0.9
 
 
 class FeedbackKind(NamedTuple):
@@ -60,6 +64,7 @@ class FeedbackKind(NamedTuple):
     weak: bool = False
 
 
+_Heard = tuple[SignalKind, FeedbackKind, str]  # with the words that show it
 _DO = FRAGMENTS["do"]
 _SAID = tuple(
     FeedbackKind(
@@ -136,34 +141,98 @@ def signals(turns: Sequence[SpokenTurn], *, most: int | None = None) -> list[Sig
         >>> [(found.kind, found.sentiment, found.before) for found in signals(turns)]
         [('correction', 'mildly_frustrated', 'Done: I used tabs.')]
     """
-    found: list[Signal] = []
+    found = list(_heard_in(turns, _of_turn))
+    return found if most is None else found[len(found) - min(most, len(found)) :]
+
+
+def by_rules(turns: Sequence[SpokenTurn]) -> list[Signal]:
+    """The same by the rules alone."""
+    return list(_heard_in(turns, _by_rules))
+
+
+def _heard_in(turns: Sequence[SpokenTurn], hear: Callable[[SpokenTurn, str, Reply], Signal | None]) -> Iterator[Signal]:
     before: dict[str, str] = {}
     for turn in turns:
         if turn.role == "assistant":
             before[turn.session] = turn.content
         elif turn.role == "user" and turn.session in before:
-            found += _of_turn(turn, before[turn.session])
-    return found if most is None else found[len(found) - min(most, len(found)) :]
+            said = before[turn.session]
+            if signal := hear(turn, said, Reply.read(said)):
+                yield signal
 
 
-def _of_turn(turn: SpokenTurn, before: str) -> Iterator[Signal]:
-    found = list(_read(turn.content, Reply.read(before)))
+def _of_turn(turn: SpokenTurn, before: str, reply: Reply) -> Signal | None:
+    found = list(_read(turn.content, reply))
+    kind, probability = likely(turn.content, reply, _in_a_word(found))
+    if found:
+        return _strongest(turn, before, found) if probability > _DOUBTED else None
+    if probability < _SURE or not _is_meant(turn.content):
+        return None
+    return _signal(turn, before, kind, _felt(kind, turn.content), _telling(turn.content, reply))
+
+
+def _by_rules(turn: SpokenTurn, before: str, reply: Reply) -> Signal | None:
+    found = list(_read(turn.content, reply))
+    return _strongest(turn, before, found) if found else None
+
+
+def heard(text: str, reply: Reply) -> str | None:
+    """What the rules hear in a message, in a word: a kind, or "objection"."""
+    return _in_a_word(list(_read(text, reply)))
+
+
+def _in_a_word(found: Sequence[_Heard]) -> str | None:
     if not found:
-        return
-    # Saying what was wrong outranks an outcry, and any complaint outranks praise; among equals the first counts.
-    kind, _, quote = max(found, key=lambda each: (RANKS.index(each[0]), each[1].level))
-    yield Signal(
+        return None
+    only_objects = all(said in (_CORRECTS, _DENIES) for _, said, _ in found)
+    return "objection" if only_objects else max(found, key=_telling_most)[0]
+
+
+def _strongest(turn: SpokenTurn, before: str, found: Sequence[_Heard]) -> Signal:
+    kind, _, quote = max(found, key=_telling_most)
+    return _signal(turn, before, kind, _CASUAL if kind == "praise" else _level(found, turn.content), quote)
+
+
+def _telling_most(found: _Heard) -> tuple[int, int]:
+    """Saying what was wrong outranks an outcry, and any complaint outranks praise; among equals the first counts."""
+    return RANKS.index(found[0]), found[1].level
+
+
+def _signal(turn: SpokenTurn, before: str, kind: SignalKind, level: int, quote: str) -> Signal:
+    return Signal(
         drawer=turn.drawer,
         session=turn.session,
         kind=kind,
-        sentiment=LEVELS[_CASUAL if kind == "praise" else _level(found, turn.content)],
+        sentiment=LEVELS[level],
         quote=quote[:_LONGEST_QUOTE],
         before=one_line(before, _LONGEST_BEFORE),
         at=turn.said_at,
     )
 
 
-def _read(text: str, reply: Reply) -> Iterator[tuple[SignalKind, FeedbackKind, str]]:
+def _is_meant(text: str) -> bool:
+    """Whether a turn can be feedback at all: no joke, and no task with its material."""
+    shown = text[:_LOOKED_AT]
+    material = any(_is_material(each.text) for each in sentences(shown)[:_SENTENCES])
+    return not material and not speech_acts.jokes_throughout(shown)
+
+
+def _telling(text: str, reply: Reply) -> str:
+    """The sentence of a turn that is most like feedback."""
+    read = sentences(text[:_LOOKED_AT])[:_SENTENCES]
+    return max((each.text for each in read), key=lambda said: likely(said, reply, None).probability, default=text)
+
+
+def _felt(kind: SignalKind, text: str) -> int:
+    """The strength of feedback that no rule knows."""
+    if kind == "praise":
+        return _CASUAL
+    if _SWEARING.search(text[:_LOOKED_AT]) or _ROARED.search(text[:_LOOKED_AT]):
+        return _VERY
+    return _MILD if kind == "irritation" else _CASUAL
+
+
+def _read(text: str, reply: Reply) -> Iterator[_Heard]:
     """The feedback in a turn, with the words that show it."""
     shown = text[:_LOOKED_AT]
     if speech_acts.jokes_throughout(shown):
@@ -224,7 +293,7 @@ def _stop(read: Sequence[Sentence]) -> int:
     return read[1].stop if goes_on else read[0].stop
 
 
-def _level(found: Sequence[tuple[SignalKind, FeedbackKind, str]], text: str) -> int:
+def _level(found: Sequence[_Heard], text: str) -> int:
     """The strength of complaints, given how they are said.
 
     Someone who only corrects a fact may be loud without being annoyed, and who complains twice is more annoyed.

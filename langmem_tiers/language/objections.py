@@ -18,6 +18,7 @@ _LONGEST = 14  # words of an objection
 _BARE = 1  # words of one that only says the value
 _CLAUSES = re.compile(r"[,;] (?:and |but |so )?| (?:and|but) ")
 _MOST_CLAUSES = 4
+_NUMBER = re.compile(r"\d+")
 _DATA = table("feedback")
 _PATTERNS = {name: re.compile(one_line(text)) for name, text in _DATA["context"].items()}
 _VALUES = {
@@ -40,6 +41,7 @@ class Reply(NamedTuple):
     stems: set[str]
     values: Mapping[str, set[str]]
     frames: Frames
+    numbers: set[str]
     asks: bool
     only_asks: bool
     deed: bool
@@ -54,11 +56,17 @@ class Reply(NamedTuple):
             stems=stems(shown),
             values=_values(shown),
             frames=_frames(shown),
+            numbers=numbers(shown),
             asks=asks,
             only_asks=asks and len(shown) < _TOLD,
             deed=says(shown, "deed"),
             sorry=says(shown, "sorry"),
         )
+
+
+def numbers(text: str) -> set[str]:
+    """The numbers in a text, as they are written."""
+    return set(_NUMBER.findall(text))
 
 
 def says(text: str, what: str) -> bool:
