@@ -11,7 +11,7 @@ from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.cli.app import app
 from langmem_tiers.errors import InvalidInput, InvalidPointer, InvalidText, MemoryTiersError, NaiveDatetime, TextTooLong
 from langmem_tiers.integrations import FEEDBACK_TOOLS, space_tools
-from langmem_tiers.settings import DreamSettings, MiningSettings
+from langmem_tiers.settings import DreamSettings, MiningSettings, TrackingSettings
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 from tests.test_tools import by_name, call
 
@@ -181,6 +181,24 @@ def test_the_tools_say_where_the_user_is_to_be_asked_first(alice):
     tools = by_name(space_tools(alice, only=("search_memory",)))
     told = tools["search_memory"].invoke(call("search_memory", query="Are bills paid early?")).content
     assert "(ask the user before acting on this)" in told
+
+
+def test_words_are_not_stored_where_nothing_that_is_said_is(tmp_path, clock):
+    settings = Settings(tracking=TrackingSettings(enabled=False))
+    with Memory.open(tmp_path / "o", embedder=None, background=False, clock=clock, settings=settings) as memory:
+        alice = memory.user("alice")
+        recorded = alice.signals.record("wrong", text="That was no help.", session="monday", note="form")
+        assert (recorded.text, recorded.drawer, alice.stats().drawers) == ("", None, 0)
+        assert [each.note for each in alice.signals.list()] == ["form"]
+
+
+def test_words_said_long_before_are_found_again(alice):
+    said = "100 % sure_ly wrong."
+    tell(alice, said, session="s")
+    alice.track([Turn(role="user", content=f"Number {number}.") for number in range(2100)], session="s")
+    before = alice.stats().drawers
+    assert alice.signals.record("wrong", text=said, session="s").text == said
+    assert alice.stats().drawers == before
 
 
 def test_an_agent_records_and_lists_feedback(alice):

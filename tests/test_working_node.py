@@ -201,6 +201,25 @@ def test_a_result_longer_than_a_value_is_kept_in_several(tmp_path, clock):
     assert len(moved.text) < 5_000
 
 
+def test_of_a_result_that_is_kept_whole_the_message_shows_the_beginning(tmp_path, clock):
+    settings = Settings(working=WorkingSettings(part_characters=50_000, result_characters=5_000))
+    with Memory.open(tmp_path / "m", embedder=None, background=False, clock=clock, settings=settings) as memory:
+        message = ToolMessage("heron " * 5_000, tool_call_id="c1", name="fetch", id="m1")
+        [moved] = working_node(memory, space="users/alice").invoke({"messages": [message]}, THREAD)["messages"]
+    assert "get_from_working_memory reads it as fetch-c1." in moved.text
+    assert "It begins: heron heron" in moved.text
+    assert len(moved.text) < 1_000
+
+
+def test_a_moved_result_says_what_it_drove_out(tmp_path, clock):
+    settings = Settings(working=WorkingSettings(entries=1, result_characters=5_000))
+    with Memory.open(tmp_path / "m", embedder=None, background=False, clock=clock, settings=settings) as memory:
+        memory.user("alice").working.within("session/t1").save("plan", "Sow the chard.")
+        message = ToolMessage("heron " * 5_000, tool_call_id="c1", name="fetch", id="m1")
+        [moved] = working_node(memory, space="users/alice").invoke({"messages": [message]}, THREAD)["messages"]
+    assert "what would have expired first was dropped: session/t1/plan." in moved.text
+
+
 def test_pictures_of_a_result_stay(memory):
     picture = {"type": "image", "url": "https://example.org/heron.png"}
     message = ToolMessage(

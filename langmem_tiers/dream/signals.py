@@ -69,7 +69,8 @@ class Signals:
 
         Args:
             kind: `correction`, `wrong`, `irritation` or `praise`.
-            text: The user's words. If `message` does not hold them, they are kept as a message of the user.
+            text: The user's words. If `message` does not hold them, they are kept as a message of the user, unless the
+                settings say that nothing that is said is stored: then they are not kept.
             strength: `casual`, `mildly_frustrated` or `very_irritated`; by default the weakest that the kind has.
             session: The conversation; by default that of the message.
             message: The message that shows it or that it is about, by its drawer's number or pointer.
@@ -168,18 +169,18 @@ class Signals:
         return found
 
     def _said(self, text: str, session: str) -> Drawer | None:
-        """The message of the user that has these words, stored here if the session has none."""
+        """The message of the user that has these words, stored here if the session has none and messages are stored."""
         from langmem_tiers.writing.tracking import Conversation, track
 
+        found = self._spoken(text, session)
+        if found is None and self._context.settings.tracks:
+            track(self._context, [Turn(role="user", content=text)], Conversation(session=session)).raise_rejected()
+            found = self._spoken(text, session)
+        return None if found is None else find_drawer(self._context, found)
+
+    def _spoken(self, text: str, session: str) -> int | None:
         with self._context.open() as store, store.reading() as connection:
-            spoken = dreams.spoken_since(connection, store.key, 0, _MOST_HEARD)
-        own = (each for each in reversed(spoken) if each.role == "user" and each.session == session)
-        said = next((each.drawer for each in own if text in each.content), None)
-        if said is None:
-            report = track(self._context, [Turn(role="user", content=text)], Conversation(session=session))
-            report.raise_rejected()
-            said = (*report.stored, *report.revised)[0]
-        return find_drawer(self._context, said)
+            return drawers.find_said(connection, store.key, session, text)
 
 
 def gathered(connection: Connection, space: str, since: int, most: int) -> list[Signal]:

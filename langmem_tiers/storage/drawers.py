@@ -245,6 +245,17 @@ def at_place(connection: Connection, space: str, room: int, place: int) -> Drawe
     return None if row is None else _drawer(row)
 
 
+def find_said(connection: Connection, space: str, session: str, text: str) -> int | None:
+    """The latest message of a session in which the user said this, as it stands; None if there is none."""
+    own = (rooms.c.session == session, drawers.c.role == "user", drawers.c.superseded_by.is_(None))
+    wanted = select(drawers.c.number, drawers.c.content).select_from(
+        drawers.join(rooms, numbered(rooms, drawers.c.room))
+    )
+    wanted = wanted.where(*here(drawers, space), *own, drawers.c.content.contains(text, autoescape=True))
+    rows = connection.execute(wanted.order_by(drawers.c.number.desc()))
+    return next((row.number for row in rows if text in row.content), None)
+
+
 def other_speakers(connection: Connection, space: str, speaker: str | None, *, most: int) -> list[str]:
     """Names under which users spoke for themselves, other than this one."""
     named = (*here(drawers, space, role="user"), drawers.c.speaker.is_not(None), drawers.c.speaker != speaker)
