@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 Role = Literal["user", "assistant", "tool", "system"]
 Origin = Literal["user", "assistant", "tool", "system", "import", "dream"]
 Sentiment = Literal["very_irritated", "mildly_frustrated", "casual"]
+ANNOYED: Mapping[str, Sentiment] = {"mild": "mildly_frustrated", "very": "very_irritated"}
+"""How annoyed somebody is, in the words of models."""
 SignalKind = Literal["correction", "wrong", "irritation", "praise"]
 """A correction says what is right or to be done otherwise, `wrong` only that something was wrong."""
 SignalOrigin = Literal["rules", "model", "agent", "user"]

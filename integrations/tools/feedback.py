@@ -9,12 +9,11 @@ from langmem_tiers.integrations.tools.arguments import LOWER, Words
 from langmem_tiers.integrations.tools.base import Call, ToolAnswer
 from langmem_tiers.integrations.tools.sources import source_of
 from langmem_tiers.recall.rendering import excerpt
-from langmem_tiers.types import FeedbackSignal
+from langmem_tiers.types import ANNOYED, FeedbackSignal
 
 _MOST = 20
 _EXCERPT = 300
-_STRENGTHS = {"mild": "mildly_frustrated", "very": "very_irritated"}
-_SHOWN = {strength: word for word, strength in _STRENGTHS.items()}
+_SHOWN = {"mildly_frustrated": ", mildly annoyed", "very_irritated": ", very annoyed"}
 
 Kind = Literal["correction", "wrong", "irritation", "praise"]
 
@@ -33,7 +32,7 @@ def record_feedback(
     unheard = f"quoted: {quote}" if quote and not source.evidence else ""
     signal = call.space.signals.record(
         kind,
-        strength=_STRENGTHS.get(annoyed),  # type: ignore[arg-type]  # the table has strengths
+        strength=ANNOYED.get(annoyed),
         message=source.evidence[0] if source.evidence else None,
         session=None if source.evidence else call.scope.session,
         note="; ".join(filter(None, (note, unheard))),
@@ -60,6 +59,4 @@ def _label(signal: FeedbackSignal) -> str:
 
 
 def _annoyed(signal: FeedbackSignal) -> str:
-    return (
-        f", {word} annoyed" if (word := {"mild": "mildly", "very": "very"}.get(_SHOWN.get(signal.strength, ""))) else ""
-    )
+    return _SHOWN.get(signal.strength, "")

@@ -21,7 +21,7 @@ from langmem_tiers.settings import Settings
 from langmem_tiers.storage.feedback import FeedbackRow
 from langmem_tiers.storage.progress import ProposalRow
 from langmem_tiers.trust import instructions, secrets
-from langmem_tiers.types import Sentiment, SignalKind
+from langmem_tiers.types import ANNOYED, SignalKind
 from langmem_tiers.writing.mining_prompt import (
     MOST_NAMED,
     MinedWindow,
@@ -35,11 +35,10 @@ _LONGEST_NAME = 80
 _LONGEST_WHEN = 40
 _MOST_TOPICS = 3
 _KINDS: dict[str, SignalKind] = {kind: kind for kind in get_args(SignalKind)}
-_ANNOYED: dict[str, Sentiment] = {"mild": "mildly_frustrated", "very": "very_irritated"}
 # "3 irritation very", also as "[3] irritation, annoyed: very".
 _JUDGED = re.compile(
     rf"\W{{0,3}}(?:line |turn )?(?P<turn>\d{{1,4}})\b\W{{1,4}}(?P<kind>{'|'.join(_KINDS)})\b"
-    rf"(?:\W{{1,4}}(?:annoyed\W{{1,3}})?(?P<annoyed>no|{'|'.join(_ANNOYED)})\b)?",
+    rf"(?:\W{{1,4}}(?:annoyed\W{{1,3}})?(?P<annoyed>no|{'|'.join(ANNOYED)})\b)?",
     re.IGNORECASE,
 )
 # A shorter quote proves nothing.
@@ -104,7 +103,7 @@ def feedback(told: MinedWindow, window: Window) -> tuple[FeedbackRow, ...]:
             row = FeedbackRow(
                 number=0,
                 kind=kind,
-                strength="casual" if kind == "praise" else _ANNOYED.get((judged["annoyed"] or "").lower(), "casual"),
+                strength="casual" if kind == "praise" else ANNOYED.get((judged["annoyed"] or "").lower(), "casual"),
                 drawer=said.drawer,
                 session=window.session,
                 note="",
