@@ -105,12 +105,13 @@ def memory_agent(
             the agent sees what it holds at the end of its prompt, and large tool results are moved there.
         agent: whose settings are in force, such as `"patrol"`; by default the agent that the run names, if it does.
         settings: what is set in these goes before all other settings in its nodes, such as
-            `Settings(recall=RecallSettings(limit=3))`.
+            `Settings(recall=RecallSettings(limit=3))`; for its tools, give it to `memory_tools`, too.
         on_error: "log" answers even when the memory fails, "raise" ends the run.
         name: the graph's name in traces.
 
     Raises:
         InvalidInput: an argument is of another type, or none of the words there are.
+        InvalidSettings: `settings` holds what is for the whole memory, such as `window`.
         MissingExtra: the model is given by name and `langchain` is not installed.
 
     Example:

@@ -85,7 +85,8 @@ def dream_graph(
     It does what `Space.dream` does, for `invoke`, `stream` and their async twins, for a cron of a LangGraph server, and
     as a node of another graph, whose state may take up `dream_report`. Whose memory it is: the input says it (`space`,
     `user_id`, or `all` for every space in the folder, one after the other), else context or config, as for the other
-    nodes. On a server with authentication nobody can name another one's.
+    nodes. Of `all`, spaces that the settings turn off are left out. On a server with authentication nobody can name
+    another one's.
 
     With a checkpointer a run that was killed goes on with `invoke(None, config)` where it was, also in another process:
     a dream is committed in one transaction and once. The checkpoints of its steps hold what it saw of the memory.
@@ -190,7 +191,7 @@ class _Spaces(_Node):
         if mine is not None and (everybody or named not in {None, user_space(mine)}):
             raise InvalidSpace(f"{mine!r} may only start a dream of their own memory.")
         if everybody:
-            return list(self.memory.spaces())
+            return [name for name in self.memory.spaces() if self.memory.context(name).settings.enabled]
         try:
             return [self._there(named or resolve_scope(config, runtime, remembered=None).space)]
         except MissingUser:

@@ -119,6 +119,11 @@ def owner_of(config: RunnableConfig, runtime: Runtime[Any] | None) -> str | None
         return None
 
 
+def agent_of(config: RunnableConfig, runtime: Runtime[Any] | None) -> str | None:
+    """The agent that the run names, None if it names none."""
+    return _Run(config, runtime).said("agent_id")
+
+
 def in_a_tool(config: RunnableConfig) -> bool:
     """Whether the graph of this run was called by a tool of another one, as an agent calls another.
 

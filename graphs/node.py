@@ -18,11 +18,11 @@ from langmem_tiers.graphs.messages import last_human, peek, read_messages
 from langmem_tiers.graphs.runs import TracedCall, TracedNode, described, feed_of
 from langmem_tiers.graphs.state import ASKED, HEARD, MemoryInput, memory_input, require_fitting
 from langmem_tiers.graphs.visit import Visit, visit_of
+from langmem_tiers.settings import Settings, fitting
 from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
-    from langmem_tiers.settings import Settings
     from langmem_tiers.space import Space
 
 
@@ -52,14 +52,15 @@ def one_space(given: Any) -> "Space":
 
 
 def settings_of(given: Any) -> "Settings | None":
-    """Settings, or None.
+    """Settings of nodes and tools, or None.
 
     Raises:
+        InvalidSettings: one of them is for the whole memory.
         InvalidInput: it is something else.
     """
-    from langmem_tiers.settings import Settings
-
-    return None if given is None else arguments.instance(given, "settings", Settings, "a Settings")
+    if given is None:
+        return None
+    return fitting(arguments.instance(given, "settings", Settings, "a Settings"), "nodes and tools")
 
 
 def space_of(given: Any) -> Any:
@@ -137,7 +138,7 @@ class MemoryNode(TracedNode):
         space: SpaceChoice | None = None,
         fallbacks: Sequence[str] | None = None,
         agent: str | None = None,
-        settings: "Settings | None" = None,
+        settings: Settings | None = None,
         on_error: OnError = "log",
         messages_key: str = "messages",
     ) -> None:

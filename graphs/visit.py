@@ -24,6 +24,7 @@ from langmem_tiers.graphs.state import ASKED, HEARD, OTHERS_UNTIL, PROFILE, PROF
 from langmem_tiers.storage import drawers
 
 if TYPE_CHECKING:
+    from langmem_tiers.context import SpaceContext
     from langmem_tiers.memory import Memory
     from langmem_tiers.settings import Settings
     from langmem_tiers.space import Space
@@ -88,7 +89,9 @@ def visit_of(
         runtime,
         remembered=remembered,
         space=space,
-        stands_in=lambda scope: known or _is_stored(memory, scope, asked),
+        stands_in=lambda scope: (
+            known or _is_stored(memory.context(scope.space, agent=agent or scope.agent), scope, asked)
+        ),
     )
     scope = scope if agent is None else replace(scope, agent=agent)
     owner = owner_of(config, runtime)
@@ -115,9 +118,9 @@ def visit_of(
     )
 
 
-def _is_stored(memory: "Memory", scope: Scope, message: BaseMessage | None) -> bool:
-    """Whether the memory has the message already, as when a run is resumed or replayed."""
-    if message is None:
+def _is_stored(context: "SpaceContext", scope: Scope, message: BaseMessage | None) -> bool:
+    """Whether the memory has the message already, as when a run is resumed or replayed; not if that is off."""
+    if message is None or not context.settings.enabled:
         return False
-    with memory.use(scope.space) as store, store.reading() as connection:
+    with context.open() as store, store.reading() as connection:
         return bool(drawers.of_messages(connection, store.key, scope.session, [str(message.id)]))

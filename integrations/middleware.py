@@ -151,13 +151,13 @@ class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
             large tool results there; see `working_node`.
         namespace: the agent's own part of working memory, as in `memory_tools`.
         agent: whose settings are in force, such as `"patrol"`; by default the agent that the run names, if it does.
-        settings: what is set in these goes before all other settings in its nodes, such as
+        settings: what is set in these goes before all other settings in its steps and tools, such as
             `Settings(recall=RecallSettings(limit=3))`.
         on_error: "log" answers even when the memory fails or no user is named, "raise" ends the run.
 
     Raises:
         InvalidInput: `tools` names a tool that there is not, or an argument is of another type.
-        InvalidSettings: `context_window` is no positive number.
+        InvalidSettings: `context_window` is no positive number, or `settings` holds what is for the whole memory.
 
     Example:
         >>> agent = create_agent("openai:gpt-5-mini", middleware=[MemoryMiddleware(memory)])  # doctest: +SKIP
@@ -187,7 +187,13 @@ class MemoryMiddleware(AgentMiddleware[MemoryAgentState, Any, Any]):
         more = WORKING_TOOLS if arguments.flag(working, "working") else ()
         names = dict.fromkeys((*wanted, *more))
         self.tools: list[BaseTool] = memory_tools(
-            memory, space=space, fallbacks=fallbacks, only=[*names], namespace=namespace, agent=agent
+            memory,
+            space=space,
+            fallbacks=fallbacks,
+            only=[*names],
+            namespace=namespace,
+            agent=agent,
+            settings=settings,
         )
         self._placement = placement_of(placement)
         whose: dict[str, Any] = {"space": space, "agent": agent, "settings": settings, "on_error": on_error}

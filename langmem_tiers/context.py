@@ -38,9 +38,11 @@ class SpaceContext:
         folder: The folder of the whole memory, which also holds its directives.
         settings: Limits and weights, as they are in force for the space and the agent.
         settings_of: Those for another agent.
+        fallbacks_of: What is read as well for another agent.
         clock: Where "now" comes from.
         use: Keeps the space's store open during a block; see `open`.
         role: What whoever it is for may do: a leader everything, a member read, None nothing; it may change any time.
+        require_role: The same; AccessDenied instead of None.
         wake: Makes the background look at the space.
         closing: Whether the memory is being closed: long work stops now.
         embedder: Turns texts into vectors, if that is possible now; its usage is booked for the space.
@@ -57,9 +59,11 @@ class SpaceContext:
     folder: Path
     settings: Settings
     settings_of: Callable[[str | None], Settings]
+    fallbacks_of: Callable[[str | None], tuple[SpaceContext, ...]]
     clock: Clock
     use: Callable[[], AbstractContextManager[SpaceStore]]
     role: Callable[[], Role | None]
+    require_role: Callable[[], Role]
     wake: Callable[[], None]
     closing: Callable[[], bool]
     embedder: GuardedEmbedder | NoEmbedder
@@ -76,8 +80,9 @@ class SpaceContext:
 
         Raises:
             MemoryOff: the settings turn it off.
-            MemoryClosed: the memory was closed.
+            MemoryClosed: the memory was closed, or opened by the parent of this forked process.
             AccessDenied: whoever it is for has no role in the space.
+            UnknownSpace: there is no such space, and whoever it is for may not make one.
         """
         self.require_enabled()
         return self.use()
@@ -93,10 +98,13 @@ class SpaceContext:
             raise MemoryOff(f"The memory {whose} is off.")
 
     def of_agent(self, agent: str | None) -> SpaceContext:
-        """The same for an agent, with its settings; this one if none is named."""
+        """The same for an agent, with its settings and the fallbacks that they name; this one if none is named.
+
+        Fallbacks that were named for the handle itself stay.
+        """
         if agent is None or agent == self.agent:
             return self
-        return replace(self, agent=agent, settings=self.settings_of(agent))
+        return replace(self, agent=agent, settings=self.settings_of(agent), fallbacks=self.fallbacks_of(agent))
 
     @property
     def now(self) -> datetime:
@@ -113,7 +121,8 @@ class SpaceContext:
 
         Without fallbacks in which whoever it is for has no role.
         """
-        return (replace(self, fallbacks=()), *(each for each in self.fallbacks if each.role() is not None))
+        alone = replace(self, fallbacks=(), fallbacks_of=lambda agent: ())
+        return (alone, *(each for each in self.fallbacks if each.role() is not None))
 
     def source(self, written: str | None) -> SpaceContext:
         """The space that a reference names, by itself: the own one without a name, or a fallback.

@@ -17,7 +17,7 @@ from langmem_tiers.models.guarded_reranker import guarded
 from langmem_tiers.paths import default_folder
 from langmem_tiers.records import Listener
 from langmem_tiers.runtime import Runtime
-from langmem_tiers.settings import DreamSettings, Settings
+from langmem_tiers.settings import DreamSettings, Settings, fitting
 from langmem_tiers.space import Space
 from langmem_tiers.storage.folder import open_memory_folder, space_names, unreadable_spaces
 from langmem_tiers.twins import twin
@@ -148,17 +148,19 @@ class Memory(Runtime):
             fallbacks: Other spaces that recall and searches read as well, with the space's own results before theirs;
                 by default `Settings.recall.fallbacks`. They are never written, and what they name as theirs is not
                 read. One that does not exist is an `UnknownSpace` when it is to be read.
-            settings: What is set in these goes before the settings of the memory, the space and the agent.
+            settings: What is set in these goes before the settings of the memory, the space and the agent. They can
+                have what a space can have of its own.
             caller: On whose behalf: the id of a user, or the own space of an agent, such as `agents/scout`, whose role
                 counts on every operation; an empty text is nobody. None is the host itself, who may do everything.
 
         Raises:
             InvalidSpace: A name is not valid for a space.
+            InvalidSettings: `settings` holds what is for the whole memory, such as `storage`.
             InvalidInput: An argument has the wrong type.
         """
         arguments.optional_text(agent, "agent")
         if settings is not None:
-            arguments.instance(settings, "settings", Settings, "a Settings")
+            fitting(arguments.instance(settings, "settings", Settings, "a Settings"), "one handle of a space")
         others = None if fallbacks is None else tuple(arguments.several(fallbacks, "fallbacks", "names of spaces"))
         for each in (name, *(others or ())):
             naming.check_space(each)
@@ -205,8 +207,8 @@ class Memory(Runtime):
         Raises:
             StorageError: A space failed. Those before it are done.
         """
-        on = (name for name in self.spaces() if self.layered.of(name).enabled)
-        return tuple(self.space(name).dream(dry_run=dry_run) for name in on)
+        every = map(self.space, self.spaces())
+        return tuple(space.dream(dry_run=dry_run) for space in every if space.enabled)
 
     adream = twin(dream)
 

@@ -18,13 +18,12 @@ from langmem_tiers.background.embedding import embedded_by
 from langmem_tiers.background.worker import Worker, WorkLeft
 from langmem_tiers.clock import Clock
 from langmem_tiers.context import SpaceContext
-from langmem_tiers.errors import MemoryClosed, MemoryOff, MemoryTiersError, UnknownSpace
+from langmem_tiers.errors import MemoryClosed, MemoryTiersError, UnknownSpace
 from langmem_tiers.models.chat_model import GuardedModel
 from langmem_tiers.models.guarded_embedder import EMBED_SOURCE, GuardedEmbedder, NoEmbedder
 from langmem_tiers.models.guarded_reranker import GuardedReranker
 from langmem_tiers.models.tokens import TokenCounter, estimate
 from langmem_tiers.models.usage import UsageTally
-from langmem_tiers.naming import check_space
 from langmem_tiers.records import Listener
 from langmem_tiers.settings import Settings
 from langmem_tiers.settings_layers import LayeredSettings, with_more
@@ -110,18 +109,22 @@ class Runtime:
             known = self.layered.of(name, agent)
             return known if settings is None else with_more(known, settings)
 
-        held = settings_of(agent)
-        others = map(check_space, held.recall.fallbacks) if fallbacks is None else fallbacks
-        beside = (self._fallback(each, agent, caller) for each in dict.fromkeys(others) if each != name)
+        def fallbacks_of(agent: str | None) -> tuple[SpaceContext, ...]:
+            others = settings_of(agent).recall.fallbacks if fallbacks is None else fallbacks
+            beside = (self._fallback(each, agent, caller) for each in dict.fromkeys(others) if each != name)
+            return tuple(each for each in beside if each.settings.enabled)
+
         return SpaceContext(
             name=name,
             agent=agent,
             folder=self.path,
-            settings=held,
+            settings=settings_of(agent),
             settings_of=settings_of,
+            fallbacks_of=fallbacks_of,
             clock=self.clock,
-            use=partial(self.use, name, caller=caller),
+            use=partial(self._opened, name, caller),
             role=partial(self.access.role, caller, name),
+            require_role=partial(self.access.require, caller, name),
             wake=partial(self.wake, name),
             closing=lambda: self._closing,
             embedder=self._embedder_of(name),
@@ -130,13 +133,13 @@ class Runtime:
             count_tokens=self.count_tokens,
             tally=self.tally,
             listeners=self._listeners,
-            fallbacks=tuple(each for each in beside if each.settings.enabled),
+            fallbacks=fallbacks_of(agent),
         )
 
     def _fallback(self, name: str, agent: str | None, caller: str | None) -> SpaceContext:
         """The context of a space that is read beside another one: it is not created."""
         made = self.context(name, agent=agent, caller=caller)
-        return replace(made, use=partial(self.use_existing, name, caller=caller))
+        return replace(made, use=partial(self._existing, name, caller))
 
     def _embedder_of(self, name: str) -> GuardedEmbedder | NoEmbedder:
         """The embedder on behalf of a space: usage is counted there."""
@@ -163,18 +166,19 @@ class Runtime:
 
         return jobs_of(self.context(store.name), store)
 
-    def use(self, name: str, *, caller: str | None = None) -> AbstractContextManager[SpaceStore]:
+    def use(self, name: str) -> AbstractContextManager[SpaceStore]:
+        """A space, kept open during the block, for the host itself; see `SpaceContext.open`."""
+        return self.context(name).open()
+
+    def _opened(self, name: str, caller: str | None) -> AbstractContextManager[SpaceStore]:
         """A space, kept open during the block; for a caller that may only read it, a view for reading.
 
         Raises:
             AccessDenied: the caller has no role in it.
             UnknownSpace: there is no such space, and the caller may not make one.
             MemoryClosed: the memory was closed, or opened by the parent of this forked process.
-            MemoryOff: the settings turn the space off.
         """
         self._require_open()
-        if not self.layered.of(name).enabled:
-            raise MemoryOff(f"The memory of {name} is off.")
         if self.access.require(caller, name) == "leader":
             return self._spaces.use(name)
         return self._reading(name)
@@ -186,14 +190,14 @@ class Runtime:
             yield store.for_reading()
 
     @contextmanager
-    def use_existing(self, name: str, *, caller: str | None = None) -> Iterator[SpaceStore]:
-        """A space as by `use`, which is not created.
+    def _existing(self, name: str, caller: str | None) -> Iterator[SpaceStore]:
+        """A space that is not created.
 
         Raises:
             UnknownSpace: there is none of this name.
         """
         self._require_there(name)
-        with self.use(name, caller=caller) as store:
+        with self._opened(name, caller) as store:
             yield store
 
     def _require_there(self, name: str) -> None:

@@ -5,9 +5,12 @@ from itertools import pairwise
 
 import pytest
 from langchain_core.messages import HumanMessage
+from langchain_core.runnables import RunnableLambda
 from langgraph.graph import START, StateGraph
+from langgraph.store.base import GetOp, ListNamespacesOp, PutOp, SearchOp
 
 from langmem_tiers import (
+    DreamSettings,
     FlushSettings,
     Memory,
     MiningSettings,
@@ -16,13 +19,16 @@ from langmem_tiers import (
     StorageSettings,
     TrackingSettings,
     Turn,
+    WindowSettings,
+    WorkingSettings,
 )
 from langmem_tiers.cli.main import main
-from langmem_tiers.errors import InvalidInput, InvalidSettings, MemoryOff
+from langmem_tiers.errors import InvalidInput, InvalidSettings, MemoryOff, MissingUser
 from langmem_tiers.graphs import (
     MemoryContext,
     MemoryState,
     build_prompt,
+    dream_graph,
     flush_before_compaction,
     flush_node,
     memory_agent,
@@ -36,6 +42,7 @@ from langmem_tiers.integrations import (
     MemoryMiddleware,
     TieredChatMessageHistory,
     TieredRetriever,
+    TieredStore,
     memory_tools,
     recall_runnable,
     space_tools,
@@ -357,6 +364,104 @@ def test_a_space_that_is_off_is_left_alone(opened, clock):
         assert again.user("bob").stats().pending == 1
 
 
+def of_agent(agent, call):
+    """What a call does in a run that names an agent."""
+    run_of = {"configurable": {"user_id": "alice", "agent_id": agent}}
+    return RunnableLambda(lambda _: call()).invoke(None, run_of)
+
+
+STORE = {
+    "get": GetOp(("memories", "alice"), "1"),
+    "search": SearchOp(("memories", "alice")),
+    "search by words": SearchOp(("memories", "alice"), query="Lena"),
+    "put": PutOp(("memories", "alice"), "2", {"content": SAID}),
+    "delete": PutOp(("memories", "alice"), "1", None),
+    "get of a tier": GetOp(("tiers", "alice", "knowledge"), "1"),
+    "search in a tier": SearchOp(("tiers", "alice", "drawers"), query=ASKED),
+    "put into a tier": PutOp(("tiers", "alice", "knowledge"), "2", {"content": SAID}),
+}
+
+
+@pytest.mark.parametrize("op", STORE)
+def test_the_store_reads_and_writes_nothing_for_an_agent_whose_memory_is_off(op, opened):
+    memory = opened(Settings(agents={"scratch": OFF}))
+    store = TieredStore(memory)
+    store.put(("memories", "alice"), "1", {"content": "Lena bakes."})
+    with pytest.raises(MemoryOff, match="for the agent scratch is off"):
+        of_agent("scratch", lambda: store.batch([STORE[op]]))
+    assert [item.key for item in of_agent("other", lambda: store.search(("memories", "alice")))] == ["1"]
+    assert known(memory) == ""
+
+
+def test_the_store_is_on_for_an_agent_that_has_a_memory_where_others_have_none(opened):
+    memory = opened(Settings(enabled=False, agents={"keeper": Settings(enabled=True)}))
+    store = TieredStore(memory)
+    of_agent("keeper", lambda: store.put(("memories", "alice"), "1", {"content": SAID}))
+    [found] = of_agent("keeper", lambda: store.search(("memories", "alice"), query="Lena"))
+    assert found.value == {"content": SAID}
+    with pytest.raises(MemoryOff, match="users/alice is off"):
+        store.get(("memories", "alice"), "1")
+
+
+def test_a_space_that_is_off_is_left_out_of_what_the_store_finds_in_all_spaces(opened, clock):
+    memory = opened()
+    store = TieredStore(memory, ttl={"default_ttl": 1})
+    for user in ("alice", "bob"):
+        store.put(("memories", user), "1", {"content": f"{user} bakes."})
+    memory.close()
+    memory = opened(Settings(spaces={"users/bob": OFF}), said=())
+    store = TieredStore(memory)
+    assert [item.namespace for item in store.search(())] == [("memories", "alice")]
+    assert [item.namespace for item in store.search((), query="Who bakes?")] == [("memories", "alice")]
+    assert store.batch([ListNamespacesOp()]) == [[("memories", "alice")]]
+    with pytest.raises(MemoryOff, match="users/bob is off"):
+        store.search(("memories", "bob"))
+    clock.tick(DAY)
+    assert store.sweep_ttl() == 1
+
+
+def test_a_batch_with_a_space_that_is_off_writes_nothing(opened):
+    memory = opened(Settings(spaces={"users/bob": OFF}))
+    store = TieredStore(memory)
+    for last in (("memories", "bob"), ("tiers", "bob", "knowledge")):
+        with pytest.raises(MemoryOff, match="users/bob is off"):
+            store.batch([PutOp(where, "1", {"content": SAID}) for where in (("memories", "alice"), last)])
+    assert store.search(("memories", "alice")) == []
+    assert memory.spaces() == ("users/alice",)
+
+
+@pytest.mark.parametrize("on_error", ["log", "raise"])
+def test_a_dream_of_all_spaces_leaves_out_those_that_are_off(on_error, opened):
+    memory = opened()
+    for user in ("bob", "cara"):
+        memory.user(user).track([Turn(role="user", content="I work in Faro.")], session="monday")
+    memory.close()
+    memory = opened(Settings(spaces={"users/bob": OFF}), said=())
+    reports = dream_graph(memory, on_error=on_error).invoke({"all": True})["dream_report"]
+    assert [(report["space"], report["status"] == "failed") for report in reports] == [
+        ("users/alice", False),
+        ("users/cara", False),
+    ]
+
+
+def test_a_run_that_names_nobody_finds_no_user_where_the_memory_is_off(opened):
+    memory = opened(Settings(spaces={"users/alice": OFF}), said=())
+    builder = StateGraph(MemoryState)
+    builder.add_node(recall_node(memory, on_error="raise"))
+    builder.add_edge(START, "recall")
+    state = {"messages": [HumanMessage(ASKED, id="m9")], "memory_scope": {"space": "users/alice"}}
+    with pytest.raises(MissingUser):
+        builder.compile().invoke(state)
+
+
+def test_a_fallback_that_is_off_for_an_agent_is_not_read_for_it(opened):
+    memory = opened(Settings(spaces={"global": Settings(agents={"patrol": OFF})}), said=())
+    memory.space("global").track([Turn(role="user", content=SAID)], session="monday")
+    alice = memory.user("alice", fallbacks=["global"])
+    assert SAID in alice.recall(ASKED).block
+    assert not alice.of_agent("patrol").recall(ASKED, session="other").block
+
+
 def test_an_agent_as_an_argument_goes_before_the_one_that_the_run_names(opened):
     untracked = Settings(tracking=TrackingSettings(enabled=False))
     memory = opened(Settings(agents={"patrol": untracked}))
@@ -383,6 +488,53 @@ def test_an_agent_of_create_agent_has_settings_of_its_own(opened):
     assert SAID in request[0].text
     assert request[-1].text == ASKED
     assert stored(memory) == []
+
+
+def test_settings_of_an_agent_of_create_agent_are_in_force_in_its_tools(opened):
+    memory = opened(said=())
+    given = {"tools": MEMORY_TOOLS, "working": True}
+    saved = {"save_memory": {"content": SAID}, "save_to_working_memory": {"key": "a", "data": "b"}}
+    config = {"configurable": {"user_id": "alice", "thread_id": "tuesday"}}
+
+    def answers(settings):
+        tools = MemoryMiddleware(memory, settings=settings, **given).tools
+        return [tool.invoke(saved[tool.name], config) for tool in tools if tool.name in saved]
+
+    assert all("memory of users/alice is off" in answer for answer in answers(OFF))
+    assert known(memory) == ""
+    assert memory.user("alice").working.list("session") == ()
+    _, kept = answers(Settings(working=WorkingSettings(ttl_minutes=120)))
+    assert "it expires in 2h" in kept
+    assert known(memory) == SAID
+
+
+HOLDERS = {
+    "space": lambda memory, settings: memory.space("global", settings=settings),
+    "user": lambda memory, settings: memory.user("alice", settings=settings),
+    "agent": lambda memory, settings: memory_agent(ScriptedChatModel(responses=["Hm."]), memory, settings=settings),
+    "middleware": lambda memory, settings: MemoryMiddleware(memory, settings=settings),
+    "tools": lambda memory, settings: memory_tools(memory, settings=settings),
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_settings_that_cannot_take_effect_where_they_are_given_are_refused(holder, memory):
+    for given, says in (
+        (Settings(window=WindowSettings(turns=3)), "window cannot be set for"),
+        (Settings(storage=StorageSettings(open_spaces=1)), "storage cannot be set for"),
+        (Settings(agents={"p": recalling(limit=1)}), "agents cannot be set for"),
+        (recalling(embed_seconds=1), "recall.embed_seconds cannot be set for"),
+    ):
+        with pytest.raises(InvalidSettings, match=f"`settings`: {says}"):
+            HOLDERS[holder](memory, given)
+    HOLDERS[holder](memory, recalling(limit=3))
+
+
+def test_nodes_and_tools_dream_of_nothing_and_a_handle_may(memory):
+    dreaming = Settings(dream=DreamSettings(promoted=3))
+    with pytest.raises(InvalidSettings, match="dream cannot be set for nodes and tools"):
+        memory_tools(memory, settings=dreaming)
+    assert memory.user("alice", settings=dreaming).context.settings.dream.promoted == 3
 
 
 def test_config_sets_and_shows_what_is_otherwise_for_an_agent(tmp_path, capsys):

@@ -26,9 +26,10 @@ from langmem_tiers import arguments
 from langmem_tiers.background.embedding import embed_notes_now
 from langmem_tiers.background.expiry import ITEMS, ExpiryJob
 from langmem_tiers.clock import to_millis
-from langmem_tiers.graphs.identity import current_runtime, owner_of
+from langmem_tiers.graphs.identity import agent_of, current_runtime, owner_of
 from langmem_tiers.graphs.node import memory_of
 from langmem_tiers.integrations.store import checks, values
+from langmem_tiers.integrations.store.caller import Caller
 from langmem_tiers.integrations.store.naming import TIERS, USERS, Namespace, Places, SpaceOf, part, told
 from langmem_tiers.integrations.store.tiers import Tiers
 from langmem_tiers.integrations.store.values import Asked, Looks
@@ -124,31 +125,31 @@ def _named(item: _Item) -> _Item:
 class StoreReads:
     """Carries out the reads among some operations; `refreshed` collects, by space, whose TTL starts over."""
 
-    memory: "Memory"
+    caller: Caller
     places: Places
     tiers: Tiers
     omit_expired: bool
-    caller: str | None
     refreshed: defaultdict[str, list[Place]] = field(default_factory=lambda: defaultdict(list))
 
     def results(self, ops: Sequence[Op]) -> list[Result]:
         """The result of each operation, in order; None for a write."""
         asked = {op.query: self._asked(op) for op in ops if isinstance(op, SearchOp) and _is_query(op)}
-        alive_at = to_millis(self.memory.clock()) if self.omit_expired else None
-        with Looks(self.memory, alive_at, self.caller) as looks:
+        alive_at = to_millis(self.caller.memory.clock()) if self.omit_expired else None
+        with Looks(self.caller, alive_at) as looks:
             return [self._result(op, looks, asked) for op in ops]
 
     def _asked(self, op: SearchOp) -> Asked:
         """The query, after what it may find has been embedded."""
-        query, memory = parse(op.query or "", 0), self.memory
-        wanted = values.readable(memory, self.caller, self.places.spaces(tuple(op.namespace_prefix)))
-        names = [name for name in wanted if has_space(memory.path, name)]
+        query, memory = parse(op.query or "", 0), self.caller.memory
+        wanted = self.caller.readable(self.places.spaces(tuple(op.namespace_prefix)))
+        there = [context.name for context in wanted if has_space(memory.path, context.name)]
         batch = memory.settings.storage.embed_batch
-        for name in names:
-            with memory.use(name) as store:
-                embed_notes_now(store.database, memory.context(name).embedder, memory.clock, batch)
-        counted = memory.context(names[0]).embedder if names else None
-        return Asked(query, counted.query(query.text)[0] if counted else None)
+        # Also for those who may only read, the host embeds.
+        hosts = [memory.context(name, agent=self.caller.agent) for name in there]
+        for host in hosts:
+            with host.open() as store:
+                embed_notes_now(store.database, host.embedder, memory.clock, batch)
+        return Asked(query, hosts[0].embedder.query(query.text)[0] if hosts else None)
 
     def _result(self, op: Op, looks: Looks, asked: dict[str | None, Asked]) -> Result:
         if isinstance(op, GetOp):
@@ -178,7 +179,7 @@ class StoreReads:
 
     def _read(self, found: Iterable[tuple[str, ItemRow]], *, refresh: bool) -> None:
         for name, row in found:
-            if refresh and row.ttl is not None and self.memory.access.role(self.caller, name) == "leader":
+            if refresh and row.ttl is not None and self.caller.context(name).role() == "leader":
                 self.refreshed[name].append(row.place)
 
 
@@ -204,23 +205,17 @@ class _Changes:
 class Writing:
     """Writes items into the spaces of their namespaces, and through the tiers what belongs to them.
 
-    Nothing is written where the caller may not write to one of the spaces.
+    Nothing is written where the caller may not write to one of the spaces, or one of them is off.
 
     Raises:
         InvalidInput: one cannot be written; nothing was.
     """
 
     def __init__(
-        self,
-        memory: "Memory",
-        places: Places,
-        tiers: Tiers,
-        fields: tuple[str, ...] | None,
-        ops: Iterable[PutOp],
-        caller: str | None,
+        self, caller: Caller, places: Places, tiers: Tiers, fields: tuple[str, ...] | None, ops: Iterable[PutOp]
     ) -> None:
-        self._memory = memory
         self._caller = caller
+        self._memory = caller.memory
         self._tiers = tiers
         self._fields = fields
         self._changes: defaultdict[str, _Changes] = defaultdict(_Changes)
@@ -246,9 +241,10 @@ class Writing:
 
         Raises:
             ReadOnlyForMembers, AccessDenied: the caller may not write to one of the spaces; nothing was written.
+            MemoryOff: the settings turn one of them off; nothing was written.
         """
         for name in (*self._changes, *map(self._tiers.space_of, self._for_tiers)):
-            self._memory.access.require_writable(self._caller, name)
+            self._caller.require_writable(name)
         for name, changes in self._changes.items():
             if changes.puts or has_space(self._memory.path, name):
                 self._run(name, changes)
@@ -272,7 +268,7 @@ class Writing:
         at = to_millis(self._memory.clock())
         # A note that something was read may be lost.
         durable = bool(changes.puts or changes.drops)
-        with self._memory.use(name, caller=self._caller) as store, store.writing(durable=durable) as connection:
+        with self._caller.context(name).open() as store, store.writing(durable=durable) as connection:
             items.refresh(connection, store.key, changes.refreshed, at)
             items.drop(connection, store.key, changes.drops, at)
             for new in changes.puts:
@@ -337,6 +333,7 @@ class TieredStore(FrontDoor):
 
         Raises:
             InvalidNamespaceError, InvalidInput: one cannot be carried out, and none was.
+            MemoryOff: one is about a space that is off, or off for the agent of the run; nothing was written.
             StorageError: what goes into one space is written together; spaces before this one are done.
         """
         asked = list(ops)
@@ -344,12 +341,12 @@ class TieredStore(FrontDoor):
             checks.check(op)
         puts = (op for op in asked if isinstance(op, PutOp))
         # Outside of a run it is the host itself who asks.
-        caller = owner_of(ensure_config(), current_runtime())
-        tiers = Tiers(self.memory, caller)
-        writing = Writing(self.memory, self.places, tiers, self._fields, puts, caller)
+        run = ensure_config(), current_runtime()
+        caller = Caller(memory=self.memory, own_space=owner_of(*run), agent=agent_of(*run))
+        tiers = Tiers(caller)
+        writing = Writing(caller, self.places, tiers, self._fields, puts)
         omit_expired = bool((self.ttl_config or {}).get("omit_expired"))
-        how = {"places": self.places, "tiers": tiers, "omit_expired": omit_expired, "caller": caller}
-        reading = StoreReads(memory=self.memory, **how)  # type: ignore[arg-type]
+        reading = StoreReads(caller=caller, places=self.places, tiers=tiers, omit_expired=omit_expired)
         results = reading.results(asked)
         writing.refresh(reading.refreshed)
         writing.run()
@@ -360,9 +357,10 @@ class TieredStore(FrontDoor):
         return await asyncio.to_thread(self.batch, list(ops))
 
     def sweep_ttl(self) -> int:
-        """Delete what has expired in all spaces. Returns how many items that were."""
+        """Delete what has expired in all spaces that are on. Returns how many items that were."""
         expired = 0
-        for name in self.memory.spaces():
-            with self.memory.use(name) as store:
-                expired += ExpiryJob(self.memory.context(name), store, ITEMS).expire()
+        for context in map(self.memory.context, self.memory.spaces()):
+            if context.settings.enabled:
+                with context.open() as store:
+                    expired += ExpiryJob(context, store, ITEMS).expire()
         return expired

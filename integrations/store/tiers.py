@@ -22,7 +22,7 @@ from langmem_tiers.storage.folder import has_space
 from langmem_tiers.types import Drawer
 
 if TYPE_CHECKING:
-    from langmem_tiers.memory import Memory
+    from langmem_tiers.integrations.store.caller import Caller
     from langmem_tiers.space import Space
 
 
@@ -151,8 +151,7 @@ _LOOKED_AT = 1000
 class Tiers:
     """Searches and reads the tiers, and writes knowledge."""
 
-    def __init__(self, memory: "Memory", caller: str | None) -> None:
-        self._memory = memory
+    def __init__(self, caller: "Caller") -> None:
         self._caller = caller
 
     def get(self, namespace: Namespace, key: str) -> Item | None:
@@ -201,7 +200,7 @@ class Tiers:
                 way_out=f'Write to (…, "{WRITABLE}"), or to a namespace such as ("memories", user).',
             )
         if op.value is not None:
-            known.require(op, self._memory.settings)
+            known.require(op, self._caller.memory.settings)
 
     def space_of(self, op: PutOp) -> str:
         """The space that an op is about."""
@@ -211,19 +210,13 @@ class Tiers:
         """Save an entry, or delete the one of this key."""
         user, _ = _parts(op.namespace)
         if op.value is not None:
-            known.save(
-                self._memory.space(user, fallbacks=(), caller=self._caller),
-                op.key,
-                op.value,
-                checks.milliseconds(op.ttl),
-            )
+            known.save(self._caller.space(user), op.key, op.value, checks.milliseconds(op.ttl))
         elif (held := self._existing(user)) is not None:
             known.delete(held, op.key)
 
     def _existing(self, name: str) -> "Space | None":
-        self._memory.access.require(self._caller, name)
-        there = has_space(self._memory.path, name)
-        return self._memory.space(name, fallbacks=(), caller=self._caller) if there else None
+        context = self._caller.require_readable(name)
+        return self._caller.space(name) if has_space(context.folder, name) else None
 
 
 def _parts(namespace: Namespace) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from datetime import date, time
 from enum import Enum
@@ -31,7 +31,8 @@ from langmem_tiers.trust import secrets
 from langmem_tiers.wording import with_article
 
 if TYPE_CHECKING:
-    from langmem_tiers.memory import Memory
+    from langmem_tiers.context import SpaceContext
+    from langmem_tiers.integrations.store.caller import Caller
     from langmem_tiers.storage.embedding_cache import Vectors
 
 
@@ -175,9 +176,8 @@ class SpaceLook:
 class Looks(ExitStack):
     """The spaces that a batch reads from; missing ones are not created."""
 
-    def __init__(self, memory: "Memory", alive_at: int | None, caller: str | None) -> None:
+    def __init__(self, caller: "Caller", alive_at: int | None) -> None:
         super().__init__()
-        self._memory = memory
         self._caller = caller
         self._alive_at = alive_at
         self._held: dict[str, SpaceLook] = {}
@@ -187,36 +187,26 @@ class Looks(ExitStack):
 
         Raises:
             AccessDenied: the caller has no role in it.
+            MemoryOff: the settings turn it off.
         """
-        self._memory.access.require(self._caller, name)
-        if name not in self._held and has_space(self._memory.path, name):
-            store = self.enter_context(self._memory.use(name, caller=self._caller))
-            connection = self.enter_context(store.reading())
-            settings = self._memory.settings.recall
-            self._held[name] = SpaceLook(name, store, moment(connection, store.key), settings, self._alive_at)
-        return self._held.get(name)
+        return self._look(self._caller.require_readable(name))
 
     def each(self, names: Sequence[str] | None) -> Iterator[SpaceLook]:
         """Those of these spaces that exist; without names all of them, each held open only while it is read."""
-        for name in readable(self._memory, self._caller, names):
-            if names is None and name not in self._held:
-                with Looks(self._memory, self._alive_at, self._caller) as one:
-                    yield from one.each([name])
-            elif (look := self.at(name)) is not None:
-                yield look
+        for context in self._caller.readable(names):
+            passing = names is None and context.name not in self._held
+            with Looks(self._caller, self._alive_at) if passing else nullcontext(self) as looks:
+                if (look := looks._look(context)) is not None:
+                    yield look
 
-
-def readable(memory: "Memory", caller: str | None, names: Sequence[str] | None) -> list[str]:
-    """Those of these spaces, or of all, that a caller may read.
-
-    Raises:
-        AccessDenied: spaces are named, and the caller may read none of them.
-    """
-    wanted = memory.spaces() if names is None else tuple(dict.fromkeys(names))
-    allowed = [name for name in wanted if memory.access.role(caller, name) is not None]
-    if names and not allowed:
-        memory.access.require(caller, wanted[0])
-    return allowed
+    def _look(self, context: "SpaceContext") -> SpaceLook | None:
+        name = context.name
+        if name not in self._held and has_space(context.folder, name):
+            store = self.enter_context(context.open())
+            connection = self.enter_context(store.reading())
+            settings = context.settings.recall
+            self._held[name] = SpaceLook(name, store, moment(connection, store.key), settings, self._alive_at)
+        return self._held.get(name)
 
 
 @dataclass(frozen=True)

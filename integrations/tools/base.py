@@ -45,6 +45,7 @@ from langmem_tiers.types import Drawer
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
+    from langmem_tiers.settings import Settings
     from langmem_tiers.space import Space
 
 
@@ -194,7 +195,8 @@ def of_run(
     space: SpaceChoice | None,
     fallbacks: Sequence[str] | None,
     namespace: SpaceChoice | None,
-    agent: str | None = None,
+    agent: str | None,
+    settings: "Settings | None",
 ) -> Reach:
     """Calls for whomever the run names, in the same way as the memory nodes find out; `agent` goes before its own."""
 
@@ -205,7 +207,9 @@ def of_run(
         scope = resolve_scope(*run, remembered=remembered, space=space)
         scope = scope if agent is None else replace(scope, agent=agent)
         own = partial(working_namespace, *run, scope, namespace)
-        whose = memory.space(scope.space, agent=scope.agent, fallbacks=fallbacks, caller=scope.caller)
+        whose = memory.space(
+            scope.space, agent=scope.agent, fallbacks=fallbacks, settings=settings, caller=scope.caller
+        )
         whose.context.require_enabled()
         return Call(space=whose, scope=scope, namespace=own, messages=read_messages(state))
 

@@ -8,12 +8,13 @@ from langchain_core.tools import BaseTool
 from langmem_tiers import arguments
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.graphs.identity import SpaceChoice
-from langmem_tiers.graphs.node import fallbacks_of, memory_of, one_space, space_of
+from langmem_tiers.graphs.node import fallbacks_of, memory_of, one_space, settings_of, space_of
 from langmem_tiers.integrations.tools import feedback, graph, notes, saving, searching, tasks, working
 from langmem_tiers.integrations.tools.base import Reach, ToolAnswer, of_run, of_space, tool_of
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
+    from langmem_tiers.settings import Settings
     from langmem_tiers.space import Space
 
 
@@ -115,6 +116,7 @@ def memory_tools(
     only: Sequence[str] | None = None,
     namespace: SpaceChoice | None = None,
     agent: str | None = None,
+    settings: "Settings | None" = None,
 ) -> list[BaseTool]:
     """Tools with which a model writes to its memory and looks into it, for `memory_agent`, `create_agent`, `ToolNode`.
 
@@ -133,18 +135,23 @@ def memory_tools(
             knowledge graph, for working memory, for tasks and reports, and for its notes, too. `EPISODE_TOOLS` are the
             two that look back on conversations.
         namespace: where in working memory the model writes, such as `"patrol/heartbeat"`, or a function of config and
-            runtime that says so, such as `space_template("subagent/{task_id}")`; by default `session/` and the thread.
+            runtime that says so, such as `space_template("subagent/{task_id}")`; by default `session/` and the
+            thread.
         agent: whose settings are in force; by default the agent that the run names, if it names one. Where these turn
             the memory off, the tools say so.
+        settings: what is set in these goes before all other settings in the tools, such as
+            `Settings(working=WorkingSettings(ttl_minutes=60))`.
 
     Raises:
+        InvalidSettings: `settings` holds what is for the whole memory.
         InvalidInput: `only` names a tool that there is not, or is no list of names.
 
     Example:
         >>> agent = memory_agent(model, memory, tools=memory_tools(memory))  # doctest: +SKIP
     """
     whose = arguments.optional_text(agent, "agent")
-    return _made(of_run(memory_of(memory), space_of(space), fallbacks_of(fallbacks), namespace, whose), only)
+    where = space_of(space), fallbacks_of(fallbacks), namespace
+    return _made(of_run(memory_of(memory), *where, whose, settings_of(settings)), only)
 
 
 def space_tools(
