@@ -11,6 +11,7 @@ from uuid import UUID
 from langmem_tiers import arguments, naming, settings_layers
 from langmem_tiers.access import NOBODY, Roles
 from langmem_tiers.clock import Clock, utc_now
+from langmem_tiers.errors import InvalidSpace
 from langmem_tiers.models import chat_model, providers
 from langmem_tiers.models.embedder import resolve
 from langmem_tiers.models.guarded_reranker import guarded
@@ -138,7 +139,7 @@ class Memory(Runtime):
         agent: str | None = None,
         fallbacks: Sequence[str] | None = None,
         settings: Settings | None = None,
-        caller: str | None = None,
+        caller: str | int | UUID | None = None,
     ) -> Space:
         """Return the space with this name. What is first stored in a new one creates it.
 
@@ -164,7 +165,7 @@ class Memory(Runtime):
         others = None if fallbacks is None else tuple(arguments.several(fallbacks, "fallbacks", "names of spaces"))
         for each in (name, *(others or ())):
             naming.check_space(each)
-        whose = None if caller is None else naming.caller_space(caller) if caller else NOBODY
+        whose = _own_space(caller)
         return Space(self, self.context(name, agent=agent, fallbacks=others, settings=settings, caller=whose))
 
     def user(
@@ -174,7 +175,7 @@ class Memory(Runtime):
         agent: str | None = None,
         fallbacks: Sequence[str] | None = None,
         settings: Settings | None = None,
-        caller: str | None = None,
+        caller: str | int | UUID | None = None,
     ) -> Space:
         """Return the space of a user; the id may contain any characters. For the other arguments see `space`.
 
@@ -336,6 +337,18 @@ class MemoryBuilder:
 
     def _with(self, **more: Any) -> MemoryBuilder:
         return MemoryBuilder(self._path, **{**self._given, **more})
+
+
+def _own_space(caller: str | int | UUID | None) -> str | None:
+    """The own space of a caller; None for the host itself."""
+    if caller is None:
+        return None
+    if caller == NOBODY:
+        return NOBODY
+    try:
+        return naming.caller_space(caller)
+    except InvalidSpace as error:
+        raise InvalidSpace(f"The argument `caller`: {error.message}", way_out=error.way_out) from error
 
 
 def _or_named(given: Any, name: str | None) -> Any:

@@ -67,8 +67,12 @@ class Space:
         return f"Space({self.name!r})"
 
     def of_agent(self, agent: str | None) -> Space:
-        """The same space as an agent uses it, with the settings of that agent; this one if none is named."""
-        if agent is None or agent == self.agent:
+        """Return the same space as an agent uses it, with the settings of that agent; this one if none is named.
+
+        Raises:
+            InvalidInput: `agent` is not a text.
+        """
+        if arguments.optional_text(agent, "agent") in (None, self.agent):
             return self
         return Space(self.memory, self.context.of_agent(agent))
 

@@ -11,7 +11,7 @@ from langmem_tiers import Memory, Space, Turn
 from langmem_tiers.errors import NaiveDatetime
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 
-TWINS = ["track", "recall", "search", "dream", "dreams", "undo_dream", "redo_dream"]
+TWINS = ["track", "recall", "search", "report", "dream", "dreams", "undo_dream", "redo_dream"]
 
 
 @pytest.fixture
@@ -76,6 +76,16 @@ async def test_recalling_gives_the_same_block_and_receipt(pair, options):
     )
     assert (recalled.block, recalled.items) == (awaited.block, awaited.items)
     assert replace(recalled.receipt, timings={}) == replace(awaited.receipt, timings={})
+
+
+@pytest.mark.parametrize("options", [{}, {"kind": "tasks"}, {"project": "Robots", "limit": 1}])
+async def test_reports_are_the_same(pair, options):
+    for space in pair:
+        space.tasks.start("Paint the robot", id="paint", project="Robots")
+        space.track(turns(), session="s", project="Robots", task="paint")
+    report, awaited = pair[0].report("this month", **options), await pair[1].areport("this month", **options)
+    assert report == awaited
+    assert report.tasks
 
 
 async def test_errors_come_through(pair):

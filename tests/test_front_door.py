@@ -41,6 +41,7 @@ OWNERS = {
 }
 # What is given for the arguments that have to be given, while another one is wrong.
 RIGHT = {
+    "agent": "scout",
     "content": "The user prefers coffee.",
     "dream_id": "x",
     "episode_id": "x",
@@ -55,6 +56,7 @@ RIGHT = {
     "path": "MEMORY.md",
     "query": "Where does Anna live?",
     "question": "Where does my sister live?",
+    "reference": "3f2a9c01d4e5",
     "section": "Notes",
     "session": "monday",
     "task": "login",

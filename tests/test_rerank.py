@@ -528,10 +528,23 @@ def test_no_transaction_is_held_while_a_model_is_asked_and_what_is_edited_meanwh
     assert shown(recalled) == [2]
 
 
-@pytest.mark.parametrize("reranker", [ScriptedChatModel, Compressor, "openai:gpt-5-mini", 7, object()])
+@pytest.mark.parametrize("reranker", [ScriptedChatModel, Compressor, 7, object()])
 def test_what_is_no_reranker_is_refused_and_no_folder_is_made(tmp_path, reranker):
     with pytest.raises(InvalidSettings, match="no reranker"):
         Memory.open(tmp_path / "memory", reranker=reranker)
+    assert not (tmp_path / "memory").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("openai:gpt-5-mini", "'openai:gpt-5-mini' cannot be used: .*OPENAI_API_KEY"), ("nobody:gpt", "'nobody:gpt'")],
+)
+def test_a_reranker_by_a_name_that_names_no_usable_model_is_refused_and_no_folder_is_made(
+    tmp_path, monkeypatch, name, says
+):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(InvalidSettings, match=f"The model {says}"):
+        Memory.open(tmp_path / "memory", reranker=name)
     assert not (tmp_path / "memory").exists()
 
 

@@ -136,9 +136,9 @@ def report(
     limit: int,
 ) -> Report:
     """What happened in a period; see `Space.report`."""
-    first, last = _bounds(period, since, until, context.now)
     which: ReportKind = arguments.one_of(kind, "kind", get_args(ReportKind))
     about, most = arguments.optional_name(project, "project"), arguments.whole(limit, "limit", least=1)
+    first, last = _bounds(period, since, until, context.now)
     with context.open() as store, store.reading() as connection:
         made = _Reporting(context, store, connection, to_millis(first), to_millis(last), about)
         spoken_in = made.spoken_in() if which == "all" else []
@@ -161,16 +161,26 @@ def _bounds(period: When | None, since: When | None, until: When | None, now: da
     Raises:
         InvalidPeriod: it is named twice or not at all, is no period, or ends before it begins.
     """
-    if period is not None:
-        if since is not None or until is not None:
+    given = (("period", period), ("since", since), ("until", until))
+    asked = {name: _asked(when, name, now) for name, when in given if when is not None}
+    if "period" in asked:
+        if len(asked) > 1:
             raise InvalidPeriod("The period is given twice.", way_out="Give the period, or `since` and `until`.")
-        return asked_period(period, now=now)
-    if since is None:
+        return asked["period"]
+    if "since" not in asked:
         raise InvalidPeriod("The report has no beginning.", way_out="Give a period such as 'last week', or `since`.")
-    first, last = asked_period(since, now=now)[0], now if until is None else asked_period(until, now=now)[1]
+    first, last = asked["since"][0], asked["until"][1] if "until" in asked else now
     if last <= first:
         raise InvalidPeriod(f"The period ends at {last:%Y-%m-%d %H:%M}, before it begins at {first:%Y-%m-%d %H:%M}.")
     return first, last
+
+
+def _asked(when: When, name: str, now: datetime) -> tuple[datetime, datetime]:
+    """Both ends of the period that an argument names."""
+    try:
+        return asked_period(when, now=now)
+    except InvalidPeriod as error:
+        raise InvalidPeriod(f"The argument `{name}`: {error.message}", way_out=error.way_out) from error
 
 
 @dataclass
