@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.config import get_config
 from langgraph.runtime import Runtime, get_runtime
 
 from langmem_tiers.access import NOBODY
@@ -36,7 +37,7 @@ class Scope:
     project: str | None = None
     task: str | None = None
     caller: str = field(default=NOBODY, compare=False, repr=False)
-    """The own space of the user whom the run names; empty if it names none."""
+    """The own space of the user whom the run names, or went on with; empty if there is none."""
 
     def of_turns(self) -> dict[str, Any]:
         """Where the turns of this run belong, as `Space.track` takes it."""
@@ -60,9 +61,9 @@ def resolve_scope(
     The space is the one given, else the user's: the authenticated user, `runtime.context.user_id`, and in the
     `configurable` of the config `user_id` or `langgraph_user_id`, in this order. `remembered` is the scope an earlier
     run of the thread left in its state; it stands in for what this run does not say, because the configs of
-    LangGraph's history name neither user nor context. `stands_in` says whether the space of an earlier run may be this
-    one's. Nothing of an earlier run counts where that worked on another space. The session is the thread id, else
-    `session_id`.
+    LangGraph's history name neither user nor context. `stands_in` says whether the space and the user of an earlier run
+    may be this one's. Nothing of an earlier run counts where that worked on another space. The session is the thread
+    id, else `session_id`.
 
     Raises:
         MissingUser: no user is named.
@@ -71,6 +72,7 @@ def resolve_scope(
     run = _Run(config, runtime)
     earlier = remembered or {}
     named = _space_of(run, space)
+    caller = named or NOBODY if space is None else caller_of(run.config, runtime)
     name = named or _text(earlier.get("space"))
     if name is None:
         raise MissingUser("The run names no user.")
@@ -82,10 +84,14 @@ def resolve_scope(
         agent=run.said("agent_id") or _text(earlier.get("agent")),
         project=run.said("project") or _text(earlier.get("project")),
         task=run.said("task_id") or run.said("task") or _text(earlier.get("task")),
-        # Where no space is chosen it is that of the user, whom an earlier run of the thread may have named.
-        caller=check_space(name) if space is None else owner_of(run.config, runtime) or NOBODY,
+        caller=caller,
     )
-    if not named and stands_in is not None and not stands_in(scope):
+    before = None if run.user() else _text(earlier.get(OWNER))
+    if named and before is None:
+        return scope
+    if stands_in is None or stands_in(scope):
+        return scope if before is None else replace(scope, caller=before)
+    if not named:
         raise MissingUser("The run names no user, and its message is a new one.")
     return scope
 
@@ -111,12 +117,21 @@ def working_namespace(
 
 
 def owner_of(config: RunnableConfig, runtime: Runtime[Any] | None) -> str | None:
-    """The space of the user that the run names, whichever space it works on; None if it names none."""
+    """The space of the user that the run names, whichever space it works on; None if it names none.
+
+    Raises:
+        InvalidSpace: the user's id can name no space, as it is too long.
+    """
     user = _Run(config, runtime).user()
+    return user_space(user) if user else None
+
+
+def caller_of(config: RunnableConfig, runtime: Runtime[Any] | None) -> str:
+    """Whose role counts in the run: that of its user; nobody's if it names none, or one that can have no space."""
     try:
-        return user_space(user) if user else None
+        return owner_of(config, runtime) or NOBODY
     except InvalidSpace:
-        return None
+        return NOBODY
 
 
 def agent_of(config: RunnableConfig, runtime: Runtime[Any] | None) -> str | None:
@@ -166,6 +181,15 @@ def authenticated_user(config: RunnableConfig | None, runtime: Runtime[Any] | No
     return _Run(config, runtime).authenticated()
 
 
+def in_a_run() -> bool:
+    """Whether a graph or a chain is running, and not the host's own code outside of them."""
+    try:
+        get_config()
+    except RuntimeError:
+        return False
+    return True
+
+
 def current_runtime() -> Runtime[Any] | None:
     """The runtime of the node that is running; None outside of a graph."""
     try:
@@ -203,8 +227,7 @@ class _Run:
 
 def _space_of(run: _Run, space: SpaceChoice | None) -> str | None:
     if space is None:
-        user = run.user()
-        return user_space(user) if user else None
+        return owner_of(run.config, run.runtime)
     return space(run.config, run.runtime) if callable(space) else space
 
 
@@ -220,15 +243,13 @@ def _text(value: Any) -> str | None:
     return None if value is None or value == "" else str(value)
 
 
-def marks(
-    scope: Scope, owner: str | None, messages: Sequence[BaseMessage], remembered: Mapping[str, Any]
-) -> dict[str, str]:
+def marks(scope: Scope, messages: Sequence[BaseMessage], remembered: Mapping[str, Any]) -> dict[str, str]:
     """What `memory_scope` keeps of this run besides the scope: its user, the message asked, and where it begins."""
     asked = last_human(messages)
     kept = {
-        OWNER: None if owner == scope.space else owner,
+        OWNER: scope.caller or None,
         ASKED: None if asked is None else asked.id,
-        OTHERS_UNTIL: _others_until(scope, owner, messages, remembered),
+        OTHERS_UNTIL: _others_until(scope, messages, remembered),
     }
     return {key: value for key, value in kept.items() if value is not None}
 
@@ -239,12 +260,10 @@ def own_messages(messages: Sequence[BaseMessage], others_until: str | None) -> S
     return messages[place + 1 :]
 
 
-def _others_until(
-    scope: Scope, owner: str | None, messages: Sequence[BaseMessage], remembered: Mapping[str, Any]
-) -> str | None:
+def _others_until(scope: Scope, messages: Sequence[BaseMessage], remembered: Mapping[str, Any]) -> str | None:
     if not remembered:
         return None
-    ours = _is_ours(scope, owner, remembered)
+    ours = _is_ours(scope, remembered)
     known = remembered.get(OTHERS_UNTIL)
     if ours and (known is None or any(message.id == known for message in messages)):
         return known
@@ -256,8 +275,8 @@ def _others_until(
     return messages[place - 1].id if place else None
 
 
-def _is_ours(scope: Scope, owner: str | None, remembered: Mapping[str, Any]) -> bool:
+def _is_ours(scope: Scope, remembered: Mapping[str, Any]) -> bool:
     """Whether the previous run had the same user or, if none is named, the same space."""
-    if owner is None:
+    if not scope.caller:
         return bool(remembered.get("space") == scope.space)
-    return bool((remembered.get(OWNER) or remembered.get("space")) == owner)
+    return bool((remembered.get(OWNER) or remembered.get("space")) == scope.caller)

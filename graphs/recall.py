@@ -40,7 +40,7 @@ class RecallNode(MemoryNode):
         turns = self._window or settings.turns
         shown = visit.messages[window_start(visit.messages, turns, settings.step or turns) :]
         window = [str(m.id) for m in shown]
-        blocks = {key: visit.blocks[key] for key in window if key in visit.blocks and visit.blocks_are_ours}
+        blocks = {key: visit.blocks[key] for key in window if key in visit.blocks}
         asked = last_human(visit.messages)
         # The system message holds the last message's block only, and a state that was not kept holds none: what the
         # others showed is out of sight again.
@@ -77,8 +77,8 @@ class RecallNode(MemoryNode):
     def _at_least(self, visit: Visit) -> NodeOutcome:
         if visit.blocks_are_ours:
             return NodeOutcome()
-        # One user's profile and recalled blocks never reach the model for another user.
-        return NodeOutcome(update={"memory_blocks": {}, "memory_scope": visit.as_state()})
+        # One user's profile and recalled blocks never reach the model for another user, nor for who has lost a role.
+        return NodeOutcome(update={"memory_blocks": visit.blocks, "memory_scope": visit.as_state()})
 
 
 def recall_node(

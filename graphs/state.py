@@ -27,7 +27,7 @@ HEARD = "heard"
 ASKED = "asked"
 # The message that the middleware recalled for last, as it was worded.
 RECALLED_FOR = "recalled_for"
-# Whose run it was, if the space is shared.
+# Whose run it was: the own space of its user.
 OWNER = "owner"
 # The last message before the first run of this user, if the thread had another user before.
 OTHERS_UNTIL = "others_until"

@@ -15,13 +15,14 @@ from langmem_tiers.graphs.identity import (
     in_a_tool,
     marks,
     own_messages,
-    owner_of,
     resolve_scope,
     working_namespace,
 )
-from langmem_tiers.graphs.messages import last_human, peek, read_messages
+from langmem_tiers.graphs.messages import BLOCKS, SCOPE, kept_in, last_human, peek, read_messages
 from langmem_tiers.graphs.state import ASKED, HEARD, OTHERS_UNTIL, PROFILE, PROFILE_READ, RECALLED_FOR
+from langmem_tiers.pointers import beside
 from langmem_tiers.storage import drawers
+from langmem_tiers.storage.folder import has_space
 
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
@@ -34,8 +35,10 @@ if TYPE_CHECKING:
 class Visit:
     """One call of a node: the scope, and the messages and blocks of the state.
 
-    The blocks are not ours where the thread worked on another space before, such as another user's. The `profile` is
-    what the prompt of this session begins with, None where the session begins now; `profile_read` says since when.
+    The `blocks` are those of the thread that may be shown: none where it worked on another space before, such as that
+    of another user, or where the user has no role any more; `blocks_are_ours` if they are all that it has. The
+    `profile` is what the prompt of this session begins with, None where the session begins now; `profile_read` says
+    since when.
     `heard` is the last activity that the thread was told of. `own` are the messages that may be stored, `marks` what
     `memory_scope` keeps besides the scope, and `recalled_for` is the message that the middleware recalled for last.
     `remembered` is what this run's `memory_scope` holds so far, if it is ours, and `namespace` finds the run's own
@@ -79,48 +82,56 @@ def visit_of(
         MissingUser: no user is named, or only by an earlier run with another message.
         InvalidSpace: what was said cannot name a space.
     """
-    remembered: Mapping[str, Any] = peek(state, "memory_scope") or {}
-    blocks: dict[str, str] = peek(state, "memory_blocks") or {}
+    remembered: Mapping[str, Any] = peek(state, SCOPE) or {}
+    blocks: dict[str, str] = peek(state, BLOCKS) or {}
     messages = read_messages(state, messages_key)
-    asked = last_human(messages)
-    known = asked is None or asked.id in (remembered.get(ASKED), *blocks)
-    scope = resolve_scope(
-        config,
-        runtime,
-        remembered=remembered,
-        space=space,
-        stands_in=lambda scope: (
-            known or _is_stored(memory.context(scope.space, agent=agent or scope.agent), scope, asked)
-        ),
-    )
+    goes_on = partial(goes_on_with, memory, state, messages, agent=agent)
+    scope = resolve_scope(config, runtime, remembered=remembered, space=space, stands_in=goes_on)
     scope = scope if agent is None else replace(scope, agent=agent)
-    owner = owner_of(config, runtime)
     # A node with a fixed space stores whatever is said in its graph; the recall node may look into another space.
-    whole = owner is None and isinstance(space, str)
-    kept = marks(scope, owner, messages, {} if whole else remembered)
-    ours = remembered.get("space") == scope.space
-    same_session = all(remembered.get(key) == value for key, value in scope.as_state().items())
+    whole = not scope.caller and isinstance(space, str)
+    kept = marks(scope, messages, {} if whole else remembered)
+    whose = memory.space(scope.space, agent=scope.agent, fallbacks=fallbacks, settings=settings, caller=scope.caller)
+    ours = remembered.get("space") == scope.space and whose.context.role() is not None
+    shown = _still_readable(blocks, whose.context) if ours else {}
+    all_shown = ours and len(shown) == len(blocks)
+    same_session = ours and all(remembered.get(key) == value for key, value in scope.as_state().items())
     heard = remembered.get(HEARD)
     return Visit(
         scope=scope,
-        space=memory.space(scope.space, agent=scope.agent, fallbacks=fallbacks, settings=settings, caller=scope.caller),
+        space=whose,
         messages=messages,
         own=() if in_a_tool(config) else own_messages(messages, kept.get(OTHERS_UNTIL)),
         marks=kept,
-        blocks=blocks,
-        blocks_are_ours=ours,
+        blocks=shown,
+        blocks_are_ours=all_shown,
         profile=remembered.get(PROFILE) if same_session else None,
         profile_read=(remembered.get(PROFILE_READ) or {}) if same_session else {},
         heard=heard if same_session and isinstance(heard, int) else None,
-        recalled_for=remembered.get(RECALLED_FOR) if ours else None,
+        recalled_for=remembered.get(RECALLED_FOR) if all_shown else None,
         remembered=remembered if ours else {},
         namespace=partial(working_namespace, config, runtime, scope),
     )
 
 
-def _is_stored(context: "SpaceContext", scope: Scope, message: BaseMessage | None) -> bool:
-    """Whether the memory has the message already, as when a run is resumed or replayed; not if that is off."""
-    if message is None or not context.settings.enabled:
+def _still_readable(blocks: Mapping[str, str], context: "SpaceContext") -> dict[str, str]:
+    """The blocks without those that show a fallback in which whoever it is for has no role any more."""
+    lost = [f"{beside('', each.name)}]" for each in context.fallbacks if blocks and each.role() is None]
+    return {key: block for key, block in blocks.items() if not any(label_end in block for label_end in lost)}
+
+
+def goes_on_with(
+    memory: "Memory", state: Any, messages: Sequence[BaseMessage], scope: Scope, *, agent: str | None
+) -> bool:
+    """Whether a run goes on with the last message of the thread, as when it is resumed or replayed.
+
+    Then an earlier run has recalled for it, or the memory has it already; not if that is off.
+    """
+    asked = last_human(messages)
+    if asked is None or asked.id in (kept_in(state, SCOPE).get(ASKED), *kept_in(state, BLOCKS)):
+        return True
+    context = memory.context(scope.space, agent=agent or scope.agent)
+    if not (context.settings.enabled and has_space(memory.path, scope.space)):
         return False
     with context.open() as store, store.reading() as connection:
-        return bool(drawers.of_messages(connection, store.key, scope.session, [str(message.id)]))
+        return bool(drawers.of_messages(connection, store.key, scope.session, [str(asked.id)]))

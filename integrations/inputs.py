@@ -70,7 +70,8 @@ def scope_of(
 ) -> Scope:
     """The space and the session of the current run, or of `config`.
 
-    `space` takes precedence over `user_id`, and both over what the run says.
+    `space` takes precedence over `user_id`, and both over what the run says. The caller is the user given, also where
+    the space is another one.
 
     Raises:
         MissingUser: no user is named; `way_out` says how to name one here.
@@ -80,7 +81,7 @@ def scope_of(
     try:
         choice = user_space(user) if space is None and user is not None else space
         scope = resolve_scope(ensure_config(config), current_runtime(), remembered=None, space=choice)
-        return scope if space is not None or user is None else replace(scope, caller=scope.space)
+        return scope if user in (None, "") else replace(scope, caller=user_space(user))
     except MissingUser as error:
         raise MissingUser(error.message, way_out=way_out) from error
 

@@ -7,16 +7,14 @@ from typing import Any, Literal, get_args
 
 from langmem_tiers import arguments
 from langmem_tiers.errors import READ_ONLY, AccessDenied, InvalidSettings, ReadOnlyForMembers
-from langmem_tiers.naming import caller_space, check_space
+from langmem_tiers.naming import caller_space, check_space, is_personal
 
 Role = Literal["leader", "member"]
 Roles = Mapping[str, Mapping[str, Role]] | Callable[[str, str], Role | None]
 """The roles in each space by user id or name of the caller's own space, or a function of caller and space."""
 
 NOBODY = ""
-"""The caller of a run that names no user: without a role anywhere."""
-
-_PERSONAL = "users/"
+"""The caller of a run that names no user: without a space of its own and without a role."""
 
 
 class Access:
@@ -64,17 +62,20 @@ class Access:
             raise ReadOnlyForMembers(READ_ONLY)
 
     def _declared(self, caller: str, space: str) -> Role | None:
-        """By the table: what holds for a space holds for those below it; where nothing does, it is open to all."""
+        """By the table: what holds for a space holds for those below it; where nothing does, it is open to all.
+
+        Except those of users and agents.
+        """
         name, table = space, self._table or {}
         while name:
             if name in table:
                 return table[name].get(caller)
             name = name.rpartition("/")[0]
-        return None if space.startswith(_PERSONAL) else "leader"
+        return None if is_personal(space) else "leader"
 
 
 def _is_own(caller: str, space: str) -> bool:
-    return bool(caller) and (space == caller or space.startswith(f"{caller}/"))
+    return is_personal(caller) and (space == caller or space.startswith(f"{caller}/"))
 
 
 def _checked(roles: Any) -> dict[str, dict[str, Role]]:

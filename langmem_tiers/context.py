@@ -129,6 +129,7 @@ class SpaceContext:
 
         Raises:
             InvalidPointer: it is neither.
+            AccessDenied: whoever it is for has no role in the space itself.
         """
         by_name = {each.name: each for each in self.sources()}
         name = self.name if written is None else named(written, by_name)
@@ -137,6 +138,8 @@ class SpaceContext:
                 f"{str(written)[:80]!a} is no space that {self.name!a} reads.",
                 way_out="Give a pointer of the space itself, or name the other one among its `fallbacks`.",
             )
+        if name != self.name:
+            self.require_role()
         return by_name[name]
 
     def asker(self, store: SpaceStore) -> ModelAsker | None:

@@ -83,8 +83,9 @@ class Memory(Runtime):
             background: False does all embedding and mining inside `flush`, in the caller's thread.
             clock: A function that returns the current time.
             roles: Who may do what in which space: a table such as `{"teams/research": {"ana": "leader", "ben":
-                "member"}}`, or a function that is asked for the role of a caller in a space on every operation. With
-                it, users reach only their own spaces and those in which they have a role. See docs/teams.md.
+                "member"}}`, or a function that is asked for the role of a caller in a space on every operation.
+                Everybody may do everything in their own space, `users/…` or `agents/…`, and nothing in that of others
+                without a role. With a table, spaces that it does not name are open to all. See docs/teams.md.
 
         Raises:
             NotAMemoryFolder, FolderNotWritable, DiskFull, NewerSchema: The folder cannot be used.
@@ -151,8 +152,9 @@ class Memory(Runtime):
                 read. One that does not exist is an `UnknownSpace` when it is to be read.
             settings: What is set in these goes before the settings of the memory, the space and the agent. They can
                 have what a space can have of its own.
-            caller: On whose behalf: the id of a user, or the own space of an agent, such as `agents/scout`, whose role
-                counts on every operation; an empty text is nobody. None is the host itself, who may do everything.
+            caller: On whose behalf: the id of a user, or an own space, `users/…` or `agents/…`. Their role counts on
+                every operation; an empty text is nobody. None is the host itself, who may do everything. Of an id that
+                may begin with `users/` or `agents/`, give the space: `caller=memory.user(user_id).name`.
 
         Raises:
             InvalidSpace: A name is not valid for a space.

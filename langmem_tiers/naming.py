@@ -58,14 +58,19 @@ def user_space(user_id: str | int | UUID | None) -> str:
     return check_space("users/" + ({".": "%2E", "..": "%2E%2E"}.get(escaped, escaped)))
 
 
+def is_personal(space: str) -> bool:
+    """Whether a space is the own one of a user or an agent, or below it: `users/…`, `agents/…`."""
+    return space.startswith(("users/", "agents/"))
+
+
 def caller_space(who: str | int | UUID) -> str:
-    """The own space of whoever calls: a name with a '/' is that of a space, such as `agents/scout`; else a user id.
+    """The own space of whoever calls: `users/…` and `agents/…` name it; everything else is a user id.
 
     Raises:
         MissingUser: it is empty.
         InvalidSpace: it is neither.
     """
-    return check_space(who) if isinstance(who, str) and "/" in who else user_space(who)
+    return check_space(who) if isinstance(who, str) and is_personal(who) else user_space(who)
 
 
 def space_mark(name: str) -> str:

@@ -69,6 +69,8 @@ class Space:
     def of_agent(self, agent: str | None) -> Space:
         """Return the same space as an agent uses it, with the settings of that agent; this one if none is named.
 
+        Unless the handle was given fallbacks, they are those that the agent's settings name.
+
         Raises:
             InvalidInput: `agent` is not a text.
         """
@@ -208,7 +210,8 @@ class Space:
         """Find what the memory knows about a user message: a fenced block for the prompt, with a receipt.
 
         Within a session nothing is recalled twice. The same session, message id and text return the same block and
-        count once. If nothing matches, the block is empty, on the first turn of a session as on any other.
+        count once, unless it shows a fallback that is no longer read. If nothing matches, the block is empty, on the
+        first turn of a session as on any other.
 
         Args:
             query: The user message.
@@ -598,6 +601,9 @@ class Space:
 
         Raises:
             AccessDenied: Whoever it is for has no role in the space.
+            UnknownSpace: There is no such space, and whoever it is for may not make one.
         """
-        self.context.require_role()
+        if self.context.role() != "leader":
+            with self.context.use():
+                pass  # to be refused without a role, and where there is no such space
         return self.memory.finish({self.name}, arguments.seconds(timeout, "timeout"))

@@ -106,6 +106,20 @@ def test_the_settings_name_fallbacks_for_calls_that_name_none(tmp_path):
         assert not TieredStore(memory).search(("tiers", "alice"), query="zeppelin")
 
 
+def test_the_fallbacks_of_a_handle_follow_the_settings_of_the_agent_that_uses_it(tmp_path):
+    agents = {"patrol": Settings(recall=RecallSettings(fallbacks=())), "scout": {"recall": {"fallbacks": ("global",)}}}
+    settings = Settings(recall=RecallSettings(fallbacks=("teams/secret",)), agents=agents)
+    with Memory.open(tmp_path, embedder=None, background=False, settings=settings) as memory:
+        memory.space("teams/secret").knowledge.save(KNOWN)
+        memory.space("global").knowledge.save("The zeppelin is grey.")
+        alice, run = memory.user("alice"), {"configurable": {"user_id": "alice", "agent_id": "patrol"}}
+        assert [each.space for each in alice.of_agent("scout").knowledge.search("zeppelin")] == ["global"]
+        assert memory.user("alice", fallbacks=["global"]).of_agent("patrol").fallbacks == ("global",)
+        for tools in (space_tools(alice, only=["search_memory"]), memory_tools(memory, only=["search_memory"])):
+            assert KNOWN not in tools[0].invoke({"query": "zeppelin"}, run)
+        assert KNOWN in space_tools(alice, only=["search_memory"])[0].invoke({"query": "zeppelin"})
+
+
 def test_settings_with_an_impossible_name_are_refused():
     with pytest.raises(ValueError, match=r"'\.\./up' cannot name a space"):
         RecallSettings(fallbacks=("../up",))

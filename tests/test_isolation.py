@@ -257,7 +257,7 @@ def bounds(world, door, who, name, beside_it):
     """The caller's role where it counts, and the spaces that an answer may be from."""
     if door.startswith("store"):
         where = "users/ana" if door == "store all" else name
-        role = world.may(who or None, where)  # outside of a user's run it is the host who uses the store
+        role = world.may(who, where)
         return role, {where} if role else set()
     role = world.may(who, name)
     return role, {each for each in (name, *beside_it) if world.may(who, each)} if role else set()

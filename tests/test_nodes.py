@@ -60,7 +60,8 @@ def test_state_values_are_plain_json_and_survive_a_strict_checkpointer(memory, a
     kept = {key: values[key] for key in ("memory_blocks", "memory_scope")}
     assert json.loads(json.dumps(kept)) == kept
     read = {"profile": "", "profile_read": {"at": "2026-03-02T09:00:00+00:00", "begins": "q"}}
-    assert kept["memory_scope"] == {"space": "users/alice", "session": "friday", "asked": "q", **read}
+    whose = {"space": "users/alice", "owner": "users/alice", "session": "friday"}
+    assert kept["memory_scope"] == {**whose, "asked": "q", **read}
     assert list(kept["memory_blocks"]) == ["q"]
 
 

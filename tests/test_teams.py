@@ -1,18 +1,23 @@
 """Roles: leaders read and write a space, members read it, others do neither, through every door."""
 
 import asyncio
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
 from langgraph.store.base import GetOp, PutOp
+from langgraph.types import Command
 
 from langmem_tiers import Memory, Turn
 from langmem_tiers.errors import AccessDenied, InvalidSettings, ReadOnlyForMembers, UnknownSpace
-from langmem_tiers.graphs import flush_node, recall_node, track_node
+from langmem_tiers.graphs import MemoryState, flush_node, recall_node, track_node
 from langmem_tiers.integrations import (
     TieredChatMessageHistory,
+    TieredMemory,
     TieredRetriever,
     TieredStore,
     memory_tools,
@@ -151,6 +156,42 @@ def test_the_own_space_is_everybodys_own_and_that_of_another_user_is_not(memory)
                 memory.space(name, caller=who).recall("Where does the laser stand?")
 
 
+def test_the_space_of_an_agent_is_open_to_itself_and_to_who_has_a_role_there(tmp_path):
+    with Memory.open(tmp_path, embedder=None, roles={"agents/scout": {"ana": "member"}}) as memory:
+        memory.space("agents/scout", caller="agents/scout").track([Turn(role="user", content=SAID)])
+        memory.space("agents/ranger", caller="agents/ranger").track([TURN])
+        assert SAID in memory.space("agents/scout", caller="ana").recall(ASK).block
+        for who in ("ana", "agents/scout", "agents/range", ""):
+            with pytest.raises(AccessDenied):
+                memory.space("agents/ranger", caller=who).stats()
+
+
+def test_an_id_that_reads_like_the_name_of_a_team_does_not_lead_it(memory):
+    before = state(memory)
+    for door in (READS["recall"], WRITES["save"]):
+        with pytest.raises(AccessDenied):
+            door(memory.space(TEAM, caller=TEAM))
+    assert state(memory) == before
+
+
+def test_an_id_with_a_slash_is_the_same_user_in_the_table_the_handle_and_the_run(tmp_path):
+    with Memory.open(tmp_path, embedder=None, roles={TEAM: {"google/1": "member"}}) as memory:
+        memory.space(TEAM).track([Turn(role="user", content=SAID)])
+        assert SAID in memory.space(TEAM, caller="google/1").recall(ASK).block
+        assert SAID in recall_runnable(memory, space=TEAM, on_error="raise").invoke(ASK, run("google/1"))
+        memory.user("google/1", caller="google/1").track([TURN])
+
+
+def test_waiting_for_a_space_needs_a_role_and_makes_no_space(memory):
+    for who in ("ben", ""):
+        with pytest.raises(AccessDenied):
+            memory.space("users/zed", caller=who).flush()
+    with pytest.raises(UnknownSpace):
+        memory.space(f"{TEAM}/plans", caller="ben").flush()
+    assert memory.space(TEAM, caller="ben").flush()
+    assert len([*(memory.path / "spaces").iterdir()]) == 1
+
+
 def test_what_holds_for_a_space_holds_for_those_below_it_and_others_are_open(memory):
     with pytest.raises(AccessDenied):
         memory.space(f"{TEAM}/plans", caller="eve").stats()
@@ -241,6 +282,72 @@ def test_a_fallback_without_a_role_is_left_out_and_the_receipt_says_so(memory):
         eve.drawer(f"§W-001/R-01/D-001@{TEAM}")
 
 
+def test_through_a_space_without_a_role_no_fallback_is_read(memory):
+    zed, reference = memory.user("zed", caller="ben", fallbacks=[TEAM]), f"{ENTRY}@{TEAM}"
+    for read in (
+        lambda: zed.drawer(f"§W-001/R-01/D-001@{TEAM}"),
+        lambda: zed.knowledge.get(reference),
+        lambda: zed.archive.get(reference),
+        lambda: zed.source(TEAM),
+    ):
+        with pytest.raises(AccessDenied, match="users/zed"):
+            read()
+
+
+@pytest.fixture
+def leaving(tmp_path):
+    """A memory in which ben has a role in the team until `held` is emptied."""
+    held = {"users/ben": "member"}
+    with Memory.open(tmp_path, embedder=None, background=False, roles=lambda who, space: held.get(who)) as opened:
+        opened.space(TEAM).track([Turn(role="user", content=SAID, message_id="1")], session="monday")
+        opened.space(TEAM).knowledge.save(KNOWN, category="devices")
+        opened.user("ben").track(
+            [Turn(role="user", content="My mass spectrometer is a toy and booked by nobody.", message_id="2")]
+        )
+        yield opened, held
+
+
+def test_a_recall_that_showed_a_team_is_not_repeated_for_who_has_left_it(leaving):
+    memory, held = leaving
+    ben = memory.user("ben", caller="ben", fallbacks=[TEAM])
+    call = {"session": "s", "message_id": "m"}
+    first = ben.recall(ASK, **call)
+    assert ben.recall(ASK, **call).receipt.verdict == "repeated"
+    held.clear()
+    again = ben.recall(ASK, **call)
+    assert "Lena" in first.block
+    assert "toy" in again.block
+    assert "Lena" not in again.block
+    assert {each.space for each in again.items} == {"users/ben"}
+    assert ben.recall(ASK, **call).block == again.block
+
+
+def test_a_recall_that_showed_a_team_is_still_explained_to_who_has_left_it(leaving):
+    memory, held = leaving
+    ben = memory.user("ben", caller="ben", fallbacks=[TEAM])
+    ben.recall(ASK, session="s", message_id="m")
+    held.clear()
+    [explain] = space_tools(ben, only=["explain_recall"])
+    told = call(explain, {"configurable": {"thread_id": "s"}}).content
+    assert "no longer read from here" in told
+    assert not any(text in told for text in (SAID, KNOWN))
+
+
+@pytest.mark.parametrize("space", [None, TEAM])
+def test_what_a_thread_was_shown_of_a_team_is_out_of_sight_of_who_has_left_it(leaving, space):
+    memory, held = leaving
+    builder = StateGraph(MemoryState)
+    builder.add_node(recall_node(memory, space=space, fallbacks=[TEAM]))
+    builder.add_edge(START, "recall")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    first = graph.invoke({"messages": [HumanMessage(ASK, id="1"), AIMessage("On Tuesdays.")]}, run("ben"))
+    kept = graph.invoke({"messages": [HumanMessage("And on which other days?", id="3")]}, run("ben"))
+    assert SAID in kept["memory_blocks"]["1"] == first["memory_blocks"]["1"]
+    held.clear()
+    left = graph.invoke({"messages": [HumanMessage("And on Fridays?", id="5")]}, run("ben"))
+    assert "Lena" not in str([left["memory_blocks"], left["memory_scope"]])
+
+
 # Doors
 
 
@@ -318,6 +425,44 @@ def test_in_a_graph_that_raises_it_is_the_error(memory):
             graph(memory, on_error="raise").invoke({"messages": [HumanMessage(ASK, id="1")]}, run(user))
 
 
+def with_tools(memory, saver, *wanted, pause=()):
+    """A graph whose recall node works on the team, and whose tools on the space that the run or the thread names."""
+    builder = StateGraph(MemoryState)
+    builder.add_node(recall_node(memory, space=TEAM))
+    calls = [{"name": name, "args": given, "id": name} for name, given in wanted]
+    builder.add_node("model", lambda state: {"messages": [AIMessage("", tool_calls=calls)]})
+    builder.add_node("tools", ToolNode(memory_tools(memory, only=[name for name, _ in wanted])))
+    for here, there in pairwise((START, "recall", "model", "tools")):
+        builder.add_edge(here, there)
+    return builder.compile(checkpointer=saver, interrupt_before=pause)
+
+
+def told_by_tools(state):
+    return {message.name: message.text for message in state["messages"] if isinstance(message, ToolMessage)}
+
+
+TOOL_CALLS = (("search_memory", {"query": "spectrometer"}), ("save_memory", {"content": "The laser is new."}))
+
+
+def test_a_run_of_nobody_that_goes_on_with_a_message_has_the_role_of_who_asked(memory):
+    before, graph = state(memory), with_tools(memory, InMemorySaver(), *TOOL_CALLS, pause=["tools"])
+    graph.invoke({"messages": [HumanMessage(ASK)]}, run("ben"))
+    told = told_by_tools(graph.invoke(Command(resume=True), run(None)))
+    assert memory.spaces() == (TEAM,)
+    assert KNOWN in told["search_memory"]
+    assert READ_ONLY in told["save_memory"]
+    assert state(memory) == before
+
+
+def test_a_new_message_of_nobody_reads_and_writes_nothing_on_the_thread_of_a_member(memory):
+    graph = with_tools(memory, InMemorySaver(), *TOOL_CALLS)
+    graph.invoke({"messages": [HumanMessage(ASK)]}, run("ana"))
+    with_ana = state(memory)
+    told = told_by_tools(graph.invoke({"messages": [HumanMessage(ASK)]}, run(None)))
+    assert ["names no user" in each for each in told.values()] == [True, True]
+    assert state(memory) == with_ana
+
+
 def test_a_leader_s_graph_stores_what_is_said(memory):
     graph(memory, on_error="raise").invoke({"messages": [HumanMessage("The laser is new.", id="1")]}, run("ana"))
     assert len(memory.space(TEAM).drawers()) == 3
@@ -337,6 +482,30 @@ def test_chains_and_retrievers_ask_for_the_role_of_the_run(memory):
     assert [each.content for each in history.messages] == [SAID]
     with pytest.raises(ReadOnlyForMembers):
         history.add_messages([HumanMessage("The laser is new.")])
+
+
+@pytest.mark.parametrize("space", [TEAM, lambda config, runtime: TEAM])
+def test_the_user_that_a_retriever_is_given_is_whose_role_counts(memory, space):
+    def asked(**whose):
+        return TieredRetriever(memory=memory, space=space, **whose).invoke(ASK, run("eve"))
+
+    assert [each.page_content for each in asked(user_id="ben")] == [SAID]
+    assert [each.page_content for each in asked(user_id=lambda: "ben")] == [SAID]
+    for whose in ({"user_id": "zed"}, {"user_id": lambda: ""}, {}):
+        with pytest.raises(AccessDenied):
+            asked(**whose)
+
+
+def test_the_user_that_a_classic_memory_is_given_is_whose_role_counts(memory):
+    def classic(user):
+        return TieredMemory(memory=memory, space=TEAM, user_id=user, on_error="raise")
+
+    assert SAID in classic("ben").load_memory_variables({"input": ASK})["history"]
+    with pytest.raises(ReadOnlyForMembers):
+        classic("ben").save_context({"input": "The laser is new."}, {"output": "Noted."})
+    classic("ana").save_context({"input": "The laser is new."}, {"output": "Noted."})
+    with pytest.raises(AccessDenied):
+        classic("eve").load_memory_variables({"input": ASK})
 
 
 def in_a_run(user, work):
@@ -365,6 +534,22 @@ def test_the_store_asks_for_the_role_of_the_run_in_which_it_is_used(memory):
     for read in (lambda: store.get(("team", "devices"), "1"), lambda: store.search(("tiers", "ben"))):
         with pytest.raises(AccessDenied):
             in_a_run("eve", read)
+
+
+@pytest.mark.parametrize("user", [None, "x" * 129])
+def test_the_store_is_the_hosts_only_outside_of_any_run(memory, user):
+    store, note = TieredStore(memory), {"content": "The laser is new."}
+    store.put(("users", "bob"), "1", note)
+    for use in (
+        lambda: store.get(("users", "bob"), "1"),
+        lambda: store.search(("users", "bob")),
+        lambda: store.put(("users", "bob"), "1", {"content": "The laser is old."}),
+        lambda: store.get(("tiers", "bob", "knowledge"), "1"),
+    ):
+        with pytest.raises(AccessDenied):
+            in_a_run(user, use)
+    in_a_run(user, lambda: store.put(("shared",), "1", note))
+    assert store.get(("users", "bob"), "1").value == store.get(("shared",), "1").value == note
 
 
 def test_a_batch_that_reaches_beyond_a_role_is_refused_as_a_whole(memory):

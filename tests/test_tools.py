@@ -936,9 +936,11 @@ def test_the_scope_that_a_recall_node_remembered_counts_where_the_run_says_nothi
     builder.add_edge(START, "tools")
     graph = builder.compile()
     state = {
-        "messages": [HumanMessage("I prefer tea."), calling(call("save_memory", content=TEA))],
-        "memory_scope": {"space": "users/bob", "session": "friday"},
+        "messages": [HumanMessage("I prefer tea.", id="1"), calling(call("save_memory", content=TEA))],
+        "memory_scope": {"space": "users/bob", "session": "friday", "asked": "1"},
     }
+    graph.invoke({**state, "memory_scope": {**state["memory_scope"], "asked": "0"}})
+    assert memory.spaces() == ()
     graph.invoke(state)
     assert memory.spaces() == ("users/bob",)
 

@@ -33,8 +33,9 @@ from langmem_tiers.errors import (
 )
 from langmem_tiers.fencing import escape
 from langmem_tiers.graphs.identity import Scope, SpaceChoice, current_runtime, resolve_scope, working_namespace
-from langmem_tiers.graphs.messages import kept_in, read_messages
+from langmem_tiers.graphs.messages import SCOPE, kept_in, read_messages
 from langmem_tiers.graphs.runs import TAGS
+from langmem_tiers.graphs.visit import goes_on_with
 from langmem_tiers.integrations.tools.arguments import Injected, arguments_of, names_of
 from langmem_tiers.knowledge.preferences import needs_permission
 from langmem_tiers.pointers import beside
@@ -202,16 +203,17 @@ def of_run(
 
     def reach(config: RunnableConfig | None, injected: Any) -> Call:
         state = _state(injected)
-        remembered = kept_in(state, "memory_scope")
+        remembered, messages = kept_in(state, SCOPE), read_messages(state)
         run = ensure_config(config), _runtime(injected)
-        scope = resolve_scope(*run, remembered=remembered, space=space)
+        goes_on = partial(goes_on_with, memory, state, messages, agent=agent)
+        scope = resolve_scope(*run, remembered=remembered, space=space, stands_in=goes_on)
         scope = scope if agent is None else replace(scope, agent=agent)
         own = partial(working_namespace, *run, scope, namespace)
         whose = memory.space(
             scope.space, agent=scope.agent, fallbacks=fallbacks, settings=settings, caller=scope.caller
         )
         whose.context.require_enabled()
-        return Call(space=whose, scope=scope, namespace=own, messages=read_messages(state))
+        return Call(space=whose, scope=scope, namespace=own, messages=messages)
 
     return reach
 

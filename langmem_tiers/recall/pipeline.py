@@ -192,7 +192,10 @@ class Recall:
         if request.message_id is None or request.until is not None:
             return None
         call = (request.session, request.message_id, self._query.content_hash)
-        return receipts.same_call(connection, self._own.key, *call)
+        kept = receipts.same_call(connection, self._own.key, *call)
+        # What it showed of a space that is no longer read must not be shown again.
+        read = {source.store.name for source in self._sources}
+        return kept if kept is not None and all(space in read for space, *_ in kept.shown) else None
 
     def _related(self, sources: Sequence[SpaceSnapshot]) -> dict[str, list[Related]]:
         """The relations that the graphs hold on those the message names."""
