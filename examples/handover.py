@@ -2,14 +2,18 @@
 
     python examples/handover.py [folder]
 
-The patrol runs on a schedule of your own (here: once), the subagent when the session asks for research. Both write to
-their own namespace only; the session sees the keys at the end of its prompt and reads what it needs. Nothing of it
-becomes long-term memory, and it expires by itself: tracking is off for the agent "patrol", as what it is told is
-nothing that the user said, and the subagent has no track node. It runs offline: scripts stand in for chat models.
+The patrol runs on a schedule beside the session (here: every second; elsewhere cron does as well), the subagent when
+the session asks for research. Both write to their own namespace only; the session sees the keys at the end of its
+prompt and reads what it needs. Nothing of it becomes long-term memory, and it expires by itself: tracking is off for
+the agent "patrol", as what it is told is nothing that the user said, and the subagent has no track node. It runs
+offline: scripts stand in for chat models.
 """
 
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
 
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage
@@ -38,7 +42,7 @@ def read_sensors() -> str:
 
 
 def patrol(memory: Memory) -> None:
-    """Looks at the greenhouse and leaves a finding for four hours; call it from cron or a scheduler."""
+    """Looks at the greenhouse and leaves a finding for four hours; the next round replaces it."""
     script = [
         calls("read_sensors"),
         calls(
@@ -55,6 +59,27 @@ def patrol(memory: Memory) -> None:
     model = ScriptedChatModel(responses=script)
     agent = memory_agent(model, memory, tools, agent="patrol", namespace="patrol/greenhouse")
     agent.invoke({"messages": "Look after the greenhouse."}, {"configurable": {"user_id": "alice"}})
+
+
+@contextmanager
+def on_schedule(memory: Memory, *, seconds: float) -> Iterator[None]:
+    """Has the patrol go its rounds, the first at once, until the block ends."""
+    over, looked = Event(), Event()
+
+    def rounds() -> None:
+        while not over.is_set():
+            patrol(memory)
+            looked.set()
+            over.wait(seconds)
+
+    thread = Thread(target=rounds)
+    thread.start()
+    looked.wait(60)
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def researcher(memory: Memory):
@@ -74,8 +99,7 @@ def researcher(memory: Memory):
 
 folder = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="handover-")
 settings = Settings(agents={"patrol": Settings(tracking=TrackingSettings(enabled=False))})
-with Memory.open(folder, settings=settings) as memory:
-    patrol(memory)
+with Memory.open(folder, settings=settings) as memory, on_schedule(memory, seconds=1):
     model = ScriptedChatModel(
         responses=[
             calls("research", question="How is chard watered?"),
