@@ -20,6 +20,7 @@ from langmem_tiers.graphs.identity import (
 )
 from langmem_tiers.graphs.messages import BLOCKS, SCOPE, kept_in, last_human, peek, read_messages
 from langmem_tiers.graphs.state import ASKED, HEARD, OTHERS_UNTIL, PROFILE, PROFILE_READ, RECALLED_FOR
+from langmem_tiers.knowledge.tasks import Tasks
 from langmem_tiers.pointers import beside
 from langmem_tiers.storage import drawers
 from langmem_tiers.storage.folder import has_space
@@ -82,11 +83,12 @@ def visit_of(
         MissingUser: no user is named, or only by an earlier run with another message.
         InvalidSpace: what was said cannot name a space.
     """
-    remembered: Mapping[str, Any] = peek(state, SCOPE) or {}
+    left: Mapping[str, Any] = peek(state, SCOPE) or {}
     blocks: dict[str, str] = peek(state, BLOCKS) or {}
     messages = read_messages(state, messages_key)
     goes_on = partial(goes_on_with, memory, state, messages, agent=agent)
-    scope = resolve_scope(config, runtime, remembered=remembered, space=space, stands_in=goes_on)
+    resolve = partial(resolve_scope, config, runtime, space=space, stands_in=goes_on)
+    scope, remembered = _scope_of(memory, left, messages, resolve)
     scope = scope if agent is None else replace(scope, agent=agent)
     # A node with a fixed space stores whatever is said in its graph; the recall node may look into another space.
     whole = not scope.caller and isinstance(space, str)
@@ -96,6 +98,7 @@ def visit_of(
     shown = _still_readable(blocks, whose.context) if ours else {}
     all_shown = ours and len(shown) == len(blocks)
     same_session = ours and all(remembered.get(key) == value for key, value in scope.as_state().items())
+    same_profile = same_session and left.get("task") == scope.task
     heard = remembered.get(HEARD)
     return Visit(
         scope=scope,
@@ -105,13 +108,33 @@ def visit_of(
         marks=kept,
         blocks=shown,
         blocks_are_ours=all_shown,
-        profile=remembered.get(PROFILE) if same_session else None,
-        profile_read=(remembered.get(PROFILE_READ) or {}) if same_session else {},
+        profile=remembered.get(PROFILE) if same_profile else None,
+        profile_read=(remembered.get(PROFILE_READ) or {}) if same_profile else {},
         heard=heard if same_session and isinstance(heard, int) else None,
         recalled_for=remembered.get(RECALLED_FOR) if all_shown else None,
         remembered=remembered if ours else {},
         namespace=partial(working_namespace, config, runtime, scope),
     )
+
+
+def _scope_of(
+    memory: "Memory", left: Mapping[str, Any], messages: Sequence[BaseMessage], resolve: Callable[..., Scope]
+) -> tuple[Scope, Mapping[str, Any]]:
+    """The scope of a run, and what it goes on from: what an earlier run left, without a task that is closed by now.
+
+    The run that closes a task belongs to it to its end. One that was never begun here stays until another is named.
+    """
+    scope, asked = resolve(remembered=left), last_human(messages)
+    same_run = asked is None or asked.id == left.get(ASKED)
+    if same_run or scope.task is None or "task" not in left or not has_space(memory.path, scope.space):
+        return scope, left
+    context = memory.context(scope.space)
+    task = Tasks(context).get(scope.task) if context.settings.enabled else None
+    if task is None or task.status == "open":
+        return scope, left
+    remembered = {key: left[key] for key in left if key != "task"}
+    without = resolve(remembered=remembered)
+    return (scope, left) if without.task else (without, remembered)  # the run itself may name it
 
 
 def _still_readable(blocks: Mapping[str, str], context: "SpaceContext") -> dict[str, str]:

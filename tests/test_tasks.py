@@ -15,10 +15,13 @@ from langmem_tiers.errors import (
     TextTooLong,
     UnknownTask,
 )
+from langmem_tiers.graphs import memory_agent
+from langmem_tiers.integrations import memory_tools
 from langmem_tiers.knowledge.summaries import ToldEpisode
 from langmem_tiers.models.minilm import MiniLM
 from langmem_tiers.testing import FrozenClock, ScriptedChatModel
 from tests.graphing import ask, chat_graph, run
+from tests.test_tools import call, calling
 
 KEY = "AKIA" + "IOSFODNN7EXAMPLE"
 WIKI = "Nightly backup of the wiki"
@@ -345,6 +348,43 @@ def test_a_thread_that_goes_on_with_another_task_shows_that_one(memory, alice):
     graph.invoke(ask("What is next?"), task_run())
     graph.invoke(ask("And for the tax?"), task_run("tax"))
     assert ["Receipts sorted." in str(request[0].content) for request in model.requests] == [False, True]
+
+
+def test_what_is_said_after_a_task_is_closed_is_no_longer_part_of_it(memory, alice):
+    alice.tasks.start(WIKI, id="wiki", state="Disk mounted.")
+
+    def close(state):
+        if "done" in state["messages"][-1].content:
+            alice.tasks.complete("wiki", summary=DONE)
+        return {}
+
+    model = ScriptedChatModel(responses=["Fine."])
+    graph = chat_graph(memory, model, between=[close], compiled={"checkpointer": InMemorySaver()})
+    graph.invoke(ask("What is next?"), task_run())
+    graph.invoke(ask("It is done."), run())
+    graph.invoke(ask("My sister Anna moved to Porto."), run())
+    graph.invoke(ask("What did restic cost?"), task_run())
+    filed = {each.content: each.task for each in alice.drawers() if each.role == "user"}
+    assert list(filed.values()) == ["wiki", "wiki", None, "wiki"]
+    assert ["Disk mounted." in str(request[0].content) for request in model.requests] == [True, True, False, False]
+
+
+def test_a_thread_stays_in_a_task_that_was_never_begun_here(memory, alice):
+    graph = chat_graph(memory, compiled={"checkpointer": InMemorySaver()})
+    graph.invoke(ask("The mast is 9 m long."), task_run("T-17"))
+    graph.invoke(ask("And the boom?"), run())
+    assert {each.task for each in alice.drawers()} == {"T-17"}
+
+
+def test_a_tool_files_nothing_under_a_task_that_was_closed_in_an_earlier_run(memory, alice):
+    alice.tasks.start(WIKI, id="wiki")
+    saves = [calling(call("save_memory", content=f"The user likes {what}.")) for what in ("tea", "figs")]
+    model = ScriptedChatModel(responses=[saves[0], "Saved.", saves[1], "Saved."])
+    agent = memory_agent(model, memory, memory_tools(memory, only=["save_memory"]), checkpointer=InMemorySaver())
+    agent.invoke(ask("I like tea."), task_run())
+    alice.tasks.complete("wiki", summary=DONE)
+    agent.invoke(ask("I like figs."), run())
+    assert [each.entry.task for each in alice.knowledge.search("The user likes")] == [None, "wiki"]
 
 
 def test_only_the_beginning_of_a_long_state_and_nothing_of_a_closed_task_is_shown(alice):

@@ -135,7 +135,7 @@ def memory_tools(
             knowledge graph, for working memory, for tasks and reports, and for its notes, too. `EPISODE_TOOLS` are the
             two that look back on conversations.
         namespace: where in working memory the model writes, such as `"patrol/heartbeat"`, or a function of config and
-            runtime that says so, such as `space_template("subagent/{task_id}")`; by default `session/` and the
+            runtime that says so, such as `space_template("subagent/{research_id}")`; by default `session/` and the
             thread.
         agent: whose settings are in force; by default the agent that the run names, if it names one. Where these turn
             the memory off, the tools say so.
