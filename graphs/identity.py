@@ -11,7 +11,7 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime, get_runtime
 
 from langmem_tiers.access import NOBODY
-from langmem_tiers.errors import InvalidSettings, InvalidSpace, MissingUser
+from langmem_tiers.errors import InvalidSettings, MissingUser
 from langmem_tiers.graphs.messages import last_human, peek
 from langmem_tiers.graphs.state import ASKED, OTHERS_UNTIL, OWNER
 from langmem_tiers.naming import check_space, user_space
@@ -72,7 +72,7 @@ def resolve_scope(
     run = _Run(config, runtime)
     earlier = remembered or {}
     named = _space_of(run, space)
-    caller = named or NOBODY if space is None else caller_of(run.config, runtime)
+    caller = owner_of(run.config, runtime)
     name = named or _text(earlier.get("space"))
     if name is None:
         raise MissingUser("The run names no user.")
@@ -84,9 +84,9 @@ def resolve_scope(
         agent=run.said("agent_id") or _text(earlier.get("agent")),
         project=run.said("project") or _text(earlier.get("project")),
         task=run.said("task_id") or run.said("task") or _text(earlier.get("task")),
-        caller=caller,
+        caller=caller or NOBODY,
     )
-    before = None if run.user() else _text(earlier.get(OWNER))
+    before = None if caller else _text(earlier.get(OWNER))
     if named and before is None:
         return scope
     if stands_in is None or stands_in(scope):
@@ -124,14 +124,6 @@ def owner_of(config: RunnableConfig, runtime: Runtime[Any] | None) -> str | None
     """
     user = _Run(config, runtime).user()
     return user_space(user) if user else None
-
-
-def caller_of(config: RunnableConfig, runtime: Runtime[Any] | None) -> str:
-    """Whose role counts in the run: that of its user; nobody's if it names none, or one that can have no space."""
-    try:
-        return owner_of(config, runtime) or NOBODY
-    except InvalidSpace:
-        return NOBODY
 
 
 def agent_of(config: RunnableConfig, runtime: Runtime[Any] | None) -> str | None:

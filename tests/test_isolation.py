@@ -30,6 +30,8 @@ USERS = ("ana", "Ana", "an", "ana2", "ana/x", "users/ana", "teams/red", "%61na",
 AGENTS = ("agents/scout", "agents/scout2", "agents/Scout")
 SHARED = ("teams/red", "teams/Red", "teams/red2", "teams/red/plans", "teams/re", "global")
 OWN = {user_space(user): user_space(user) for user in USERS} | {agent: agent for agent in AGENTS}
+# Callers may also be named by their ids, but for those that read like an own space.
+IDS = {user_space(user): user for user in USERS if not user.startswith(("users/", "agents/"))}
 SPACES = (*OWN, *SHARED)
 CANARIES = {name: f"kanari{chr(97 + number // 26)}{chr(97 + number % 26)}q" for number, name in enumerate(SPACES)}
 CANARY = re.compile(r"kanari[a-z]{2}q")
@@ -148,7 +150,8 @@ def arguments_of(world, tool, name):
 
 def by_handle(world, caller, name, beside_it):
     """The API, or the tools of one space."""
-    space = world.memory.space(name, caller=caller, fallbacks=beside_it)
+    named = world.random.choice((caller, IDS.get(caller, caller)))
+    space = world.memory.space(name, caller=named, fallbacks=beside_it)
     kind = world.random.random()
     if kind < 0.35:
         return "api write", name, lambda: getattr(world, world.random.choice(WRITES))(space, name)

@@ -13,8 +13,8 @@ from langgraph.store.base import GetOp, PutOp
 from langgraph.types import Command
 
 from langmem_tiers import Memory, Turn
-from langmem_tiers.errors import AccessDenied, InvalidSettings, ReadOnlyForMembers, UnknownSpace
-from langmem_tiers.graphs import MemoryState, flush_node, recall_node, track_node
+from langmem_tiers.errors import AccessDenied, InvalidSettings, InvalidSpace, ReadOnlyForMembers, UnknownSpace
+from langmem_tiers.graphs import MemoryState, dream_graph, flush_node, recall_node, track_node
 from langmem_tiers.integrations import (
     TieredChatMessageHistory,
     TieredMemory,
@@ -508,36 +508,39 @@ def test_the_user_that_a_classic_memory_is_given_is_whose_role_counts(memory):
         classic("eve").load_memory_variables({"input": ASK})
 
 
-def in_a_run(user, work):
+def in_a_run(config, work):
     builder = StateGraph(MessagesState)
     builder.add_node("work", lambda state: work() and {})
     builder.add_edge(START, "work")
-    builder.compile().invoke({"messages": []}, run(user))
+    builder.compile().invoke({"messages": []}, config)
 
 
 def test_the_store_asks_for_the_role_of_the_run_in_which_it_is_used(memory):
     store = TieredStore(memory, space_of=lambda namespace: TEAM if namespace[0] == "team" else None)
-    in_a_run("ana", lambda: store.put(("team", "devices"), "1", {"content": "The laser is new."}))
+    in_a_run(run("ana"), lambda: store.put(("team", "devices"), "1", {"content": "The laser is new."}))
     for write in (
         lambda: store.put(("team", "devices"), "2", {"content": "The laser is old."}),
         lambda: store.delete(("team", "devices"), "1"),
     ):
         with pytest.raises(ReadOnlyForMembers):
-            in_a_run("ben", write)
+            in_a_run(run("ben"), write)
         with pytest.raises(AccessDenied):
-            in_a_run("eve", write)
+            in_a_run(run("eve"), write)
     found = []
-    in_a_run("ben", lambda: found.extend(store.search(("team",), query="laser")))
+    in_a_run(run("ben"), lambda: found.extend(store.search(("team",), query="laser")))
     assert [each.value for each in found] == [{"content": "The laser is new."}]
-    in_a_run("eve", lambda: found.extend(store.list_namespaces()))
+    in_a_run(run("eve"), lambda: found.extend(store.list_namespaces()))
     assert len(found) == 1
     for read in (lambda: store.get(("team", "devices"), "1"), lambda: store.search(("tiers", "ben"))):
         with pytest.raises(AccessDenied):
-            in_a_run("eve", read)
+            in_a_run(run("eve"), read)
 
 
-@pytest.mark.parametrize("user", [None, "x" * 129])
-def test_the_store_is_the_hosts_only_outside_of_any_run(memory, user):
+TOO_LONG = {"configurable": {"langgraph_auth_user_id": "x" * 129}}
+
+
+@pytest.mark.parametrize(("config", "error"), [(run(None), AccessDenied), (TOO_LONG, InvalidSpace)])
+def test_the_store_is_the_hosts_only_outside_of_any_run(memory, config, error):
     store, note = TieredStore(memory), {"content": "The laser is new."}
     store.put(("users", "bob"), "1", note)
     for use in (
@@ -546,10 +549,24 @@ def test_the_store_is_the_hosts_only_outside_of_any_run(memory, user):
         lambda: store.put(("users", "bob"), "1", {"content": "The laser is old."}),
         lambda: store.get(("tiers", "bob", "knowledge"), "1"),
     ):
-        with pytest.raises(AccessDenied):
-            in_a_run(user, use)
-    in_a_run(user, lambda: store.put(("shared",), "1", note))
-    assert store.get(("users", "bob"), "1").value == store.get(("shared",), "1").value == note
+        with pytest.raises(error):
+            in_a_run(config, use)
+    assert store.get(("users", "bob"), "1").value == note
+
+
+def test_a_run_of_nobody_uses_what_is_open_to_all_in_the_store(memory):
+    store, note = TieredStore(memory), {"content": "The laser is new."}
+    in_a_run(run(None), lambda: store.put(("shared",), "1", note))
+    assert store.get(("shared",), "1").value == note
+
+
+@pytest.mark.parametrize(
+    ("config", "status"),
+    [(TOO_LONG, "failed"), (run("ben"), "failed"), (run("ana"), "nothing"), (run(None), "nothing")],
+)
+def test_a_dream_is_the_hosts_only_where_the_run_names_no_user_at_all(memory, config, status):
+    report = dream_graph(memory, space=TEAM).invoke({}, config)["dream_report"]
+    assert report["status"] == status
 
 
 def test_a_batch_that_reaches_beyond_a_role_is_refused_as_a_whole(memory):
@@ -558,7 +575,7 @@ def test_a_batch_that_reaches_beyond_a_role_is_refused_as_a_whole(memory):
     for op in (GetOp(("team",), "1"), PutOp(("team",), "1", {"content": "The laser is old."})):
         with pytest.raises(AccessDenied, match="no role"):
             in_a_run(
-                "eve", lambda op=op: store.batch([GetOp(("own",), "1"), PutOp(("own",), "1", {"text": "It."}), op])
+                run("eve"), lambda op=op: store.batch([GetOp(("own",), "1"), PutOp(("own",), "1", {"text": "It."}), op])
             )
     assert store.get(("own",), "1") is None
 

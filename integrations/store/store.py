@@ -23,10 +23,11 @@ from langgraph.store.base import (
 )
 
 from langmem_tiers import arguments
+from langmem_tiers.access import NOBODY
 from langmem_tiers.background.embedding import embed_notes_now
 from langmem_tiers.background.expiry import ITEMS, ExpiryJob
 from langmem_tiers.clock import to_millis
-from langmem_tiers.graphs.identity import agent_of, caller_of, current_runtime, in_a_run
+from langmem_tiers.graphs.identity import agent_of, current_runtime, in_a_run, owner_of
 from langmem_tiers.graphs.node import memory_of
 from langmem_tiers.integrations.store import checks, values
 from langmem_tiers.integrations.store.caller import Caller
@@ -342,7 +343,7 @@ class TieredStore(FrontDoor):
         puts = (op for op in asked if isinstance(op, PutOp))
         # Outside of a run it is the host itself who asks.
         run = ensure_config(), current_runtime()
-        whose = caller_of(*run) if in_a_run() else None
+        whose = owner_of(*run) or NOBODY if in_a_run() else None
         caller = Caller(memory=self.memory, own_space=whose, agent=agent_of(*run))
         tiers = Tiers(caller)
         writing = Writing(caller, self.places, tiers, self._fields, puts)
