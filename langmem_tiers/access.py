@@ -97,5 +97,8 @@ def _role(answer: Any, space: str) -> Role | None:
 
 def _known(role: Any, space: str) -> Role:
     if role not in get_args(Role):
-        raise InvalidSettings(f"{role!a} is no role in {space!a}.", way_out="Give 'leader', 'member' or None.")
+        raise InvalidSettings(
+            f"{role!a} is no role in {space!a}.",
+            way_out="Give 'leader' or 'member'; who has no role is left out of a table, and None from a function.",
+        )
     return arguments.one_of(role, "roles", get_args(Role))  # type: ignore[no-any-return]

@@ -205,7 +205,7 @@ class Runtime:
             raise UnknownSpace(
                 f"There is no space {name!a} in this memory to read from; none was made.",
                 space=name,
-                way_out="Correct the name, or store something in it first: `memory.space(name)` makes a new one.",
+                way_out="Correct the name, or store something in it first.",
             )
 
     def wake(self, name: str) -> None:

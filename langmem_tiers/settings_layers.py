@@ -121,7 +121,7 @@ def _of_file(text: str, place: str) -> SettingsLayer:
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UnreadableSettings(f"The settings file {place} is no complete TOML: {error}.") from error
+        raise UnreadableSettings(f"The settings file {place} is no valid TOML: {error}.") from error
     written = values.pop("format", FORMAT)
     if not isinstance(written, int) or isinstance(written, bool) or written < 1:
         raise InvalidSettings(f"{place}: format cannot be {_shown(written)}.", way_out=f"Write: format = {FORMAT}")

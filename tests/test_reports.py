@@ -259,6 +259,29 @@ def test_an_agent_that_writes_over_a_newer_state_is_shown_that_instead(memory, a
     assert alice.tasks.get("wiki").state == "All done."
 
 
+@pytest.mark.parametrize("period", ["2026-13", "2026-W23", "2026-02-30"])
+def test_what_looks_like_a_date_and_is_none_names_no_period(alice, period):
+    with pytest.raises(InvalidPeriod):
+        alice.report(period)
+
+
+def test_a_state_that_only_the_prompt_showed_counts_as_read(memory, alice):
+    alice.tasks.start(WIKI, id="wiki", project="infra", state="Disk ordered.")
+
+    @tool
+    def wait() -> str:
+        """Wait for the others."""
+        return alice.tasks.update("wiki", state="Disk ordered. Key rotated.").title
+
+    asked = [call("wait"), call("update_task", id="wiki", state="Disk ordered. Script written.")]
+    model = ScriptedChatModel(responses=[*(calling(each) for each in asked), "Done."])
+    agent = memory_agent(model, memory, tools=[wait, *memory_tools(memory, only=TASK_TOOLS)], on_error="raise")
+    in_task = {"configurable": {"user_id": "alice", "thread_id": "t", "task_id": "wiki"}}
+    *_, refused = (each.text for each in agent.invoke(ask("Go on."), in_task)["messages"] if each.type == "tool")
+    assert "(task wiki, of the project infra, version 1)" in str(model.requests[0][0].content)
+    assert "Not noted: task [wiki] was changed since you read it." in refused
+
+
 def test_another_title_does_not_hide_that_the_state_has_changed(memory, alice):
     alice.tasks.start(WIKI, id="wiki", state="Disk ordered.")
 

@@ -149,7 +149,7 @@ def test_a_model_named_in_the_settings_that_cannot_be_used_is_refused_before_any
             InvalidSettings,
             r"is 90, more than spaces\.users/a\.working\.longest_ttl_days \(.*\) allows: 72 minutes",
         ),
-        ("[recall]\nlimit =", UnreadableSettings, "no complete TOML.*Repair it"),
+        ("[recall]\nlimit =", UnreadableSettings, "no valid TOML.*Repair it"),
         (b"\xff\xfe", UnreadableSettings, "no UTF-8 text: byte 0"),
         ("format = 2\nnew_table = 5", NewerSchema, "format 2; this version knows up to 1"),
         ("format = 'x'", InvalidSettings, "format cannot be 'x'"),
@@ -312,6 +312,31 @@ def test_config_set_leaves_a_file_that_is_half_written_or_of_a_newer_version(fol
         write(text)
         assert config("set", "recall.limit", "3")[0] == 1
         assert (folder / FILE).read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("recall = { limit = 3, threshold = 0.1 }\n", 1),
+        ("[recall]\nweights = {match = 3.0, time = 2.0}\nlimit = 3\n", 3),
+    ],
+)
+def test_config_reads_and_changes_inline_tables(text, line, write, config, shown):
+    write(text)
+    assert shown("recall.limit") == (3, f"{FILE}:{line}")
+    assert config("set", "recall.lists.limit", "5")[0] == 0
+    assert (shown("recall.limit")[0], shown("recall.lists.limit")[0]) == (3, 5)
+    assert config("set", "mining.enabled", "false", "--agent", "patrol")[0] == 0
+    assert config("check")[0] == 0
+
+
+def test_config_set_keeps_a_link_to_a_file_elsewhere(folder, config, tmp_path):
+    managed = tmp_path / "managed.toml"
+    managed.write_text("[recall]\nlimit = 4\n")
+    folder.mkdir(exist_ok=True)
+    (folder / FILE).symlink_to(managed)
+    assert config("set", "recall.limit", "5")[0] == 0
+    assert ((folder / FILE).is_symlink(), "limit = 5" in managed.read_text()) == (True, True)
 
 
 def test_config_unset_removes_a_setting_that_there_is_not(write, config):

@@ -35,6 +35,7 @@ from langmem_tiers.fencing import escape
 from langmem_tiers.graphs.identity import Scope, SpaceChoice, current_runtime, resolve_scope, working_namespace
 from langmem_tiers.graphs.messages import SCOPE, kept_in, read_messages
 from langmem_tiers.graphs.runs import TAGS
+from langmem_tiers.graphs.state import PROFILE
 from langmem_tiers.graphs.visit import goes_on_with
 from langmem_tiers.integrations.tools.arguments import Injected, arguments_of, names_of
 from langmem_tiers.knowledge.preferences import needs_permission
@@ -169,13 +170,15 @@ def _way_out(error: MemoryTiersError) -> str:
 class Call:
     """The space that a tool works on, the conversation it is called from, and its messages, oldest first.
 
-    Outside of a graph no messages are known. `namespace` says where in working memory it writes.
+    Outside of a graph no messages are known. `namespace` says where in working memory it writes, and `profile` is what
+    the prompt of the session begins with.
     """
 
     space: "Space"
     scope: Scope
     namespace: Callable[[], str]
     messages: Sequence[BaseMessage] = ()
+    profile: str = ""
 
     def reference(self, name: str, space: str) -> str:
         """An id or pointer of the space or of a fallback, as the tools take it."""
@@ -213,7 +216,8 @@ def of_run(
             scope.space, agent=scope.agent, fallbacks=fallbacks, settings=settings, caller=scope.caller
         )
         whose.context.require_enabled()
-        return Call(space=whose, scope=scope, namespace=own, messages=messages)
+        profile = str(remembered.get(PROFILE) or "")
+        return Call(space=whose, scope=scope, namespace=own, messages=messages, profile=profile)
 
     return reach
 

@@ -1,5 +1,6 @@
 """Tools for tasks, and for what happened in a period."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -66,7 +67,7 @@ def update_task(
     version: Annotated[Number, Field(description="The version that you read.")] = None,
 ) -> ToolAnswer:
     """Note how far a task has come, so that a later conversation can go on from there."""
-    known = version_seen(call, "task_versions", id) if version is None else version
+    known = _version_read(call, id) if version is None else version
     try:
         # Another title overwrites nothing that somebody wrote.
         task = call.space.tasks.update(id, state=state, title=title, version=version if state is None else known)
@@ -79,6 +80,13 @@ def update_task(
     text = f"Noted for task [{base.plain(task.id)}], version {task.version}."
     knows_state = state is not None or known == task.version - 1
     return ToolAnswer(text, {"id": task.id, **_seen(*([task] if knows_state else []))})
+
+
+def _version_read(call: Call, task_id: str) -> int | None:
+    """The version of a task that a tool showed last in this conversation, else that in the prompt; None if none did."""
+    shown = re.search(rf"\(task {re.escape(task_id)}\b[^\n]*, version (\d{{1,9}})\)", call.profile)
+    seen = version_seen(call, "task_versions", task_id)
+    return int(shown[1]) if seen is None and shown else seen
 
 
 def complete_task(

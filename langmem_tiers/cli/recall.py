@@ -62,6 +62,8 @@ def _asked_on_purpose() -> Settings:
 def _why_nothing(receipt: Receipt, target: Target) -> str:
     if receipt.verdict == "nothing_new":
         return f"Nothing new: what matches was said or shown in session {receipt.session} already."
+    if receipt.verdict == "disabled":
+        return "Recall is off here: see `langmem-tiers config show recall.enabled` and `enabled`, also with --space."
     return f"Nothing in the memory of {target.space or target.user} comes close to this."
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tomllib
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -63,20 +64,21 @@ def line_of(text: str, key: Key) -> int | None:
     table: Key = ()
     for number, line in enumerate(text.splitlines(), start=1):
         with suppress(tomllib.TOMLDecodeError):
-            path = _way(tomllib.loads(line))
+            ways = list(_ways(tomllib.loads(line)))
             if line.lstrip().startswith("["):
-                table = path
-            elif path and (*table, *path) == key:
+                table = ways[0]
+            elif any(way and (*table, *way)[: len(key)] == key for way in ways):
                 return number
     return None
 
 
-def _way(values: Any) -> Key:
-    """The names on the way to the only value there is."""
-    if isinstance(values, dict) and values:
-        [(name, inner)] = values.items()
-        return (name, *_way(inner))
-    return ()
+def _ways(values: Any) -> Iterator[Key]:
+    """The names on the way to each value, of which an inline table has several."""
+    if not isinstance(values, dict) or not values:
+        yield ()
+        return
+    for name, inner in values.items():
+        yield from ((name, *way) for way in _ways(inner))
 
 
 def _changed(text: str, path: Path, key: Key, value: Any) -> str:
@@ -90,7 +92,7 @@ def _changed(text: str, path: Path, key: Key, value: Any) -> str:
         table = values
         for place, name in enumerate(above):
             if name not in table:
-                table[name] = {} if values is wanted else tomlkit.table(is_super_table=place < len(above) - 1)
+                table[name] = {} if values is wanted else _new_table(table, over=place < len(above) - 1)
             table = table[name]
             if not isinstance(table, dict):
                 raise InvalidSettings(f"{path}: {'.'.join(above[: place + 1])} is no table.")
@@ -104,11 +106,19 @@ def _changed(text: str, path: Path, key: Key, value: Any) -> str:
     return changed
 
 
+def _new_table(within: Any, *, over: bool) -> Any:
+    """A table in another one, inline in an inline one; `over` if it will only hold tables."""
+    import tomlkit
+    from tomlkit.items import InlineTable
+
+    return tomlkit.inline_table() if isinstance(within, InlineTable) else tomlkit.table(is_super_table=over)
+
+
 def _values(text: str, path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UnreadableSettings(f"The settings file {path} is no complete TOML: {error}.") from error
+        raise UnreadableSettings(f"The settings file {path} is no valid TOML: {error}.") from error
 
 
 def _found(values: Any, key: Key) -> Any:
@@ -119,6 +129,7 @@ def _found(values: Any, key: Key) -> Any:
 
 def _write(path: Path, text: str) -> None:
     """Write it at once: nobody sees half of it, and a failure leaves the file as it was."""
+    path = path.resolve()  # a link stays one
     fresh = path.with_name(f".{path.name}.{uuid4().hex}")
     with translated(path):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -29,7 +29,8 @@ def list_signals(
         str | None, typer.Option("--kind", metavar="KIND", help="correction, wrong, irritation or praise.")
     ] = None,
     days: Annotated[
-        float | None, typer.Option("--days", min=0, help="How many days back; default: as far as dreams look.")
+        float | None,
+        typer.Option("--days", min=0, max=36_500, help="How many days back; default: as far as dreams look."),
     ] = None,
     session: Session = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="The most signals.")] = 50,

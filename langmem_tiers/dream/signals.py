@@ -258,12 +258,12 @@ def _listed(
         else:
             one = _with(same, row)
             told = row._replace(kind=one.kind, strength=one.sentiment)
-            yield _recorded(told, about, text=one.quote, before=one.before)
+            yield _recorded(told, about, text=_words(one, about), before=one.before)
     for signal in left.values():
         yield FeedbackSignal(
             kind=signal.kind,
             strength=signal.sentiment,
-            text=signal.quote,
+            text=_words(signal, messages[signal.drawer]),
             before=signal.before,
             note="",
             session=signal.session,
@@ -272,6 +272,11 @@ def _listed(
             origin="rules",
             at=signal.at,
         )
+
+
+def _words(signal: Signal, message: Drawer | None) -> str:
+    """What the user said: a short message as a whole, of a longer one what shows the feedback."""
+    return message.content if message is not None and len(message.content) <= _SHOWN else signal.quote
 
 
 def _recorded(row: FeedbackRow, about: Drawer | None, *, text: str | None = None, before: str = "") -> FeedbackSignal:

@@ -40,6 +40,7 @@ _BEFORE = {"before", "until", "till", "prior to"}
 _SEASON = named_pattern("questions", "season")
 _WENT_ON = named_pattern("questions", "went_on")
 _THIS_WEEK = named_pattern("questions", "this_week")
+_DATE_LIKE = re.compile(r"\s*\d{4}-")  # such as "2026-13": no date, and not the year either
 _LAST_WEEK = named_pattern("questions", "last_week")
 _LAST_TIME = named_pattern("questions", "last_time")
 _LAST_TIMES = named_pattern("questions", "last_times")
@@ -128,7 +129,9 @@ def asked_period(when: When, *, now: datetime) -> tuple[datetime, datetime]:
     try:
         return span(when, now=now)
     except InvalidPeriod as error:
-        named = _periods(when, now.astimezone(UTC).date()) if isinstance(when, str) else ()
+        named: Sequence[TimeSpan] = ()
+        if isinstance(when, str) and not _DATE_LIKE.match(when):
+            named = _periods(when, now.astimezone(UTC).date())
         if not named:
             raise InvalidPeriod(error.message.replace("date", "period"), way_out=_NAME_A_PERIOD) from error
     days = min(each.start for each in named), max(each.stop for each in named)

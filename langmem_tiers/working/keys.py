@@ -57,7 +57,10 @@ def namespace(given: Any) -> str:
     """
     parts = _parts(given)
     if len(parts) != 2 or parts[0] not in KINDS:
-        raise InvalidKey(f"{_shown(given)} is no namespace of working memory.")
+        raise InvalidKey(
+            f"{_shown(given)} is no namespace of working memory.",
+            way_out=f"Write one such as session/monday; it begins with one of {', '.join(KINDS)}.",
+        )
     return "/".join(parts)
 
 
@@ -84,7 +87,10 @@ def full(given: Any, own: str) -> str:
             raise InvalidKey(f"{_shown(given)} is a namespace and no key.")
         return "/".join(parts)
     if not own:
-        raise InvalidKey(f"{_shown(given)} does not say whose working memory it is in.")
+        raise InvalidKey(
+            f"{_shown(given)} does not say whose working memory it is in.",
+            way_out=f"Write the full path, such as session/monday/inbox; it begins with one of {', '.join(KINDS)}.",
+        )
     return f"{own}/{'/'.join(parts)}"
 
 
