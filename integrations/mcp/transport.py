@@ -6,40 +6,20 @@ import asyncio
 import logging
 import os
 import re
-import signal
-import socket
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Any, cast
 
 from langmem_tiers.errors import InvalidInput
+from langmem_tiers.integrations.serving import LOOPBACK, Application, Message, Receive, Send, bound, run, serve_http
 from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
-
-
-Serve = Callable[[], Awaitable[None]]
-WhenTerminated = Callable[["asyncio.Task[Any]"], object]
-
-
-def run(serve: Serve, *, when_terminated: WhenTerminated = asyncio.Task.cancel) -> None:
-    """Serve to the end; Ctrl-C and a request to terminate end it too, and whoever called goes on to close things."""
-
-    async def serving() -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        # Windows has no such handlers, nor has a thread other than the first: there, being terminated ends all at once.
-        with suppress(NotImplementedError, ValueError, RuntimeError):
-            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, when_terminated, task)
-        await serve()
-
-    with suppress(KeyboardInterrupt, asyncio.CancelledError):
-        asyncio.run(serving())
 
 
 _CHUNK = 65_536
@@ -107,11 +87,6 @@ def _log_unreadable(line: str) -> None:
         say(logger, logging.WARNING, "mcp_line_unreadable", characters=len(line), error=error)
 
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Message, Receive, Send], Awaitable[None]]
-
 _HTTP_PORT = 80
 
 
@@ -174,10 +149,7 @@ async def _refuse(send: Send, status: int) -> None:
 
 MCP_TOKEN_VARIABLE = "LANGMEM_TIERS_MCP_TOKEN"
 
-_LOOPBACK = "127.0.0.1"
 _TOKEN = re.compile(r"[!-~]{16,}")
-# Streams that clients hold open would keep the server from ever ending.
-_SECONDS_TO_LEAVE = 2
 
 
 def run_http(server: Server[Any], *, port: int, token: str, listening: Callable[[str], None]) -> None:
@@ -193,10 +165,10 @@ def run_http(server: Server[Any], *, port: int, token: str, listening: Callable[
         InvalidInput: the token is too short, or the port cannot be had.
     """
     require_token(token)
-    with _bound(port) as bound:
-        number = bound.getsockname()[1]
+    with bound(port) as listener:
+        number = listener.getsockname()[1]
         guard = Guard(cast("Application", server.streamable_http_app()), port=number, token=token)
-        _serve_http(guard, bound, lambda: listening(f"http://{_LOOPBACK}:{number}/mcp"))
+        serve_http(guard, listener, lambda: listening(f"http://{LOOPBACK}:{number}/mcp"))
 
 
 def require_token(token: str) -> None:
@@ -210,34 +182,3 @@ def require_token(token: str) -> None:
             "The token is too short, or has characters that no header can hold.",
             way_out="Give 16 or more visible ASCII characters, or none to have one made.",
         )
-
-
-def _serve_http(guard: Guard, bound: socket.socket, listening: Callable[[], None]) -> None:
-    import uvicorn
-
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            listening()
-
-    config = uvicorn.Config(
-        cast("Any", guard),
-        log_config=None,  # uvicorn's own logs requests to standard output
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        ws="none",
-        timeout_graceful_shutdown=_SECONDS_TO_LEAVE,
-    )
-    # uvicorn handles signals itself: it closes its connections and raises them again, and nothing is left to do.
-    run(lambda: Server(config).serve(sockets=[bound]), when_terminated=lambda _: None)
-
-
-def _bound(port: int) -> socket.socket:
-    try:
-        return socket.create_server((_LOOPBACK, port))
-    except OSError as error:
-        raise InvalidInput(
-            f"Port {port} of {_LOOPBACK} cannot be had: {error.strerror or error}.",
-            way_out="Name another one, or 0 for any that is free.",
-        ) from error

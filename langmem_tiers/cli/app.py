@@ -22,6 +22,7 @@ from langmem_tiers.cli import (
     maintenance,
     mcp,
     mine,
+    panel,
     profile,
     recall,
     receipts,
@@ -113,6 +114,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "stats": maintenance.stats,
     "usage": maintenance.usage,
     "mcp": mcp.mcp,
+    "panel": panel.panel,
     "doctor": maintenance.doctor,
     "rebuild": maintenance.rebuild,
 }

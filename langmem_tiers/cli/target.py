@@ -106,9 +106,11 @@ class Target:
 
     @contextmanager
     def existing_memory(
-        self, *, settings: Settings | None = None, reranker: BaseChatModel | None = None
+        self, *, settings: Settings | None = None, reranker: BaseChatModel | None = None, background: bool = False
     ) -> Iterator[Memory]:
-        """The memory, for commands that look at what is there: no folder is made, and nothing is embedded meanwhile.
+        """The memory, for commands that look at what is there: no folder is made.
+
+        Nothing is embedded or mined meanwhile, unless with `background`.
 
         Raises:
             NotAMemoryFolder: there is no such folder.
@@ -127,7 +129,7 @@ class Target:
         with (
             in_words_of_commands(),
             Memory.open(
-                folder, embedder=self.embedder, reranker=reranker, settings=settings, background=False
+                folder, embedder=self.embedder, reranker=reranker, settings=settings, background=background
             ) as memory,
         ):
             yield memory

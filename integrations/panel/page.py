@@ -1,0 +1,146 @@
+"""What a page of the panel is made of: a place in the navigation, actions, and the view that these are called with."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from jinja2 import Environment
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from langmem_tiers.integrations.panel.values import Values
+from langmem_tiers.integrations.panel.visits import Visit
+from langmem_tiers.space import Space
+
+Group = Literal["memory", "agent"]
+Theme = Literal["system", "light", "dark"]
+THEMES: tuple[Theme, ...] = ("system", "light", "dark")
+THEME_COOKIE = "langmem-tiers-panel-theme"
+FORM_TOKEN = "form_token"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Panel:
+    """The panel of one space. `space` reads that space only; `recalling` also its fallbacks, as its agents do."""
+
+    space: Space
+    recalling: Space
+    templates: Environment
+    pages: Sequence[Page]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class View:
+    """One request, as an action of a page sees it: what was asked for, by whom, and how to answer.
+
+    `query` is what stands behind the question mark of the address, `form` what was sent with POST.
+    """
+
+    panel: Panel
+    page: Page | None
+    request: Request
+    visit: Visit
+    query: Values
+    form: Values
+
+    @property
+    def space(self) -> Space:
+        """The space that the panel is about."""
+        return self.panel.space
+
+    @property
+    def wants_piece(self) -> bool:
+        """Whether htmx asks for a part of the page; without JavaScript it is always a whole one."""
+        headers = self.request.headers
+        return headers.get("hx-request") == "true" and headers.get("hx-boosted") != "true"
+
+    def part(self, name: str) -> str:
+        """A part of the address, such as the id in `/memories/{id}`."""
+        return str(self.request.path_params[name])
+
+    def tell(self, text: str) -> None:
+        """Have a sentence shown at the top of this answer, or of the page that it leads to."""
+        self.visit.tell(text)
+
+    def show(self, template: str, *, status: int = 200, **values: Any) -> Response:
+        """A whole page; its template extends `base.html`."""
+        return HTMLResponse(self._rendered(template, values, notices=self.visit.told()), status)
+
+    def piece(self, template: str, *, status: int = 200, **values: Any) -> Response:
+        """A part of a page for htmx, with what there is to tell; its template extends nothing."""
+        shown = self._rendered(template, values)
+        if self.visit.notices:
+            shown += self._rendered("notices.html", {"swapped": True}, notices=self.visit.told())
+        return HTMLResponse(shown, status)
+
+    def go(self, path: str, *, told: str = "") -> Response:
+        """Lead the browser to another page of the panel, which begins with the sentence `told`."""
+        if told:
+            self.tell(told)
+        if self.wants_piece:
+            return Response(status_code=204, headers={"hx-redirect": path})
+        return RedirectResponse(path, status_code=303)
+
+    @property
+    def _here(self) -> str:
+        """Where the browser can come back to."""
+        if self.request.method != "GET":
+            return self.page.path if self.page else "/"
+        return self.request.url.path + (f"?{self.request.url.query}" if self.request.url.query else "")
+
+    def _rendered(self, template: str, values: dict[str, Any], **more: Any) -> str:
+        token = self.visit.form_token
+        theme = self.request.cookies.get(THEME_COOKIE, "system")
+        common = {
+            "panel": self.panel,
+            "page": self.page,
+            "space": self.space,
+            "query": self.query,
+            "form_token": token,
+            # To stand in every form that is sent with POST.
+            "token_field": Markup('<input type="hidden" name="{}" value="{}">').format(FORM_TOKEN, token),
+            "here": self._here,
+            "theme": theme if theme in THEMES else "system",
+            "themes": THEMES,
+        }
+        return self.panel.templates.get_template(template).render({**common, **more, **values})
+
+
+Handler = Callable[[View], Response] | Callable[[View], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One address of a page with what answers it: a plain function, called in a thread, or a coroutine function."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    handler: Handler
+
+
+def get(path: str, handler: Handler) -> Action:
+    """What shows something; it must change nothing."""
+    return Action("GET", path, handler)
+
+
+def post(path: str, handler: Handler) -> Action:
+    """What changes something. It is called only for a form of the panel itself."""
+    return Action("POST", path, handler)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Page:
+    """A page: what it is called, where it is in the navigation, and its actions.
+
+    `key` is the letter that leads to it behind `g`. `scripts` are files in `static/` that this page needs.
+    """
+
+    title: str
+    path: str
+    key: str
+    actions: tuple[Action, ...]
+    group: Group = "memory"
+    scripts: tuple[str, ...] = ()
