@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from langmem_tiers.types import (
         Candidate,
         Drawer,
+        Explanation,
         FeedbackSignal,
         Finding,
         KnownCandidate,
@@ -80,6 +81,7 @@ __all__ = [
     "Drawer",
     "DreamSettings",
     "EpisodeSettings",
+    "Explanation",
     "FeedbackSignal",
     "Finding",
     "FlushSettings",

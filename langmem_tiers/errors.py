@@ -32,6 +32,8 @@
     ├── UnknownEntry (LookupError)    no entry has this id
     ├── EntryChanged (RuntimeError)   somebody else changed the entry first
     ├── UnknownTask (LookupError)     no task has this id
+    ├── UnknownReceipt (LookupError)  no recall has this number, or none was made yet
+    ├── UnknownMemory (LookupError)   nothing that is stored has this address, id or text
     ├── TaskChanged (RuntimeError)    somebody else changed the task first
     ├── AuthorityTooLow (RuntimeError)   the entry has a higher authority
     ├── TextChanged (RuntimeError)    somebody else wrote the identity or the document first
@@ -282,6 +284,18 @@ class UnknownTask(MemoryTiersError, LookupError):
     """There is no task with this id."""
 
     way_out = "`space.tasks.list()` shows those there are; `start(title, id=…)` begins one."
+
+
+class UnknownReceipt(MemoryTiersError, LookupError):
+    """There is no receipt with this number, no longer, or none at all yet."""
+
+    way_out = "`space.receipts()` returns those there are."
+
+
+class UnknownMemory(MemoryTiersError, LookupError):
+    """Nothing that is stored, nor anything that the recall looked at, has this address or id, or these words."""
+
+    way_out = "Give a pointer such as §W-001/R-02/D-003, an id, a drawer's number, or words of it."
 
 
 class TaskChanged(MemoryTiersError, RuntimeError):

@@ -14,6 +14,7 @@ from langmem_tiers.pointers import parse_pointer
 from langmem_tiers.twins import twin
 from langmem_tiers.types import (
     Drawer,
+    Explanation,
     Finding,
     PalaceWing,
     Recalled,
@@ -554,6 +555,31 @@ class Space:
         wanted = arguments.whole(number, "number")
         with self.context.open() as store, store.reading() as connection:
             return receipts.one(connection, store.key, wanted)
+
+    def why(self, receipt: int | None = None, of: int | str | None = None) -> Explanation:
+        """Explain why a recall showed a memory, or why not; without `of`, why it showed what it did.
+
+        What the receipt does not hold is looked for by making the recall again, on what was stored by then; that leaves
+        no trace. The result says so (`repeated`), and what has changed since (`changed`).
+
+        Args:
+            receipt: The number of the recall, as `receipts` gives it; None for the last one.
+            of: The memory: a pointer (`§W-001/R-02/D-003`), the number of a drawer, the id of an entry, a relation, an
+                episode or an entity, the path of a document, or words of it.
+
+        Raises:
+            UnknownReceipt: There is no such recall, no longer, or none yet.
+            UnknownMemory: Nothing is stored, nor was looked at, that `of` may mean.
+            InvalidPointer: `of` points to a room, or into another space.
+            InvalidInput: An argument has the wrong type, or is blank or below 1.
+        """
+        from langmem_tiers.recall import why
+
+        number = arguments.optional_whole(receipt, "receipt", least=1)
+        meant = of if of is None or isinstance(of, str) else arguments.whole(of, "of", least=1)
+        return why.why(self.context, number, arguments.text(meant, "of") if isinstance(meant, str) else meant)
+
+    awhy = twin(why)
 
     def stats(self) -> SpaceStats:
         """Return counts and sizes."""

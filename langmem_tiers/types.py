@@ -51,6 +51,21 @@ KnownVerdict = Literal[
     "over_limit",
     "over_budget",
 ]
+MemoryKind = Literal["message", "entry", "relation", "entity", "episode", "document", "item"]
+"""What can be asked about: messages, and all that is derived from them or kept beside them."""
+WhyStage = Literal[
+    CandidateVerdict,
+    KnownVerdict,
+    "not_looked_up",
+    "layer_off",
+    "recorded_later",
+    "superseded",
+    "no_longer_true",
+    "expired",
+    "not_found",
+    "gone",
+]
+"""Where a memory fell on its way into a block, in the order of `recall`; `shown` if it did not."""
 ConversationFormat = Literal["locomo", "longmemeval", "jsonl"]
 Format = Literal[
     ConversationFormat, "langmem", "langgraph", "mem0", "mempalace", "rockbot", "letta", "claude", "chatgpt"
@@ -178,7 +193,9 @@ class Receipt:
     """The record of one recall: what it saw, what it chose, why, and how long each stage took.
 
     `timings` are milliseconds by stage. `notes` name whatever was degraded, such as a model out of reach. `usage` is
-    what models took, by source: `{"memory_rerank": {"calls": 1, "input_tokens": 1900, "output_tokens": 7}}`.
+    what models took, by source: `{"memory_rerank": {"calls": 1, "input_tokens": 1900, "output_tokens": 7}}`. `limits`
+    are what the recall had to keep to, by name: `threshold`, `limit` (of messages), `knowledge` (of everything else),
+    `token_budget`, and `selective`, 0 where everything that fits was asked for; empty in a receipt of an older version.
     """
 
     number: int
@@ -194,6 +211,43 @@ class Receipt:
     notes: tuple[str, ...] = ()
     usage: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     known: tuple[KnownCandidate, ...] = ()
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Explanation:
+    """Why a recall showed a memory, or did not; of the whole recall (`kind` is None), why it showed what it did.
+
+    `receipt`, `query`, `at`, `session` and `verdict` are those of the recall. `ref` is the pointer, id or path of the
+    memory, `text` what it says now, and `stage` where it fell. `place` is its place among the candidates, from 1, and
+    `threshold` the score that was needed. `scores` are those of each channel, from 0 to 1, with `signals` and
+    `factors` as in `Candidate`. `repeated` means that the receipt does not hold it, so that these were found by
+    repeating the recall on what was stored by then. `changed` is what has become of the memory since. `sentences` say
+    all this for people. The `parts` of a whole recall are what it looked at, best first, known memories before
+    messages; those of an entity are its relations.
+    """
+
+    receipt: int
+    space: str
+    query: str
+    at: datetime
+    session: str | None
+    verdict: RecallVerdict
+    kind: MemoryKind | None = None
+    ref: str = ""
+    text: str = ""
+    shown: bool = False
+    stage: WhyStage | None = None
+    place: int | None = None
+    score: float | None = None
+    threshold: float | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
+    signals: Mapping[str, float] = field(default_factory=dict)
+    factors: Mapping[str, float] = field(default_factory=dict)
+    repeated: bool = False
+    changed: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
+    parts: tuple[Explanation, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

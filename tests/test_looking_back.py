@@ -7,8 +7,8 @@ from typing import get_args
 import pytest
 
 from langmem_tiers import Memory, Turn
-from langmem_tiers.cli import receipts
 from langmem_tiers.cli.main import main
+from langmem_tiers.recall import why_words
 from langmem_tiers.testing import HashEmbedder
 from langmem_tiers.types import CandidateVerdict, KnownVerdict, RecallVerdict
 
@@ -179,8 +179,8 @@ def test_a_summary_that_nobody_asked_for_is_explained(run, folder, clock):
 
 
 def test_every_verdict_has_its_words():
-    assert set(receipts.VERDICTS) == {*get_args(KnownVerdict), *get_args(CandidateVerdict)}
-    assert set(receipts.RESULTS) == {*get_args(RecallVerdict)}
+    assert set(why_words.VERDICTS) == {*get_args(KnownVerdict), *get_args(CandidateVerdict)}
+    assert set(why_words.RESULTS) == {*get_args(RecallVerdict)}
 
 
 def test_a_receipt_of_small_talk_says_that_nothing_was_looked_up(run):

@@ -29,6 +29,7 @@ from langmem_tiers.cli import (
     relations,
     signals,
     tasks,
+    why,
     working,
 )
 from langmem_tiers.cli.target import DEFAULT_EMBEDDER, Target
@@ -100,6 +101,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "import": imports.import_file,
     "mine": mine.mine,
     "recall": recall.recall,
+    "why": why.why,
     "profile": profile.profile,
     "palace": recall.palace,
     "report": tasks.report,

@@ -14,45 +14,12 @@ from langmem_tiers.wording import counted
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
     from langmem_tiers.space import Space
-    from langmem_tiers.types import (
-        Candidate,
-        CandidateVerdict,
-        KnownCandidate,
-        KnownVerdict,
-        RecallVerdict,
-        Receipt,
-    )
+    from langmem_tiers.types import Candidate, KnownCandidate, Receipt
 
 FoundT = TypeVar("FoundT", "Candidate", "KnownCandidate")
 
 # Characters of a text.
 _SHOWN = 200
-RESULTS: dict[RecallVerdict, str] = {
-    "recalled": "recalled",
-    "repeated": "recalled again, as before",
-    "nothing_found": "nothing: nothing that is stored came close enough",
-    "nothing_new": "nothing: what fits was there already",
-    "trivial": "nothing: it says too little to look anything up for",
-    "disabled": "nothing: recall is turned off",
-}
-"""What came of a recall, by its verdict."""
-VERDICTS: dict[CandidateVerdict | KnownVerdict, str] = {
-    "shown": "shown",
-    "below_threshold": "below threshold: too far from the query",
-    "not_asked_for": "not asked for: a summary, shown only to questions on what was said or done, or if it fits well",
-    "below_best": "below best: others come much nearer",
-    "judged_unfit": "judged unfit by the reranker",
-    "in_window": "in window: the model sees that message anyway",
-    "already_shown": "already shown in this session",
-    "asked_again": "asked again: the same question, asked before",
-    "quoted_instead": "quoted instead: the message it was found in is shown",
-    "duplicate": "duplicate: something shown says the same",
-    "chatter": "chatter: it tells nothing",
-    "outside_dates": "outside dates: not of the time asked about",
-    "over_limit": "over limit: there were enough better ones",
-    "over_budget": "over budget: no tokens were left for it",
-}
-"""Why something stands in a block or does not, by its verdict."""
 _GONE, _NOT_READ = "(gone)", "(no longer read from here)"
 _NOT_LOOKED_UP = ("trivial", "disabled")
 
@@ -112,6 +79,8 @@ def _listed(receipt: Receipt) -> str:
 
 def _head(receipt: Receipt) -> Iterator[str]:
     """What a recall was for, and what came of it."""
+    from langmem_tiers.recall.why_words import RESULTS
+
     fields = {
         "query": receipt.query,
         "at": f"{receipt.at:%Y-%m-%d %H:%M:%S} UTC",
@@ -136,6 +105,8 @@ def _millis(receipt: Receipt) -> str:
 
 def _explained(found: Candidate | KnownCandidate, name: str, text: str | None, receipt: Receipt) -> Iterator[str]:
     """One thing that was looked at: its score and verdict, what it says, and the numbers behind that."""
+    from langmem_tiers.recall.why_words import VERDICTS
+
     where = "" if found.space == receipt.space else f" of {found.space}"
     yield hanging("  ", f"{name}{where}: score {found.score:.3f}, verdict {VERDICTS[found.verdict]}")
     if text:

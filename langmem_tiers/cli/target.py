@@ -24,6 +24,7 @@ from langmem_tiers.errors import (
     NotAMemoryFolder,
     StorageError,
     UnknownEntity,
+    UnknownReceipt,
     UnknownRelation,
     UnknownTask,
 )
@@ -357,6 +358,7 @@ def _ways_out() -> dict[str, str]:
         InvalidText.way_out: "Write it in UTF-8.",
         UnknownEntity.way_out: _ENTITIES,
         entity_lookup.NONE_LIKE: f"No name is like it: {_ENTITIES}",
+        UnknownReceipt.way_out: "`langmem-tiers receipts list` shows those there are.",
         UnknownTask.way_out: "`langmem-tiers tasks list --status all` shows those there are.",
         REOPEN: "`langmem-tiers tasks update ID --reopen` opens it again.",
         UnknownRelation.way_out: "`langmem-tiers timeline ENTITY` shows the ids of its relations.",

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from langmem_tiers.storage.embedding_cache import Vectors
     from langmem_tiers.storage.items import ItemRow
 
-# Notes examined per line that a block may have.
-_LOOKED_AT = 4
+LOOKED_AT = 4
+"""Notes examined per line that a block may have."""
 # Notes examined for an earlier moment: the best may have been written later.
 _LOOKED_AT_EARLIER = 1_000
 # The minimum fit of the summary of a session that nobody asked for: its messages are searched themselves.
@@ -300,7 +300,7 @@ def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request:
 def _note_hits(source: SpaceSnapshot, query: Query, vector: Vectors | None, request: RecallRequest) -> list[NoteHit]:
     """The notes that match, best first; of an earlier moment, with entries that were put aside since."""
     how, earlier = request.settings, source.earlier
-    most = how.knowledge * _LOOKED_AT
+    most = how.knowledge * LOOKED_AT
     if earlier is None:
         return source.store.notes.search(source.moment, query.terms, vector, most, settings=how)
     hits = source.store.notes.search(source.moment, query.terms, vector, _LOOKED_AT_EARLIER, settings=how)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidVector
@@ -94,7 +94,7 @@ def recall(
 
 
 @dataclass(kw_only=True)
-class _Result:
+class RecallResult:
     """The content of a block and a receipt: messages, as items and lines, and derived memories."""
 
     verdict: RecallVerdict
@@ -121,7 +121,7 @@ class _Result:
 
 
 class Recall:
-    """One recall of one message; `run` carries it out."""
+    """One recall of one message; `run` carries it out. `query` is the message, `vector` what was searched with."""
 
     def __init__(
         self,
@@ -134,7 +134,8 @@ class Recall:
         notes: Sequence[str] = (),
     ) -> None:
         self._context = context
-        self._query = query = parse(request.query, request.settings.trivial_words)
+        self.query = query = parse(request.query, request.settings.trivial_words)
+        self.vector: Vectors | None = None
         asked = asked_conversations(query.text, request.now.date()) if request.selective else None
         several = asked is not None or (query.several and request.selective)
         self._conversations, self._request = asked, request.for_list() if several else request
@@ -149,12 +150,15 @@ class Recall:
     def run(self) -> Recalled:
         """Search, choose, render and store the receipt; repeating the call gives the same block."""
         kept = self._made_before()
-        if kept is not None:
-            return self._repeated(kept)
-        if self._query.trivial:
-            return self._finish(_Result(verdict="trivial"))
+        return self._finish(self.result()) if kept is None else self._repeated(kept)
+
+    def result(self) -> RecallResult:
+        """Search and choose, and leave no trace."""
+        if self.query.trivial:
+            return RecallResult(verdict="trivial")
         with self._watch.stage("embed"):
-            vector, note = self._embedder.query(self._query.text)
+            vector, note = self._embedder.query(self.query.text)
+        self.vector = vector
         self._note(note)
         # Embedding may take a while, so the records are read afterwards.
         with snapshots(self._sources, self._request.until) as sources:
@@ -164,18 +168,18 @@ class Recall:
             before = self._before(sources, ranked)
             passages = []
             if self._rerank.reranker is not None:
-                passages = self._rerank.passages(sources, ranked, before, self._query, vector)
+                passages = self._rerank.passages(sources, ranked, before, self.query, vector)
             result = None if passages else self._choose(sources, ranked, known, before, vector)
         if result is None:
             # No transaction is open while the reranker is asked, so the records are read again for changes since.
             with self._watch.stage("rerank"):
-                ranked = self._rerank.rank(self._query.text, ranked, passages)
+                ranked = self._rerank.rank(self.query.text, ranked, passages)
             self._note(self._rerank.note)
             with snapshots(self._sources, self._request.until) as sources:
                 ranked = candidates.standing(sources, ranked)
                 known = self._find_known(sources, vector, self._related(sources), ranked)
                 result = self._choose(sources, ranked, known, self._before(sources, ranked), vector)
-        return self._finish(result)
+        return result
 
     def _note(self, note: str | None) -> None:
         if note:
@@ -191,7 +195,7 @@ class Recall:
         request = self._request
         if request.message_id is None or request.until is not None:
             return None
-        call = (request.session, request.message_id, self._query.content_hash)
+        call = (request.session, request.message_id, self.query.content_hash)
         kept = receipts.same_call(connection, self._own.key, *call)
         # What it showed of a space that is no longer read must not be shown again.
         read = {source.store.name for source in self._sources}
@@ -200,7 +204,7 @@ class Recall:
     def _related(self, sources: Sequence[SpaceSnapshot]) -> dict[str, list[Related]]:
         """The relations that the graphs hold on those the message names."""
         with self._watch.stage("graph"):
-            return {source.name: graph_channel.find(source, self._query, self._request) for source in sources}
+            return {source.name: graph_channel.find(source, self.query, self._request) for source in sources}
 
     def _find(
         self, sources: Sequence[SpaceSnapshot], vector: Vectors | None, related: dict[str, list[Related]]
@@ -212,15 +216,15 @@ class Recall:
                 return conversations.find(sources, self._conversations, self._request)
         behind = {space: graph_channel.drawers_behind(found) for space, found in related.items()}
         try:
-            told = {source.name: own_messages.find(source, self._query, vector, self._request) for source in sources}
-            times = selection.times_asked(self._query, self._request)
+            told = {source.name: own_messages.find(source, self.query, vector, self._request) for source in sources}
+            times = selection.times_asked(self.query, self._request)
             then = {source.name: conversations.within(source, times) for source in sources} if times else {}
             how = {"watch": self._watch, "from_graph": behind, "needed": told, "then": then}
-            found = candidates.find(sources, self._query, vector, self._request, **how)  # type: ignore[arg-type]
+            found = candidates.find(sources, self.query, vector, self._request, **how)  # type: ignore[arg-type]
         except InvalidVector as error:
             self._note(f"vectors: {error.message}")
             return self._find(sources, None, related)
-        return own_messages.fitting(sources, self._query, found)
+        return own_messages.fitting(sources, self.query, found)
 
     def _find_known(
         self,
@@ -244,9 +248,9 @@ class Recall:
             sessions = dict.fromkeys((found.space, found.facts.session) for found in ranked)
             return derived_hits.summaries(sources, sessions, self._request)
         try:
-            return derived_hits.find(sources, self._query, vector, self._request, related)
+            return derived_hits.find(sources, self.query, vector, self._request, related)
         except InvalidVector:  # already noted in the drawer search
-            return derived_hits.find(sources, self._query, None, self._request, related)
+            return derived_hits.find(sources, self.query, None, self._request, related)
 
     def _before(self, sources: Sequence[SpaceSnapshot], ranked: Sequence[FoundDrawer]) -> Before:
         """What the window shows, and its messages' blocks; those of the whole session if no window is given."""
@@ -255,8 +259,10 @@ class Recall:
 
     def _seen(self, sources: Sequence[SpaceSnapshot], ranked: Sequence[FoundDrawer]) -> Before:
         request, own = self._request, sources[0]
-        asked_again = selection.asked_again(sources, ranked, self._query)
-        before = Before(query_hash=self._query.content_hash, asked_again=asked_again)
+        asked_again = selection.asked_again(sources, ranked, self.query)
+        before = Before(query_hash=self.query.content_hash, asked_again=asked_again)
+        if request.repeats is not None:
+            return replace(before, **self._seen_then(own, request.repeats))
         if request.session is None and request.window is None:
             return before
         seen = None if request.window is None else [each for each in request.window if each not in request.bare]
@@ -267,6 +273,17 @@ class Recall:
             window = drawers.of_messages(own.connection, own.key, request.session, request.window)
         return replace(before, shown=shown, window=window)
 
+    def _seen_then(self, own: SpaceSnapshot, receipt: int) -> dict[str, Any]:
+        """What the session had been shown before an earlier recall, and which messages were its last ones then."""
+        session, turns = self._request.session, self._request.window_turns
+        if session is None:
+            return {"window": ()}
+        shown = receipts.shown_for(
+            own.connection, own.key, session=session, messages=None, but=self._request.message_id, before=receipt
+        )
+        last = drawers.last_recorded(own.connection, own.key, session, most=turns, by=to_millis(self._request.now))
+        return {"shown": shown, "window": last}
+
     def _choose(
         self,
         sources: Sequence[SpaceSnapshot],
@@ -274,14 +291,14 @@ class Recall:
         known: list[DerivedHit],
         before: Before,
         vector: Vectors | None,
-    ) -> _Result:
-        if self._request.selective and _none_is_near(ranked, before) and unheard.is_unheard(sources, self._query):
+    ) -> RecallResult:
+        if self._request.selective and _none_is_near(ranked, before) and unheard.is_unheard(sources, self.query):
             return _nothing(ranked, known)
         with self._watch.stage("choose"):
             # Standing facts answer "what do you know about me", not what was said, unless they are few.
-            answered = asks_for_all(self._query.needs) and sum(each.needed for each in known) >= _ANSWERED
+            answered = asks_for_all(self.query.needs) and sum(each.needed for each in known) >= _ANSWERED
             none_fits = self._rerank.none_fits or answered
-            chosen = selection.choose(sources, ranked, self._query, self._request, before, none_fits=none_fits)
+            chosen = selection.choose(sources, ranked, self.query, self._request, before, none_fits=none_fits)
             self._keep_what_says_more(sources, known, chosen)
             ranked = [*ranked, *chosen.added]
             quoted = {found.key: found.score for found in chosen.passed}
@@ -297,7 +314,7 @@ class Recall:
         with self._watch.stage("render"):
             known_items = self._pack_known(known, verdicts)
             items, lines = self._pack(sources, chosen, vector, known_items)
-        return _Result(
+        return RecallResult(
             verdict=_verdict([*items, *known_items], chosen),
             ranked=ranked,
             chosen=chosen,
@@ -306,15 +323,15 @@ class Recall:
             known_items=known_items,
             lines=[*(each.line for each, _ in known_items), *lines],
             several=self._request.several,
-            best_first=has_best(self._query.needs),
+            best_first=has_best(self.query.needs),
         )
 
     def _keep_what_says_more(
         self, sources: Sequence[SpaceSnapshot], known: Sequence[DerivedHit], chosen: Chosen
     ) -> None:
         """Of the messages on those the message asks all about, keep what says more than the lines on them."""
-        answers, of_user = [each for each in known if each.answers], asks_for_all(self._query.needs)
-        if not (self._query.about or of_user) or not answers or not self._request.selective:
+        answers, of_user = [each for each in known if each.answers], asks_for_all(self.query.needs)
+        if not (self.query.about or of_user) or not answers or not self._request.selective:
             return
         said: defaultdict[tuple[str, int], str] = defaultdict(str)
         for each, _ in self._pack_known(
@@ -323,7 +340,7 @@ class Recall:
             for drawer in each.derived_from:
                 said[each.key[0], drawer] += f" {each.text}"
         texts = read_texts(sources, [found.key for found in chosen.passed])
-        names = {source.name: about.finder(source, self._query.about or "", self._request) for source in sources}
+        names = {source.name: about.finder(source, self.query.about or "", self._request) for source in sources}
         passed, chosen.passed = chosen.passed, []
         for found in passed:
             text = texts.get(found.key, "")
@@ -366,14 +383,14 @@ class Recall:
         known: Sequence[tuple[DerivedHit, int]],
     ) -> tuple[list[RecalledItem], list[str]]:
         """Render chosen candidates while they fit the budget; the others get a verdict that says so."""
-        best_first = has_best(self._query.needs)
+        best_first = has_best(self.query.needs)
         header = rendering.header(known=bool(known), best_first=best_first) + rendering.MORE
         budget = self._request.token_budget - self._count(rendering.render([""], header))
         budget -= sum(tokens for _, tokens in known)
         packed = rendering.pack(
             sources,
             chosen.passed,
-            terms=self._query.terms,
+            terms=self.query.terms,
             vector=vector,
             budget=budget,
             most=self._request.item_characters(chosen.of_asked()),
@@ -394,7 +411,7 @@ class Recall:
             ended |= {(source.name, number): words for number, words in those.items()}
         return ended
 
-    def _finish(self, result: _Result) -> Recalled:
+    def _finish(self, result: RecallResult) -> Recalled:
         """Store the receipt with what was shown, and book the reranker's usage."""
         if self._context.reranker is not None and self._rerank.took.calls:
             model, took = self._context.reranker.name, self._rerank.took
@@ -412,14 +429,14 @@ class Recall:
             return self._repeated(kept)
         return replace(recalled, receipt=replace(receipt, number=kept, timings=self._watch.timings()))
 
-    def _receipt(self, result: _Result, tokens: int) -> Receipt:
+    def _receipt(self, result: RecallResult, tokens: int) -> Receipt:
         request, verdicts = self._request, result.chosen.verdicts
         return Receipt(
             number=0,
             space=self._own.name,
             session=request.session,
             message_id=request.message_id,
-            query=self._query.text,
+            query=self.query.text,
             at=request.now,
             verdict=result.verdict,
             candidates=tuple(
@@ -441,6 +458,7 @@ class Recall:
             tokens=tokens,
             notes=tuple(self._notes),
             usage=self._rerank.usage,
+            limits=self._request.limits,
         )
 
     def _reference(self, found: FoundDrawer) -> str:
@@ -455,7 +473,7 @@ class Recall:
             faster = self._same_call(connection)
             if faster is not None:
                 return faster
-            number = receipts.put(connection, key, kept, query_hash=self._query.content_hash, most=most)
+            number = receipts.put(connection, key, kept, query_hash=self.query.content_hash, most=most)
             mine = [which for space, which, _, _ in kept.shown if space == self._own.name]
             at = to_millis(self._request.now)
             drawers.count_recalled(connection, key, [which for which in mine if isinstance(which, int)], at)
@@ -502,10 +520,10 @@ def _none_is_near(ranked: Sequence[FoundDrawer], before: Before) -> bool:
     return all(found.scores.get("vector", 0.0) < _NEAR for found in new)
 
 
-def _nothing(ranked: list[FoundDrawer], known: Sequence[DerivedHit]) -> _Result:
+def _nothing(ranked: list[FoundDrawer], known: Sequence[DerivedHit]) -> RecallResult:
     below: CandidateVerdict = "below_threshold"
     chosen = Chosen(verdicts={found.key: below for found in ranked})
-    return _Result(
+    return RecallResult(
         verdict="nothing_found", ranked=ranked, chosen=chosen, known=[(each, "below_threshold") for each in known]
     )
 

@@ -33,7 +33,8 @@ class RecallRequest:
     later does not count. `fade_days` is the half-life of inferred preferences. A reranker, if there is one, is only
     used if `rerank` is set. Of a `project` or a `task`, only messages are looked at that are about it. `limited` means
     that the caller gave the limit. Unless `selective` is set, everything that fits is shown, best first. `several`
-    means that it is for a question that asks for several things.
+    means that it is for a question that asks for several things. `repeats` is the number of the receipt of an earlier
+    recall that is made again to explain it: what was shown since does not count as shown.
     """
 
     query: str
@@ -56,6 +57,7 @@ class RecallRequest:
     limited: bool = False
     selective: bool = True
     several: bool = False
+    repeats: int | None = None
 
     @property
     def as_of(self) -> datetime:
@@ -86,6 +88,17 @@ class RecallRequest:
         changed["knowledge"] = how.knowledge if base.knowledge else 0
         limit = self.limit if self.limited else how.limit
         return replace(self, settings=base.model_copy(update=changed), limit=limit, several=True)
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """What it has to keep to, as its receipt says it."""
+        return {
+            "threshold": self.threshold,
+            "limit": self.limit,
+            "knowledge": self.settings.knowledge,
+            "token_budget": self.token_budget,
+            "selective": int(self.selective),
+        }
 
     def item_characters(self, asked: Sequence[bool]) -> list[int]:
         """How long each of these messages may be, best first: less in a list of more than others have.

@@ -361,6 +361,18 @@ def recent(connection: Connection, space: str, *, most: int) -> list[tuple[int, 
     return [(row.number, row.content) for row in connection.execute(wanted)]
 
 
+def last_recorded(connection: Connection, space: str, session: str, *, most: int, by: int) -> set[int]:
+    """The last `most` drawers of a session that were stored by a moment, in milliseconds."""
+    wanted = (
+        select(drawers.c.number)
+        .select_from(drawers.join(rooms, numbered(rooms, drawers.c.room)))
+        .where(*here(drawers, space), rooms.c.session == session, drawers.c.recorded_at <= by)
+        .order_by(drawers.c.place.desc())
+        .limit(most)
+    )
+    return set(connection.execute(wanted).scalars())
+
+
 _COUNT_RECALLED = (
     update(drawers)
     .where(*here(drawers, bindparam("here")), listed(drawers.c.number))

@@ -87,14 +87,24 @@ def same_call(
 
 
 def shown_for(
-    connection: Connection, space: str, *, session: str | None, messages: Collection[str] | None, but: str | None
+    connection: Connection,
+    space: str,
+    *,
+    session: str | None,
+    messages: Collection[str] | None,
+    but: str | None,
+    before: int | None = None,
 ) -> set[tuple[str, int | str]]:
     """Space and number, or name, of what the blocks of these messages show; None means the whole session.
 
-    The block of the message `but` is left out: it is the one being made.
+    The block of the message `but` is left out: it is the one being made. With the number of a receipt, only what was
+    shown `before` it counts, in the whole session.
     """
     given = {"space": space, "session": session, "but": but}
-    if messages is None:
+    if before is not None:
+        earlier = (_SHOWN if but is None else _SHOWN_BUT).where(receipts.c.number < before)
+        found = connection.execute(earlier, given).all()
+    elif messages is None:
         found = connection.execute(_SHOWN if but is None else _SHOWN_BUT, given).all()
     else:
         found = among(connection, _SHOWN_FOR, messages, **given)
@@ -121,6 +131,16 @@ def one(connection: Connection, space: str, number: int) -> Receipt | None:
     row = connection.execute(select(receipts).where(*here(receipts, space, number=number))).first()
     kept = None if row is None else _kept(row)
     return None if kept is None else kept.receipt
+
+
+def last_showing(
+    connection: Connection, space: str, session: str, what: tuple[str, int | str], *, before: int
+) -> int | None:
+    """The number of the last recall of a session, before another, that showed this; None if none did."""
+    wanted = select(receipts.c.number, receipts.c.shown).where(*here(receipts, space, session=session))
+    rows = connection.execute(wanted.where(receipts.c.number < before).order_by(receipts.c.number.desc()))
+    shows = (row.number for row in rows if any((space, name) == what for space, name, _, _ in _shown(row.shown) or ()))
+    return next(shows, None)
 
 
 def count(connection: Connection, space: str) -> int:
