@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from langmem_tiers.language.periods import When
     from langmem_tiers.layers import Layer, LayerFound
     from langmem_tiers.models.usage import UsageLine
+    from langmem_tiers.palace.browse import PalaceBrowser
     from langmem_tiers.records import MiningReport
     from langmem_tiers.runtime import Runtime
     from langmem_tiers.storage.usages import UsageBy
@@ -139,6 +140,13 @@ class Space:
         from langmem_tiers.dream.signals import Signals
 
         return Signals(self.context)
+
+    @property
+    def browse(self) -> PalaceBrowser:
+        """The palace piece by piece, for large ones: wings, rooms, closets, drawers, and what came of a drawer."""
+        from langmem_tiers.palace.browse import PalaceBrowser
+
+        return PalaceBrowser(self.context)
 
     @property
     def golden(self) -> Golden:
