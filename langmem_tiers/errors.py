@@ -31,6 +31,7 @@
     ├── LeaseLost (RuntimeError)      another process took over what only one may do
     ├── UnknownEntry (LookupError)    no entry has this id
     ├── EntryChanged (RuntimeError)   somebody else changed the entry first
+    ├── ForgetChanged (RuntimeError)  what is to be forgotten is no longer what the preview showed
     ├── UnknownTask (LookupError)     no task has this id
     ├── UnknownReceipt (LookupError)  no recall has this number, or none was made yet
     ├── UnknownMemory (LookupError)   nothing that is stored has this address, id or text
@@ -278,6 +279,12 @@ class EntryChanged(MemoryTiersError, RuntimeError):
     """The entry has changed since it was read: overwriting it would lose a change."""
 
     way_out = "Read the entry again, and repeat the change with its version."
+
+
+class ForgetChanged(MemoryTiersError, RuntimeError):
+    """What is to be forgotten is no longer what the preview showed. Nothing was deleted."""
+
+    way_out = "Look at a new preview, and confirm that."
 
 
 class UnknownTask(MemoryTiersError, LookupError):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from langmem_tiers.dream.golden import Golden
     from langmem_tiers.dream.signals import Signals
     from langmem_tiers.dream.types import DreamReport
+    from langmem_tiers.forgetting.types import ForgetPreview, ForgetReceipt
     from langmem_tiers.knowledge.documents import Documents
     from langmem_tiers.knowledge.episodes import Episodes
     from langmem_tiers.knowledge.identity import Identity
@@ -401,6 +402,70 @@ class Space:
             if room is not None and room.ended_at is None:
                 rooms.end(connection, store.key, room.number, now)
                 change_log.append(connection, store.key, "session.ended", room.number, at=now)
+
+    def forget(
+        self,
+        *,
+        messages: int | str | Iterable[int | str] = (),
+        session: str | None = None,
+        since: When | None = None,
+        until: When | None = None,
+        speaker: str | None = None,
+        person: str | None = None,
+        project: str | None = None,
+        query: str | None = None,
+        entries: Iterable[str] = (),
+        confirm: str | bool | None = None,
+    ) -> ForgetPreview | ForgetReceipt:
+        """Forget messages or entries with everything that rests on them: first a preview, then for good.
+
+        Without `confirm` nothing changes; the preview lists what would go, and what stays because it also rests on
+        something else. With `confirm=preview.token` exactly that is deleted in one transaction, and its bytes are
+        erased from the files: this waits for it, unless another process is in the way (`receipt.bytes` says so). The
+        same message is not stored again by a retry, a replay or an import. Several arguments narrow each other down.
+
+        Args:
+            messages: Numbers of drawers, pointers, or message ids.
+            session: A conversation.
+            since: Only what was said from this date or moment on, such as "2026-03", "yesterday" or a datetime.
+            until: Only what was said until the end of this date, or until this moment.
+            speaker: Only what this speaker said; also "user" or "assistant" where no speaker is named.
+            person: Messages that name this person, place or thing, and all that is known of it, with the entity.
+            project: Only messages of this project.
+            query: Messages and entries that have all these words, or whose meaning is near (`QUERY_BAR`).
+            entries: Ids of entries, by themselves.
+            confirm: The token of a preview; True to delete without having seen one.
+
+        Raises:
+            ForgetChanged: What would go is no longer what the token stands for. Nothing was deleted.
+            InvalidInput: No argument says what to forget, or one is invalid.
+            AmbiguousEntity: Several may be meant by `person`.
+            InvalidPeriod, NaiveDatetime: `since` or `until` is no date.
+            ReadOnlyForMembers: Whoever it is for may only read the space.
+            StorageError: Nothing was deleted.
+        """
+        from langmem_tiers.forgetting import forget
+        from langmem_tiers.forgetting.selection import Selection
+
+        chosen = Selection.of(
+            messages=messages,
+            session=session,
+            since=since,
+            until=until,
+            speaker=speaker,
+            person=person,
+            project=project,
+            query=query,
+            entries=entries,
+        )
+        if confirm is None or confirm is False:
+            return forget.preview(self.context, chosen)
+        token: str | bool = confirm if confirm is True else arguments.text(confirm, "confirm")
+        receipt = forget.forget(self.context, chosen, token)
+        self.context.wake()
+        return receipt
+
+    aforget = twin(forget)
 
     @property
     def archive(self) -> Episodes:

@@ -54,6 +54,8 @@ class SpaceStore:
         self.columns = DrawerColumns(self.key)
         self.notes = NoteSearch(self.key, model)
         self.revisions = RevisionIndex(self.key)
+        self.purging = threading.Lock()
+        """Held while the bytes of deleted records are erased."""
         self.graph = GraphProjection(self.folder, self.database, graph)
 
     def for_reading(self) -> SpaceStore:
@@ -62,6 +64,10 @@ class SpaceStore:
         view.writable, view.database = False, self.database.for_reading()
         view.writing = view.database.writing
         return view
+
+    def has_chroma_folder(self) -> bool:
+        """Whether there is a Chroma folder, also one of another embedder or of an earlier run."""
+        return (self.folder / "chroma").exists()
 
     def close(self) -> None:
         """Release everything; Chroma is marked as closed cleanly, and the graph is written to its file."""

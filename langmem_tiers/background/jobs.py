@@ -19,6 +19,7 @@ from langmem_tiers.background.filing import FileJob
 from langmem_tiers.background.graphing import GraphJob
 from langmem_tiers.background.mining import ArchiveJob, EnrichJob, MineJob
 from langmem_tiers.background.projecting import ProjectJob
+from langmem_tiers.background.purging import PurgeJob
 from langmem_tiers.background.worker import WorkLeft
 from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
@@ -112,6 +113,7 @@ def jobs_of(context: SpaceContext, store: SpaceStore) -> Jobs:
         following.append(ProjectJob(store.chroma))
     kinds: list[Callable[[SpaceContext, SpaceStore], Job]] = [
         *(partial(ExpiryJob, kind=kind) for kind in KINDS),
+        PurgeJob,
         EnrichJob,
         MineJob,
         ArchiveJob,

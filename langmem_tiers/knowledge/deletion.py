@@ -47,7 +47,7 @@ def delete(writer: EntryWriter, entry_id: str, *, by: Authority, settings: Setti
         return Deleted(id=entry_id, existed=False, at=at)
     if by is Authority.SYSTEM:
         decide.require(entry, by)
-    gone = _with_other_wordings(writer, entry)
+    gone = with_other_wordings(writer, entry)
     ids = [each.id for each in gone]
     said = tombstones.unsaid(writer, gone)
     stones = tombstones.bury(writer, gone, said)
@@ -63,7 +63,7 @@ def delete(writer: EntryWriter, entry_id: str, *, by: Authority, settings: Setti
     return Deleted(id=entry.id, existed=True, at=at, with_it=with_it, **counts)
 
 
-def _with_other_wordings(writer: EntryWriter, entry: Entry) -> list[Entry]:
+def with_other_wordings(writer: EntryWriter, entry: Entry) -> list[Entry]:
     """An entry with its earlier and merged wordings, and the entries it was split from."""
     found, formers = {entry.id: entry}, dict[str, Entry]()
     waiting = [entry]

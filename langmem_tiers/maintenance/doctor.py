@@ -149,7 +149,8 @@ def _compared(expected: set[str], allowed: set[str], chroma: ChromaIndex, behind
 
 
 def _last_embedded(connection: Connection, space: str) -> int:
-    news = change_log.read(connection, space, after=0, kinds={"drawers.embedded", "drawer.superseded"}, most=1_000_000)
+    kinds: set[change_log.Kind] = {"drawers.embedded", *change_log.OUT_OF_INDEX}
+    news = change_log.read(connection, space, after=0, kinds=kinds, most=1_000_000)
     return news[-1].position if news else 0
 
 

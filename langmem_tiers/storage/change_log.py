@@ -14,6 +14,7 @@ from langmem_tiers.storage.statements import here, insert_new, put_row
 Kind = Literal[
     "drawers.added",  # subject..until are the numbers of new drawers
     "drawer.superseded",  # subject is the drawer, until the number of its chunks
+    "drawer.forgotten",  # subject is a drawer that is gone for good, until the number of chunks it had
     "drawers.embedded",  # subject..until got their vectors from the model in detail
     "drawers.filed",  # subject..until were filed in closets, and these are in the keyword index
     "keyword.rebuilt",  # the whole keyword index, of the drawers subject..until, was rebuilt
@@ -36,6 +37,10 @@ Kind = Literal[
     "working.changed",  # an entry of working memory was written or deleted
     "task.changed",  # a task was begun, changed, closed or deleted; detail is its id
 ]
+
+
+OUT_OF_INDEX: frozenset[Kind] = frozenset({"drawer.superseded", "drawer.forgotten"})
+"""A drawer is no longer found; `until` is the number of its chunks."""
 
 
 @dataclass(frozen=True, slots=True)

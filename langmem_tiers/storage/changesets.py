@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import orjson
-from sqlalchemy import Connection, LargeBinary, Table, func, insert, or_, select
+from sqlalchemy import Connection, LargeBinary, Table, func, insert, or_, select, update
 
-from langmem_tiers.storage import schema
+from langmem_tiers.storage import schema, tombstones
 from langmem_tiers.storage.schema import changesets
 from langmem_tiers.storage.statements import delete_among, here
 
@@ -250,6 +250,22 @@ def rows(connection: Connection, space: str) -> Iterator[tuple[int, _Row]]:
     wanted = select(changesets.c.dream, changesets.c.before, changesets.c.after).where(*here(changesets, space))
     for number, *both in connection.execute(wanted):
         yield from ((number, orjson.loads(row)) for row in both if row is not None)
+
+
+def rekey_tombstones(connection: Connection, space: str, secret: bytes) -> None:
+    """Put keyed hashes in the place of those of tombstones that were noted without a key."""
+    columns = ("key", "before", "after")
+    of_tombstones = here(changesets, space, table_name=schema.tombstones.name)
+    for row in connection.execute(select(changesets).where(*of_tombstones)).all():
+        values = {name: _dumped(_rekeyed(_loaded(row._mapping[name]), secret)) for name in columns}
+        this = here(changesets, space, dream=row.dream, ordinal=row.ordinal)
+        connection.execute(update(changesets).where(*this).values(**values))
+
+
+def _rekeyed(values: _Row | None, secret: bytes) -> _Row | None:
+    if values is None:
+        return None
+    return {**values, "key": tombstones.keyed(bytes.fromhex(values["key"]), secret).hex()}
 
 
 def drop(connection: Connection, space: str, dreams: Iterable[int]) -> None:

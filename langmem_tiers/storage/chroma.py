@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 from sqlalchemy import Connection
 
 from langmem_tiers.errors import DatabaseLocked, ProjectionDamaged, StorageError
-from langmem_tiers.storage import change_log, embedding_cache, facts
+from langmem_tiers.storage import change_log, embedding_cache, facts, purging
 from langmem_tiers.storage.change_log import Change
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import ChunkVectors, Vectors
@@ -37,6 +37,8 @@ CURSOR = "chroma"
 _FOLDER, _MODEL = "chroma.folder", "chroma.model"
 # The state when last closed: number of vectors, and the files.
 _COUNT, _FILES = "chroma.count", "chroma.files"
+# The log position of the records that the folder was built from.
+_BUILT = "chroma.built"
 # Drawers read from the cache at a time while a folder is rebuilt.
 _STRIDE = 2000
 # Changes applied between two moves of the cursor.
@@ -67,6 +69,12 @@ class ChromaIndex:
         """Whether it has ever been built."""
         with self._database.reading() as connection:
             return self._fact(connection, _FOLDER) is not None
+
+    def behind_forgotten(self) -> bool:
+        """Whether its files may still hold vectors of messages that were forgotten."""
+        with self._database.reading() as connection:
+            built = int(self._fact(connection, _BUILT) or 0)
+            return purging.last_forgotten(connection, self._space) > built
 
     def wanted(self) -> bool:
         """Whether the log has anything the projection lacks, or the projection cannot be trusted."""
@@ -123,8 +131,8 @@ class ChromaIndex:
             return False
         self._mark()
         # Deletions first: only current drawers are loaded, including those that were reinstated.
-        superseded = [change for change in news if change.kind == "drawer.superseded"]
-        self._held().delete([f"{each.subject}.{ordinal}" for each in superseded for ordinal in range(each.until)])
+        gone = [change for change in news if change.kind in change_log.OUT_OF_INDEX]
+        self._held().delete([f"{each.subject}.{ordinal}" for each in gone for ordinal in range(each.until)])
         self._held().upsert(vectors)
         with self._database.writing() as connection:
             change_log.reset_cursor(connection, self._space, CURSOR, news[-1].position)
@@ -207,7 +215,7 @@ class ChromaIndex:
 
     def _news(self, connection: Connection) -> list[Change]:
         old = change_log.cursor(connection, self._space, CURSOR)
-        kinds: set[change_log.Kind] = {"drawers.embedded", "drawer.superseded"}
+        kinds: set[change_log.Kind] = {"drawers.embedded", *change_log.OUT_OF_INDEX}
         return change_log.read(connection, self._space, after=old, kinds=kinds, most=_CHANGES)
 
     def _left_clean(self, connection: Connection, name: str) -> bool:
@@ -270,6 +278,7 @@ class ChromaIndex:
             facts.put(connection, space, _FOLDER, fresh.path.name)
             facts.put(connection, space, _MODEL, self.model)
             facts.put(connection, space, _COUNT, str(count))
+            facts.put(connection, space, _BUILT, str(position))
             facts.drop(connection, space, _FILES)
             change_log.reset_cursor(connection, space, CURSOR, position)
         self._marked = True

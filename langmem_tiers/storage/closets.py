@@ -10,6 +10,8 @@ from sqlalchemy import BindParameter, Connection, and_, bindparam, func, insert,
 
 from langmem_tiers.language.slugs import slugify
 from langmem_tiers.language.words import LOOKED_AT
+from langmem_tiers.storage import facts
+from langmem_tiers.storage.rooms import LAST_CLOSET
 from langmem_tiers.storage.schema import closets, drawers, rooms, wings
 from langmem_tiers.storage.statements import among, batches, here, listed, numbered
 
@@ -104,9 +106,10 @@ def last_of(connection: Connection, space: str, room: int, *, recent: int) -> Op
 def open_closet(connection: Connection, space: str, room: int, name: str | None) -> int:
     """Create a closet in a room. Returns its number."""
     newest = connection.execute(select(func.max(closets.c.number)).where(*here(closets, space))).scalar()
-    row = {"number": (newest or 0) + 1, "room": room, "slug": slugify(name or UNNAMED), "name": name or UNNAMED}
+    number = max(newest or 0, facts.number(connection, space, LAST_CLOSET)) + 1
+    row = {"number": number, "room": room, "slug": slugify(name or UNNAMED), "name": name or UNNAMED}
     connection.execute(insert(closets), {"space": space, **row, "origin": "rule"})
-    return (newest or 0) + 1
+    return number
 
 
 def rename(connection: Connection, space: str, number: int, name: str, *, by: str = "rule") -> None:

@@ -111,6 +111,40 @@ class Database:
                 copy.close()
                 source.close()
 
+    def rewrite(self) -> bool:
+        """Write the whole file anew, without free pages and remains of deleted rows, and empty the write-ahead log.
+
+        Returns whether the log is empty: not while another connection reads an earlier moment.
+
+        Raises:
+            DatabaseLocked, DiskFull: the file is as it was.
+        """
+        with self._queue.turn() as turn, translated(self.path):
+            connection = sqlite3.connect(self.path, timeout=self._settings.busy_timeout, isolation_level=None)
+            try:
+                connection.execute("PRAGMA secure_delete=ON")
+                connection.execute("VACUUM")
+                turn.begun = True
+                busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                connection.close()
+        return not busy
+
+    def empty_log(self) -> bool:
+        """Fold the write-ahead log into the file, and empty it; False while another connection reads an earlier moment.
+
+        Raises:
+            DatabaseLocked, DiskFull: it is as it was.
+        """
+        with self._queue.turn() as turn, translated(self.path):
+            connection = sqlite3.connect(self.path, timeout=self._settings.busy_timeout, isolation_level=None)
+            try:
+                turn.begun = True
+                busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                connection.close()
+        return not busy
+
     def size(self) -> int:
         """Bytes on disk, with the write-ahead log."""
         files = (self.path, self.path.with_name(self.path.name + "-wal"))

@@ -22,7 +22,7 @@ from langmem_tiers.storage.drawers import DrawerFacts
 from langmem_tiers.storage.schema import drawers, rooms
 from langmem_tiers.storage.statements import here
 
-_KINDS: set[change_log.Kind] = {"drawers.added", "drawer.superseded", "keyword.rebuilt"}
+_KINDS: set[change_log.Kind] = {"drawers.added", "keyword.rebuilt", *change_log.OUT_OF_INDEX}
 _TYPE = np.dtype(
     [
         ("stands", np.bool_),
@@ -143,7 +143,7 @@ class DrawerColumns:
         if moment.head <= self._position:
             return
         news = change_log.follow(moment, self._space, after=self._position, kinds=_KINDS)
-        spans = ((each.subject, each.subject if each.kind == "drawer.superseded" else each.until) for each in news)
+        spans = ((each.subject, each.subject if each.kind in change_log.OUT_OF_INDEX else each.until) for each in news)
         for first, last in change_log.ranges(spans):
             for start in range(first, last + 1, _STRIDE):
                 self._load(moment.connection, start, min(last, start + _STRIDE - 1))
@@ -155,6 +155,7 @@ class DrawerColumns:
             grown = np.zeros(max(last + 1, len(self._rows) * 3 // 2), _TYPE)
             grown[: len(self._rows)] = self._rows
             self._rows = grown
+        self._rows["stands"][first : last + 1] = False  # those that were forgotten have no row
         rows = connection.execute(_BETWEEN, {"space": self._space, "first": first, "last": last}).all()
         if not rows:
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -133,6 +133,23 @@ def unsay(connection: Connection, space: str, without: Without) -> None:
     for question in questions(connection, space):
         if any(without(text) != text for text in _asked(question)):
             remove_question(connection, space, question.number or 0)
+
+
+def forget_drawers(connection: Connection, space: str, gone: Collection[int]) -> None:
+    """Drop the changesets that would put back what rests on deleted messages."""
+    if not gone:
+        return
+    held = {number for number, row in changesets.rows(connection, space) if row.get("drawer") in gone}
+    changesets.drop(connection, space, held)
+    for row in _of_numbers(connection, space, held):
+        _change_words(connection, space, row, {"changes": "forgotten", "diff": ""})
+
+
+def naming(connection: Connection, space: str, without: Without, gone: Collection[int]) -> set[int]:
+    """The dreams whose changes or reports contain words that `without` removes, or rest on these drawers."""
+    rows = changesets.rows(connection, space)
+    held = {number for number, row in rows if row.get("drawer") in gone or _says(row, without)}
+    return held | {row.number for row in latest(connection, space, -1) if _left(row.report, without)}
 
 
 def prune(connection: Connection, space: str, before: int) -> int:

@@ -192,6 +192,12 @@ def counts(connection: Connection, space: str, model: str | None) -> tuple[int, 
     return total, embedded
 
 
+def chunks_of(connection: Connection, space: str, numbers: Collection[int]) -> int:
+    """How many chunks these drawers have."""
+    counted = select(func.count()).where(*here(chunks, space), listed(chunks.c.drawer))
+    return sum(count for (count,) in among(connection, counted, numbers))
+
+
 def last_drawer(connection: Connection, space: str) -> int:
     """The highest number of a drawer with chunks, 0 if there is none."""
     return connection.execute(select(func.max(chunks.c.drawer)).where(*here(chunks, space))).scalar() or 0

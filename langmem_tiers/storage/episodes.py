@@ -150,6 +150,11 @@ def of_task(connection: Connection, space: str, task: str) -> list[Episode]:
     return _where(connection, space, episodes.c.compaction < 0, episodes.c.task == task)
 
 
+def every(connection: Connection, space: str) -> list[Episode]:
+    """All episodes."""
+    return _where(connection, space)
+
+
 def of_messages(connection: Connection, space: str) -> list[Episode]:
     """All episodes except archives of tasks that somebody wrote."""
     return _where(connection, space, or_(episodes.c.compaction >= 0, episodes.c.path != "compaction"))
@@ -161,6 +166,11 @@ def rewrite(connection: Connection, space: str, told: Episode, texts: Sequence[N
     _set(connection, space, told.number, **texts_told)
     change_log.append(connection, space, "episode.changed", told.number, at=at)
     notes.forget_vectors(connection, space, notes.put(connection, space, "episode", told.id, texts, at))
+
+
+def cover(connection: Connection, space: str, number: int, first: int | None, last: int | None) -> None:
+    """Set which messages an episode covers."""
+    _set(connection, space, number, first_drawer=first, last_drawer=last)
 
 
 def remove(connection: Connection, space: str, gone: Sequence[Episode], at: int) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sqlalchemy import Connection, Integer, Text, cast, delete, select
+from sqlalchemy import Connection, Integer, ScalarSelect, Text, cast, delete, func, literal, select
 from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.sql.elements import ColumnElement
 
 from langmem_tiers.storage.schema import facts
 from langmem_tiers.storage.statements import here, put_row
@@ -53,6 +54,18 @@ def count_up_all(connection: Connection, space: str, steps: Mapping[str, int]) -
     """Increment several numbers in one statement, each by its step. Returns the new numbers by name."""
     rows = [{"space": space, "name": name, "value": str(by)} for name, by in steps.items()]
     return {name: int(value) for name, value in connection.execute(_COUNT_UP, rows)}
+
+
+def least(name: str | ColumnElement[str]) -> ScalarSelect[int]:
+    """As part of a statement: the number under a name, 0 if there is none."""
+    held = select(cast(facts.c.value, Integer)).where(*here(facts), facts.c.name == name)
+    return select(func.coalesce(held.scalar_subquery(), literal(0))).scalar_subquery()
+
+
+def raise_to(connection: Connection, space: str, name: str, number_: int) -> None:
+    """Set the number under a name, unless it is higher already."""
+    if number_ > number(connection, space, name):
+        put(connection, space, name, str(number_))
 
 
 def drop(connection: Connection, space: str, name: str) -> None:

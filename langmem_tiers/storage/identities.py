@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, insert, select, update
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.records import IdentityVersion
@@ -44,6 +44,17 @@ def add(connection: Connection, space: str, text: str, *, version: int, origin: 
     row = {"version": version, "text": text, "origin": origin, "at": at}
     connection.execute(insert(identities).values(space=space, **row))
     change_log.append(connection, space, "identity.changed", version, at=at)
+
+
+def rewrite(connection: Connection, space: str, version: int, text: str, *, at: int) -> None:
+    """Change what a version says, in place; an earlier one of which nothing is left is deleted."""
+    this = here(identities, space, version=version)
+    connection.execute(update(identities).where(*this).values(text=text))
+    newest_one = newest(connection, space)
+    if newest_one is not None and newest_one.version == version:
+        change_log.append(connection, space, "identity.changed", version, at=at)
+    elif not text.strip():
+        connection.execute(delete(identities).where(*this))
 
 
 def forget_before(connection: Connection, space: str, version: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,6 +100,26 @@ class KeywordIndex:
             for place, number in connection.exec_driver_sql(" UNION ALL ".join(parts), queries):
                 found[place].append(number)
         return [_held(sorted(said), sorted(place)) for said, place in zip(found[::2], found[1::2], strict=True)]
+
+    def with_phrase(self, connection: Connection, phrase: str, *, most: int = -1) -> set[int]:
+        """The numbers of the rows whose text has these words one after the other."""
+        quoted = searchable(phrase).replace('"', " ").strip()
+        if not quoted:
+            return set()
+        wanted = f"SELECT rowid FROM {self._table} WHERE {self._table} MATCH ? LIMIT ?"
+        return set(connection.exec_driver_sql(wanted, (f'{{content}} : "{quoted}"', most)).scalars())
+
+    def held_by_others(self, connection: Connection, phrase: str, gone: Collection[int]) -> bool:
+        """Whether a row besides these has these words in its text, one after the other."""
+        quoted = searchable(phrase).replace('"', " ").strip()
+        if not quoted:
+            return False
+        wanted = f"SELECT rowid FROM {self._table} WHERE {self._table} MATCH ?"
+        found = connection.exec_driver_sql(wanted, (f'{{content}} : "{quoted}"',))
+        try:
+            return any(row[0] not in gone for row in found)
+        finally:
+            found.close()
 
     def holding_between(self, connection: Connection, term: str, *, after: int, upto: int, most: int) -> Held:
         """Like `holding`, after one number and up to another, with a limit for each kind."""

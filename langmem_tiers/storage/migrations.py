@@ -18,7 +18,7 @@ from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
 from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.errors import DatabaseDamaged, MigrationFailed, NewerSchema, NotAMemoryFolder
-from langmem_tiers.storage import keyword, schema
+from langmem_tiers.storage import changesets, keyword, schema, tombstones
 from langmem_tiers.storage.database import APPLICATION_ID, Database
 from langmem_tiers.version import __version__
 
@@ -101,6 +101,15 @@ def _open_tasks(connection: Connection) -> None:
         connection.execute(insert(schema.tasks), list(rows.values()))
 
 
+def _key_tombstones(connection: Connection) -> None:
+    """Store what was deleted under a key of the space; also in the changesets of dreams, which undoing puts back."""
+    for space in connection.execute(select(schema.tombstones.c.space).distinct()).scalars().all():
+        tombstones.key_all(connection, space)
+        secret = tombstones.secret_of(connection, space)
+        if secret is not None:
+            changesets.rekey_tombstones(connection, space, secret)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration("create", _create),
     Migration("states of drawers", _adding(schema.drawers.c.states)),
@@ -115,6 +124,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration("projects and tasks", _name_projects),
     Migration("states of tasks", _open_tasks),
     Migration("recorded feedback", _create),
+    Migration("keyed tombstones", _key_tombstones),
 )
 
 

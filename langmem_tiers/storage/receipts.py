@@ -165,6 +165,23 @@ def _kept(row: Any) -> KeptRecall | None:
     return None if shown is None else KeptRecall(receipt=receipt, block=row.block, shown=shown)
 
 
+def names(shown: str, body: str, of: str, numbers: Collection[int]) -> bool:
+    """Whether a stored recall, as JSON, shows drawers of the space `of`, or looked at them."""
+    return any(each in numbers for each in named_of(shown, body, of))
+
+
+def named_of(shown: str, body: str, of: str) -> list[int | str]:
+    """The drawers and the names of known things of a space that a stored recall, as JSON, shows or looked at."""
+    found: list[int | str] = [name for space, name, _, _ in _shown(shown) or () if space == of]
+    try:
+        held = orjson.loads(body)
+        found += [each[1] for each in held["candidates"] if each[0] == of]
+        found += [str(each["ref"]) for each in held.get("known", ()) if each["space"] == of]
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        say(log, logging.WARNING, "unreadable_receipt_skipped", characters=len(body))
+    return found
+
+
 def _shown(listed: str) -> tuple[Shown, ...] | None:
     try:
         return tuple(

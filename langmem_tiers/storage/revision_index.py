@@ -12,7 +12,7 @@ from langmem_tiers.storage import change_log, revisions
 from langmem_tiers.storage.change_log import Moment
 from langmem_tiers.storage.revisions import RevisedRow
 
-_KINDS: set[change_log.Kind] = {"revisions.changed", "drawer.superseded"}
+_KINDS: set[change_log.Kind] = {"revisions.changed", *change_log.OUT_OF_INDEX}
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Integer, Select, and_, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Integer, Select, Text, and_, bindparam, cast, func, insert, literal, select, update
 
+from langmem_tiers.storage import facts
 from langmem_tiers.storage.schema import changes, drawers, rooms, wing_aliases, wings
 from langmem_tiers.storage.statements import here, numbered
 
@@ -73,8 +74,12 @@ class Before:
     room: Room | None
 
 
+# The highest numbers that anything forgotten had: none is used twice, or an old pointer would lead to something else.
+LAST_DRAWER, LAST_ROOM, LAST_WING, LAST_CLOSET = "last_drawer", "last_room", "last_wing", "last_closet"
+LAST_IN_WING = "last_room_in:"
 _HEAD = select(func.coalesce(func.max(changes.c.position), 0)).where(*here(changes)).scalar_subquery()
-_LAST_DRAWER = select(func.coalesce(func.max(drawers.c.number), 0)).where(*here(drawers)).scalar_subquery()
+_HIGHEST = select(func.coalesce(func.max(drawers.c.number), 0)).where(*here(drawers)).scalar_subquery()
+_LAST_DRAWER = select(func.max(_HIGHEST, facts.least(LAST_DRAWER))).scalar_subquery()
 _ALWAYS = select(_HEAD.label("head"), _LAST_DRAWER.label("last_drawer")).subquery()
 _BEFORE = select(_ALWAYS, *_EVERY.selected_columns).select_from(
     _ALWAYS.outerjoin(rooms, and_(*here(rooms, session=bindparam("session"))))
@@ -122,9 +127,12 @@ def _one(connection: Connection, wanted: Select[Any]) -> Room | None:
 
 
 _WING = bindparam("wing", type_=Integer)
-_NUMBER = select(func.coalesce(func.max(rooms.c.number), 0) + 1).where(*here(rooms)).scalar_subquery()
+_HIGHEST_ROOM = select(func.coalesce(func.max(rooms.c.number), 0)).where(*here(rooms)).scalar_subquery()
+_NUMBER = select(func.max(_HIGHEST_ROOM, facts.least(LAST_ROOM)) + 1).scalar_subquery()
 _IN_WING = here(rooms, address_wing=_WING)
-_ADDRESS = select(func.coalesce(func.max(rooms.c.address_room), 0) + 1).where(*_IN_WING).scalar_subquery()
+_HIGHEST_IN_WING = select(func.coalesce(func.max(rooms.c.address_room), 0)).where(*_IN_WING).scalar_subquery()
+_LEAST_IN_WING = facts.least(literal(LAST_IN_WING).concat(cast(_WING, Text)))
+_ADDRESS = select(func.max(_HIGHEST_IN_WING, _LEAST_IN_WING) + 1).scalar_subquery()
 _GIVEN = ("space", "session", "wing", "project", "agent", "opened_at", "last_at", "touched_at", "drawers")
 _OPEN_ROOM = (
     insert(rooms)
@@ -215,7 +223,7 @@ def open_wing(
     if known is not None:
         return int(known)
     newest = connection.execute(select(func.max(wings.c.number)).where(*here(wings, space))).scalar()
-    number = (newest or 0) + 1
+    number = max(newest or 0, facts.number(connection, space, LAST_WING)) + 1
     row = {"number": number, "slug": slug, "name": name, "kind": kind, "origin": origin, "created_at": at}
     connection.execute(insert(wings).values(space=space, **row))
     return number

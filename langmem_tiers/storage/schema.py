@@ -278,7 +278,7 @@ entry_evidence = _evidence(
 tombstones = _table(
     "tombstones",
     _key("kind", Text, "What was deleted: entry, quote, episode, entity, …"),
-    _key("key", LargeBinary, "BLAKE2b-128 of its normalised text."),
+    _key("key", LargeBinary, "BLAKE2b-128 of the hash of its normalised text, under the space's own key."),
     _column("at", BigInteger),
     comment="What was deleted on purpose, so that mining does not bring it back.",
 )

@@ -1,29 +1,46 @@
-"""Tombstones: records of deliberate deletion, so that nothing brings the content back automatically."""
+"""Tombstones: records of deliberate deletion, so that nothing brings the content back automatically.
+
+Each is a keyed hash under a random key of the space: whoever has a list of likely texts, and not this file, cannot
+tell which of them were deleted.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 from collections.abc import Collection, Mapping
 from typing import Literal
 
 from sqlalchemy import Connection, and_, delete, or_, select
 
+from langmem_tiers.storage import facts
 from langmem_tiers.storage.schema import tombstones
-from langmem_tiers.storage.statements import here, insert_new
+from langmem_tiers.storage.statements import among as rows_among
+from langmem_tiers.storage.statements import delete_among, here, insert_new, listed
 
-Kind = Literal["entry", "quote", "episode", "document", "entity", "relation"]
+Kind = Literal["entry", "quote", "episode", "document", "entity", "relation", "message", "words"]
+"""`message` is a message by its id in its session, `words` what was said in a session, whatever its id."""
+
+_SECRET = "tombstone_key"
+_BYTES = 32
 
 
 def put(connection: Connection, space: str, kind: Kind, keys: Collection[bytes], at: int) -> int:
     """Add a tombstone for each key that has none. Returns the number of keys."""
-    distinct = dict.fromkeys(keys)
+    secret = _secret(connection, space) or _new_secret(connection, space)
+    distinct = dict.fromkeys(keyed(key, secret) for key in keys)
     insert_new(connection, tombstones, space, ({"kind": kind, "key": key, "at": at} for key in distinct))
     return len(distinct)
 
 
 def among(connection: Connection, space: str, kind: Kind, keys: Collection[bytes]) -> set[bytes]:
     """Those of the keys that have a tombstone."""
-    held = (*here(tombstones, space, kind=kind), tombstones.c.key.in_(list(keys)))
-    return set(connection.execute(select(tombstones.c.key).where(*held)).scalars())
+    secret = _secret(connection, space)
+    if secret is None:
+        return set()
+    stored = {keyed(key, secret): key for key in keys}
+    held = select(tombstones.c.key).where(*here(tombstones, space, kind=kind), listed(tombstones.c.key))
+    return {stored[row.key] for row in rows_among(connection, held, stored)}
 
 
 def there_are(connection: Connection, space: str) -> bool:
@@ -39,8 +56,43 @@ def lift(connection: Connection, space: str, kind: Kind, keys: Collection[bytes]
 
 def lift_all(connection: Connection, space: str, keys: Mapping[Kind, Collection[bytes]]) -> None:
     """Remove tombstones of several kinds in one statement."""
+    secret = _secret(connection, space)
+    if secret is None:
+        return
     # Each branch names the space, so SQLite uses the index for each.
     held = (
-        and_(*here(tombstones, space, kind=kind), tombstones.c.key.in_(list(these))) for kind, these in keys.items()
+        and_(*here(tombstones, space, kind=kind), tombstones.c.key.in_([keyed(key, secret) for key in these]))
+        for kind, these in keys.items()
     )
     connection.execute(delete(tombstones).where(or_(*held)))
+
+
+def key_all(connection: Connection, space: str) -> None:
+    """Put keyed hashes in the place of those that were stored without a key."""
+    rows = connection.execute(select(tombstones).where(*here(tombstones, space))).all()
+    if not rows or _secret(connection, space) is not None:
+        return
+    secret = _new_secret(connection, space)
+    delete_among(connection, space, tombstones.c.key, {row.key for row in rows})
+    insert_new(connection, tombstones, space, ({**row._mapping, "key": keyed(row.key, secret)} for row in rows))
+
+
+def keyed(key: bytes, secret: bytes) -> bytes:
+    """The hash of a key that is stored."""
+    return hashlib.blake2b(key, key=secret, digest_size=16).digest()
+
+
+def secret_of(connection: Connection, space: str) -> bytes | None:
+    """The key of the space's tombstones; None while there are none."""
+    return _secret(connection, space)
+
+
+def _secret(connection: Connection, space: str) -> bytes | None:
+    held = facts.get(connection, space, _SECRET)
+    return None if held is None else bytes.fromhex(held)
+
+
+def _new_secret(connection: Connection, space: str) -> bytes:
+    made = secrets.token_bytes(_BYTES)
+    facts.put(connection, space, _SECRET, made.hex())
+    return made

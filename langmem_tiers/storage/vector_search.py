@@ -64,7 +64,7 @@ class ExactIndex:
         with self._lock:
             if moment.head <= self.position:
                 return
-            kinds: set[change_log.Kind] = {"drawers.embedded", "drawer.superseded"}
+            kinds: set[change_log.Kind] = {"drawers.embedded", *change_log.OUT_OF_INDEX}
             self._take_in(moment, list(change_log.follow(moment, self._space, after=self.position, kinds=kinds)))
             self.position = moment.head
 
@@ -109,7 +109,7 @@ class ExactIndex:
 
     def _take_in(self, moment: Moment, news: Sequence[Change]) -> None:
         # Removals first: only current drawers are loaded, including those that were reinstated.
-        self._remove({change.subject for change in news if change.kind == "drawer.superseded"})
+        self._remove({change.subject for change in news if change.kind in change_log.OUT_OF_INDEX})
         embedded = [each for each in news if each.kind == "drawers.embedded" and each.detail == self._model]
         ranges = [(change.subject, change.until) for change in embedded]
         for some in embedding_cache.strides(ranges):
@@ -136,6 +136,7 @@ class ExactIndex:
         if rows is not None and drawers:
             gone = np.isin(rows.drawers[: rows.count], list(drawers))
             rows.drawers[: rows.count][gone] = _GONE
+            rows.matrix[: rows.count][gone] = 0.0
 
 
 def _grown(old: _Rows | None, total: int, dimension: int) -> _Rows:

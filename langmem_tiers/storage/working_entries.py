@@ -83,6 +83,11 @@ def read(connection: Connection, space: str, keys: Collection[str], at: int) -> 
     return {row.key: WorkingRow(**_read(row)) for row in among(connection, wanted, keys)}
 
 
+def every(connection: Connection, space: str) -> Iterator[WorkingRow]:
+    """All entries, with expired ones that nobody has deleted yet."""
+    return (WorkingRow(**_read(row)) for row in connection.execute(_EVERY.where(*here(working_entries, space))))
+
+
 def under(connection: Connection, space: str, prefix: str, at: int) -> Iterator[WorkingHead]:
     """The entries with a key below a path, or all if it is empty, that have not expired, in the order of their keys."""
     wanted = _HEADS.where(*here(working_entries, space), *_below(prefix), _alive(at)).order_by(working_entries.c.key)

@@ -19,6 +19,7 @@ from langmem_tiers.settings import Settings
 from langmem_tiers.storage import change_log, closets, drawers, keyword, rooms
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.drawers import NewDrawer, Version
+from langmem_tiers.storage.forgotten import Spoken, forgotten_among
 from langmem_tiers.storage.rooms import Before, Room
 from langmem_tiers.telemetry import otel
 from langmem_tiers.telemetry.logs import say
@@ -173,6 +174,8 @@ class _Tracker:
         last = {each.message_id: each for each in accepted}
         stored = drawers.known_turns(self._connection, self._space, self._session, last)
         known = stored.versions
+        for message_id in forgotten_among(self._connection, self._space, self._session, self._news(last, known)):
+            del last[message_id]
         elsewhere = self._stored_elsewhere(list(last.values()), known)
         found = {message_id: turn.drawer for message_id, turn in elsewhere.items()}
         plan = _Plan(session=self._session, head=stored.head, line=list(last), known=found)
@@ -194,6 +197,15 @@ class _Tracker:
         if self._conversation.history and plan.touched:
             plan.left = self._left(plan)
         return plan
+
+    def _news(self, last: Mapping[str, IncomingTurn], known: Mapping[str, Mapping[bytes, Version]]) -> list[Spoken]:
+        """The turns that may have to be stored, as they are recognised if they were forgotten."""
+        history = self._conversation.history
+        return [
+            Spoken(each.message_id, each.turn.role, each.content_hash, again=history)
+            for message_id, each in last.items()
+            if message_id not in known
+        ]
 
     def _left(self, plan: _Plan) -> dict[int, str]:
         """The drawers of a branch that the conversation has left, each with the message that took their place."""

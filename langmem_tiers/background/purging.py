@@ -1,0 +1,46 @@
+"""Erases the bytes of what was deleted from the files: at once if somebody waits for it, else in a quiet moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from langmem_tiers.clock import to_millis
+from langmem_tiers.context import SpaceContext
+from langmem_tiers.forgetting.forget import finish
+from langmem_tiers.storage import purging
+from langmem_tiers.store import SpaceStore
+
+# Milliseconds after the last deletion, and until the next attempt while another process is in the way.
+_QUIET = 60_000
+_AGAIN = 30_000
+
+
+@dataclass
+class PurgeJob:
+    """Follows deletions: the bytes that they left are erased."""
+
+    context: SpaceContext
+    store: SpaceStore
+    name: str = "purge"
+
+    def due(self, connection: Connection) -> int | None:
+        """When the files are rewritten next, None if they hold nothing that was deleted."""
+        if not purging.is_pending(connection, self.store.key):
+            return None
+        if purging.is_urgent(connection, self.store.key):
+            return to_millis(self.context.clock()) + _AGAIN
+        return purging.wanted_at(connection, self.store.key) + _QUIET
+
+    def step(self, stop: Callable[[], bool]) -> bool:
+        """Erase what can be erased now; False if nothing was."""
+        with self.store.reading() as connection:
+            due = self.due(connection)
+            if due is None:
+                return False
+            urgent = purging.is_urgent(connection, self.store.key)
+        if not urgent and due > to_millis(self.context.clock()):
+            return False
+        return finish(self.context, self.store, to_millis(self.context.clock()))

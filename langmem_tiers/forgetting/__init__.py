@@ -1,0 +1,1 @@
+"""Forgetting: what goes along with messages, the removal in one transaction, and the purge of the bytes after it."""

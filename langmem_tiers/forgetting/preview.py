@@ -1,0 +1,127 @@
+"""What a plan looks like to whoever is asked to confirm it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from langmem_tiers.forgetting.plan import Plan
+from langmem_tiers.forgetting.types import ForgetItem, ForgetPreview
+from langmem_tiers.language.characters import one_line
+from langmem_tiers.language.sentences import without
+from langmem_tiers.storage import dreams, embedding_cache, items, relations
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from langmem_tiers.types import Drawer
+
+_SHOWN = 200  # characters
+_TOKEN = 16  # bytes
+
+
+def preview_of(connection: Connection, space: str, plan: Plan) -> ForgetPreview:
+    """The preview of a plan, with its token."""
+    lists: dict[str, tuple[ForgetItem, ...]] = {
+        "drawers": tuple(_drawers(plan.drawers)),
+        "entries": tuple(_item(each.id, each.content, _why_entry(plan, each)) for each in plan.entries),
+        "stays": tuple(_staying(connection, space, plan)),
+        **_graph(connection, space, plan),
+        **_rewritten(plan),
+    }
+    gone = set(plan.drawers)
+    touched = dreams.naming(connection, space, lambda text: without(text, plan.repetition.derived), gone)
+    return ForgetPreview(
+        token=_token(lists, plan),
+        receipts=len(plan.receipts),
+        dreams=len(touched),
+        vectors=embedding_cache.chunks_of(connection, space, plan.drawers) + len(plan.entries),
+        sessions=tuple(plan.sessions),
+        **lists,  # type: ignore[arg-type]  # the names are those of its lists
+    )
+
+
+def _token(lists: Mapping[str, Iterable[ForgetItem]], plan: Plan) -> str:
+    """A hash of what goes and of what is left of it; receipts and other traces come and go meanwhile."""
+    named: dict[str, Any] = {
+        name: [(each.ref, each.text, each.partly) for each in some] for name, some in lists.items()
+    }
+    named["left"] = [
+        [(before.id, None if left is None else left.summary) for before, left in plan.rewritten.episodes],
+        [(path, text) for path, text, _ in plan.rewritten.documents],
+        [(version, text) for version, text, _ in plan.rewritten.identity],
+    ]
+    named["hashes"] = sorted(each.content_hash.hex() for each in plan.turns)
+    return hashlib.blake2b(orjson.dumps(named), digest_size=_TOKEN).hexdigest()
+
+
+def _item(ref: str, text: str, why: str, *, partly: bool = False) -> ForgetItem:
+    return ForgetItem(ref=ref, text=one_line(text)[:_SHOWN], why=why, partly=partly)
+
+
+def _drawers(held: Mapping[int, Drawer]) -> Iterator[ForgetItem]:
+    for number in sorted(held):
+        each = held[number]
+        by = each.speaker or each.role
+        wording = ", an earlier wording" if each.status == "superseded" else ""
+        yield _item(each.pointer, each.content, f"said by {by} on {each.said_at:%Y-%m-%d} in {each.session}{wording}")
+
+
+def _why_entry(plan: Plan, entry: Any) -> str:
+    rests = {each.drawer for each in entry.evidence}
+    if rests and rests <= set(plan.drawers):
+        return "it rests on nothing else"
+    return "it was named, or repeats what is forgotten"
+
+
+def _graph(connection: Connection, space: str, plan: Plan) -> dict[str, tuple[ForgetItem, ...]]:
+    known = relations.relations_of(connection, space, list(plan.graph.relations))
+    return {
+        "relations": tuple(_item(each.id, _said(each), "it rests on nothing else, or tells of it") for each in known),
+        "entities": tuple(
+            _item(each.id, each.name, "nothing else speaks of it, or it was named") for each in plan.graph.entities
+        ),
+    }
+
+
+def _said(relation: Any) -> str:
+    target = relation.value.text if relation.object is None else relation.object.name
+    return f"{relation.subject.name} {relation.predicate} {target}"
+
+
+def _rewritten(plan: Plan) -> dict[str, tuple[ForgetItem, ...]]:
+    known = plan.rewritten
+    newest = max((version for version, _, _ in known.identity), default=0)
+    return {
+        "episodes": tuple(
+            _item(before.id, before.abstract, "it sums up what is forgotten", partly=left is not None)
+            for before, left in known.episodes
+            if left is None or left.summary != before.summary or left.abstract != before.abstract
+        ),
+        "documents": tuple(
+            _item(path, "\n".join(lines), "lines that repeat it", partly=text is not None)
+            for path, text, lines in known.documents
+        ),
+        "identity": tuple(
+            _item(f"version {version}", line, "the identity repeats it", partly=True)
+            for version, _, lines in known.identity
+            if version == newest
+            for line in lines
+        ),
+        "tasks": tuple(_item(task.id, task.title, "it repeats it", partly=True) for task, _, _ in known.tasks),
+        "working": tuple(_item(key, key, "it repeats it, or is of a session that goes") for key in known.working),
+        "store_items": tuple(_item(items.ref(*place), place[1], "it repeats it") for place in known.items),
+        "questions": tuple(_item(str(number), text, "it asks about it") for number, text in known.questions),
+    }
+
+
+def _staying(connection: Connection, space: str, plan: Plan) -> Iterator[ForgetItem]:
+    for entry in plan.entries_stay:
+        yield _item(entry.id, entry.content, "entry: it also rests on other messages", partly=True)
+    for relation in relations.relations_of(connection, space, list(plan.graph.relations_stay)):
+        yield _item(relation.id, _said(relation), "relation: it also rests on other messages", partly=True)
+    for entity in plan.graph.entities_stay:
+        yield _item(entity.id, entity.name, "entity: other messages speak of it", partly=True)

@@ -1,0 +1,90 @@
+"""Erases the bytes of what was deleted from all files of a space: database, write-ahead log, Chroma, graph.
+
+Deleted rows are found by nobody from the moment of their transaction. This is what makes their bytes go; it can be
+killed anywhere and goes on where it was.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from langmem_tiers.errors import DatabaseLocked, DiskFull, ProjectionDamaged
+from langmem_tiers.storage import keyword, purging
+from langmem_tiers.storage.errors_border import translated
+from langmem_tiers.telemetry.logs import say
+
+if TYPE_CHECKING:
+    from langmem_tiers.store import SpaceStore
+
+log = logging.getLogger(__name__)
+
+_BACKUPS = "memory.db.schema-*.bak"
+
+
+def purge(store: SpaceStore, stop: Callable[[], bool] = lambda: False) -> bool:
+    """Do what can be done now; returns whether everything is done.
+
+    Another process that has Chroma open, or that reads an earlier moment, is waited for by the background.
+    """
+    with store.purging:
+        with store.reading() as connection:
+            upto = purging.wanted(connection, store.key)
+            if upto <= purging.done(connection, store.key):
+                return True
+        parts: tuple[tuple[purging.Part, Callable[[SpaceStore], bool]], ...] = (
+            ("rows", _rows),
+            ("chroma", _chroma),
+            ("file", _file),
+        )
+        finished = True
+        for part, erase in parts:
+            if stop():
+                return False
+            finished = _part(store, part, erase, upto) and finished
+        store.database.empty_log()
+        return finished
+
+
+def _part(store: SpaceStore, part: purging.Part, erase: Callable[[SpaceStore], bool], upto: int) -> bool:
+    with store.reading() as connection:
+        if purging.of_part(connection, store.key, part) >= upto:
+            return True
+    try:
+        if not erase(store):
+            return False
+    except (DatabaseLocked, DiskFull, ProjectionDamaged) as error:
+        say(log, logging.WARNING, "purge_waits", space=store.name, part=part, error=error, reason=error)
+        return False
+    with store.writing() as connection:
+        purging.note(connection, store.key, part, upto)
+    return True
+
+
+def _rows(store: SpaceStore) -> bool:
+    """The graph's file, copies of older schemas, and the words of deleted rows, which FTS5 only marks as deleted."""
+    store.graph.discard()
+    with translated(store.folder):
+        for backup in store.folder.glob(_BACKUPS):
+            backup.unlink()
+    with store.writing() as connection:
+        keyword.drawers.purge(connection)
+        keyword.notes.purge(connection)
+    return True
+
+
+def _file(store: SpaceStore) -> bool:
+    return store.database.rewrite()
+
+
+def _chroma(store: SpaceStore) -> bool:
+    """A fresh folder with the vectors of what remains, if any that Chroma may hold were deleted."""
+    if store.chroma is None or not store.chroma.exists():
+        return not store.has_chroma_folder()
+    if not store.chroma.behind_forgotten():
+        return True
+    if not store.chroma.own():
+        return False
+    store.chroma.rebuild()
+    return True

@@ -1,0 +1,254 @@
+"""Which messages and entries a call means: its selectors, checked, and what they find."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from langmem_tiers import arguments
+from langmem_tiers.clock import to_millis
+from langmem_tiers.errors import InvalidInput, UnknownEntity
+from langmem_tiers.forgetting.repetition import name_pattern
+from langmem_tiers.knowledge_graph import naming
+from langmem_tiers.knowledge_graph.entity_lookup import require_entity, resolve_in
+from langmem_tiers.language import periods
+from langmem_tiers.language.words import meaningful_words
+from langmem_tiers.pointers import parse_pointer
+from langmem_tiers.storage import change_log, drawers, entities, forgetting, graph_evidence, keyword, relations, rooms
+from langmem_tiers.storage.forgetting import MessageFilter
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from langmem_tiers.context import SpaceContext
+    from langmem_tiers.knowledge_graph.view import GraphView
+    from langmem_tiers.language.periods import When
+    from langmem_tiers.storage.embedding_cache import Vectors
+    from langmem_tiers.store import SpaceStore
+
+QUERY_BAR = 0.6
+"""The cosine similarity from which a `query` finds a message or entry by its meaning; by words, it must have all."""
+_MOST_BY_MEANING = 200
+_LEAST_NAME = 3  # characters
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Selection:
+    """What is to be forgotten; selectors that are given narrow each other down."""
+
+    messages: tuple[int | str, ...] = ()
+    session: str | None = None
+    since: When | None = None
+    until: When | None = None
+    speaker: str | None = None
+    person: str | None = None
+    project: str | None = None
+    query: str | None = None
+    entries: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, **given: Any) -> Selection:
+        """The selectors of a call, checked.
+
+        Raises:
+            InvalidInput: none is given, or one is of the wrong type.
+        """
+        messages = given["messages"]
+        named = [messages] if isinstance(messages, int | str) else messages
+        selection = cls(
+            messages=tuple(arguments.several(named, "messages", "messages")),
+            entries=arguments.texts(given["entries"], "entries"),
+            since=given["since"],
+            until=given["until"],
+            **{name: arguments.optional_text(given[name], name) for name in ("session", "speaker", "person", "query")},
+            project=arguments.optional_name(given["project"], "project"),
+        )
+        if selection == cls():
+            raise InvalidInput(
+                "Nothing says what to forget.",
+                way_out="Give messages, a session, since or until, a speaker, a person, a project, a query or entries; "
+                "to forget everything of a user, use memory.delete_user.",
+            )
+        if selection.entries and selection != cls(entries=selection.entries):
+            raise InvalidInput(
+                "Entries are forgotten by themselves.", way_out="Leave the other arguments out, or the entries."
+            )
+        return selection
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chosen:
+    """What a selection finds: numbers of drawers, ids of entries, entities, and names by which it is recognised."""
+
+    drawers: frozenset[int] = frozenset()
+    entries: frozenset[str] = frozenset()
+    entities: frozenset[int] = frozenset()
+    names: tuple[re.Pattern[str], ...] = ()
+
+
+def query_vector(context: SpaceContext, selection: Selection) -> Vectors | None:
+    """The vector of the query, if there is one; asked for outside any transaction."""
+    return None if selection.query is None else context.embedder.query(selection.query)[0]
+
+
+def choose(
+    context: SpaceContext, store: SpaceStore, connection: Connection, selection: Selection, vector: Vectors | None
+) -> Chosen:
+    """What a selection finds at this moment.
+
+    Raises:
+        AmbiguousEntity: several people may be meant.
+        InvalidPointer: a message is named by something that is no pointer, number or id.
+        InvalidPeriod, NaiveDatetime: since or until is no date.
+    """
+    if selection.entries:
+        return Chosen(entries=frozenset(selection.entries))
+    found = forgetting.find(connection, store.key, _filter(context, store, connection, selection))
+    chosen = Chosen(drawers=frozenset(found))
+    if selection.person is not None:
+        chosen = _about(store, connection, selection.person, chosen)
+    if selection.query is not None:
+        chosen = _asked(store, connection, selection, vector, chosen)
+    everything = forgetting.all_wordings(connection, store.key, chosen.drawers)
+    return Chosen(drawers=frozenset(everything), entries=chosen.entries, entities=chosen.entities, names=chosen.names)
+
+
+def _filter(context: SpaceContext, store: SpaceStore, connection: Connection, selection: Selection) -> MessageFilter:
+    now = context.now
+    since = None if selection.since is None else periods.parse(selection.since, now=now)[0]
+    until = None if selection.until is None else _end(selection.until, now)
+    named = _named(store, connection, selection) if selection.messages else None
+    return MessageFilter(
+        numbers=named,
+        session=selection.session,
+        since=None if since is None else to_millis(since),
+        until=until,
+        speaker=selection.speaker,
+        project=selection.project,
+    )
+
+
+def _end(until: When, now: Any) -> int:
+    """The first millisecond after a day, month, year or moment."""
+    start, unit = periods.parse(until, now=now)
+    return to_millis(periods.after(start, unit))
+
+
+def _named(store: SpaceStore, connection: Connection, selection: Selection) -> set[int]:
+    """The drawers of numbers, pointers and message ids.
+
+    Raises:
+        InvalidInput: one of them is none of these, or there is no such message.
+    """
+    found: set[int] = set()
+    for each in selection.messages:
+        numbers = _one(store, connection, each, selection.session)
+        if not numbers:
+            raise InvalidInput(
+                f"There is no message {str(each)[:60]!a}.",
+                way_out="Give a drawer's number, a pointer such as §W-001/R-02/D-003, or the id of a message.",
+            )
+        found |= numbers
+    return found
+
+
+def _one(store: SpaceStore, connection: Connection, which: Any, session: str | None) -> set[int]:
+    if isinstance(which, int) and not isinstance(which, bool):
+        return set(drawers.read(connection, store.key, [which]))
+    text = arguments.text(which, "messages")
+    if text.startswith("§"):
+        pointer = parse_pointer(text)
+        room = rooms.at_address(connection, store.key, pointer.wing, pointer.room)
+        if room is None or pointer.space is not None:
+            return set()
+        if pointer.drawer is None:
+            return forgetting.find(connection, store.key, MessageFilter(session=room.session))
+        at = drawers.at_place(connection, store.key, room.number, pointer.drawer)
+        return set() if at is None else {at.number}
+    by_id = drawers.of_messages(connection, store.key, session, [text])
+    return by_id or (set(drawers.read(connection, store.key, [int(text)])) if text.isdecimal() else set())
+
+
+def _about(store: SpaceStore, connection: Connection, person: str, chosen: Chosen) -> Chosen:
+    """Of the drawers chosen, those that name a person; with the entity, and everything that tells of it."""
+    if naming.is_self(person):
+        raise InvalidInput(
+            "That would be everything the user said of themselves.",
+            way_out="To forget a user altogether, use memory.delete_user.",
+        )
+    view = store.graph.view(change_log.moment(connection, store.key))
+    try:
+        entity = require_entity(lambda mention: resolve_in(view, mention), person)
+    except UnknownEntity:
+        members, names = [], [person]
+    else:
+        root = view.canonical(entity.number)
+        members = [root, *view.merged.get(root, ())]
+        names = _names(view, members)
+    patterns = tuple(name_pattern(name) for name in dict.fromkeys(names))
+    told = _told_of(store, connection, members) | _naming(store, connection, names, patterns)
+    return Chosen(drawers=chosen.drawers & told, entities=frozenset(members), names=patterns)
+
+
+def _names(view: GraphView, members: Sequence[int]) -> list[str]:
+    """The names of an entity, and the parts of them that nobody else is called by."""
+    names = [name for number in members for name in (view.entities[number].name, *view.entities[number].aliases)]
+    others = {
+        part.casefold()
+        for number, row in view.entities.items()
+        if number not in members
+        for name in (row.name, *row.aliases)
+        for part in (name, *name.split())
+    }
+    person = any(view.entities[number].type == "person" for number in members)
+    parts = [part for name in names for part in name.split() if person and part[:1].isupper()]
+    known = [*names, *(part for part in parts if len(part) >= _LEAST_NAME)]
+    return [name for name in known if name.casefold() not in others]
+
+
+def _told_of(store: SpaceStore, connection: Connection, members: Sequence[int]) -> set[int]:
+    """The drawers that an entity and its relations rest on."""
+    found = {each.drawer for rests in entities.evidence_of(connection, store.key, members).values() for each in rests}
+    numbers = relations.numbers_of_entities(connection, store.key, members)
+    rests = graph_evidence.of_relations.read(connection, store.key, numbers)
+    return found | {each.drawer for some in rests.values() for each in some}
+
+
+def _naming(
+    store: SpaceStore, connection: Connection, names: Iterable[str], patterns: Sequence[re.Pattern[str]]
+) -> set[int]:
+    """The drawers whose text has one of these names."""
+    likely = {number for name in names for number in forgetting.saying(connection, store.key, name)}
+    likely |= {number for name in names for number in forgetting.superseded_with(connection, store.key, name)}
+    held = drawers.texts(connection, store.key, sorted(likely))
+    return {number for number, (_, text) in held.items() if any(each.search(text) for each in patterns)}
+
+
+def _asked(
+    store: SpaceStore, connection: Connection, selection: Selection, vector: Vectors | None, chosen: Chosen
+) -> Chosen:
+    """What a query finds: by all its words, or by meaning from `QUERY_BAR` on."""
+    terms = list(dict.fromkeys(meaningful_words(selection.query or "")))
+    moment = change_log.moment(connection, store.key)
+    found: set[int] = set()
+    if terms:
+        holding = [keyword.drawers.with_phrase(connection, term) for term in terms]
+        found = set.intersection(*holding)
+    known: set[str] = set()
+    hits = store.notes.search(moment, terms, vector, _MOST_BY_MEANING, {"entry"})
+    for hit in hits:
+        by_words = bool(terms) and set(terms) <= set(meaningful_words(hit.text))
+        if by_words or (hit.vector or 0.0) >= QUERY_BAR:
+            known.add(hit.ref)
+    if vector is not None and store.vectors is not None:
+        near = store.vectors.similar(moment, vector, _MOST_BY_MEANING)
+        found |= {number for number, similarity in near.items() if similarity >= QUERY_BAR}
+    alone = selection == Selection(query=selection.query)
+    return Chosen(
+        drawers=chosen.drawers & found,
+        entries=frozenset(known) if alone else frozenset(),
+        entities=chosen.entities,
+        names=chosen.names,
+    )

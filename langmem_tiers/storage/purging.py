@@ -1,0 +1,76 @@
+"""How far the bytes of deleted records have been erased from the files: counters, so that a kill loses nothing.
+
+What is deleted is asked to be purged in the transaction that deletes it. Each part of the files notes up to which
+request it has been purged.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sqlalchemy import Connection, select
+
+from langmem_tiers.storage import facts
+from langmem_tiers.storage.schema import changes
+from langmem_tiers.storage.statements import here
+
+Part = Literal["rows", "file", "chroma"]
+"""The keyword index, the database file with its log, and the vectors in Chroma."""
+
+PARTS: tuple[Part, ...] = ("rows", "file", "chroma")
+_WANTED, _AT, _NOW = "purge:wanted", "purge:wanted_at", "purge:now"
+
+
+def request(connection: Connection, space: str, *, at: int, now: bool = False) -> None:
+    """Ask for what this transaction deletes to be erased from the files; `now`: without waiting for a quiet moment."""
+    wanted = facts.count_up(connection, space, _WANTED)
+    facts.put(connection, space, _AT, str(at))
+    if now:
+        facts.put(connection, space, _NOW, str(wanted))
+
+
+def wanted(connection: Connection, space: str) -> int:
+    """The number of the latest request, 0 if there was none."""
+    return facts.number(connection, space, _WANTED)
+
+
+def wanted_at(connection: Connection, space: str) -> int:
+    """When it was made, in UTC milliseconds."""
+    return facts.number(connection, space, _AT)
+
+
+def is_urgent(connection: Connection, space: str) -> bool:
+    """Whether somebody waits for a request that is not carried out."""
+    return facts.number(connection, space, _NOW) > done(connection, space)
+
+
+def done(connection: Connection, space: str) -> int:
+    """The latest request of which every part is done."""
+    return min(of_part(connection, space, part) for part in PARTS)
+
+
+def is_pending(connection: Connection, space: str) -> bool:
+    """Whether the files may still hold something that was deleted."""
+    return wanted(connection, space) > done(connection, space)
+
+
+def of_part(connection: Connection, space: str, part: Part) -> int:
+    """Up to which request a part is done."""
+    return facts.number(connection, space, f"purge:{part}")
+
+
+def note(connection: Connection, space: str, part: Part, upto: int) -> None:
+    """Note that a part is done up to a request."""
+    facts.raise_to(connection, space, f"purge:{part}", upto)
+
+
+def note_all(connection: Connection, space: str, upto: int) -> None:
+    """Note that everything is done up to a request."""
+    for part in PARTS:
+        note(connection, space, part, upto)
+
+
+def last_forgotten(connection: Connection, space: str) -> int:
+    """The log position of the message that was forgotten last, 0 if there is none."""
+    newest = select(changes.c.position).where(*here(changes, space, kind="drawer.forgotten"))
+    return connection.execute(newest.order_by(changes.c.position.desc()).limit(1)).scalar() or 0
