@@ -406,7 +406,7 @@ class Space:
     def forget(
         self,
         *,
-        messages: int | str | Iterable[int | str] = (),
+        messages: int | str | Iterable[str | int] = (),
         session: str | None = None,
         since: When | None = None,
         until: When | None = None,
@@ -447,6 +447,7 @@ class Space:
         from langmem_tiers.forgetting import forget
         from langmem_tiers.forgetting.selection import Selection
 
+        token = confirm if confirm is None or isinstance(confirm, bool) else arguments.text(confirm, "confirm")
         chosen = Selection.of(
             messages=messages,
             session=session,
@@ -458,9 +459,8 @@ class Space:
             query=query,
             entries=entries,
         )
-        if confirm is None or confirm is False:
+        if token is None or token is False:
             return forget.preview(self.context, chosen)
-        token: str | bool = confirm if confirm is True else arguments.text(confirm, "confirm")
         receipt = forget.forget(self.context, chosen, token)
         self.context.wake()
         return receipt

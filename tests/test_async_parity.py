@@ -11,7 +11,7 @@ from langmem_tiers import Memory, Space, Turn
 from langmem_tiers.errors import NaiveDatetime
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 
-TWINS = ["track", "recall", "search", "report", "why", "dream", "dreams", "undo_dream", "redo_dream"]
+TWINS = ["track", "recall", "search", "report", "why", "dream", "dreams", "undo_dream", "redo_dream", "forget"]
 
 
 @pytest.fixture
@@ -96,3 +96,12 @@ async def test_errors_come_through(pair):
 async def test_many_at_once_lose_nothing(pair):
     await asyncio.gather(*(pair[0].atrack([Turn(role="user", content=f"robot {n}")], session="s") for n in range(40)))
     assert [drawer.number for drawer in pair[0].drawers()] == list(range(1, 41))
+
+
+async def test_forgetting_gives_the_same_preview_and_the_same_counts(pair):
+    here, there = pair
+    for space in pair:
+        space.track(turns(), session="s")
+    shown, awaited = here.forget(messages="1"), await there.aforget(messages="1")
+    assert shown == awaited
+    assert here.forget(messages="1", confirm=shown.token) == await there.aforget(messages="1", confirm=awaited.token)

@@ -40,7 +40,7 @@ def preview_of(connection: Connection, space: str, plan: Plan) -> ForgetPreview:
         dreams=len(touched),
         vectors=embedding_cache.chunks_of(connection, space, plan.drawers) + len(plan.entries),
         sessions=tuple(plan.sessions),
-        **lists,  # type: ignore[arg-type]  # the names are those of its lists
+        **lists,
     )
 
 

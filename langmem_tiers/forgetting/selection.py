@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
-from langmem_tiers.errors import InvalidInput, UnknownEntity
+from langmem_tiers.errors import InvalidInput, InvalidPeriod, NaiveDatetime, UnknownEntity
 from langmem_tiers.forgetting.repetition import name_pattern
 from langmem_tiers.knowledge_graph import naming
 from langmem_tiers.knowledge_graph.entity_lookup import require_entity, resolve_in
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from langmem_tiers.context import SpaceContext
     from langmem_tiers.knowledge_graph.view import GraphView
-    from langmem_tiers.language.periods import When
+    from langmem_tiers.language.periods import Exactness, When
     from langmem_tiers.storage.embedding_cache import Vectors
     from langmem_tiers.store import SpaceStore
 
@@ -60,8 +61,8 @@ class Selection:
         selection = cls(
             messages=tuple(arguments.several(named, "messages", "messages")),
             entries=arguments.texts(given["entries"], "entries"),
-            since=given["since"],
-            until=given["until"],
+            since=_when(given["since"], "since"),
+            until=_when(given["until"], "until"),
             **{name: arguments.optional_text(given[name], name) for name in ("session", "speaker", "person", "query")},
             project=arguments.optional_name(given["project"], "project"),
         )
@@ -73,7 +74,8 @@ class Selection:
             )
         if selection.entries and selection != cls(entries=selection.entries):
             raise InvalidInput(
-                "Entries are forgotten by themselves.", way_out="Leave the other arguments out, or the entries."
+                "The argument `entries`: entries are forgotten by themselves.",
+                way_out="Leave the other arguments out, or the entries.",
             )
         return selection
 
@@ -117,8 +119,8 @@ def choose(
 
 def _filter(context: SpaceContext, store: SpaceStore, connection: Connection, selection: Selection) -> MessageFilter:
     now = context.now
-    since = None if selection.since is None else periods.parse(selection.since, now=now)[0]
-    until = None if selection.until is None else _end(selection.until, now)
+    since = None if selection.since is None else _parsed(selection.since, "since", now)[0]
+    until = None if selection.until is None else to_millis(periods.after(*_parsed(selection.until, "until", now)))
     named = _named(store, connection, selection) if selection.messages else None
     return MessageFilter(
         numbers=named,
@@ -130,10 +132,27 @@ def _filter(context: SpaceContext, store: SpaceStore, connection: Connection, se
     )
 
 
-def _end(until: When, now: Any) -> int:
-    """The first millisecond after a day, month, year or moment."""
-    start, unit = periods.parse(until, now=now)
-    return to_millis(periods.after(start, unit))
+def _when(given: Any, name: str) -> When | None:
+    """A date or moment of the right type.
+
+    Raises:
+        InvalidInput: it is something else.
+    """
+    if given is None or isinstance(given, date | str):
+        return given
+    raise arguments.refused(given, name, "a date, such as 2024-05-17, or a datetime with a time zone")
+
+
+def _parsed(when: When, name: str, now: datetime) -> tuple[datetime, Exactness]:
+    """The first moment of a date, and how exact it is.
+
+    Raises:
+        InvalidPeriod, NaiveDatetime: it is no date; the error names the argument.
+    """
+    try:
+        return periods.parse(when, now=now)
+    except (InvalidPeriod, NaiveDatetime) as error:
+        raise type(error)(f"The argument `{name}`: {error.message}", way_out=error.way_out) from error
 
 
 def _named(store: SpaceStore, connection: Connection, selection: Selection) -> set[int]:
@@ -147,7 +166,7 @@ def _named(store: SpaceStore, connection: Connection, selection: Selection) -> s
         numbers = _one(store, connection, each, selection.session)
         if not numbers:
             raise InvalidInput(
-                f"There is no message {str(each)[:60]!a}.",
+                f"The argument `messages`: there is no message {str(each)[:60]!a}.",
                 way_out="Give a drawer's number, a pointer such as §W-001/R-02/D-003, or the id of a message.",
             )
         found |= numbers

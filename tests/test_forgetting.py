@@ -1,0 +1,98 @@
+"""Forgetting: what goes along with a message, what stays, and that nothing brings it back."""
+
+import pytest
+
+from langmem_tiers import Memory, Turn
+from langmem_tiers.errors import ForgetChanged, InvalidInput
+
+
+def _said(role, content, message_id):
+    return Turn(role=role, content=content, message_id=message_id)
+
+
+@pytest.fixture
+def space(tmp_path):
+    with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
+        alice = memory.user("alice")
+        alice.track(
+            [
+                _said("user", "My sister Quenbyra lives in Oslo and her badge is kz77qx41.", "a1"),
+                _said("assistant", "Noted.", "a2"),
+                _said("user", "I play the cello every evening.", "a3"),
+            ],
+            session="monday",
+        )
+        alice.track([_said("user", "I play the cello in an orchestra.", "b1")], session="tuesday")
+        alice.end_session("monday")
+        memory.flush()
+        alice.mine()
+        yield alice
+
+
+def test_a_preview_changes_nothing(space):
+    before = space.drawers(), space.knowledge.search()
+    preview = space.forget(messages="a1")
+    assert (space.drawers(), space.knowledge.search()) == before
+    assert [each.ref for each in preview.drawers] == ["§W-001/R-01/D-001"]
+
+
+def test_a_message_goes_with_what_rests_on_it(space):
+    preview = space.forget(messages="a1")
+    receipt = space.forget(messages="a1", confirm=preview.token)
+    assert receipt.counts["drawers"] == 1
+    assert "kz77qx41" not in str((space.drawers(), space.knowledge.search(), space.archive.search("sister")))
+
+
+def test_what_was_not_named_stays(space):
+    space.forget(messages="a1", confirm=True)
+    assert [each.message_id for each in space.drawers()] == ["a2", "a3", "b1"]
+
+
+def test_a_token_stands_for_what_was_shown(space):
+    token = space.forget(session="tuesday").token
+    space.track([_said("user", "We rehearse on Fridays.", "b2")], session="tuesday")
+    with pytest.raises(ForgetChanged):
+        space.forget(session="tuesday", confirm=token)
+    assert len(space.drawers(session="tuesday")) == 2
+
+
+def test_something_has_to_say_what_to_forget(space):
+    with pytest.raises(InvalidInput, match="says what to forget"):
+        space.forget()
+
+
+def test_a_retry_does_not_bring_a_message_back(space):
+    space.forget(messages="a1", confirm=True)
+    again = [_said("user", "My sister Quenbyra lives in Oslo and her badge is kz77qx41.", "a1")]
+    assert space.track(again, session="monday").stored == ()
+    assert space.track(again, session="monday", history=True).stored == ()
+
+
+def test_a_history_under_new_ids_does_not_bring_a_message_back(space):
+    space.forget(messages="a1", confirm=True)
+    again = [_said("user", "My sister Quenbyra lives in Oslo and her badge is kz77qx41.", "other")]
+    assert space.track(again, session="monday", history=True).stored == ()
+
+
+def test_what_is_said_again_later_is_remembered(space):
+    words = "My sister Quenbyra lives in Oslo and her badge is kz77qx41."
+    space.forget(messages="a1", confirm=True)
+    both = [_said("user", words, "a1"), _said("user", words, "later")]
+    assert len(space.track(both, session="monday", history=True).stored) == 1
+    assert len(space.track([_said("user", words, "c1")], session="wednesday").stored) == 1
+
+
+def test_no_number_and_no_pointer_is_used_twice(space):
+    last = space.drawers()[-1]
+    space.forget(session="tuesday", confirm=True)
+    space.track([_said("user", "I play the trumpet now.", "c1")], session="wednesday")
+    new = space.drawers()[-1]
+    assert new.number > last.number
+    assert new.pointer != last.pointer
+    assert space.drawer(last.pointer) is None
+
+
+def test_the_receipt_names_what_it_cannot_reach(space):
+    receipt = space.forget(session="monday", confirm=True)
+    assert "delete_thread" in receipt.elsewhere[0]
+    assert "monday" in receipt.elsewhere[0]
