@@ -1,13 +1,17 @@
 """A conversation of three sessions, weeks apart; in a fourth, what is remembered of it.
 
     make demo
+    python examples/demo.py --svg docs/images/demo.svg
 
-No language model and no network is needed: `OfflineResponder` stands in for a model, and a clock that is set to each
-session's date stands in for the weeks. The memory is left in .demo, to look around in.
+The second command also draws the sessions and the last two questions into a file. No language model and no network are
+needed: `OfflineResponder` stands in for a model, a clock that is set to each session's date for the weeks.
+The memory is left in .demo, to look around in.
 """
 
+import argparse
 import logging
 import os
+import re
 import shutil
 import sys
 from dataclasses import dataclass
@@ -79,10 +83,13 @@ QUESTIONS = Talk(
         "Which football club do I support?",
     ),
 )
+# The three questions before them have long blocks, and a picture should be seen at a glance.
+PICTURED = QUESTIONS.lines[-2:]
 
 
 def main() -> None:
-    console = Console(markup=False, emoji=False, highlight=False)
+    picture = options().svg
+    console = Console(markup=False, emoji=False, highlight=False, width=96 if picture else None, record=bool(picture))
     logging.getLogger("langmem_tiers").addHandler(logging.StreamHandler())
     shutil.rmtree(FOLDER, ignore_errors=True)
     today = SESSIONS[0].at
@@ -95,8 +102,16 @@ def main() -> None:
         today = QUESTIONS.at
         ask(console, agent, QUESTIONS)
         memory.flush()
+        if picture:
+            picture.write_text(drawn(console), encoding="utf-8")
         # Not wrapped: the commands are there to be copied.
         console.print(closing(memory), soft_wrap=True)
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="A conversation of four sessions, and what is remembered of it.")
+    parser.add_argument("--svg", type=Path, metavar="FILE", help="also write a picture of it to FILE")
+    return parser.parse_args()
 
 
 def play(console: Console, agent: AgentGraph, talk: Talk) -> None:
@@ -110,10 +125,19 @@ def play(console: Console, agent: AgentGraph, talk: Talk) -> None:
 def ask(console: Console, agent: AgentGraph, talk: Talk) -> None:
     """Ask each question in the last session, and show the block that a model would be given for it."""
     console.print(title(talk))
+    recording = console.record
     for question in talk.lines:
+        console.record = recording and question in PICTURED
         _, block = converse(agent, question, user_id=USER, thread_id=talk.name)
         console.print(said(question))
         console.print(recalled(block))
+
+
+def drawn(console: Console) -> str:
+    """What the console recorded, as SVG, without the font that rich would fetch from a server."""
+    picture = console.export_svg(title="make demo")
+    picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL)
+    return picture.replace("Fira Code, monospace", "ui-monospace, Menlo, Consolas, monospace")
 
 
 def title(talk: Talk) -> Rule:
