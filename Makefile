@@ -6,6 +6,7 @@
 #   make golden   write the golden files in tests/golden anew: what users see
 #   make types    mypy --strict on the library
 #   make wheel    the wheel, in dist/
+#   make docs     the docs site, in build/site; a warning is an error
 #   make smoke    the wheel in a new environment, and the README's quick start run from it
 #   make clean    remove everything that these commands made
 #
@@ -26,7 +27,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 DOORS := $(wildcard tests/test_nodes*.py) $(patsubst %,tests/test_%.py,agent middleware classic_memory lcel retriever tools dream_graph)
 TESTING := blockbuster langchain-tests langgraph-checkpoint-sqlite pytest pytest-asyncio pytest-xdist hypothesis
 
-.PHONY: demo test test-isolation golden pytest lint types wheel smoke clean test-server test-lowest test-newest
+.PHONY: demo test test-isolation golden pytest lint types docs wheel smoke clean test-server test-lowest test-newest
 
 demo: $(VENV)/.base
 	@$(BIN)/python examples/demo.py
@@ -52,6 +53,11 @@ types: $(VENV)/.development
 	cd build/types && MYPYPATH=. $(abspath $(BIN))/mypy --config-file $(CURDIR)/pyproject.toml \
 		--cache-dir $(CURDIR)/.mypy_cache -p langmem_tiers
 
+# The site's tools are in an environment of their own; of the package they read the sources only.
+docs: build/docs/.ready
+	build/docs/bin/python docs/site.py
+	build/docs/bin/zensical build --strict --clean
+
 wheel: $(VENV)/.development
 	rm -rf build/lib build/bdist.* dist
 	$(BIN)/python -m build --wheel --no-isolation
@@ -73,18 +79,20 @@ test-server: build/server/.ready
 test-lowest test-newest: test-%: build/%/.ready
 	build/$*/bin/python -m pytest -n $(JOBS) -p no:cacheprovider $(DOORS)
 
+build/docs/.ready: WANTED = $(shell $(PYTHON) -c 'import shlex, tomllib; \
+	print(shlex.join(tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["docs"]))') -c constraints.txt
 build/server/.ready: WANTED = -e . 'langgraph-cli[inmem]' pytest pytest-asyncio -c constraints-server.txt
 build/lowest/.ready: WANTED = -e '.[classic,openai]' $(TESTING) -c constraints-lowest.txt
 build/newest/.ready: WANTED = -e '.[classic,openai]' $(TESTING) --upgrade --upgrade-strategy eager
 
-build/%/.ready: pyproject.toml constraints-server.txt constraints-lowest.txt
-	@echo "Installing what make test-$* needs into build/$*"
+build/%/.ready: pyproject.toml constraints.txt constraints-server.txt constraints-lowest.txt
+	@echo "Installing into build/$*"
 	@$(PYTHON) -m venv build/$*
 	@build/$*/bin/python -m pip --disable-pip-version-check --quiet --quiet install $(WANTED)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist .demo .mypy_cache .pytest_cache .ruff_cache .hypothesis langmem_tiers.egg-info
+	rm -rf $(VENV) build dist .demo .mypy_cache .pytest_cache .ruff_cache .hypothesis .cache langmem_tiers.egg-info
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=...")'

@@ -15,7 +15,14 @@ import pytest
 from langmem_tiers.cli.main import main
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINKED = [
+    *PAGES,
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *ROOT.glob("*/README.md"),
+    *ROOT.glob("benchmarks/*.md"),
+]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 SETUP = "langmem-tiers --path memory --user alice import conversation.jsonl --format jsonl"
 CONVERSATION = [
@@ -145,10 +152,32 @@ def _exit_code(command):
 
 
 def test_links_lead_somewhere():
-    broken = [
-        f"{page.name}: {target}"
-        for page in PAGES
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text())
-        if not (page.parent / target).exists()
-    ]
+    links = [(page, *link) for page in LINKED for link in LINK.findall(_prose(page))]
+    broken = [f"{page.name}: {target}{anchor}" for page, target, anchor in links if not _leads(page, target, anchor)]
     assert broken == []
+    assert len(links) > 200
+
+
+LINK = re.compile(r'(?:\]\(|(?:src|href)=")(?![a-z]+:)([^)#"\s]*)(#[^)"\s]+)?')
+
+
+def _prose(page):
+    return re.sub(r"^( *)```.*?^\1```$", "", page.read_text(), flags=re.M | re.S)
+
+
+def _leads(page, target, anchor):
+    there = page.parent / target if target else page
+    return there.exists() and (not anchor or anchor[1:] in _anchors(there))
+
+
+def _anchors(page):
+    """The anchors of a page's headings, as repositories make them."""
+    headings = re.findall(r"^#+ (.+)$", _prose(page), re.M)
+    words = [re.sub(r"\[(.*?)\]\(.*?\)", r"\1", heading).lower() for heading in headings]
+    return {re.sub(r"[^\w\- ]", "", each).strip().replace(" ", "-") for each in words}
+
+
+def test_nothing_on_the_site_is_fetched_from_elsewhere():
+    pictures = [*(ROOT / "docs").rglob("*.svg"), *(ROOT / "docs").rglob("*.css")]
+    assert [each.name for each in pictures if re.search(r"url\([\"']?http|@import|href=\"http", each.read_text())] == []
+    assert re.search(r"^font = false$", (ROOT / "zensical.toml").read_text(), re.M)
