@@ -10,6 +10,7 @@
 #   make smoke    the wheel in a new environment, and the README's quick start run from it
 #   make clean    remove everything that these commands made
 #
+#   make test-browser   the panel in a real browser: Debian's chromium, driven by Playwright
 #   make test-isolation   50,000 operations of users, agents and teams: nobody reads or writes what is foreign
 #   make test-server   what `langgraph dev` serves, in an environment of its own
 #   make test-lowest   nodes, agents, chains and tools with the lowest versions that pyproject.toml allows
@@ -27,7 +28,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 DOORS := $(wildcard tests/test_nodes*.py) $(patsubst %,tests/test_%.py,agent middleware classic_memory lcel retriever tools dream_graph)
 TESTING := blockbuster langchain-tests langgraph-checkpoint-sqlite pytest pytest-asyncio pytest-xdist hypothesis
 
-.PHONY: demo test test-isolation golden pytest lint types docs wheel smoke clean test-server test-lowest test-newest
+.PHONY: demo test test-browser test-isolation golden pytest lint types docs wheel smoke clean test-server test-lowest test-newest
 
 demo: $(VENV)/.base
 	@$(BIN)/python examples/demo.py
@@ -35,7 +36,7 @@ demo: $(VENV)/.base
 test: lint types pytest
 
 pytest: $(VENV)/.development
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --ignore tests/browser $(ARGS)
 
 golden: $(VENV)/.development
 	GOLDEN=write $(BIN)/python -m pytest -q $(wildcard tests/test_golden*.py)
@@ -68,6 +69,9 @@ smoke: wheel
 	build/smoke/bin/python -m pip --disable-pip-version-check --quiet --quiet install dist/*.whl -c constraints.txt
 	sed -n '/^```python/,/^```/{/^```/!p;/^```$$/q}' README.md > build/smoke/quick_start.py
 	cd build/smoke && bin/python quick_start.py && bin/langmem-tiers --path memory stats
+
+test-browser: $(VENV)/.development
+	$(BIN)/python -m pytest -q tests/browser $(ARGS)
 
 test-isolation: $(VENV)/.development
 	ISOLATION_OPERATIONS=50000 $(BIN)/python -m pytest -q -s -p no:cacheprovider tests/test_isolation.py

@@ -29,6 +29,7 @@
     ├── UnknownDream (LookupError)    no dream has this id
     ├── DreamConflict (RuntimeError)  later changes touched the records that a dream changed
     ├── LeaseLost (RuntimeError)      another process took over what only one may do
+    ├── UnknownPiece (LookupError)    no wing, room or drawer has this number
     ├── UnknownEntry (LookupError)    no entry has this id
     ├── EntryChanged (RuntimeError)   somebody else changed the entry first
     ├── ForgetChanged (RuntimeError)  what is to be forgotten is no longer what the preview showed
@@ -267,6 +268,12 @@ class UnknownRelation(MemoryTiersError, LookupError):
     """No relation has this id: there never was one, or it was deleted."""
 
     way_out = "The timeline of its entity shows its id."
+
+
+class UnknownPiece(MemoryTiersError, LookupError):
+    """No wing, room or drawer has this number: there never was one, or it was deleted."""
+
+    way_out = "`space.browse` lists those there are."
 
 
 class UnknownEntry(MemoryTiersError, LookupError):

@@ -61,6 +61,10 @@ class View:
         """A part of the address, such as the id in `/memories/{id}`."""
         return str(self.request.path_params[name])
 
+    def number(self, name: str) -> int:
+        """A part of the address that is a number, such as that of `/palace/rooms/{room:int}`."""
+        return int(self.request.path_params[name])
+
     def tell(self, text: str) -> None:
         """Have a sentence shown at the top of this answer, or of the page that it leads to."""
         self.visit.tell(text)

@@ -11,9 +11,9 @@ _LATEST = 5
 
 def show(view: View) -> Response:
     """Counts, the latest conversations, and a link to each page."""
-    latest = sorted(view.space.sessions(), key=lambda each: each.last_at, reverse=True)[:_LATEST]
+    latest = view.space.browse.rooms(limit=_LATEST)
     identity = view.space.identity.read()
-    return view.show("overview.html", stats=view.space.stats(), sessions=latest, identity=identity)
+    return view.show("overview.html", stats=view.space.stats(), rooms=latest, identity=identity)
 
 
 PAGE = Page(title="Overview", path="/", key="o", actions=(get("/", show),))
