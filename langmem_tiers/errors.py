@@ -43,6 +43,8 @@
     ├── MemoryOff (RuntimeError)  the settings turn it off, for a space or an agent
     ├── StorageError (OSError)
     │   ├── NotAMemoryFolder
+    │   ├── NotASyncFolder        a folder that was never synced with this space, and holds something
+    │   ├── SyncInProgress (TimeoutError)    another sync of the folder goes on
     │   ├── FolderNotWritable (PermissionError)
     │   ├── DiskFull
     │   ├── DatabaseLocked (TimeoutError)
@@ -361,6 +363,18 @@ class NotAMemoryFolder(StorageError):
     """The folder contains something else."""
 
     way_out = "Name an empty or new folder, or one that langmem-tiers made."
+
+
+class NotASyncFolder(StorageError):
+    """The folder was never synced with this space, and holds something else."""
+
+    way_out = "Name an empty or new folder, or the one that this space was synced with."
+
+
+class SyncInProgress(StorageError, TimeoutError):
+    """Another process is syncing the same folder, and took longer than one waits for it."""
+
+    way_out = "Try again once the other sync is done."
 
 
 class FolderNotWritable(StorageError, PermissionError):

@@ -26,6 +26,8 @@ from langmem_tiers.types import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from langmem_tiers.context import SpaceContext
     from langmem_tiers.dream.golden import Golden
     from langmem_tiers.dream.signals import Signals
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from langmem_tiers.records import MiningReport
     from langmem_tiers.runtime import Runtime
     from langmem_tiers.storage.usages import UsageBy
+    from langmem_tiers.sync.types import Prefer, SyncReport
     from langmem_tiers.working.working_memory import WorkingMemory
 
 # How far `usage` looks back at most: a hundred years.
@@ -507,6 +510,48 @@ class Space:
         return reporting.report(self.context, period, since=since, until=until, **about)  # type: ignore[arg-type]
 
     areport = twin(report)
+
+    def sync(
+        self,
+        folder: str | Path,
+        *,
+        init: bool = False,
+        dry_run: bool = False,
+        prefer: Prefer | None = None,
+        confirm_deletions: bool = False,
+    ) -> SyncReport:
+        """Write identity, knowledge and notes into a folder as Markdown, and take over what was edited there.
+
+        What changed on one side since the last sync is taken over by the other; what changed on both is a conflict,
+        and stays as it is on both sides, with the memory's version below `conflicts/`. Syncing again without changes
+        writes nothing.
+
+        Args:
+            folder: The folder; made if there is none.
+            init: Use a folder that holds other things and was never synced.
+            dry_run: Change nothing; only report what would change.
+            prefer: Whose version is taken in conflicts; "memory" also brings back files that were deleted.
+            confirm_deletions: Put entries aside, and delete notes, whose files were deleted; otherwise they wait.
+
+        Raises:
+            NotASyncFolder: The folder holds other things, or was synced with another space.
+            SyncInProgress: Another sync of the folder goes on.
+            StorageError: Something could not be read or written. Syncing again goes on from there.
+            InvalidInput: An argument is of the wrong type.
+        """
+        from langmem_tiers.sync.plan import Choices
+        from langmem_tiers.sync.run import sync
+        from langmem_tiers.sync.types import Prefer
+
+        known: Prefer | None = None if prefer is None else arguments.one_of(prefer, "prefer", get_args(Prefer))
+        choices = Choices(prefer=known, confirm_deletions=arguments.flag(confirm_deletions, "confirm_deletions"))
+        return sync(
+            self.context,
+            arguments.path(folder, "folder"),
+            choices,
+            init=arguments.flag(init, "init"),
+            dry_run=arguments.flag(dry_run, "dry_run"),
+        )
 
     def mine(self, session: str | None = None) -> tuple[MiningReport, ...]:
         """Mine a session, or all, for what is worth keeping: now, rather than when the conversation pauses.

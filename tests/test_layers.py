@@ -57,7 +57,7 @@ LAYERS = (
     "store context listeners palace recall knowledge knowledge_graph working layers forgetting",
     "writing",
     "dream",
-    "background maintenance transfer",
+    "background maintenance transfer sync",
     "runtime memory space testing",
     "graphs",
     "integrations",

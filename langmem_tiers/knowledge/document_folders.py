@@ -27,8 +27,9 @@ _AT_ONCE = 64
 _BYTES_A_CHARACTER = 4
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _HOPELESS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
-_HIDDEN = "it is hidden"
-_LINK = "it is a symbolic link"
+HIDDEN = "it is hidden"
+"""The reason why a hidden file is skipped."""
+LINK = "it is a symbolic link"
 _MEMORY = "it belongs to the memory itself"
 _NO_FILE = "it is no regular file"
 _ELSEWHERE = "a link would lead out of the folder"
@@ -49,7 +50,7 @@ class FolderImporter:
     def run(self, source: Path) -> FolderImport:
         """Store the files of a folder, some dozens per transaction, and report on each."""
         most = self._settings.text.max_characters * _BYTES_A_CHARACTER
-        files = _files(source, most=most, but=self._memory)
+        files = files_below(source, most=most, but=self._memory)
         while batch := [*islice(files, _AT_ONCE)]:
             self._store_all([made for each in batch if (made := self._made(each)) is not None])
         told = {name: tuple(paths) for name, paths in self._report.items()}
@@ -87,7 +88,7 @@ def export_folder(store: SpaceStore, target: Path, *, memory: Path) -> FolderExp
     """Write every document into a folder."""
     with translated(target):
         target.mkdir(parents=True, exist_ok=True)
-    outcomes = {each.path: _write(target, each.path, each.data, but=memory) for each in _every(store)}
+    outcomes = {each.path: write_below(target, each.path, each.data, but=memory) for each in _every(store)}
     return FolderExport(
         written=tuple(path for path, outcome in outcomes.items() if outcome is True),
         same=tuple(path for path, outcome in outcomes.items() if outcome is False),
@@ -104,7 +105,7 @@ def _every(store: SpaceStore) -> Iterator[Document]:
                 yield document
 
 
-def _files(folder: Path, *, most: int, but: Path) -> Iterator[tuple[str, bytes] | SkippedFile]:
+def files_below(folder: Path, *, most: int, but: Path) -> Iterator[tuple[str, bytes] | SkippedFile]:
     """Relative path and bytes of each file below a folder, or why it is skipped.
 
     Skips hidden files and folders (`.git`), files of more than `most` bytes, and the folder `but`: the memory itself.
@@ -126,13 +127,13 @@ def _files(folder: Path, *, most: int, but: Path) -> Iterator[tuple[str, bytes] 
         folders[:] = sorted(set(folders) - closed.keys())
         for each in sorted(names):
             path = _relative(folder, at / each)
-            yield SkippedFile(path=path, reason=_HIDDEN) if each.startswith(".") else _read(at / each, path, most)
+            yield SkippedFile(path=path, reason=HIDDEN) if each.startswith(".") else read_file(at / each, path, most)
         yield from problems
         problems.clear()
     yield from problems
 
 
-def _write(folder: Path, path: str, data: bytes, *, but: Path) -> bool | SkippedFile:
+def write_below(folder: Path, path: str, data: bytes, *, but: Path) -> bool | SkippedFile:
     """Write a file below a folder; True if it was written, or the reason why not.
 
     Never writes through links, nor below the folder `but`: the memory itself.
@@ -171,16 +172,17 @@ def _written(target: Path, data: bytes) -> bool:
 
 def _not_entered(folder: Path, but: Path) -> str:
     if folder.name.startswith("."):
-        return _HIDDEN
+        return HIDDEN
     if folder.is_symlink():
-        return _LINK
+        return LINK
     return _MEMORY if folder.resolve() == but.resolve() else ""
 
 
-def _read(file: Path, path: str, most: int) -> tuple[str, bytes] | SkippedFile:
+def read_file(file: Path, path: str, most: int) -> tuple[str, bytes] | SkippedFile:
+    """`path` and the bytes of a regular file, or why it cannot be read; links are not followed."""
     try:
         if file.is_symlink():
-            return SkippedFile(path=path, reason=_LINK)
+            return SkippedFile(path=path, reason=LINK)
         with open(file, "rb", opener=lambda name, flags: os.open(name, flags | _NO_LINKS)) as opened:
             if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
                 return SkippedFile(path=path, reason=_NO_FILE)

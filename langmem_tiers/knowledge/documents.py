@@ -63,6 +63,18 @@ class Documents:
         new = document_text.of_text(where, said, validation.origin(origin), self._settings)
         return self._change(where, lambda _: new, version)
 
+    def write_file(self, path: str, data: bytes, *, version: int | None = None, origin: Origin = "user") -> Document:
+        """Set a document to the bytes of a file: a text if they are UTF-8, otherwise kept as they are.
+
+        Raises:
+            InvalidInput: `data` is not bytes.
+            InvalidPath, TextTooLong, SecretRefused, TextChanged: as for `write`.
+        """
+        given = arguments.instance(data, "data", bytes, "bytes")
+        where = document_text.path(path, self._settings)
+        new = replace(document_text.of_file(where, given, self._settings), origin=validation.origin(origin))
+        return self._change(where, lambda _: new, version)
+
     def append(self, path: str, text: str, *, origin: Origin = "user") -> Document:
         """Append text to a document on a new line, creating the document if needed.
 
@@ -203,6 +215,7 @@ class Documents:
             return document_folders.export_folder(store, destination, memory=self._context.folder)
 
     awrite = twin(write)
+    awrite_file = twin(write_file)
     aappend = twin(append)
     aread = twin(read)
     alist = twin(list)

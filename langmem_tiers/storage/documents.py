@@ -140,6 +140,12 @@ def decoded(stored: str) -> tuple[str, Encoding]:
     return (encoded, "base64") if text is None else (text, "utf-8")
 
 
+def decoded_bytes(stored: str) -> bytes:
+    """The bytes of the file that a document is stored for."""
+    content, encoding = decoded(stored)
+    return b64decode(content) if encoding == "base64" else content.encode()
+
+
 def _size(length: int, head: str, tail: str) -> int:
     """Size in bytes of a file that is stored in `length` bytes, beginning with `head` and ending with `tail`."""
     return (length - len(_MARK)) // 4 * 3 - tail.count("=") if head.startswith(_MARK) else length
