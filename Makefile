@@ -58,6 +58,7 @@ types: $(VENV)/.development
 docs: build/docs/.ready
 	build/docs/bin/python docs/site.py
 	build/docs/bin/zensical build --strict --clean
+	build/docs/bin/python docs/site.py --check
 
 wheel: $(VENV)/.development
 	rm -rf build/lib build/bdist.* dist

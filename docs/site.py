@@ -2,17 +2,20 @@
 
 build/pages has the pages. They are written to be read in the repository too, so they link to files outside of this
 folder: examples, the changelog, the benchmarks. The site has a page for each of these, and the links lead there.
-build/mirror has the package as a wheel would, for the reference.
+build/mirror has the package as a wheel would, for the reference. With `--check` it looks at the finished site instead:
+opening a page may fetch nothing from elsewhere.
 """
 
 import re
 import shutil
+import sys
 from os.path import normpath, relpath
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).parent.parent
 DOCS = PurePosixPath("docs")
 PAGES = ROOT / "build" / "pages"
+SITE = ROOT / "build" / "site"
 MIRROR = ROOT / "build" / "mirror" / "langmem_tiers"
 ELSEWHERE = {
     "README.md": "index.md",
@@ -23,6 +26,10 @@ ELSEWHERE = {
     "examples/README.md": "examples/index.md",
 }
 LANGUAGES = {".py": "python", ".json": "json"}
+FETCHED = re.compile(
+    r'<(?:script|img|iframe|source|video)[^>]* src="?https?:[^">]*|<link[^>]* href="?https?:[^">]*|'
+    r"url\(\W{0,6}https?:[^)]*|@import[^;]*https?:[^;]*"
+)
 LINK = re.compile(r'(\]\(|(?:src|href)=")(?![a-z]+:|#)([^)#"\s]+)')
 
 
@@ -97,5 +104,13 @@ def mirror(package: Path) -> None:
         target.write_text(module.read_text(encoding="utf-8").replace("Example:\n", "Examples:\n"), encoding="utf-8")
 
 
+def check() -> None:
+    """End with an error if a page or a style of the site fetches something from elsewhere."""
+    files = [path for path in SITE.rglob("*") if path.suffix in {".html", ".css", ".svg"}]
+    found = [(path, told) for path in files for told in FETCHED.findall(path.read_text(encoding="utf-8"))]
+    if found:
+        sys.exit("\n".join(f"{path.relative_to(SITE)} fetches from elsewhere: {told}" for path, told in found))
+
+
 if __name__ == "__main__":
-    main()
+    check() if "--check" in sys.argv else main()
