@@ -51,6 +51,8 @@
     │   ├── DatabaseDamaged
     │   ├── ProjectionDamaged     Chroma cannot use its files
     │   ├── NewerSchema           written by a newer version of this package
+    │   ├── BackupDamaged         a backup that is incomplete or changed, or none at all
+    │   ├── AlreadyThere (FileExistsError)   a file or folder that would be overwritten
     │   └── MigrationFailed
     ├── EmbeddingUnavailable (RuntimeError)
     ├── DownloadFailed (OSError)  a file could not be downloaded, or is not the expected one
@@ -411,6 +413,18 @@ class NewerSchema(StorageError):
     """The memory was written by a newer version of this package."""
 
     way_out = "Install the newer version: pip install --upgrade langmem-tiers."
+
+
+class BackupDamaged(StorageError):
+    """A backup that is incomplete, was changed since it was made, or is none at all; nothing was restored."""
+
+    way_out = "Use another backup: `langmem-tiers backup --list` names those that were made."
+
+
+class AlreadyThere(StorageError, FileExistsError):
+    """A file or folder that would be overwritten; it is as it was."""
+
+    way_out = "Name another one, or say that it may be replaced."
 
 
 class MigrationFailed(StorageError):

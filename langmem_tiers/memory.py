@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from langmem_tiers.dream.types import DreamReport
     from langmem_tiers.models.embedder import Embedder
-    from langmem_tiers.transfer import ImportReport
+    from langmem_tiers.transfer import BackupReport, ImportReport, RestoreReport
     from langmem_tiers.types import Format
 
 
@@ -248,6 +248,86 @@ class Memory(Runtime):
         return importing.import_file(*given, format=format, user=user, user_speaker=user_speaker, dry_run=dry_run)
 
     aimport_file = twin(import_file)
+
+    def backup(
+        self,
+        target: str | Path,
+        *,
+        users: Sequence[str | int | UUID] | None = None,
+        advance: Callable[[int, int | None], None] | None = None,
+    ) -> BackupReport:
+        """Copy the memory while it is in use, and verify the copy by opening it.
+
+        Each space is copied as it is at one moment: everything that was acknowledged before the call is in it. Records,
+        settings and prompts are copied; the vector index is not, since it is rebuilt from the records without asking an
+        embedding model. The copy holds everything in plain text, and only its owner can read it.
+
+        Args:
+            target: A new file that ends with `.tar.gz`, `.tar` or `.zip`, else a new or empty folder.
+            users: Only these users; None for every space.
+            advance: Called with the bytes copied so far.
+
+        Raises:
+            AlreadyThere: Something is at `target`; it is not overwritten.
+            MissingUser, InvalidSpace, UnknownSpace: There is no such user.
+            DiskFull, FolderNotWritable: It could not be written; nothing is left of it.
+            StorageError: The only space, or all, cannot be read. Else such spaces are in the report's `left_out`.
+        """
+        from langmem_tiers.transfer import backups
+
+        wanted = self._backed_up(users)
+        place = arguments.path(target, "target").absolute()
+        told = None if advance is None else arguments.function(advance, "advance")
+        prompts, whole = self.settings.directives, users is None
+        given = (self.context, self.path, wanted, place, self.clock)
+        return backups.back_up(*given, prompts=prompts, whole=whole, advance=told)
+
+    abackup = twin(backup)
+
+    def _backed_up(self, users: Sequence[str | int | UUID] | None) -> tuple[str, ...]:
+        if users is None:
+            return self.spaces()
+        names = tuple(dict.fromkeys(naming.user_space(each) for each in arguments.several(users, "users", "user ids")))
+        for name in names:
+            self._require_there(name)
+        return names
+
+    @classmethod
+    def restore(
+        cls, backup: str | Path, path: str | Path, *, force: bool = False, clock: Clock = utc_now
+    ) -> RestoreReport:
+        """Put a backup in a folder: checked in every file, opened, and switched in at once.
+
+        Into an empty or new folder, unless `force` is given. Then the memory that is there is kept beside it, under the
+        path in the report, and what was forgotten in it after the backup is forgotten in the restored one as well. If
+        the backup is of some users only, the other spaces stay as they are. Open the memory afterwards.
+
+        Args:
+            backup: What `backup` wrote.
+            path: The folder of the restored memory.
+            force: Whether it may take the place of a memory, which must be closed.
+            clock: A function that returns the current time.
+
+        Raises:
+            BackupDamaged: It is incomplete or was changed; nothing was restored.
+            NewerSchema: A newer version of this package made it.
+            AlreadyThere, NotAMemoryFolder: Something is in the folder.
+            DatabaseLocked: The memory in the folder is open.
+            DiskFull, FolderNotWritable: It could not be written.
+        """
+        from langmem_tiers.transfer import restoring
+
+        source, target = arguments.path(backup, "backup").absolute(), arguments.path(path, "path").absolute()
+        with restoring.prepared(source, target, force=arguments.flag(force, "force")) as ready:
+            again = restoring.ForgottenAgain()
+            if restoring.is_memory(target):
+                idle: dict[str, Any] = {"embedder": None, "background": False, "clock": clock}
+                with cls.open(target, **idle) as old, cls.open(ready.at, **idle) as new:
+                    restoring.carry_over(ready, old.context)
+                    again = restoring.forget_again(new.context, old.context, ready, old.spaces())
+            kept = restoring.switch(ready, target, clock)
+        restoring.list_copies(target, source, ready.manifest, kept, clock)
+        return restoring.report(ready, target, kept, again)
 
     def on_activity(self, listener: Listener) -> Callable[[], None]:
         """Call a function after each thing the memory does by itself. Call the result to stop that.

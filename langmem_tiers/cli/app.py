@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from langmem_tiers.cli import (
+    backups,
     bench,
     chat,
     config,
@@ -121,6 +122,8 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "panel": panel.panel,
     "doctor": maintenance.doctor,
     "rebuild": maintenance.rebuild,
+    "backup": backups.backup,
+    "restore": backups.restore,
 }
 _GROUPS = {
     "knowledge": knowledge.knowledge,

@@ -352,6 +352,7 @@ def _ways_out() -> dict[str, str]:
     from langmem_tiers.knowledge.tasks import REOPEN
     from langmem_tiers.knowledge_graph import entity_lookup, importing, merging
     from langmem_tiers.language import predicates
+    from langmem_tiers.transfer import restoring
 
     return {
         StorageError.way_out: "The cause is in brackets; what is stored already is safe.",
@@ -371,5 +372,6 @@ def _ways_out() -> dict[str, str]:
         predicates.NOT_SO: (
             "`relations withdraw ID` takes back what was never so, `relations end ID` ends what is over."
         ),
+        restoring.FORCE: "Name a new folder, or give --force: then the memory that is there is kept beside it.",
         importing.WAY_OUT: "Give a file that `langmem-tiers graph --out FILE.json` wrote.",
     }

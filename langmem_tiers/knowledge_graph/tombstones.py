@@ -24,7 +24,7 @@ _MOST_NAMES = 20
 
 def entity_deleted(graph: GraphTransaction, name: str) -> bool:
     """Whether an entity with this name was deleted and not added again since."""
-    return bool(tombstones.among(*graph.at, "entity", {_entity_key(name)}))
+    return bool(tombstones.among(*graph.at, "entity", {entity_key(name)}))
 
 
 def statement_deleted(graph: GraphTransaction, subject: Entity, predicate: str, target: Entity | Value) -> bool:
@@ -34,23 +34,28 @@ def statement_deleted(graph: GraphTransaction, subject: Entity, predicate: str, 
 
 def bury_entities(graph: GraphTransaction, gone: Iterable[Entity]) -> None:
     """Add tombstones for deleted entities."""
-    tombstones.put(*graph.at, "entity", {_entity_key(name) for each in gone for name in _names(each)}, graph.now)
+    tombstones.put(*graph.at, "entity", {entity_key(name) for each in gone for name in _names(each)}, graph.now)
 
 
 def bury_relations(graph: GraphTransaction, *rows: RelationRow) -> None:
     """Add tombstones for the statements of relations."""
+    tombstones.put(*graph.at, "relation", statement_keys(graph, *rows), graph.now)
+
+
+def statement_keys(graph: GraphTransaction, *rows: RelationRow) -> set[bytes]:
+    """The keys of the tombstones of relations, under all names of their entities."""
     named = {number for row in rows for number in (row.subject, row.object) if number is not None}
     found = entities.by_numbers(*graph.at, named)
     keys: set[bytes] = set()
     for row in rows:
         target = Value(text=row.value or "", unit=row.unit) if row.object is None else found[row.object]
         keys |= _statement_keys(found[row.subject], row.predicate, target)
-    tombstones.put(*graph.at, "relation", keys, graph.now)
+    return keys
 
 
 def unbury_entities(graph: GraphTransaction, names: Iterable[str]) -> None:
     """Remove the tombstones of names, because someone names the entity again on purpose."""
-    tombstones.lift(*graph.at, "entity", {_entity_key(name) for name in names})
+    tombstones.lift(*graph.at, "entity", {entity_key(name) for name in names})
 
 
 def unbury_statement(
@@ -58,12 +63,13 @@ def unbury_statement(
 ) -> None:
     """Remove the tombstone of a statement, because someone makes it again on purpose, and those of `names`."""
     keys: dict[tombstones.Kind, set[bytes]] = {"relation": _statement_keys(subject, predicate, target)}
-    if named := {_entity_key(name) for name in names}:
+    if named := {entity_key(name) for name in names}:
         keys["entity"] = named
     tombstones.lift_all(*graph.at, keys)
 
 
-def _entity_key(name: str) -> bytes:
+def entity_key(name: str) -> bytes:
+    """The key of an entity's tombstone under one of its names."""
     return content_hash(name_key(name))
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from copy import copy
 from functools import cache
 from pathlib import Path
@@ -24,6 +24,8 @@ from langmem_tiers.storage.write_queue import queue_of
 
 # Compiled statements kept: more than the package has.
 _STATEMENTS = 2000
+# Pages copied between two reports on a backup: 16 MB.
+_PAGES = 4096
 # Marks the file as ours, so that someone else's database is never migrated: "LMTi" in ASCII.
 APPLICATION_ID = 0x4C4D5469
 
@@ -100,16 +102,23 @@ class Database:
         elif file != self._file:
             raise gone(self.path.parent)
 
-    def backup(self, target: Path) -> None:
-        """Copy the whole database to `target` while others keep writing."""
-        with translated(self.path):
-            source = sqlite3.connect(self.path)
-            copy = sqlite3.connect(target)
-            try:
-                source.backup(copy)
-            finally:
-                copy.close()
-                source.close()
+    def backup(self, target: Path, advance: Callable[[int, int], None] | None = None) -> None:
+        """Copy the whole database to `target`, as it is at one moment, while others keep writing.
+
+        Args:
+            target: The new file; it needs no write-ahead log beside it.
+            advance: Called with the bytes that are copied and all there are.
+        """
+        source = sqlite3.connect(self.path, timeout=self._settings.busy_timeout, isolation_level=None)
+        with translated(target), closing(source):
+            # The snapshot of this transaction is what is copied; otherwise every write of others would begin it anew.
+            source.execute("BEGIN")
+            size = source.execute("SELECT page_size FROM pragma_page_size").fetchone()[0]
+            source.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            with closing(sqlite3.connect(target, isolation_level=None)) as copy:
+                step = None if advance is None else _steps(advance, size)
+                source.backup(copy, pages=_PAGES, progress=step)
+                copy.execute("PRAGMA journal_mode=DELETE")
 
     def rewrite(self) -> bool:
         """Write the whole file anew, without free pages and remains of deleted rows, and empty the write-ahead log.
@@ -153,6 +162,15 @@ class Database:
     def close(self) -> None:
         """Close every connection; the last one folds the write-ahead log into the file."""
         self._engine.dispose()
+
+
+def _steps(advance: Callable[[int, int], None], page: int) -> Callable[[int, int, int], None]:
+    """What sqlite3 is to call after each step of a backup."""
+
+    def step(_status: int, left: int, total: int) -> None:
+        advance((total - left) * page, total * page)
+
+    return step
 
 
 @cache

@@ -146,6 +146,12 @@ def standing(
     return [Standing(*row) for row in connection.execute(wanted)][::-1]
 
 
+def tracked(connection: Connection, space: str) -> list[tuple[int, str, str]]:
+    """The drawer of every message that was tracked, with its session and its id."""
+    rows = connection.execute(select(turns.c.drawer, turns.c.session, turns.c.message_id).where(*here(turns, space)))
+    return [(drawer, session, message_id) for drawer, session, message_id in rows]
+
+
 def newest(connection: Connection, space: str) -> int:
     """The number of the last drawer, 0 if there is none."""
     return connection.execute(select(func.max(drawers.c.number)).where(*here(drawers, space))).scalar() or 0

@@ -219,6 +219,12 @@ def find(connection: Connection, space: str, filters: Filters, most: int) -> lis
     return [found[number] for number in selected]
 
 
+def contents(connection: Connection, space: str) -> list[tuple[str, str]]:
+    """The id and the content of every entry, active or not."""
+    rows = connection.execute(select(entries.c.id, entries.c.content).where(*here(entries, space)))
+    return [(entry_id, content) for entry_id, content in rows]
+
+
 def ids(connection: Connection, space: str, filters: Filters) -> set[str]:
     """The ids of the selected entries."""
     return {row.id for row in _selected(connection, space, filters)}

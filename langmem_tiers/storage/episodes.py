@@ -197,6 +197,12 @@ def buried(connection: Connection, space: str, session: str, compaction: int) ->
     return bool(tombstones.among(connection, space, "episode", {_key(session, compaction)}))
 
 
+def keys(connection: Connection, space: str) -> list[tuple[str, bytes]]:
+    """The id of every episode, and the key of its tombstone."""
+    wanted = select(episodes.c.id, episodes.c.session, episodes.c.compaction).where(*here(episodes, space))
+    return [(one, _key(session, compaction)) for one, session, compaction in connection.execute(wanted)]
+
+
 def next_count(connection: Connection, space: str, session: str, *, task: bool) -> int:
     """The count for a session's next episode, or next task episode; counts are never reused."""
     step = -1 if task else 1

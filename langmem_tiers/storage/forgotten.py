@@ -23,7 +23,7 @@ class Spoken(NamedTuple):
 def bury(connection: Connection, space: str, session: str, said: Iterable[Spoken], at: int) -> None:
     """Add the tombstones of messages of a session."""
     gone = list(said)
-    tombstones.put(connection, space, "message", {_by_id(session, each) for each in gone}, at)
+    tombstones.put(connection, space, "message", {message_key(session, each.message_id) for each in gone}, at)
     tombstones.put(connection, space, "words", {_by_words(session, each) for each in gone}, at)
 
 
@@ -35,7 +35,7 @@ def forgotten_among(connection: Connection, space: str, session: str, said: Sequ
     """
     if not said or tombstones.secret_of(connection, space) is None:
         return set()
-    ids = {_by_id(session, each): each for each in said}
+    ids = {message_key(session, each.message_id): each for each in said}
     gone = {ids[key].message_id for key in tombstones.among(connection, space, "message", ids)}
     said_by_them = {_by_words(session, each) for each in said if each.message_id in gone}
     others = [each for each in said if each.again and each.message_id not in gone]
@@ -44,8 +44,9 @@ def forgotten_among(connection: Connection, space: str, session: str, said: Sequ
     return gone | {each.message_id for each in others if _by_words(session, each) in buried}
 
 
-def _by_id(session: str, spoken: Spoken) -> bytes:
-    return content_hash(f"{session}\0{spoken.message_id}")
+def message_key(session: str, message_id: str) -> bytes:
+    """The key of a message's tombstone."""
+    return content_hash(f"{session}\0{message_id}")
 
 
 def _by_words(session: str, spoken: Spoken) -> bytes:

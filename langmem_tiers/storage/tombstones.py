@@ -77,6 +77,25 @@ def key_all(connection: Connection, space: str) -> None:
     insert_new(connection, tombstones, space, ({**row._mapping, "key": keyed(row.key, secret)} for row in rows))
 
 
+def every(connection: Connection, space: str) -> list[tuple[str, bytes, int]]:
+    """All tombstones as kind, stored hash and moment."""
+    columns = (tombstones.c.kind, tombstones.c.key, tombstones.c.at)
+    return [(kind, key, at) for kind, key, at in connection.execute(select(*columns).where(*here(tombstones, space)))]
+
+
+def carry_over(
+    connection: Connection, space: str, rows: Collection[tuple[str, bytes, int]], secret: bytes | None
+) -> bool:
+    """Add tombstones of another state of the space, stored under this key; False if this state has another key."""
+    if secret is None:
+        return not rows
+    if (_secret(connection, space) or secret) != secret:
+        return False
+    facts.put(connection, space, _SECRET, secret.hex())
+    insert_new(connection, tombstones, space, ({"kind": kind, "key": key, "at": at} for kind, key, at in rows))
+    return True
+
+
 def keyed(key: bytes, secret: bytes) -> bytes:
     """The hash of a key that is stored."""
     return hashlib.blake2b(key, key=secret, digest_size=16).digest()

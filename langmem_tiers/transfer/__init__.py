@@ -1,5 +1,6 @@
 """Bringing in conversations and memories from files: the readers, and the import that stores what they read."""
 
+from langmem_tiers.transfer.backups import BackupReport, KnownBackup, SpaceLeftOut
 from langmem_tiers.transfer.formats import FORMATS, guess_format, read_conversations, read_records
 from langmem_tiers.transfer.importing import ImportReport, Refusal, Track, import_conversations, import_records, survey
 from langmem_tiers.transfer.records import (
@@ -12,10 +13,12 @@ from langmem_tiers.transfer.records import (
     LineProblem,
     Record,
 )
+from langmem_tiers.transfer.restoring import RestoreReport
 from langmem_tiers.types import Format
 
 __all__ = [
     "FORMATS",
+    "BackupReport",
     "Entry",
     "Format",
     "ImportReport",
@@ -23,10 +26,13 @@ __all__ = [
     "ImportedFact",
     "ImportedMessage",
     "ImportedSession",
+    "KnownBackup",
     "LeftBehind",
     "LineProblem",
     "Record",
     "Refusal",
+    "RestoreReport",
+    "SpaceLeftOut",
     "Track",
     "guess_format",
     "import_conversations",

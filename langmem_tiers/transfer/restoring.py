@@ -1,0 +1,229 @@
+"""Restoring a backup: checked file by file beside the place it is for, and switched in at once or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from langmem_tiers.clock import Clock, to_millis
+from langmem_tiers.errors import AlreadyThere, DatabaseDamaged, MigrationFailed, NewerSchema, NotAMemoryFolder
+from langmem_tiers.naming import folder_name
+from langmem_tiers.storage import copies
+from langmem_tiers.storage.errors_border import translated
+from langmem_tiers.storage.folder import DATABASE, space_names
+from langmem_tiers.storage.migrations import MIGRATIONS
+from langmem_tiers.transfer import backup_files, burying
+from langmem_tiers.transfer.backup_files import Manifest, damaged
+from langmem_tiers.transfer.backups import KnownBackup, counted, draft, known, note
+
+if TYPE_CHECKING:
+    from langmem_tiers.context import SpaceContext
+
+_MARK = "langmem-tiers.json"
+FORCE = "Name an empty folder, or pass force=True: then the old memory is kept beside it."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RestoreReport:
+    """A backup that was restored.
+
+    `made_at` is the moment that the memory stands at now, `rows` how many rows each table has over all `spaces`.
+    `kept` is where the memory that was there before is now, and `carried` the spaces that stayed from it, because the
+    backup was not made of them. `forgotten` counts what was forgotten in that memory after the backup was made, by
+    kind: it was forgotten again in the restored one. `unread` are spaces of that memory in which this could not be
+    looked up, because they are damaged.
+    """
+
+    path: Path
+    backup: str
+    made_at: datetime
+    spaces: tuple[str, ...]
+    rows: Mapping[str, int]
+    kept: Path | None = None
+    carried: tuple[str, ...] = ()
+    forgotten: Mapping[str, int] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prepared:
+    """A backup that is unpacked and checked, in the folder `at` beside the place it is for."""
+
+    at: Path
+    manifest: Manifest
+    carried: tuple[str, ...]
+
+
+def is_memory(folder: Path) -> bool:
+    """Whether there is a memory in a folder."""
+    return (folder / _MARK).is_file()
+
+
+@contextmanager
+def prepared(backup: Path, target: Path, *, force: bool) -> Iterator[Prepared]:
+    """Unpack a backup beside its place and check it.
+
+    Raises:
+        BackupDamaged: it is not as it was made.
+        NewerSchema: a newer version made it.
+        AlreadyThere: there is a memory at its place, and it is not forced.
+        NotAMemoryFolder: there is something else.
+        DatabaseLocked: the memory at its place is open.
+    """
+    manifest = backup_files.read_manifest(backup)
+    if manifest.steps > len(MIGRATIONS):
+        raise NewerSchema(f"{backup} has schema {manifest.steps}; this version knows up to {len(MIGRATIONS)}.")
+    _require_free(target, force=force)
+    with translated(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    with draft(target) as work:
+        at = work / "memory"
+        with translated(target):
+            at.mkdir(mode=0o700)
+        backup_files.unpack(backup, manifest, at)
+        for each in manifest.spaces:
+            _check_space(backup, manifest, at, each.folder)
+        yield Prepared(at=at, manifest=manifest, carried=_carried(manifest, target))
+
+
+def _check_space(backup: Path, manifest: Manifest, at: Path, folder: str) -> None:
+    """Open the database of a space: whole, with the rows it had and its canary, which is taken out."""
+    told = next(each for each in manifest.spaces if each.folder == folder)
+    file = at / "spaces" / folder / DATABASE
+    found = copies.examine(file)
+    if found.fault:
+        raise damaged(backup, f"{told.name}: {found.fault}")
+    if folder != folder_name(told.name) or _name_in(file.with_name("space.json")) != told.name:
+        raise damaged(backup, f"the folder {folder} is not that of {told.name!a}")
+    if found.schema != manifest.steps or dict(found.rows) != told.rows or told.canary not in found.canaries:
+        raise damaged(backup, f"{told.name} does not hold what its manifest says")
+    copies.remove_canaries(file)
+
+
+def _name_in(mark: Path) -> object:
+    try:
+        return json.loads(mark.read_bytes())["space"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _require_free(target: Path, *, force: bool) -> None:
+    with translated(target):
+        if not target.exists() and not target.is_symlink():
+            return
+        if target.is_dir() and not target.is_symlink() and not any(target.iterdir()):
+            return
+        if not is_memory(target) or target.is_symlink():
+            raise NotAMemoryFolder(f"{target} holds something else.")
+        if not force:
+            raise AlreadyThere(f"There is a memory at {target}.", way_out=FORCE)
+        for file in sorted(target.glob(f"spaces/*/{DATABASE}")):
+            if file.stat().st_size:
+                with suppress(DatabaseDamaged):  # what is damaged is to be replaced
+                    copies.require_unused(file)
+
+
+def _carried(manifest: Manifest, target: Path) -> tuple[str, ...]:
+    """The spaces of the memory at its place that a backup of some users only leaves as they are."""
+    if manifest.complete or not is_memory(target):
+        return ()
+    restored = {each.name for each in manifest.spaces}
+    return tuple(name for name in space_names(target) if name not in restored)
+
+
+def carry_over(ready: Prepared, old: Callable[[str], SpaceContext]) -> None:
+    """Copy the spaces that stay from the memory that was there before."""
+    for name in ready.carried:
+        with old(name).use() as store:
+            folder = ready.at / "spaces" / store.folder.name
+            with translated(folder):
+                folder.mkdir(mode=0o700, parents=True)
+                backup_files.private(folder / DATABASE).close()
+                store.database.backup(folder / DATABASE)
+                mark = (store.folder / "space.json").read_bytes()
+                (folder / "space.json").write_bytes(mark)
+
+
+def switch(ready: Prepared, target: Path, clock: Clock) -> Path | None:
+    """Put the restored memory in its place. Returns where the one before is kept, if there was one.
+
+    Raises:
+        StorageError: it is as it was.
+    """
+    kept = None
+    with translated(target):
+        if is_memory(target):
+            kept = target.with_name(f"{target.name}.before-restore-{clock():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}")
+            target.replace(kept)
+        elif target.is_dir():
+            target.rmdir()
+        try:
+            ready.at.replace(target)
+        except OSError:
+            if kept is not None:
+                kept.replace(target)
+            raise
+    return kept
+
+
+def list_copies(target: Path, backup: Path, manifest: Manifest, kept: Path | None, clock: Clock) -> None:
+    """Note in the restored memory which copies there are: those of the one before, that one itself, and the backup."""
+    before = () if kept is None else tuple(each for each in known(kept) if each.kind != "before_migration")
+    at = datetime.fromisoformat(manifest.made_at)
+    spaces = tuple(each.name for each in manifest.spaces)
+    copies_of = [*before, KnownBackup(id=manifest.id, path=backup.absolute(), at=at, spaces=spaces)]
+    if kept is not None:
+        held = space_names(kept)
+        own = KnownBackup(
+            id=f"{to_millis(clock()):x}{os.getpid():x}", path=kept, at=clock(), spaces=held, kind="before_restore"
+        )
+        copies_of.append(own)
+    note(target, *copies_of)
+
+
+def report(ready: Prepared, target: Path, kept: Path | None, again: ForgottenAgain) -> RestoreReport:
+    """What was restored."""
+    manifest = ready.manifest
+    return RestoreReport(
+        path=target,
+        backup=manifest.id,
+        made_at=datetime.fromisoformat(manifest.made_at),
+        spaces=tuple(each.name for each in manifest.spaces),
+        rows=counted(manifest.spaces),
+        kept=kept,
+        carried=ready.carried,
+        forgotten=again.counts,
+        unread=again.unread,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ForgottenAgain:
+    """How many things were forgotten again, by kind, and spaces in which that could not be looked up."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+
+
+def forget_again(
+    new: Callable[[str], SpaceContext], old: Callable[[str], SpaceContext], ready: Prepared, there: Collection[str]
+) -> ForgottenAgain:
+    """Forget in the restored memory what was forgotten in the one before, after the backup was made."""
+    total: Counter[str] = Counter()
+    unread: list[str] = []
+    for name in (each.name for each in ready.manifest.spaces if each.name in there):
+        try:
+            total += burying.bury_again(new(name), old(name))
+        except (DatabaseDamaged, NewerSchema, MigrationFailed, NotAMemoryFolder):
+            unread.append(name)
+    for file in ready.at.glob(f"spaces/*/{DATABASE}.schema-*.bak"):
+        file.unlink()  # still holds what was just forgotten
+    return ForgottenAgain(counts=dict(sorted(total.items())), unread=tuple(unread))
