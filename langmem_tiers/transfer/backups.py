@@ -269,13 +269,14 @@ class _Making:
         return BackedUpSpace(name=name, folder=folder.name, canary=canary, rows=dict(found.rows))
 
     def _copied(self, store: SpaceStore, copy: Path, at: int) -> str:
+        copied = 0
+
         def advance(done: int, _total: int) -> None:
             nonlocal copied
             self._done += done - copied
             copied = done
             self._advance(self._done, max(self._total, self._done))
 
-        copied = 0
         with copies.canary(store.database, at) as canary:
             store.database.backup(copy, advance)
         return canary
