@@ -225,13 +225,17 @@ def test_what_was_deleted_after_the_backup_is_deleted_in_the_restored_memory_too
     alice.knowledge.delete(tea.id, origin="user")
     alice.documents.delete("memory/2026-03-01.md")
     alice.graph.delete_entity("Ben")
+    alice.forget(messages=(2,), confirm=True)
     grown.close()
     report = Memory.restore(tmp_path / "copy.zip", grown.path, force=True)
-    assert set(report.forgotten) >= {"entry", "document", "entity"}
+    assert set(report.forgotten) >= {"entry", "document", "entity", "message"}
     with reopened(grown.path) as back:
         alice = back.user("alice")
         assert not [each for each in alice.knowledge.search("tea") if "tea" in each.entry.content]
         assert alice.documents.read("memory/2026-03-01.md") is None
+        assert [each.content for each in alice.drawers()] == ["My sister Anna lives in Lisbon."]
+        told(back, "alice", "My sister Anna lives in Lisbon.", "I work at Bosch.")
+        assert len(alice.drawers()) == 1
         assert "Ben" not in {each.name for each in alice.graph.entities()}
         assert "Anna" in {each.name for each in alice.graph.entities()}
 
