@@ -574,7 +574,8 @@ class Space:
         replies.
 
         Args:
-            dry_run: Change nothing; only report what would change (`previewed`).
+            dry_run: Change nothing; only report what would change (`previewed`). The preview is kept until the next
+                one, or a dream that changes something, so that `approve_dream` can apply it.
 
         Raises:
             LeaseLost: It took so long that another dream began. Nothing was written.
@@ -583,6 +584,21 @@ class Space:
         from langmem_tiers.dream import run
 
         return run.dream(self.context, dry_run=arguments.flag(dry_run, "dry_run"))
+
+    def approve_dream(self, dream_id: str) -> DreamReport:
+        """Apply a dream that was previewed (`dream(dry_run=True)`): exactly the rows that the preview showed, or none.
+
+        Its proposals are judged once more, without asking a model, and recall is tested with them.
+
+        Raises:
+            UnknownDream: There is no dream with this id, or a newer preview has taken its place.
+            InvalidInput: It is no preview, or would change nothing.
+            DreamConflict: The memory has changed since so that it would not be the same, or another dream is under
+                way. Nothing was changed.
+        """
+        from langmem_tiers.dream import approve
+
+        return approve.approve(self.context, dream_id)
 
     def dreams(self, *, limit: int = 20) -> tuple[DreamReport, ...]:
         """Return the reports of the latest dreams, newest first: decisions, refusals with reasons, and cost.
@@ -619,6 +635,7 @@ class Space:
         return undo.redo(self.context, dream_id)
 
     adream = twin(dream)
+    aapprove_dream = twin(approve_dream)
     adreams = twin(dreams)
     aundo_dream = twin(undo_dream)
     aredo_dream = twin(redo_dream)

@@ -11,7 +11,19 @@ from langmem_tiers import Memory, Space, Turn
 from langmem_tiers.errors import NaiveDatetime
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 
-TWINS = ["track", "recall", "search", "report", "why", "dream", "dreams", "undo_dream", "redo_dream", "forget"]
+TWINS = [
+    "track",
+    "recall",
+    "search",
+    "report",
+    "why",
+    "dream",
+    "approve_dream",
+    "dreams",
+    "undo_dream",
+    "redo_dream",
+    "forget",
+]
 
 
 @pytest.fixture

@@ -329,11 +329,11 @@ def test_a_preview_shows_what_would_change_and_changes_nothing(alice, two):
         before = change_log.head(connection, store.key)
     with memory.use(alice.name) as store:
         draft = begun(alice, decision=Decision(accepted=(_merge(two),)))
-        report, _ = apply.preview(store, material, draft, memory.settings, memory.clock())
+        report = apply.preview(store, material, draft, memory.settings, memory.clock(), passed=True)
         with store.reading() as connection:
             assert change_log.head(connection, store.key) == before
     assert [line[:7] for line in report.diff.splitlines()] == ["+ entry", "- entry", "- entry"]
-    assert (len(report.decision.accepted), alice.dreams()) == (1, ())
+    assert (len(report.decision.accepted), alice.dreams()) == (1, (report,))
     assert alice.knowledge.get(two[0]).active
 
 

@@ -1,6 +1,7 @@
 """`langmem-tiers dream`, `dreams`, `undo`, `redo`: what a user reads of a dream, and going back."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 from dreaming import begun, dreamt, known, seen
@@ -114,7 +115,7 @@ def test_what_stands_in_the_way_of_undoing_is_named(run, alice, merged):
 def test_a_dry_run_changes_nothing(run):
     code, out, _ = run("dream", "--dry-run")
     assert (code, "a preview: nothing was changed" in out) == (0, True)
-    assert run("dreams")[1] == "The memory has not dreamt yet.\n"
+    assert "a preview: nothing was changed" in run("dreams")[1]
 
 
 def test_a_dream_by_hand_is_listed(run):
@@ -185,3 +186,16 @@ def test_what_it_cost_and_which_question_broke_is_told(run, alice):
         "  cost      memory_dream: calls 3, input tokens 1,234",
         "  note      One note.",
     ]
+
+
+def test_a_preview_is_approved_by_its_id(run, alice):
+    for day, town in enumerate(("Porto", "Lisbon"), 2):
+        said_at = datetime(2026, 3, day, tzinfo=UTC)
+        (drawer,) = alice.track([Turn(role="user", content=f"I live in {town}.", said_at=said_at)]).stored
+        known(alice, f"The user lives in {town}.", evidence=[drawer])
+    preview = json.loads(run("dream", "--dry-run", "--json")[1])
+    assert preview["diff"]
+    code, out, _ = run("dream", "--approve", preview["id"])
+    assert (code, "applied (by hand)" in out) == (0, True)
+    assert run("dream", "--approve", preview["id"])[0] == 1
+    assert run("dream", "--approve", "x", "--dry-run")[0] == 2

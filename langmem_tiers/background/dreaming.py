@@ -79,7 +79,7 @@ class DreamJob:
         return self.context.settings.dream
 
     def _last(self, connection: Connection) -> DreamRow | None:
-        return next(iter(dreams.latest(connection, self.store.key, 1)), None)
+        return dreams.last(connection, self.store.key)
 
     def _by_episodes(self, connection: Connection, last: DreamRow | None, now: int) -> int | None:
         """Now, if enough episodes are waiting that the last dream has not seen, or has left for the next one."""

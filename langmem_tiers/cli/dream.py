@@ -45,8 +45,16 @@ def dream(
     space: Space,
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing, and print what would change.")] = False,
+    approve: Annotated[
+        str | None, typer.Option("--approve", metavar="ID", help="Apply what --dry-run printed, exactly as it stands.")
+    ] = None,
 ) -> Shown:
     """Consolidate a memory now: merge duplicates, retire noise, infer preferences, take up episodes, tend the graph."""
+    if approve is not None:
+        if dry_run:
+            raise typer.BadParameter("a preview is either made or approved.", param_hint="--approve")
+        report = space.approve_dream(approve)
+        return Shown(_data(report), _lines(report))
     with working("Dreaming …"):
         report = space.dream(dry_run=dry_run)
     return Shown(_data(report), _lines(report), failed=report.status in _NOT_DONE)

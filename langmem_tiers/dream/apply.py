@@ -16,7 +16,7 @@ from langmem_tiers.dream.operations import OPERATIONS, DreamTransaction
 from langmem_tiers.dream.types import Decision, DreamReport, Material, Proposal, ProposalRefused, Rejected
 from langmem_tiers.errors import AuthorityTooLow, InvalidInput, UnknownEntity, UnknownRelation
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import change_log, changesets, dreams, leases
+from langmem_tiers.storage import change_log, changesets, dreams, facts, leases
 from langmem_tiers.storage.changesets import ChangedRecord, recording
 from langmem_tiers.store import SpaceStore
 
@@ -43,12 +43,34 @@ def apply(store: SpaceStore, material: Material, draft: DreamReport, settings: S
         number = put_report(connection, store.key, material, applied.report)
         changesets.put(connection, store.key, number, applied.records)
         if applied.records:
+            dreams.drop_preview(connection, store.key)  # it showed changes to what was there before
             change_log.append(connection, store.key, "dream.applied", number, at=to_millis(now))
     return applied
 
 
-def preview(store: SpaceStore, material: Material, draft: DreamReport, settings: Settings, now: datetime) -> Applied:
-    """What `apply` would do; writes nothing, and needs no lease."""
+def preview(
+    store: SpaceStore, material: Material, draft: DreamReport, settings: Settings, now: datetime, *, passed: bool
+) -> DreamReport:
+    """What `apply` would do, kept with the rows that it would change, so that exactly these can be approved.
+
+    Needs no lease. Nothing else of the space changes, but what would be added keeps its numbers: no other record gets
+    them meanwhile.
+    """
+    with store.writing() as connection:
+        attempt = connection.begin_nested()
+        applied = _applied(connection, store.key, material, draft, settings, now)
+        reached = facts.counters(connection, store.key)
+        attempt.rollback()
+        for name, counted in reached.items():
+            facts.raise_to(connection, store.key, name, counted)
+        report = applied.report.but(status="previewed" if passed else "gated")
+        number = dreams.put_preview(connection, store.key, report.model_dump(mode="json"), _seen(material))
+        changesets.put(connection, store.key, number, applied.records)
+    return report
+
+
+def attempted(store: SpaceStore, material: Material, draft: DreamReport, settings: Settings, now: datetime) -> Applied:
+    """What `apply` would do now; writes nothing, and needs no lease."""
     with store.writing() as connection:
         applied = _applied(connection, store.key, material, draft, settings, now)
         connection.rollback()
@@ -68,8 +90,11 @@ def keep_report(store: SpaceStore, material: Material, report: DreamReport) -> N
 
 def put_report(connection: Connection, space: str, material: Material, report: DreamReport) -> int:
     """Store the report of a dream; returns its number. The turns it read are not read again, whatever the outcome."""
-    seen = dreams.Seen(fence=material.fence, position=material.position, turns_upto=material.turns_upto)
-    return dreams.put(connection, space, report.model_dump(mode="json"), seen)
+    return dreams.put(connection, space, report.model_dump(mode="json"), _seen(material))
+
+
+def _seen(material: Material) -> dreams.Seen:
+    return dreams.Seen(fence=material.fence, position=material.position, turns_upto=material.turns_upto)
 
 
 def carry_out(

@@ -329,9 +329,9 @@ def _commit(runner: DreamRunner, state: DreamState) -> Step[DreamState]:
     yield from ()
     context, store = runner.context, runner.store
     if state.dry_run:
-        previewed = apply.preview(store, state.seen, state.report, context.settings, context.clock())
-        told = state.known(decision=previewed.report.decision, diff=previewed.report.diff)
-        return runner.ended(told, "previewed" if state.passed else "gated")
+        draft = state.report.but(usage=runner.usage(state))
+        given = (store, state.seen, draft, context.settings, context.clock())
+        return state.but(report=apply.preview(*given, passed=state.passed))
     with store.reading() as connection:
         row = dreams.one(connection, store.key, state.report.id)
     if row is not None:  # it was killed after its commit

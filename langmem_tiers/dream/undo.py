@@ -74,13 +74,9 @@ def _reverse(context: SpaceContext, dream_id: str, *, undone: bool) -> DreamRepo
         report = DreamReport.model_validate(row.report)
         _require_status(report, undone=undone)
         records = changesets.of_dream(connection, store.key, row.number)
-        if not records:
-            raise DreamConflict(
-                f"What dream {report.id} changed is not kept any more: {_WHY_NOT[report.changes]}.",
-                way_out="Change the entries by hand.",
-            )
+        require_kept(report, records)
         wanted = [record.reversed for record in records] if undone else records
-        _Restoring(connection, store.key, now, context.settings).restore(wanted, report.id)
+        Restoring(connection, store.key, now, context.settings).restore(wanted, report.id)
         report = report.but(status="undone" if undone else "applied", undone_at=now if undone else None)
         dreams.change(connection, store.key, row.number, report.model_dump(mode="json"))
         kind: change_log.Kind = "dream.undone" if undone else "dream.applied"
@@ -99,7 +95,20 @@ def _require_status(report: DreamReport, *, undone: bool) -> None:
         raise InvalidInput(f"Dream {report.id} was not undone ({report.status}).", way_out=_WAY_OUT)
 
 
-class _Restoring:
+def require_kept(report: DreamReport, records: Sequence[ChangedRecord]) -> None:
+    """Refuse a dream of which the changed rows are gone.
+
+    Raises:
+        DreamConflict: they are.
+    """
+    if not records:
+        raise DreamConflict(
+            f"What dream {report.id} changed is not kept any more: {_WHY_NOT[report.changes]}.",
+            way_out="Change the entries by hand.",
+        )
+
+
+class Restoring:
     """Restores rows within one transaction."""
 
     def __init__(self, connection: Connection, space: str, now: datetime, settings: Settings) -> None:

@@ -50,14 +50,6 @@ Report = Mapping[str, Any]
 """What became of a dream, as JSON."""
 
 
-class DreamRow(NamedTuple):
-    """A stored dream; `ended_at` is in UTC milliseconds."""
-
-    number: int
-    ended_at: int
-    report: Report
-
-
 class Seen(NamedTuple):
     """What a dream saw: its lease, the position in the change log, and the last turn."""
 
@@ -66,14 +58,52 @@ class Seen(NamedTuple):
     turns_upto: int
 
 
+class DreamRow(NamedTuple):
+    """A stored dream; `ended_at` is in UTC milliseconds, `saw` is kept of a preview only."""
+
+    number: int
+    ended_at: int
+    report: Report
+    saw: Seen | None = None
+
+
 def put(connection: Connection, space: str, report: Report, saw: Seen) -> int:
     """Store the outcome of a dream. Returns its number. The turns it read are not read again, whatever the outcome."""
     number = facts.count_up(connection, space, _NEWEST)
     connection.execute(insert(dreams).values(space=space, number=number, fence=saw.fence, **_columns(report)))
     change_log.reset_cursor(connection, space, _SEEN, saw.position)
+    _pass_turns(connection, space, saw)
+    return number
+
+
+def _pass_turns(connection: Connection, space: str, saw: Seen) -> None:
     if saw.turns_upto > change_log.cursor(connection, space, TURNS):
         change_log.reset_cursor(connection, space, TURNS, saw.turns_upto)
+
+
+def put_preview(connection: Connection, space: str, report: Report, saw: Seen) -> int:
+    """Store the preview of a dream in place of the last one. Returns its number. The next dream sees what it saw."""
+    drop_preview(connection, space)
+    number = facts.count_up(connection, space, _NEWEST)
+    kept = {"saw": saw.position, "turns_upto": saw.turns_upto, "fence": saw.fence}
+    connection.execute(insert(dreams).values(space=space, number=number, **kept, **_columns(report)))
     return number
+
+
+def drop_preview(connection: Connection, space: str) -> None:
+    """Delete the preview, if there is one."""
+    wanted = (*here(dreams, space), _PREVIEWED)
+    changesets.drop(connection, space, connection.execute(select(dreams.c.number).where(*wanted)).scalars())
+    connection.execute(delete(dreams).where(*wanted))
+
+
+def approve(connection: Connection, space: str, row: DreamRow, report: Report, *, fence: int) -> None:
+    """Make a preview a dream like others, dreamt under this lease; the turns it read are not read again."""
+    assert row.saw is not None
+    columns = {**_columns(report), "saw": None, "turns_upto": None, "fence": fence}
+    connection.execute(update(dreams).where(*here(dreams, space, number=row.number)).values(**columns))
+    change_log.reset_cursor(connection, space, _SEEN, max(row.saw.position, seen(connection, space)))
+    _pass_turns(connection, space, row.saw)
 
 
 def seen(connection: Connection, space: str) -> int:
@@ -92,8 +122,15 @@ def one(connection: Connection, space: str, dream_id: str) -> DreamRow | None:
     return None if row is None else _read(row)
 
 
+def last(connection: Connection, space: str) -> DreamRow | None:
+    """The last dream that was no preview."""
+    wanted = _EVERY.where(*here(dreams, space), ~_PREVIEWED).order_by(dreams.c.number.desc()).limit(1)
+    row = connection.execute(wanted).first()
+    return None if row is None else _read(row)
+
+
 def latest(connection: Connection, space: str, most: int) -> list[DreamRow]:
-    """The latest dreams, newest first."""
+    """The latest dreams and the preview, newest first."""
     wanted = _EVERY.where(*here(dreams, space)).order_by(dreams.c.number.desc()).limit(most)
     return [_read(row) for row in connection.execute(wanted)]
 
@@ -227,12 +264,22 @@ def _columns(report: Report) -> dict[str, Any]:
     }
 
 
-_EVERY = select(dreams.c.number, dreams.c.started_at, dreams.c.finished_at, dreams.c.report)
+_EVERY = select(
+    dreams.c.number,
+    dreams.c.started_at,
+    dreams.c.finished_at,
+    dreams.c.report,
+    dreams.c.fence,
+    dreams.c.saw,
+    dreams.c.turns_upto,
+)
+_PREVIEWED = dreams.c.saw.is_not(None)
 
 
 def _read(row: Any) -> DreamRow:
     ended_at = row.started_at if row.finished_at is None else row.finished_at
-    return DreamRow(row.number, ended_at, json.loads(row.report))
+    saw = None if row.saw is None else Seen(row.fence, row.saw, row.turns_upto)
+    return DreamRow(row.number, ended_at, json.loads(row.report), saw)
 
 
 def put_question(
@@ -303,7 +350,7 @@ def active_in_turn(connection: Connection, space: str, most: int) -> list[Entry]
     """As many active entries as a dream takes, oldest first; each dream continues where the last one stopped."""
     active = select(entries.c.number).where(*here(entries, space, status="active")).order_by(entries.c.number)
     every: Sequence[int] = connection.execute(active).scalars().all()
-    dreamt = connection.execute(select(func.count()).where(*here(dreams, space))).scalar_one()
+    dreamt = connection.execute(select(func.count()).where(*here(dreams, space), ~_PREVIEWED)).scalar_one()
     start = 0 if len(every) <= most else dreamt * most % len(every)
     wanted = (*every[start : start + most], *every[: max(0, start + most - len(every))])
     found = entry_rows.by_numbers(connection, space, dict.fromkeys(wanted))

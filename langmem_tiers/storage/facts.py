@@ -68,6 +68,13 @@ def raise_to(connection: Connection, space: str, name: str, number_: int) -> Non
         put(connection, space, name, str(number_))
 
 
+def counters(connection: Connection, space: str) -> dict[str, int]:
+    """How far each kind of record has been counted up, by the name of its counter."""
+    counted = facts.c.name.like("newest%") | facts.c.name.like("%:newest")
+    rows = connection.execute(select(facts.c.name, facts.c.value).where(*here(facts, space), counted))
+    return {name: int(value) for name, value in rows}
+
+
 def drop(connection: Connection, space: str, name: str) -> None:
     """Delete the value under a name."""
     connection.execute(delete(facts).where(*here(facts, space, name=name)))

@@ -110,6 +110,12 @@ def _key_tombstones(connection: Connection) -> None:
             changesets.rekey_tombstones(connection, space, secret)
 
 
+def _keep_previews(connection: Connection) -> None:
+    """Let a dream that is only previewed be kept, with what it saw."""
+    for column in (schema.dreams.c.saw, schema.dreams.c.turns_upto):
+        _adding(column)(connection)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration("create", _create),
     Migration("states of drawers", _adding(schema.drawers.c.states)),
@@ -125,6 +131,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration("states of tasks", _open_tasks),
     Migration("recorded feedback", _create),
     Migration("keyed tombstones", _key_tombstones),
+    Migration("previews of dreams", _keep_previews),
 )
 
 
