@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from langmem_tiers import arguments
@@ -11,7 +12,7 @@ from langmem_tiers.errors import IdentityFull, InvalidInput, TextChanged
 from langmem_tiers.knowledge import markdown_sections as sections
 from langmem_tiers.knowledge import validation
 from langmem_tiers.knowledge.prompt_blocks import identity_block
-from langmem_tiers.knowledge.results import IdentityText
+from langmem_tiers.knowledge.results import IdentityPreview, IdentityText
 from langmem_tiers.language import characters
 from langmem_tiers.records import IdentityVersion
 from langmem_tiers.storage import identities
@@ -55,6 +56,19 @@ class Identity:
     def prompt_block(self) -> str:
         """The identity for a system prompt, fenced and escaped, with its usage; empty if there is none."""
         return identity_block(self.read())
+
+    def preview(self, text: str) -> IdentityPreview:
+        """What `write` would make of a text, without writing it: its length, and the block. It may be too long.
+
+        Raises:
+            SecretRefused: it contains a secret, and `Settings.privacy.derived` refuses these.
+        """
+        new = self._clean(arguments.any_text(text, "text"))
+        held = self.read()
+        draft = replace(held, text=new, characters=characters.count(new))
+        return IdentityPreview(
+            text=new, characters=draft.characters, most=draft.most, block=identity_block(draft), version=held.version
+        )
 
     def write(self, text: str, *, version: int | None = None, origin: Origin = "user") -> IdentityText:
         """Replace the whole identity with `text`; an empty text clears it.
@@ -132,6 +146,7 @@ class Identity:
 
     aread = twin(read)
     aprompt_block = twin(prompt_block)
+    apreview = twin(preview)
     awrite = twin(write)
     aadd = twin(add)
     areplace = twin(replace)

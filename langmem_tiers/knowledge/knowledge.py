@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -16,7 +17,7 @@ from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.fallbacks import first_of, search_all
 from langmem_tiers.knowledge.neighbours import find_neighbours
 from langmem_tiers.knowledge.relations_of_entries import end_with, revive_with
-from langmem_tiers.knowledge.results import CategoryCount, Deleted, EntryFound, Saved
+from langmem_tiers.knowledge.results import CategoryCount, Deleted, EntryFound, EntryPage, Saved
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.language.periods import When, asked_moment
 from langmem_tiers.language.words import occurs
@@ -220,6 +221,56 @@ class Knowledge:
         order = search.best_first if asked.strip() else search.newest_first
         return search_all(self._context, found_in, text=lambda each: each.entry.content, order=order, limit=most)
 
+    def page(
+        self,
+        *,
+        substring: str | None = None,
+        category: str | None = None,
+        tags: Iterable[str] = (),
+        origin: Origin | None = None,
+        project: str | None = None,
+        agent: str | None = None,
+        status: Status = "active",
+        pinned: bool | None = None,
+        after: str | None = None,
+        limit: int = 50,
+    ) -> EntryPage:
+        """Entries of the space itself, page by page, the last changed first.
+
+        Args:
+            substring: Text the entry must contain, ignoring case.
+            category: A category, including everything below it.
+            tags: Tags the entry must all have.
+            origin: The author.
+            project: The entry's project.
+            agent: The entry's agent.
+            status: Active entries, inactive ones, or both. Expired entries count as inactive.
+            pinned: Only pinned entries, or only others.
+            after: Id of the last entry of the page before.
+            limit: Maximum number of entries, up to 1,000.
+
+        Raises:
+            InvalidInput: a filter is invalid.
+        """
+        wanted: Status = arguments.one_of(status, "status", get_args(Status))
+        most = arguments.whole(limit, "limit", least=1, most=1_000)
+        filters = Filters(
+            substring=arguments.optional_text(substring, "substring"),
+            category=None if category is None or category == "" else validation.category(category),
+            tags=validation.tags(tags),
+            origin=None if origin is None else validation.origin(origin),
+            project=arguments.optional_name(project, "project"),
+            agent=arguments.optional_name(agent, "agent"),
+            status=None if wanted == "all" else wanted,
+            active_at=to_millis(self._context.clock()) if wanted == "active" else None,
+            pinned=None if pinned is None else arguments.flag(pinned, "pinned"),
+        )
+        last = arguments.optional_text(after, "after")
+        with self._context.open() as store, store.reading() as connection:
+            total = entries.count(connection, store.key, filters)
+            found = entries.find(connection, store.key, replace(filters, after=last), most + 1)
+        return EntryPage(entries=tuple(found[:most]), total=total, more=len(found) > most)
+
     def update(
         self,
         entry_id: str,
@@ -394,6 +445,7 @@ class Knowledge:
     asave = twin(save)
     aget = twin(get)
     asearch = twin(search)
+    apage = twin(page)
     aupdate = twin(update)
     adeactivate = twin(deactivate)
     areactivate = twin(reactivate)

@@ -32,6 +32,15 @@ class EntryFound:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class EntryPage:
+    """Some of the entries that filters select, the last changed first: how many these are, and whether more follow."""
+
+    entries: tuple[Entry, ...]
+    total: int
+    more: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Saved:
     """The outcome of a save: the entry that is active now, and how it came about.
 
@@ -113,6 +122,22 @@ class EpisodeFound:
     channels: Mapping[str, float] = field(default_factory=dict)
     ended: tuple[str, ...] = ()
     space: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IdentityPreview:
+    """What the identity would be with another text: as stored and as injected; `version` is the one that stands."""
+
+    text: str
+    characters: int
+    most: int
+    block: str
+    version: int
+
+    @property
+    def overflow(self) -> int:
+        """By how many characters it is too long; 0 if it fits."""
+        return max(0, self.characters - self.most)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, insert, or_, select, tuple_, update
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.content import content_hash
@@ -29,7 +29,8 @@ class Filters:
 
     `category` includes everything below it; an entry needs all of `tags`; times are of the last change, in
     milliseconds, both ends included. Of a `task` are the entries first known in it and those that rest on what was
-    said in it. `active_at` leaves out entries that were due to expire by that moment.
+    said in it. `active_at` leaves out entries that were due to expire by that moment. `after` is the id of the last
+    entry of the page before, of those sorted by their last change, newest first.
     """
 
     substring: str | None = None
@@ -43,6 +44,9 @@ class Filters:
     status: str | None = None
     active_at: int | None = None
     ids: Collection[str] | None = None
+    origin: str | None = None
+    pinned: bool | None = None
+    after: str | None = None
 
 
 _lender = entries.alias("lender")
@@ -225,6 +229,14 @@ def contents(connection: Connection, space: str) -> list[tuple[str, str]]:
     return [(entry_id, content) for entry_id, content in rows]
 
 
+def count(connection: Connection, space: str, filters: Filters) -> int:
+    """How many entries are selected."""
+    if filters.substring:
+        return len(_selected(connection, space, filters))
+    wanted = select(func.count()).select_from(entries).where(*here(entries, space), *_conditions(filters))
+    return connection.execute(wanted).scalar_one()
+
+
 def ids(connection: Connection, space: str, filters: Filters) -> set[str]:
     """The ids of the selected entries."""
     return {row.id for row in _selected(connection, space, filters)}
@@ -258,7 +270,13 @@ def _stored(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
-    equal = {"status": filters.status, "project": filters.project, "agent": filters.agent}
+    equal: dict[str, str | int | None] = {
+        "status": filters.status,
+        "project": filters.project,
+        "agent": filters.agent,
+        "origin": filters.origin,
+        "pinned": None if filters.pinned is None else int(filters.pinned),
+    }
     made = [entries.c[name] == value for name, value in equal.items() if value is not None]
     # Tags are stored one per line.
     made += [func.instr("\n" + entries.c.tags + "\n", f"\n{tag}\n") > 0 for tag in filters.tags]
@@ -273,6 +291,12 @@ def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
         made.append(entries.c.updated_at <= filters.until)
     if filters.active_at is not None:
         made.append(or_(entries.c.expires_at.is_(None), entries.c.expires_at > filters.active_at))
+    if filters.after is not None:
+        last = entries.alias()
+        key = select(last.c.updated_at, last.c.number).where(
+            last.c.space == entries.c.space, last.c.id == filters.after
+        )
+        made.append(tuple_(entries.c.updated_at, entries.c.number) < key.scalar_subquery())
     if filters.ids is not None:
         made.append(entries.c.id.in_(filters.ids))
     return made

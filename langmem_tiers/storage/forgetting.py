@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, false, func, or_, select, update
 
 from langmem_tiers.storage import change_log, facts, keyword, notes
 from langmem_tiers.storage import receipts as kept_receipts
@@ -203,7 +203,9 @@ def receipts_showing(
     columns = (receipts.c.number, receipts.c.session, receipts.c.message_id, receipts.c.shown, receipts.c.body)
     wanted = select(*columns).where(*here(receipts, space))
     if len(pointers) <= _LOOKED_UP:
-        wanted = wanted.where(or_(*_mentions(of, pointers), *(receipts.c.message_id == each for _, each in asked)))
+        wanted = wanted.where(
+            or_(false(), *_mentions(of, pointers), *(receipts.c.message_id == each for _, each in asked))
+        )
     return [
         row.number
         for row in connection.execute(wanted)

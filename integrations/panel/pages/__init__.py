@@ -18,6 +18,6 @@ A page is a module here and templates in `../templates/`. To add one, say Episod
 Ids of other spaces (with an `@`) lead nowhere: `view.space` has no fallbacks.
 """
 
-from langmem_tiers.integrations.panel.pages import overview, palace
+from langmem_tiers.integrations.panel.pages import forgetting, identity, memories, overview, palace, search
 
-PAGES = (overview.PAGE, palace.PAGE)
+PAGES = (overview.PAGE, palace.PAGE, search.PAGE, memories.PAGE, identity.PAGE, forgetting.PAGE)
