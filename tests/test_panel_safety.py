@@ -12,8 +12,8 @@ from tests.paneling import ORIGIN, Browser, panel_of
 
 HOST = "127.0.0.1:8766"
 FORM = "application/x-www-form-urlencoded"
-CHANGE = "/theme"
-FIELDS = "theme=dark&back=/"
+CHANGE = "/identity"
+FIELDS = "text=Lives+in+Lisbon.&version=1"
 
 FOREIGN_HOSTS = (
     "127.0.0.1:evil.example",
@@ -86,7 +86,7 @@ def _hostile(token, other):
         yield f"site {site}", "POST", CHANGE, _own(token, **{"Sec-Fetch-Site": site}), FIELDS
     without = {name: value for name, value in _own(token).items() if name != "Origin"}
     yield "no origin", "POST", CHANGE, without, FIELDS
-    yield "changing by GET", "GET", f"{CHANGE}?{FIELDS}", _own(token), ""
+    yield "changing by GET", "GET", f"/identity/undo?{FIELDS}", _own(token), ""
     yield (
         "an image elsewhere",
         "GET",
@@ -111,7 +111,8 @@ def test_of_60_hostile_requests_each_is_refused_and_nothing_changes(alice):
     assert {name: answer.status_code for name, answer in answers.items() if answer.status_code < 400} == {}
     assert [name for name, answer in answers.items() if "set-cookie" in answer.headers or "Porto" in answer.text] == []
     assert (alice.identity.read(), alice.stats().log_position) == before
-    assert browser.post(CHANGE, theme="dark", back="/").status == 200
+    browser.client.post(CHANGE, headers=_own(browser.form_token), content=FIELDS)
+    assert alice.identity.read().text == "Lives in Lisbon."
 
 
 @pytest.mark.parametrize("cookie", ["", "x", "0" * 43, "two"])
@@ -171,7 +172,7 @@ def test_a_link_on_another_page_leads_to_the_panel_but_loads_nothing(alice):
 def test_a_theme_leads_back_within_the_panel_only(alice):
     browser = Browser(alice)
     for back in ("//evil.example", "/\\evil.example", "https://evil.example", "/\r\nSet-Cookie: x=1", ""):
-        assert browser.post(CHANGE, theme="dark", back=back).path == "/"
+        assert browser.post("/theme", theme="dark", back=back).path == "/"
     assert 'data-theme="dark"' in browser.get("/").html
 
 
