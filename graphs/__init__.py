@@ -6,6 +6,7 @@ graph with tools. Values in the state are plain JSON and the message history sta
 """
 
 from langmem_tiers.graphs.agent import AgentGraph, chat, chat_model, converse, memory_agent
+from langmem_tiers.graphs.cite import CitedState, CiteNode, cite_node
 from langmem_tiers.graphs.dream import DreamGraph, DreamInput, DreamOutput, dream_graph
 from langmem_tiers.graphs.flush import FlushNode, flush_before_compaction, flush_node
 from langmem_tiers.graphs.identity import Scope, SpaceChoice, resolve_scope, space_template
@@ -20,6 +21,8 @@ from langmem_tiers.graphs.working import WorkingNode, working_node
 __all__ = [
     "DEFAULT_SYSTEM_PROMPT",
     "AgentGraph",
+    "CiteNode",
+    "CitedState",
     "DreamGraph",
     "DreamInput",
     "DreamOutput",
@@ -38,6 +41,7 @@ __all__ = [
     "build_prompt",
     "chat",
     "chat_model",
+    "cite_node",
     "converse",
     "dream_graph",
     "flush_before_compaction",

@@ -2,7 +2,7 @@
 
 import logging
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
@@ -298,13 +298,13 @@ class _Call(TracedCall):
 NodeT = TypeVar("NodeT", bound=MemoryNode)
 
 
-def reading(messages_key: str, kind: type[NodeT]) -> type[NodeT]:
-    """`kind`, made to ask its host for the messages under `messages_key`."""
-    if arguments.text(messages_key, "messages_key") == "messages":
+def reading(messages_key: str, kind: type[NodeT], more: Mapping[str, Any] | None = None) -> type[NodeT]:
+    """`kind`, made to ask its host for the messages under `messages_key`, and for the keys in `more`."""
+    if arguments.text(messages_key, "messages_key") == "messages" and not more:
         return kind
 
     def call(self: NodeT, state: Any) -> dict[str, Any]:
         return self.invoke(state)
 
-    call.__annotations__ = {"state": memory_input(messages_key), "return": dict[str, Any]}
+    call.__annotations__ = {"state": memory_input(messages_key, more), "return": dict[str, Any]}
     return cast("type[NodeT]", type(kind.__name__, (kind,), {"__call__": call}))

@@ -65,11 +65,12 @@ class MemoryContext(TypedDict, total=False):
     task_id: str
 
 
-def memory_input(messages_key: str) -> type[Any]:
-    """`MemoryInput` for a host that keeps its messages under another key."""
-    if messages_key == "messages":
+def memory_input(messages_key: str, more: Mapping[str, Any] | None = None) -> type[Any]:
+    """`MemoryInput` for a host that keeps its messages under another key, or for a node with `more` keys."""
+    if messages_key == "messages" and not more:
         return MemoryInput
     fields = {messages_key: list[AnyMessage], "memory_blocks": dict[str, str], "memory_scope": dict[str, Any]}
+    fields |= more or {}
     make = cast("Any", TypedDict)  # a type checker wants the fields spelled out; here they are known at run time only
     return cast("type[Any]", make("MemoryInput", fields, total=False))
 

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from langmem_tiers.integrations.citations import CitationRunnable, citation_runnable
     from langmem_tiers.integrations.classic import TieredMemory
     from langmem_tiers.integrations.lcel import RecallRunnable, recall_runnable
     from langmem_tiers.integrations.message_history import TieredChatMessageHistory
@@ -33,6 +34,7 @@ __all__ = [
     "TASK_TOOLS",
     "WORKING_TOOLS",
     "WRITING_GUIDANCE",
+    "CitationRunnable",
     "MemoryMiddleware",
     "OfflineResponder",
     "RecallRunnable",
@@ -40,6 +42,7 @@ __all__ = [
     "TieredMemory",
     "TieredRetriever",
     "TieredStore",
+    "citation_runnable",
     "memory_tools",
     "model_or_offline",
     "recall_runnable",
@@ -48,6 +51,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "citations": ("CitationRunnable", "citation_runnable"),
     "classic": ("TieredMemory",),
     "lcel": ("RecallRunnable", "recall_runnable"),
     "message_history": ("TieredChatMessageHistory",),

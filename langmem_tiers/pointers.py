@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -18,10 +18,11 @@ _HYPHENS = "-\u2010\u2011\u2013"
 _HYPHEN = f"[{_HYPHENS}]"
 _BESIDE = "@"
 # A name ends with a letter, a digit or an escape: the full stop behind it ends a sentence.
-_NAME = rf"(?u:[{_HYPHENS}\w%./]{{0,4000}}\w)"
+SPACE_NAME = rf"(?u:[{_HYPHENS}\w%./]{{0,4000}}\w)"
+"""A pattern for the name of a space behind the "@" of a reference."""
 _POINTER = re.compile(
     rf"(?<![\w/])(?:§\s*)?W{_HYPHEN}([0-9]{{1,18}})/R{_HYPHEN}([0-9]{{1,18}})(?:/D{_HYPHEN}([0-9]{{1,18}}))?"
-    rf"(?:@({_NAME}))?(?![\w/@])",
+    rf"(?:@({SPACE_NAME}))?(?![\w/@])",
     re.IGNORECASE | re.ASCII,
 )
 _TYPOGRAPHIC = str.maketrans(dict.fromkeys(_HYPHENS, "-"))
@@ -104,6 +105,12 @@ def parse_pointer(text: str) -> Pointer:
 def find_pointers(text: str) -> tuple[Pointer, ...]:
     """The pointers cited in a text, each once, in order of first mention."""
     return tuple(dict.fromkeys(_pointer(match) for match in _POINTER.finditer(text)))
+
+
+def located_pointers(text: str) -> Iterator[tuple[Pointer, int, int]]:
+    """Every pointer cited in a text, in order, with where it begins and ends there."""
+    for match in _POINTER.finditer(text):
+        yield _pointer(match), match.start(), match.end()
 
 
 def _pointer(match: re.Match[str]) -> Pointer:

@@ -58,7 +58,7 @@ LAYERS = (
     "writing",
     "dream",
     "background maintenance transfer sync",
-    "runtime memory space testing",
+    "runtime memory space testing citations",
     "graphs",
     "integrations",
     "bench",

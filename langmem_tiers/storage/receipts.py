@@ -133,6 +133,12 @@ def one(connection: Connection, space: str, number: int) -> Receipt | None:
     return None if kept is None else kept.receipt
 
 
+def shown_in(connection: Connection, space: str, number: int) -> set[tuple[str, int | str]] | None:
+    """Space and number, or name, of what the block of a recall shows; None if there is no such receipt."""
+    row = connection.execute(select(receipts.c.shown).where(*here(receipts, space, number=number))).first()
+    return None if row is None else {(owner, name) for owner, name, _, _ in _shown(row.shown) or ()}
+
+
 def last_showing(
     connection: Connection, space: str, session: str, what: tuple[str, int | str], *, before: int
 ) -> int | None:
