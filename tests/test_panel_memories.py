@@ -3,6 +3,7 @@
 import pytest
 
 from langmem_tiers import Turn
+from langmem_tiers.errors import InvalidInput
 from tests.paneling import Browser
 
 
@@ -221,3 +222,9 @@ def test_empty_pages_say_what_to_do(memory):
     assert "has ended" in browser.get("/memories?layer=archive").text
     assert "Write them" in browser.get("/memories?layer=identity").text
     assert "As a prompt shows it" in browser.get("/identity").text
+
+
+def test_the_number_of_a_message_that_no_memory_can_have_names_none(alice):
+    for number in (10**30, str(10**30), -1, 0):
+        with pytest.raises(InvalidInput, match="there is no message"):
+            alice.forget(messages=[number])

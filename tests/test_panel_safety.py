@@ -3,11 +3,13 @@
 import pytest
 from starlette.testclient import TestClient
 
+from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.errors import InvalidInput
-from langmem_tiers.integrations.panel import run_panel
+from langmem_tiers.integrations.panel import panel_app, run_panel
 from langmem_tiers.integrations.panel.addresses import Addresses
 from langmem_tiers.integrations.panel.guard import MOST_BODY
 from langmem_tiers.integrations.panel.rendering import TEMPLATES, visible
+from langmem_tiers.integrations.panel.visits import Visits
 from tests.paneling import ORIGIN, Browser, panel_of
 
 HOST = "127.0.0.1:8766"
@@ -213,3 +215,54 @@ def test_a_proxy_is_named_by_its_address():
     addresses = Addresses.of_server("127.0.0.1", 8766, public=["https://Memory.example.com:443"])
     assert addresses.first == "https://memory.example.com"
     assert addresses.hosts == {b"memory.example.com", b"127.0.0.1:8766", b"localhost:8766"}
+
+
+ODD = (
+    "",
+    "\x00",
+    "'\"><script>",
+    "a" * 5_000,
+    "%",
+    "-1",
+    "9" * 30,
+    "1e3",
+    "null",
+    "\u202e",
+    "\U0001f468\u200d\U0001f469",
+    "..",
+    "@x",
+)
+PLACES = {
+    "/": ("x",),
+    "/palace": ("pointer",),
+    "/palace/rooms/1": ("after", "closet"),
+    "/palace/wings/1": ("after",),
+    "/search": ("q", "as_of", "session"),
+    "/memories": ("q", "category", "tag", "project", "origin", "status", "pinned", "after", "layer", "most"),
+    "/forget": ("query", "person", "session", "project", "speaker", "messages", "entries", "since", "until"),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_odd_values_in_an_address_are_answered_in_the_page(alice, place):
+    alice.track([Turn(role="user", content="My sister Anna lives in Lisbon.")], session="monday")
+    browser = Browser(alice)
+    for name in PLACES[place]:
+        for value in ODD:
+            answer = browser.client.get(place, params={name: value})
+            assert answer.status_code in {200, 404, 422}, (name, value)
+            assert "<script>" not in answer.text
+            # A field has what was typed; everywhere else it is shown as its code point.
+            assert "\u202e" not in answer.text.replace('value="\u202e"', "")
+    assert browser.client.get(f"{place}?x=%ff").status_code == 422
+    assert browser.client.get(place + "?" + "&".join(["x=1"] * 6_000)).status_code == 422
+
+
+def test_a_memory_that_is_off_says_so_in_the_page(tmp_path):
+    with Memory.open(tmp_path, embedder=None, background=False, settings=Settings(enabled=False)) as memory:
+        visits = Visits()
+        app = panel_app(memory.user("alice"), addresses=Addresses.of_server("127.0.0.1", 8766), visits=visits)
+        client = TestClient(app, base_url=ORIGIN)
+        answer = client.get(f"/enter?token={visits.new_link()}")
+        assert answer.status_code == 403
+        assert "is off" in answer.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, cast
@@ -19,12 +20,12 @@ from starlette.types import ASGIApp
 
 from langmem_tiers.errors import (
     AccessDenied,
-    EntryChanged,
+    EmbeddingUnavailable,
     InvalidInput,
+    MemoryClosed,
+    MemoryOff,
     MemoryTiersError,
     StorageError,
-    TaskChanged,
-    TextChanged,
 )
 from langmem_tiers.integrations.panel.addresses import Addresses
 from langmem_tiers.integrations.panel.guard import ENTRANCE, MOST_BODY, NO_VISIT, TOO_LARGE, Guard, Refusal
@@ -39,13 +40,15 @@ STATIC = Path(__file__).parent / "static"
 _A_YEAR = 365 * 24 * 3600
 # The HTTP status of an error; the first that fits.
 _STATUS: tuple[tuple[type[BaseException], HTTPStatus], ...] = (
-    (EntryChanged, HTTPStatus.CONFLICT),
-    (TextChanged, HTTPStatus.CONFLICT),
-    (TaskChanged, HTTPStatus.CONFLICT),
     (AccessDenied, HTTPStatus.FORBIDDEN),
+    (MemoryOff, HTTPStatus.FORBIDDEN),
     (LookupError, HTTPStatus.NOT_FOUND),
     (InvalidInput, HTTPStatus.UNPROCESSABLE_ENTITY),
     (StorageError, HTTPStatus.SERVICE_UNAVAILABLE),
+    (MemoryClosed, HTTPStatus.SERVICE_UNAVAILABLE),
+    (EmbeddingUnavailable, HTTPStatus.SERVICE_UNAVAILABLE),
+    # Somebody else was first: a record has changed, or has a higher authority.
+    (RuntimeError, HTTPStatus.CONFLICT),
 )
 
 
@@ -123,8 +126,9 @@ def _route(panel: Panel, page: Page | None, action: Action) -> Route:
     async def answer(request: Request) -> Response:
         view = _view(panel, page, request)
         try:
+            view = replace(view, query=Values.parsed(request.scope["query_string"]))
             if action.method == "POST":
-                view = _view(panel, page, request, form=Values.parsed(await _body(request)))
+                view = replace(view, form=Values.parsed(await _body(request)))
                 _require_own_form(view)
             if inspect.iscoroutinefunction(action.handler):
                 return cast("Response", await action.handler(view))
@@ -135,11 +139,10 @@ def _route(panel: Panel, page: Page | None, action: Action) -> Route:
     return Route(action.path, answer, methods=[action.method])
 
 
-def _view(panel: Panel, page: Page | None, request: Request, *, form: Values | None = None) -> View:
-    query = Values.parsed(request.scope["query_string"])
-    return View(
-        panel=panel, page=page, request=request, visit=request.state.visit, query=query, form=form or Values({})
-    )
+def _view(panel: Panel, page: Page | None, request: Request) -> View:
+    """A view of a request before what it sent is read."""
+    nothing = Values({})
+    return View(panel=panel, page=page, request=request, visit=request.state.visit, query=nothing, form=nothing)
 
 
 async def _body(request: Request) -> bytes:
@@ -195,6 +198,8 @@ def _bug(panel: Panel, request: Request, error: Exception) -> Response:
     """The page for what nobody foresaw; the server raises the error again, and so it is in the log."""
     said = f"The panel made a mistake ({type(error).__name__}); nothing more was changed."
     way_out = "The terminal that it was started in says more; please report it."
+    if request.state.visit is None:
+        return PlainTextResponse(said, HTTPStatus.INTERNAL_SERVER_ERROR)
     return error_answer(_view(panel, None, request), said, way_out, status=HTTPStatus.INTERNAL_SERVER_ERROR)
 
 

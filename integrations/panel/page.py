@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+from urllib.parse import quote
 
 from jinja2 import Environment
 from markupsafe import Markup
@@ -84,9 +85,10 @@ class View:
         """Lead the browser to another page of the panel, which begins with the sentence `told`."""
         if told:
             self.tell(told)
+        address = quote(path, safe="/?&=%+")
         if self.wants_piece:
-            return Response(status_code=204, headers={"hx-redirect": path})
-        return RedirectResponse(path, status_code=303)
+            return Response(status_code=204, headers={"hx-redirect": address})
+        return RedirectResponse(address, status_code=303)
 
     @property
     def _here(self) -> str:

@@ -175,7 +175,7 @@ def _named(store: SpaceStore, connection: Connection, selection: Selection) -> s
 
 def _one(store: SpaceStore, connection: Connection, which: Any, session: str | None) -> set[int]:
     if isinstance(which, int) and not isinstance(which, bool):
-        return set(drawers.read(connection, store.key, [which]))
+        return _numbered(store, connection, which)
     text = arguments.text(which, "messages")
     if text.startswith("§"):
         pointer = parse_pointer(text)
@@ -187,7 +187,13 @@ def _one(store: SpaceStore, connection: Connection, which: Any, session: str | N
         at = drawers.at_place(connection, store.key, room.number, pointer.drawer)
         return set() if at is None else {at.number}
     by_id = drawers.of_messages(connection, store.key, session, [text])
-    return by_id or (set(drawers.read(connection, store.key, [int(text)])) if text.isdecimal() else set())
+    short = len(text) <= len(str(arguments.MOST))
+    return by_id or (_numbered(store, connection, int(text)) if short and text.isdecimal() else set())
+
+
+def _numbered(store: SpaceStore, connection: Connection, number: int) -> set[int]:
+    """The drawer with this number, if there is one; the database takes none that is too large."""
+    return set(drawers.read(connection, store.key, [number])) if 0 < number <= arguments.MOST else set()
 
 
 def _about(store: SpaceStore, connection: Connection, person: str, chosen: Chosen) -> Chosen:

@@ -14,6 +14,7 @@ from langmem_tiers.integrations.panel.values import Values
 
 SINGLE = ("session", "since", "until", "speaker", "person", "project", "query")
 SEVERAL = ("messages", "entries")
+_MOST_DIGITS = 18
 _NAMES: Mapping[str, str] = {
     "drawers": "Messages",
     "entries": "Things known",
@@ -63,8 +64,13 @@ def _wanted(values: Values) -> dict[str, Any]:
     single = {name: values.word(name) for name in SINGLE if values.word(name)}
     several: dict[str, Any] = {name: values.every(name) for name in SEVERAL if any(values.every(name))}
     if "messages" in several:
-        several["messages"] = [int(each) if each.isdecimal() else each for each in several["messages"]]
+        several["messages"] = [_number_or_id(each) for each in several["messages"]]
     return {**single, **several}
+
+
+def _number_or_id(message: str) -> int | str:
+    """The number of a drawer, or else a pointer or a message id."""
+    return int(message) if message.isascii() and message.isdecimal() and len(message) <= _MOST_DIGITS else message
 
 
 PAGE = Page(

@@ -14,6 +14,7 @@ from langmem_tiers.palace.browse import RoomShelf, WingShelf
 from langmem_tiers.pointers import parse_pointer
 
 T = TypeVar("T")
+_LOOK = "The palace shows what there is."
 
 
 def show(view: View) -> Response:
@@ -50,7 +51,7 @@ def drawer(view: View) -> Response:
     number = view.number("drawer")
     found = view.space.drawer(number)
     if found is None:
-        raise UnknownPiece(f"There is no drawer {number} in this memory, or no longer.")
+        raise UnknownPiece(f"There is no drawer {number} in this memory, or no longer.", way_out=_LOOK)
     browse = view.space.browse
     values: dict[str, Any] = {
         "drawer": found,
@@ -87,14 +88,14 @@ def _some(found: Sequence[T]) -> tuple[Sequence[T], bool]:
 def _wing(view: View, number: int) -> WingShelf:
     found = next((each for each in view.space.browse.wings() if each.number == number), None)
     if found is None:
-        raise UnknownPiece(f"There is no wing {number} in this memory.")
+        raise UnknownPiece(f"There is no wing {number} in this memory.", way_out=_LOOK)
     return found
 
 
 def _room(view: View, number: int) -> RoomShelf:
     found = view.space.browse.room(number)
     if found is None:
-        raise UnknownPiece(f"There is no room {number} in this memory.")
+        raise UnknownPiece(f"There is no room {number} in this memory, or no longer.", way_out=_LOOK)
     return found
 
 
