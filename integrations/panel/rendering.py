@@ -9,12 +9,13 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import regex
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from langmem_tiers.knowledge_graph.wording import predicate_words
 from langmem_tiers.wording import counted
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -57,7 +58,14 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        counted=counted, day=_day, moment=_moment, verbatim=escape, hides=hides, quoted=_quoted, shortened=_shortened
+        counted=counted,
+        day=_day,
+        moment=_moment,
+        verbatim=escape,
+        hides=hides,
+        quoted=_quoted,
+        shortened=_shortened,
+        predicate=predicate_words,
     )
     return made
 
@@ -85,6 +93,11 @@ def _time(moment: datetime, words: str) -> Markup:
 def _quoted(text: Any) -> str:
     """A text as a part of an address."""
     return quote(str(text), safe="")
+
+
+def address(path: str, **query: str) -> str:
+    """A path of the panel with what stands behind its question mark."""
+    return f"{path}?{urlencode(query)}"
 
 
 def _shortened(text: str, most: int) -> str:

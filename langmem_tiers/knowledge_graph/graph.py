@@ -32,7 +32,7 @@ from langmem_tiers.knowledge_graph.transaction import GraphTransaction, reading,
 from langmem_tiers.knowledge_graph.types import GraphDeleted, KeptApart, LikelyPair, Merge, RelationLanded
 from langmem_tiers.language import name_matching, periods
 from langmem_tiers.language.periods import When
-from langmem_tiers.records import Authority, Entity, EntityType, GraphEvidence, Relation
+from langmem_tiers.records import Authority, Entity, EntityType, Entry, GraphEvidence, Relation
 from langmem_tiers.storage import merges as merge_rows
 from langmem_tiers.storage import relations as relation_rows
 from langmem_tiers.types import Origin
@@ -226,9 +226,7 @@ class KnowledgeGraph(GraphQueries):
         which = arguments.text(relation, "relation")
         also = self._same_fact(which)
         with writing(self._context) as graph:
-            numbers = [*also, *relation_rows.numbers_of_ids(*graph.at, [which]).values()]
-            rows = relation_rows.of_numbers(*graph.at, numbers)
-            said = {each.id for row in rows for each in entries_with(graph, row)}
+            said = {each.id for each in _saying_the_same(graph, which, also)}
             others = [deletion.delete_relation(graph, number, by=Authority.CORRECTION) for number in also]
             receipt = deletion.delete_relation(graph, which, by=Authority.CORRECTION)
             writer, settings = EntryWriter(*graph.at, graph.now), self._context.settings
@@ -236,6 +234,13 @@ class KnowledgeGraph(GraphQueries):
                 delete_entry(writer, entry, by=Authority.CORRECTION, settings=settings)
         every = sum(each.relations for each in (receipt, *others))
         return self._cleared(replace(receipt, relations=every, entries=len(said)))
+
+    def entries_of(self, relation: str) -> tuple[Entry, ...]:
+        """The entries found in the same words as a relation only: those that `delete_relation` deletes with it."""
+        which = arguments.text(relation, "relation")
+        also = self._same_fact(which)
+        with reading(self._context) as graph:
+            return tuple(_saying_the_same(graph, which, also))
 
     def delete_entity(self, entity: str) -> GraphDeleted:
         """Delete an entity, those merged into it, and all their relations for good. An unknown one is not an error."""
@@ -370,6 +375,13 @@ class KnowledgeGraph(GraphQueries):
             with self._context.open() as store:
                 store.graph.discard()
         return receipt
+
+
+def _saying_the_same(graph: GraphTransaction, which: str, also: Sequence[int]) -> list[Entry]:
+    """The entries found in the same words as a relation, or as the others shown as one with it, each once."""
+    numbers = [*also, *relation_rows.numbers_of_ids(*graph.at, [which]).values()]
+    rows = relation_rows.of_numbers(*graph.at, numbers)
+    return [*{each.id: each for row in rows for each in entries_with(graph, row)}.values()]
 
 
 def _require_open(graph: GraphTransaction, which: str, moment: datetime) -> None:

@@ -18,6 +18,26 @@ A page is a module here and templates in `../templates/`. To add one, say Episod
 Ids of other spaces (with an `@`) lead nowhere: `view.space` has no fallbacks.
 """
 
-from langmem_tiers.integrations.panel.pages import forgetting, identity, memories, overview, palace, search
+from langmem_tiers.integrations.panel.pages import (
+    episodes,
+    forgetting,
+    graph,
+    identity,
+    memories,
+    overview,
+    palace,
+    search,
+    working,
+)
 
-PAGES = (overview.PAGE, palace.PAGE, search.PAGE, memories.PAGE, identity.PAGE, forgetting.PAGE)
+PAGES = (
+    overview.PAGE,
+    palace.PAGE,
+    search.PAGE,
+    memories.PAGE,
+    identity.PAGE,
+    graph.PAGE,
+    episodes.PAGE,
+    working.PAGE,
+    forgetting.PAGE,
+)
