@@ -6,7 +6,7 @@ Unlike a `Subgraph` it has all times at once, as the spans in which each relatio
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -169,7 +169,9 @@ def _degrees(view: GraphView, rows: Iterable[RelationRow]) -> Counter[int]:
     return Counter(number for row in rows for number in _entities(view, row))
 
 
-def _network(view: GraphView, chosen: list[int], rows: list[RelationRow], degrees: Counter[int], total: int) -> Network:
+def _network(
+    view: GraphView, chosen: list[int], rows: list[RelationRow], degrees: Mapping[int, int], total: int
+) -> Network:
     hidden = view.hidden(None)
     moments = sorted(at for row in rows for at in bounds(row.last) if abs(at) < FOREVER)
     return Network(

@@ -23,7 +23,7 @@ _PAIRS = 50
 
 
 class Row(NamedTuple):
-    """A relation with its standing now: the kind of it, and when it holds or why it never does, without `said_later`."""
+    """A relation with its standing now: the kind of it, and when it holds or why it never does."""
 
     relation: Relation
     standing: wording.Standing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
@@ -61,7 +61,7 @@ def show(view: View) -> Response:
     most = after + _PAGE
     found = [_row(view, each.episode, each.ended) for each in _found(view, asked, most + 1)]
     last = most >= _MOST or len(found) <= most
-    values = {"asked": asked, "rows": found[after:most], "more": None if last else most}
+    values: dict[str, Any] = {"asked": asked, "rows": found[after:most], "more": None if last else most}
     if view.wants_piece and after:
         return view.piece("_episodes.html", **values)
     return view.show("episodes.html", **values, kept_days=view.space.context.settings.episodes.ttl_days)
@@ -94,7 +94,7 @@ def open_one(view: View) -> Response:
     after = view.query.number("after") or 0
     shown = covered[after : after + _MESSAGES]
     more = after + _MESSAGES if len(covered) > after + _MESSAGES else None
-    values = {"row": _row(view, episode), "messages": shown, "more": more}
+    values: dict[str, Any] = {"row": _row(view, episode), "messages": shown, "more": more}
     if view.wants_piece and after:
         return view.piece("_messages.html", **values)
     later = view.space.archive.ended([episode])[episode.id]

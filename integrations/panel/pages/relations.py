@@ -79,9 +79,10 @@ def correct(view: View) -> Response:
 
 def _of_another_target(view: View, old: Relation, target: str) -> Relation:
     """What the user says instead; only once that is kept, the old one goes."""
-    graph = view.space.graph
-    led_to = {"object": target} if old.object is not None else {"value": target}
-    right = graph.add_relation(old.subject.id, old.predicate, **led_to, **_times(view)).relation
+    graph, (since, until) = view.space.graph, _times(view)
+    named, value = (target, None) if old.object is not None else (None, target)
+    landed = graph.add_relation(old.subject.id, old.predicate, named, value=value, valid_from=since, valid_to=until)
+    right = landed.relation
     if right.id != old.id:
         graph.withdraw_relation(old.id)
     return graph.relation(right.id) or right
@@ -93,19 +94,27 @@ def _of_another_time(view: View, old: Relation) -> Relation | None:
     Raises:
         InvalidPeriod: one of the dates is none, or the second is not after the first. Nothing was changed.
     """
-    now, graph, times = view.space.memory.clock(), view.space.graph, _times(view)
-    (start, _), (end, _) = (parse_optional(each, now=now) for each in times.values())
+    now, graph, (since, until) = view.space.memory.clock(), view.space.graph, _times(view)
+    (start, _), (end, _) = parse_optional(since, now=now), parse_optional(until, now=now)
     if (start, end) == (old.period.start, old.period.end):
         return None
     if start is not None and end is not None and end <= start:
         raise InvalidPeriod("It cannot end before it began.", way_out="Give a later end, or none.")
-    led_to = {"object": old.object.id} if old.object is not None else {"value": str(old.value)}
+    named, value = (old.object.id, None) if old.object is not None else (None, str(old.value))
     graph.withdraw_relation(old.id)
-    return graph.add_relation(old.subject.id, old.predicate, **led_to, **times, evidence=old.evidence).relation
+    return graph.add_relation(
+        old.subject.id,
+        old.predicate,
+        named,
+        value=value,
+        valid_from=since,
+        valid_to=until,
+        evidence=old.evidence,
+    ).relation
 
 
-def _times(view: View) -> dict[str, str | None]:
-    return {"valid_from": view.form.word("since") or None, "valid_to": view.form.word("until") or None}
+def _times(view: View) -> tuple[str | None, str | None]:
+    return view.form.word("since") or None, view.form.word("until") or None
 
 
 def delete(view: View) -> Response:

@@ -9,7 +9,7 @@ from datetime import datetime
 from starlette.responses import Response
 
 from langmem_tiers.clock import to_millis
-from langmem_tiers.errors import InvalidKey, TextChanged
+from langmem_tiers.errors import InvalidInput, InvalidKey, TextChanged
 from langmem_tiers.integrations.panel.page import Page, View, get, post
 from langmem_tiers.integrations.panel.rendering import address
 from langmem_tiers.records import WorkingEntry, WorkingSummary
@@ -129,11 +129,10 @@ def save(view: View) -> Response:
     name = form.word("key")
     key = name if name.split("/")[0] in keys.KINDS else f"{form.word('namespace').strip('/')}/{name}"
     _require_unchanged(view, key)
-    minutes = form.word("minutes")
     saved = view.space.working.save(
         key,
         form.text("value"),
-        ttl_minutes=_minutes(minutes) if minutes else None,
+        ttl_minutes=_minutes(form.word("minutes")),
         category=form.word("category") or None,
         tags=[each.strip() for each in form.text("tags").split(",") if each.strip()],
     )
@@ -156,12 +155,16 @@ def _require_unchanged(view: View, key: str) -> None:
         )
 
 
-def _minutes(text: str) -> float | str:
-    """A number as it was typed; what is none is for the memory to refuse."""
+def _minutes(text: str) -> float | None:
+    """How long to keep something, as it was typed; None for the time that is usual.
+
+    Raises:
+        InvalidInput: it is no number.
+    """
     try:
-        return float(text)
-    except ValueError:
-        return text
+        return float(text) if text else None
+    except ValueError as error:
+        raise InvalidInput(f"{text[:40]!a} is no number of minutes.", way_out="Give a number, such as 30.") from error
 
 
 def delete(view: View) -> Response:

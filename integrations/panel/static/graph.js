@@ -85,7 +85,6 @@
       this.page = frame.classList.contains("small-graph") ? null : document;
       this.time = this.page && document.querySelector("[data-graph-time]");
       this.card = this.page && document.querySelector("[data-graph-card]");
-      frame.hidden = false;
       this.stage = frame.querySelector(".graph-stage");
       this.cy = cytoscape({
         container: this.stage, elements: [...part.nodes.map(node), ...part.links.map(edge)], style: style(this.stage),
@@ -340,10 +339,15 @@
   }
 
   async function start(frame) {
+    frame.hidden = false;
+    frame.classList.add("drawing");
     try {
       const part = await fetched(frame.dataset.graph);
+      frame.classList.remove("drawing");
       if (part.nodes.length) new Graph(frame, part);
+      else frame.hidden = true;
     } catch (error) {
+      frame.hidden = true;
       problem(`The picture cannot be shown. ${error.message} The lists have the same.`);
     }
   }
