@@ -351,7 +351,8 @@ class MemoryOff(MemoryTiersError, RuntimeError):
     """The settings turn the memory off, altogether, for this space or for this agent: nothing is read or stored."""
 
     way_out = (
-        "Set `enabled` to true in the settings to turn it on; `langmem-tiers config show enabled` says where it is."
+        "Set `enabled` to true in the settings to turn it on; `langmem-tiers config show --all enabled` says where it"
+        " is off."
     )
 
 

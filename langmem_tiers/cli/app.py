@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from langmem_tiers.cli import (
+    activity,
     backups,
     bench,
     chat,
@@ -28,6 +29,7 @@ from langmem_tiers.cli import (
     recall,
     receipts,
     relations,
+    show,
     signals,
     sync,
     tasks,
@@ -40,6 +42,7 @@ from langmem_tiers.cli.terminal import show_warnings
 app = typer.Typer(
     name="langmem-tiers",
     help="Long-term memory for LangGraph and LangChain agents: look at it, ask it, import into it, check it.",
+    epilog="Begin with: langmem-tiers --user alice chat. Then: langmem-tiers --user alice recall 'Where do I live?'",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -107,10 +110,11 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "profile": profile.profile,
     "palace": recall.palace,
     "report": tasks.report,
-    "show": recall.show,
+    "show": show.show,
+    "edit": show.edit,
     "graph": graph.graph,
     "timeline": graph.timeline,
-    "activity": maintenance.activity,
+    "activity": activity.activity,
     "dream": dream.dream,
     "dreams": dream.dreams,
     "undo": dream.undo,
@@ -141,7 +145,18 @@ _GROUPS = {
     "signals": signals.signals,
     "bench": bench.bench,
 }
+# The headings of the list of commands, with those below each; the others are for upkeep.
+_HEADINGS = {
+    "Talk, and bring in": ("chat", "import", "mine", "mcp"),
+    "Look and ask": ("recall", "why", "show", "browse", "palace", "profile", "report", "graph", "timeline", "activity"),
+    "What is kept": (
+        *("knowledge", "identity", "notes", "episodes", "entities", "relations", "tasks", "working", "signals"),
+        *("receipts", "edit"),
+    ),
+    "Dreams": ("dream", "dreams", "undo", "redo", "golden"),
+}
+_HEADING_OF = {name: heading for heading, names in _HEADINGS.items() for name in names}
 for _name, _function in _COMMANDS.items():
-    app.command(_name)(_function)
+    app.command(_name, rich_help_panel=_HEADING_OF.get(_name, "Upkeep"))(_function)
 for _name, _group in _GROUPS.items():
-    app.add_typer(_group, name=_name)
+    app.add_typer(_group, name=_name, rich_help_panel=_HEADING_OF.get(_name, "Upkeep"))

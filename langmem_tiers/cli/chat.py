@@ -15,9 +15,15 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import HumanMessage
 
+    from langmem_tiers.cli.target import Target
     from langmem_tiers.memory import Memory
+    from langmem_tiers.settings import Settings
     from langmem_tiers.space import Space
 
+
+# Lines that only end a chat, and those that do so behind a slash or a colon.
+_LEAVING = frozenset({"quit", "exit"})
+_LEAVING_AS_COMMANDS = _LEAVING | {"q", "bye"}
 
 RerankOption = Annotated[
     str | None,
@@ -37,7 +43,7 @@ def chat(
     rerank: RerankOption = None,
     space: OfSpace = None,
 ) -> None:
-    """Talk to an agent that remembers; Ctrl-D ends it."""
+    """Talk to an agent that remembers; Ctrl-D, 'quit' or 'exit' ends it, and none of them is remembered."""
     target = target_of(context, space=space)
     # Whatever may be refused is looked at before a folder is made.
     name = target.space_name()
@@ -45,7 +51,9 @@ def chat(
     with target.memory(reranker=reranker) as memory:
         whose = target.space or str(target.user)
         talk = _Talk(chosen, memory, target.open(memory, name), user=whose, thread=session or f"chat-{uuid4().hex[:8]}")
-        print_text(f"Session {talk.thread} of {whose}, memory in {memory.path}. Ctrl-D ends it.")
+        print_text(f"Session {talk.thread} of {whose}, memory in {memory.path}. Ctrl-D, or /quit, ends it.")
+        if note := _not_stored(talk.settings, target):
+            print_text(note)
         whole = talk.answer_lines(show=show)
         print_text("")
     if not whole:
@@ -83,6 +91,7 @@ class _Talk:
         from langmem_tiers.graphs import memory_agent
 
         self.thread = thread
+        self.settings = space.context.settings
         self._space = space
         self._user = user
         self._agent = memory_agent(
@@ -94,7 +103,7 @@ class _Talk:
     def answer_lines(self, *, show: bool) -> bool:
         """Answer each line until the input ends or is broken off; returns whether all of them could be stored."""
         whole = True
-        while (line := _line()) is not None:
+        while (line := _line()) is not None and not _leaves(line):
             if line.strip():
                 whole = self._answer(line, show=show) and whole
         return whole
@@ -133,6 +142,23 @@ class _Talk:
         except (InvalidInput, StorageError) as error:
             return error
         return None
+
+
+def _leaves(line: str) -> bool:
+    """Whether a line only ends the chat: "quit", "/exit", "Exit.", ":q", "quit()"."""
+    said = line.strip().casefold()
+    word = said.strip("/:\\.!() ")
+    return word in _LEAVING or (said[:1] in {"/", ":"} and word in _LEAVING_AS_COMMANDS)
+
+
+def _not_stored(settings: Settings, target: Target) -> str:
+    """That nothing of a chat is stored, where that is so, and what says which setting it is."""
+    where = "" if target.user is None and target.space is None else f" --space {target.space_name()}"
+    if not settings.enabled:
+        return f"Nothing is recalled or stored: the memory is off. See `langmem-tiers config show enabled{where}`."
+    if not settings.tracks:
+        return f"Nothing that is said is stored. See `langmem-tiers config show tracking.enabled{where}`."
+    return ""
 
 
 def _line() -> str | None:

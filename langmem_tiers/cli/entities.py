@@ -14,7 +14,7 @@ from langmem_tiers.cli.graph_printing import (
     merges_lines,
     pairs_lines,
 )
-from langmem_tiers.cli.target import Shown, space_command
+from langmem_tiers.cli.target import NewUser, Shown, Target, command_of_space, space_command
 from langmem_tiers.cli.terminal import as_data, leave, require_agreed
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def list_entities(
 
 
 @entities.command()
-@space_command(new_user=True)
+@command_of_space
 def add(
-    space: Space,
+    target: Target,
     name: Annotated[str, typer.Argument(metavar="NAME", help="As it is written.")],
     *,
     type_: Annotated[str, typer.Option("--type", metavar="TYPE", help="Such as person or place.")] = "other",
@@ -55,9 +55,11 @@ def add(
     distinct: Annotated[
         bool, typer.Option("--distinct", help="Another one, also where somebody has the name already.")
     ] = False,
+    new: NewUser = False,
 ) -> Shown:
     """Have an entity known by NAME; where one is, TYPE and other names are added to it."""
-    entity = space.graph.add_entity(name, type=type_, aliases=alias or (), distinct=distinct)
+    with target.any_space() if new else target.space_to_change() as space:
+        entity = space.graph.add_entity(name, type=type_, aliases=alias or (), distinct=distinct)
     return Shown(graph_data(entity), entities_lines([entity]))
 
 
@@ -65,6 +67,11 @@ def add(
 @space_command()
 def show(space: Space, which: Which) -> Shown:
     """Print an entity with all that is known about it, and where it was spoken of."""
+    return entity_shown(space, which)
+
+
+def entity_shown(space: Space, which: str) -> Shown:
+    """An entity, and the messages that speak of it."""
     from langmem_tiers.knowledge_graph.entity_lookup import require_entity
 
     found = require_entity(space.graph.resolve, which)

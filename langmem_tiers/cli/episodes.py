@@ -71,6 +71,11 @@ def show(
     space: Space, which: Annotated[str, typer.Argument(metavar="ID", help="The id, as `episodes list` prints it.")]
 ) -> Shown:
     """Print a summary in full, with all that is known about it."""
+    return episode_shown(space, which)
+
+
+def episode_shown(space: Space, which: str) -> Shown:
+    """A summary in full."""
     name, sources = space.resolve_reference(which.strip())
     held = ((each, episode) for each in sources if (episode := each.archive.get(name.lower())) is not None)
     space, episode = next(held, None) or leave(

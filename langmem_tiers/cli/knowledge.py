@@ -148,6 +148,11 @@ def show(
     ],
 ) -> Shown:
     """Print an entry with all that is known about it: the messages it rests on, what it said before, what holds now."""
+    return entry_shown(space, which)
+
+
+def entry_shown(space: Space, which: str) -> Shown:
+    """An entry with its evidence and its history."""
     name, sources = space.resolve_reference(which)
     held = ((each, entry) for each in sources if (entry := each.knowledge.get(name)) is not None)
     space, entry = next(held, None) or _leave_without(which)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from langmem_tiers.cli.editor import edited, kept_if_refused
 from langmem_tiers.cli.target import AsOf, FromFile, Shown, Target, command_of_space, space_command
-from langmem_tiers.cli.terminal import as_data, leave, print_error, print_problems, text_of, working
-from langmem_tiers.errors import MemoryTiersError
+from langmem_tiers.cli.terminal import as_data, leave, print_problems, text_of, working
 
 if TYPE_CHECKING:
     from langmem_tiers.knowledge.results import IdentityText, SkippedFile
@@ -49,7 +44,7 @@ def show(
 ) -> Shown:
     """Print the identity, and how much of its room it takes."""
     if not history:
-        return _shown(space.identity.read())
+        return identity_shown(space)
     versions = space.identity.history(limit=_SHOWN_VERSIONS)
     lines = [f"version {each.version}, {each.at:%Y-%m-%d %H:%M}, by {each.origin}\n{each.text}\n" for each in versions]
     return Shown(versions, lines or ["There is no version yet."])
@@ -62,16 +57,9 @@ def edit(space: Space, *, file: FromFile = None) -> Shown:
     if file is not None:
         return _shown(space.identity.write(text_of(file)))
     before = space.identity.read()
-    text = _edited(before.text, "identity.md")
-    try:
+    text = edited(before.text, "identity.md", otherwise=_WITHOUT_EDITOR)
+    with kept_if_refused(text, "identity.md", "identity edit --file"):
         return _shown(space.identity.write(text, version=before.version))
-    except MemoryTiersError as error:  # somebody wrote it by hand
-        print_error(str(error))
-        handle, kept = tempfile.mkstemp(prefix="identity-", suffix=".md")
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        print_error(f"Your text is kept in {kept}: change it and give it with identity edit --file.")
-        raise typer.Exit(1) from error
 
 
 @identity.command()
@@ -114,27 +102,14 @@ def undo(
     return _shown(space.identity.undo(to=to))
 
 
+def identity_shown(space: Space) -> Shown:
+    """The identity, and how much of its room it takes."""
+    return _shown(space.identity.read())
+
+
 def _shown(identity: IdentityText) -> Shown:
     text = [f"{identity.text}\n"] if identity.text else []
     return Shown({**as_data(identity), "share": identity.share}, [*text, identity.usage])
-
-
-def _edited(text: str, name: str) -> str:
-    """The text as it was saved in the editor: $VISUAL, else $EDITOR, else that of the system."""
-    chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if chosen is None and not sys.stdin.isatty():
-        leave(f"The editor needs a terminal, and this is none. {_WITHOUT_EDITOR}")
-    editor = chosen or ("notepad" if sys.platform == "win32" else "vi")
-    with tempfile.TemporaryDirectory(prefix="langmem-tiers-") as folder:
-        file = Path(folder) / name
-        file.write_bytes(text.encode())
-        try:
-            subprocess.run([*shlex.split(editor), str(file)], check=True)
-        except (OSError, subprocess.CalledProcessError) as error:
-            why = str(error).rstrip(".")
-            print_error(f"The editor {editor} failed, and nothing was changed: {why}. {_WITHOUT_EDITOR}")
-            raise typer.Exit(1) from error
-        return text_of(file)
 
 
 @notes.command("list")
@@ -156,6 +131,11 @@ def list_notes(
 @space_command()
 def show_note(space: Space, path: NotePath) -> Shown:
     """Print a note."""
+    return note_shown(space, path)
+
+
+def note_shown(space: Space, path: str) -> Shown:
+    """A note, or how large it is if it is no text."""
     document = space.documents.read(path)
     if document is None:
         _leave_without(path)

@@ -1,4 +1,4 @@
-"""`langmem-tiers recall`, `palace` and `show`: what was said, and what a model would be given of it."""
+"""`langmem-tiers recall` and `palace`: what was said, and what a model would be given of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from langmem_tiers.cli.chat import RerankOption, reranking_model
 from langmem_tiers.cli.receipts import explanation
 from langmem_tiers.cli.target import AsOf, Shown, Target, command_of_space, space_command
-from langmem_tiers.cli.terminal import as_data, leave, safe, shortened
+from langmem_tiers.cli.terminal import leave, safe, shortened
 from langmem_tiers.wording import counted
 
 if TYPE_CHECKING:
@@ -80,22 +80,6 @@ def palace(
     wings = space.palace()
     stats = space.stats()
     return Shown(wings, [_tree(space.name, wings, depth), _beside(stats), f"Folder: {stats.folder}"])
-
-
-@space_command()
-def show(
-    space: Space,
-    which: Annotated[str, typer.Argument(metavar="ID|POINTER", help="A drawer's number, or §W-001/R-02/D-003.")],
-) -> Shown:
-    """Print one drawer exactly as it was said, and everything known about it."""
-    drawer = space.drawer(which)
-    if drawer is None:
-        leave(f"There is no drawer {which} in {space.name}. `langmem-tiers palace` shows those there are.")
-    lines = []
-    for name, value in as_data(drawer).items():
-        if name != "content" and value not in (None, []):
-            lines.append(f"{name.replace('_', ' '):>18}  {', '.join(value) if isinstance(value, list) else value}")
-    return Shown(drawer, [*lines, "", drawer.content])
 
 
 def _beside(stats: SpaceStats) -> str:

@@ -47,6 +47,11 @@ def show(
     number: Annotated[int, typer.Argument(metavar="N", min=1, help="The number, as `receipts list` prints it.")],
 ) -> Shown:
     """Print a recall: the query, what was shown and what was left out and why, and how long each stage took."""
+    return receipt_shown(space, number)
+
+
+def receipt_shown(space: Space, number: int) -> Shown:
+    """A recall with everything that it looked at."""
     receipt = space.receipt(number)
     if receipt is None:
         leave(f"There is no receipt {number} (any more). `langmem-tiers receipts list` shows those there are.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from langmem_tiers.cli.target import Shown, Target, command_of_space, space_command
+from langmem_tiers.cli.target import NewUser, Shown, Target, command_of_space, space_command
 from langmem_tiers.cli.terminal import hanging, shortened
 
 if TYPE_CHECKING:
@@ -59,10 +59,11 @@ def record(
     ] = None,
     session: Session = None,
     note: Annotated[str, typer.Option("--note", metavar="TEXT", help="What you want to say of it.")] = "",
+    new: NewUser = False,
 ) -> Shown:
     """Record feedback that a user gave."""
     about = int(message) if message is not None and message.isdecimal() else message
-    with target.any_space() as space:
+    with target.any_space() if new else target.space_to_change() as space:
         signal = space.signals.record(
             kind,  # type: ignore[arg-type]  # checked there
             text=text,

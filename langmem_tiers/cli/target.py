@@ -53,6 +53,7 @@ OfTask = Annotated[str | None, typer.Option("--task", metavar="ID", help="Only o
 FromFile = Annotated[
     Path | None, typer.Option("--file", metavar="FILE", help="Take the text from this file; '-' is standard input.")
 ]
+NewUser = Annotated[bool, typer.Option("--new", help="Begin the memory of a user who has none yet.")]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 
@@ -123,10 +124,7 @@ class Target:
         with in_words_of_commands(), translated(folder):
             there = folder.exists() and (folder.is_file() or any(folder.iterdir()))
         if not there:
-            raise NotAMemoryFolder(
-                f"There is no memory at {folder}.",
-                way_out="Name its folder before the command: langmem-tiers --path FOLDER …",
-            )
+            raise NotAMemoryFolder(f"There is no memory at {folder} yet.", way_out=self._begin())
         with (
             in_words_of_commands(),
             Memory.open(
@@ -144,6 +142,22 @@ class Target:
         """
         with self.existing_memory() as memory:
             yield self.one_space(memory)
+
+    @contextmanager
+    def space_to_change(self) -> Iterator[Space]:
+        """The space named, for commands that begin a new one only with `--new`: a name may be mistyped.
+
+        Raises:
+            MissingUser: nobody was named, or there is no such space.
+            NotAMemoryFolder: there is no memory.
+        """
+        try:
+            with self.existing_memory() as memory:
+                space = self.one_space(memory)
+                yield space
+        except (MissingUser, NotAMemoryFolder) as error:
+            error.way_out = f"{error.way_out} To begin a new one all the same, add --new."
+            raise
 
     @contextmanager
     def any_space(self) -> Iterator[Space]:
@@ -168,9 +182,9 @@ class Target:
         if self.space is not None:
             return check_space(self.space)
         if self.user is None:
-            raise MissingUser("This command is about one user's memory, and none was named.", way_out=_NAME_ONE)
+            raise MissingUser("This command is about one user's memory, and none was named.", way_out=self._whose())
         if not self.user.strip():
-            raise MissingUser("The user id is empty.", way_out=_NAME_ONE)
+            raise MissingUser("The user id is empty.", way_out=self._whose())
         return user_space(self.user)
 
     def one_space(self, memory: Memory) -> Space:
@@ -232,17 +246,33 @@ class Target:
         if found.failed:
             raise typer.Exit(1)
 
+    def _begin(self) -> str:
+        """How to begin a memory, and where to look for one that is there."""
+        first = self.command_line(self.space or f"users/{self.user or 'ID'}", "chat")
+        return f"Begin one with `{first}`, or name the folder of one before the command: langmem-tiers --path FOLDER …"
+
+    def _whose(self) -> str:
+        """How to name a user, and which there are, if there are few."""
+        users = _users_of(self.folder) if self.folder.is_dir() else []
+        return f"{_NAME_ONE} It has: {', '.join(users)}." if 0 < len(users) <= _NAMED_USERS else _NAME_ONE
+
     def _users(self, memory: Memory) -> str:
         """The users of the memory; if there are many, those with the most similar ids."""
-        from langmem_tiers.naming import user_of
-
-        users = [user for user in map(user_of, memory.spaces()) if user is not None]
+        users = _users_of(memory.path)
         if not users:
-            return "It has no users yet."
+            return f"It has no users yet. Begin with `{self.command_line(self.space_name(), 'chat')}`."
         if len(users) <= _NAMED_USERS:
             return f"It has: {', '.join(users)}."
         alike = difflib.get_close_matches(str(self.user), users, n=_NAMED_USERS, cutoff=0)
         return f"It has {len(users):,}, among them: {', '.join(alike)}."
+
+
+def _users_of(folder: Path) -> list[str]:
+    """The ids of the users in a memory folder."""
+    from langmem_tiers.naming import user_of
+    from langmem_tiers.storage.folder import space_names
+
+    return [user for user in map(user_of, space_names(folder)) if user is not None]
 
 
 def moments(since: str | None, until: str | None) -> dict[str, datetime | None]:

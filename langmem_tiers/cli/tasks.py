@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from langmem_tiers.cli.target import FromFile, OfProject, Shown, Target, command_of_space, space_command
-from langmem_tiers.cli.terminal import MORE, hanging, leave, shortened, text_of
+from langmem_tiers.cli.terminal import MORE, hanging, leave, require_agreed, shortened, text_of
 
 if TYPE_CHECKING:
     from langmem_tiers.records import Task
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Characters of a state in a list; `show` prints the whole.
 _SHOWN = 300
+# Characters of a title in the question whether to delete it.
+_ASKED_ABOUT = 200
 
 tasks = typer.Typer(help="What is being done, with its working state; archived when it is over.", no_args_is_help=True)
 
@@ -54,6 +56,11 @@ def list_tasks(
 @space_command()
 def show(space: Space, which: Id) -> Shown:
     """Print a task with its working state or, when it is over, with its archive."""
+    return task_shown(space, which)
+
+
+def task_shown(space: Space, which: str) -> Shown:
+    """A task with its state or its archive."""
     task = space.tasks.get(which)
     if task is None:
         _leave_without(which)
@@ -75,8 +82,9 @@ def start(
 ) -> Shown:
     """Begin a task."""
     with target.any_space() as space:
+        before = None if id is None else space.tasks.get(id)
         task = space.tasks.start(title, id=id, project=project, state=state or "")
-    return Shown(task, [_task(task)])
+    return Shown(task, [_task(task), *([] if before is None else [f"    {_begun_before(task)}"])])
 
 
 @tasks.command()
@@ -115,15 +123,22 @@ def complete(
     abandon: Annotated[bool, typer.Option("--abandon", help="It was given up.")] = False,
 ) -> Shown:
     """Close a task that is over, and archive it with its working state."""
+    before = space.tasks.get(which)
     task = (space.tasks.abandon if abandon else space.tasks.complete)(which, summary=summary)
+    if before is not None and before.status != "open":
+        return Shown(task, [_task(task), f"    It was {task.status} before: nothing has changed."])
     archived = "" if task.episode is None else f" It is archived as {task.episode}."
     return Shown(task, [f"{_task(task)}\n    {archived.strip()}".rstrip()])
 
 
 @tasks.command()
 @space_command()
-def delete(space: Space, which: Id) -> Shown:
+def delete(
+    space: Space, which: Id, *, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False
+) -> Shown:
     """Delete a task with its archive; what was said in it stays."""
+    task = space.tasks.get(which) or _leave_without(which)
+    require_agreed(f"Delete the task {task.id}, “{shortened(task.title, _ASKED_ABOUT)}”, for good?", yes=yes)
     if not space.tasks.delete(which):
         _leave_without(which)
     return Shown({"id": which, "deleted": True}, [f"{which} is deleted."])
@@ -155,6 +170,12 @@ def _task(task: Task, *, whole: bool = False) -> str:
     head = [task.id, f"{task.created_at:%Y-%m-%d}", f"{task.status}{closed}", *filter(None, [task.project])]
     lines = [hanging("", f"{'  '.join(head)}  {shortened(task.title, _SHOWN)}")]
     return "\n".join(lines if whole or not task.state else [*lines, hanging("    ", shortened(task.state, _SHOWN))])
+
+
+def _begun_before(task: Task) -> str:
+    if task.status == "open":
+        return "It was begun before: nothing has changed. `tasks update` changes it."
+    return f"It is {task.status} already: nothing has changed. `tasks update {task.id} --reopen` opens it again."
 
 
 def _leave_without(which: str) -> NoReturn:

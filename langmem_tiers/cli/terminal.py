@@ -1,7 +1,11 @@
 """How text reaches the terminal. No business logic.
 
 Stored text is somebody else's: whatever a terminal would obey (escape sequences, other control characters, marks that
-reverse the reading direction) is shown as an escape instead, in plain output, in tables and in JSON alike.
+reverse the reading direction), and what is there to be read but not seen, is shown as an escape instead, in plain
+output, in tables, trees and JSON alike. Everything is made safe here, on its last way out, also where its caller did.
+
+A pipe gets no colours, no boxes and no folded lines, so that `grep` finds what stands on one line. In a narrow
+terminal, tables that do not fit become lists.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import typer
 
+from langmem_tiers.cli import tables
 from langmem_tiers.errors import UnreadableFile
 
 if TYPE_CHECKING:
@@ -34,7 +39,13 @@ if TYPE_CHECKING:
 
 
 MORE = "There are more: --limit says how many to show."
-_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# Control characters, marks that turn the reading direction, lone surrogates, and what nobody sees but a model reads:
+# blank letters, spaces of no width, tags and selectors. Joiners and the selectors of emoji stay.
+_OBEYED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 
 
 class OutputFailed(OSError):
@@ -84,7 +95,7 @@ def print_json(value: object) -> None:
     """Print records as one JSON document, in ASCII, so that it is valid whatever the terminal's encoding."""
     text = json.dumps(as_data(value), ensure_ascii=True, indent=2)
     with _output() as output:
-        output.write(_OBEYED.sub(lambda found: f"\\u{ord(found.group()):04x}", text) + "\n")
+        output.write(text.replace("\x7f", "\\u007f") + "\n")
 
 
 def print_text(text: str) -> None:
@@ -93,14 +104,33 @@ def print_text(text: str) -> None:
         output.write(safe(text) + "\n")
 
 
+def print_json_line(value: object) -> None:
+    """Print a record as JSON on one line, for output that goes on and on."""
+    with _output() as output:
+        output.write(json.dumps(as_data(value), ensure_ascii=True).replace("\x7f", "\\u007f") + "\n")
+
+
 def print_shown(lines: Iterable[RenderableType]) -> None:
-    """Print strings, made safe, and tables and trees, fitted to the terminal; nothing is read as markup."""
+    """Print strings and tables and trees, made safe and fitted to the terminal; nothing is read as markup."""
     for line in lines:
         if isinstance(line, str):
             print_text(line)
         else:
             with _output():
-                console().print(line)
+                _print_rendered(line)
+
+
+def _print_rendered(shown: RenderableType) -> None:
+    """Print a table as it fits, and everything else as it is; what it is made of is safe by then, whoever made it."""
+    from rich.segment import Segment, Segments
+    from rich.table import Table
+
+    terminal = console()
+    if isinstance(shown, Table):
+        shown = tables.fitting(shown, terminal, hanging)
+    segments = terminal.render(shown)
+    made_safe = (each if each.control else Segment(safe(each.text), each.style) for each in segments)
+    terminal.print(Segments(made_safe), end="", soft_wrap=True)
 
 
 def print_error(message: str) -> None:
@@ -142,7 +172,7 @@ def console() -> Console:
     """A console on standard output; for a file or a pipe it is wide enough not to fold lines."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else 160
+    width = None if sys.stdout.isatty() else _UNFOLDED
     return Console(width=width, markup=False, emoji=False, highlight=False)
 
 
@@ -202,6 +232,7 @@ def prepare_streams() -> None:
 
 
 _NARROWEST = 20
+_UNFOLDED = 1_000_000
 
 
 def hanging(first: str, text: str) -> str:

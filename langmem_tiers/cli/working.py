@@ -44,6 +44,11 @@ def list_keys(
 @space_command()
 def get(space: Space, key: Key) -> Shown:
     """Print an entry as it was saved; of a long one, KEY-index is the outline and KEY-2 the second part."""
+    return key_shown(space, key)
+
+
+def key_shown(space: Space, key: str) -> Shown:
+    """An entry of working memory as it was saved."""
     entry = space.working.get(key)
     if entry is None:
         _leave_without(key)
