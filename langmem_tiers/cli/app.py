@@ -148,10 +148,13 @@ _GROUPS = {
 # The headings of the list of commands, with those below each; the others are for upkeep.
 _HEADINGS = {
     "Talk, and bring in": ("chat", "import", "mine", "mcp"),
-    "Look and ask": ("recall", "why", "show", "browse", "palace", "profile", "report", "graph", "timeline", "activity"),
+    "Look and ask": (
+        *("recall", "why", "show", "panel", "browse", "palace", "profile", "report", "graph", "timeline"),
+        *("activity",),
+    ),
     "What is kept": (
         *("knowledge", "identity", "notes", "episodes", "entities", "relations", "tasks", "working", "signals"),
-        *("receipts", "edit"),
+        *("receipts", "edit", "sync"),
     ),
     "Dreams": ("dream", "dreams", "undo", "redo", "golden"),
 }
