@@ -194,6 +194,12 @@ def test_searching_shows_the_block_and_what_became_of_each_candidate(browser, al
         assert part in seen.text
     assert (alice.receipts(), alice.stats().log_position) == ((), before)
     assert "No block" in browser.get("/search?q=ok").text
+    chess = alice.knowledge.save("The user plays chess.", origin="user").entry
+    alice.flush()
+    asked = browser.get(f"/search?q=Where does my sister Anna live?&of={chess.id}")
+    assert "The user plays chess." in asked.text
+    assert "Not found: no search channel came near it." in asked.text
+    assert browser.get("/search?q=Where does my sister Anna live?&of=zzzzzzzzzzzz").status == 404
     assert "No block" in browser.get("/search?q=Where does Anna live?&as_of=2020").text
     assert browser.get("/search?q=x&as_of=nonsense").status == 422
 

@@ -44,8 +44,16 @@ def why(context: SpaceContext, number: int | None, of: int | str | None) -> Expl
     if isinstance(of, str) and not of.strip():
         raise InvalidInput("`of` is blank.", way_out=UnknownMemory.way_out)
     receipt = _receipt(context, number)
-    if of is None:
-        return _whole(context, receipt)
+    return _whole(context, receipt) if of is None else explain(context, receipt, of)
+
+
+def explain(context: SpaceContext, receipt: Receipt, of: int | str) -> Explanation:
+    """Explain what became of one memory in a recall, also one whose receipt was not kept.
+
+    Raises:
+        UnknownMemory: nothing is stored, nor was looked at, that `of` may mean.
+        InvalidPointer: `of` points to a room, or into another space.
+    """
     named, by_words = _named(context, receipt, of)
     if isinstance(named.record, Entity):
         return _of_entity(context, receipt, named.record, named)

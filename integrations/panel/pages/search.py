@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from langmem_tiers.integrations.panel.page import Page, View, get
 from langmem_tiers.knowledge.fallbacks import still_read
-from langmem_tiers.recall import references, why_words
+from langmem_tiers.recall import references, why, why_words
 from langmem_tiers.space import Space
 from langmem_tiers.types import Candidate, KnownCandidate, Recalled
 
@@ -35,14 +35,14 @@ class Row:
 
 
 def show(view: View) -> Response:
-    """Recall as an agent does, without leaving a trace."""
+    """Recall as an agent does, without leaving a trace; with `of`, say what became of one memory in that."""
     query = view.query.text("q").strip()
     if not query:
         return view.show("search.html", recalled=None)
     as_of, session = view.query.word("as_of") or None, view.query.word("session") or None
     space = view.panel.recalling
     recalled = space.recall(query, as_of=as_of, session=session, keep_receipt=False)
-    rows = _rows(space, recalled)
+    rows, asked = _rows(space, recalled), view.query.word("of")
     left_out = [row for row in rows if not row.shown]
     return view.show(
         "search.html",
@@ -51,6 +51,7 @@ def show(view: View) -> Response:
         chosen=[row for row in rows if row.shown],
         left_out=left_out[:_MOST_LEFT_OUT],
         more=len(left_out) - _MOST_LEFT_OUT,
+        explained=why.explain(space.context, recalled.receipt, asked) if asked else None,
     )
 
 
