@@ -201,6 +201,8 @@ def test_what_browsers_would_obey_or_hide_is_shown_as_its_code_point():
 def test_another_address_than_this_machine_needs_tls_or_a_clear_word(alice):
     with pytest.raises(InvalidInput, match="--tls-cert"):
         run_panel(alice, listening=print, host="0.0.0.0")
+    with pytest.raises(InvalidInput, match="--origin"):
+        run_panel(alice, listening=print, host="0.0.0.0", unencrypted=True)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from langmem_tiers.space import Space
 
 DEFAULT_PORT = 8766
+_EVERYWHERE = {"0.0.0.0", "::", ""}
 
 
 def require_panel() -> None:
@@ -67,14 +68,19 @@ def run_panel(
 
     Raises:
         MissingExtra: the extra `panel` is not installed.
-        InvalidInput: `host` is not this machine and there is no TLS, `public` has something else than addresses, or the
-            port cannot be had.
+        InvalidInput: `host` is not this machine and there is no TLS, it is every address and `public` names none,
+            `public` has something else than addresses, or the port cannot be had.
     """
     require_panel()
     if not is_loopback(host) and tls is None and not unencrypted:
         raise InvalidInput(
             f"At {host}, others in the network could read the memory along: the panel would not be encrypted.",
             way_out="Give --tls-cert and --tls-key, or stay at 127.0.0.1 behind a proxy with TLS (--origin https://…).",
+        )
+    if host in _EVERYWHERE and not public:
+        raise InvalidInput(
+            f"At {host}, the panel cannot know by which address browsers reach it.",
+            way_out="Say it with --origin, such as https://memory.example.com:8766, or give one address as --host.",
         )
     with _listener(host, port) as listener:
         addresses = Addresses.of_server(host, listener.getsockname()[1], tls=tls is not None, public=public)
