@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from langmem_tiers.dream.types import DreamReport
+    from langmem_tiers.forgetting.types import ForgetReceipt, SpacePreview
     from langmem_tiers.models.embedder import Embedder
     from langmem_tiers.transfer import BackupReport, ImportReport, RestoreReport
     from langmem_tiers.types import Format
@@ -214,6 +215,40 @@ class Memory(Runtime):
         return tuple(space.dream(dry_run=dry_run) for space in every if space.enabled)
 
     adream = twin(dream)
+
+    def delete_space(self, name: str, *, confirm: str | bool = False) -> SpacePreview | ForgetReceipt:
+        """Delete a whole space from everywhere: first a preview, then for good, while the memory is open.
+
+        Its folder goes, its section in the settings file, and the receipts of other spaces that showed something of it.
+        Background work on it is stopped. What is stored in it afterwards begins an empty space.
+
+        Args:
+            name: Such as `users/alice`.
+            confirm: The token of a preview; True to delete without having seen one.
+
+        Raises:
+            InvalidSpace: It is no name of a space.
+            ForgetChanged: The space has changed since the token was given. Nothing was deleted.
+            DatabaseLocked: Another process has it open. Nothing was deleted.
+            InvalidInput: `confirm` is neither.
+        """
+        from langmem_tiers import deleting
+
+        naming.check_space(arguments.text(name, "name"))
+        token = confirm if isinstance(confirm, bool) else arguments.text(confirm, "confirm")
+        return deleting.preview(self, name) if token is False else deleting.delete(self, name, token)
+
+    def delete_user(self, user_id: str | int | UUID, *, confirm: str | bool = False) -> SpacePreview | ForgetReceipt:
+        """Delete the space of a user from everywhere; see `delete_space`.
+
+        Raises:
+            MissingUser: The id is empty.
+            InvalidInput: It is not an id, or `confirm` is neither a token nor True or False.
+        """
+        return self.delete_space(naming.user_space(user_id), confirm=confirm)
+
+    adelete_space = twin(delete_space)
+    adelete_user = twin(delete_user)
 
     def import_file(
         self,

@@ -77,6 +77,7 @@ class Runtime:
         self._listeners: list[Listener] = []
         self._process = os.getpid()
         self._closing = False
+        self._leaving: set[str] = set()
         self._at_exit = _close_at_exit(self)
 
     def close(self) -> None:
@@ -126,7 +127,7 @@ class Runtime:
             role=partial(self.access.role, caller, name),
             require_role=partial(self.access.require, caller, name),
             wake=partial(self.wake, name),
-            closing=lambda: self._closing,
+            closing=lambda: self._closing or name in self._leaving,
             embedder=self._embedder_of(name),
             model=self._model,
             reranker=self.reranker,
@@ -208,6 +209,22 @@ class Runtime:
                 way_out="Correct the name, or store something in it first.",
             )
 
+    @contextmanager
+    def keep_closed(self, name: str) -> Iterator[None]:
+        """Keep a space closed during the block: its background work is stopped, and usage counted for it is dropped.
+
+        Raises:
+            DatabaseLocked: somebody in this process goes on working with it.
+        """
+        self._require_open()
+        self._leaving.add(name)
+        try:
+            with self._spaces.closed(name, _CLOSING):
+                yield
+                self.tally.drop(name)
+        finally:
+            self._leaving.discard(name)
+
     def wake(self, name: str) -> None:
         """Have the background check a space."""
         if self._worker is not None:
@@ -257,12 +274,12 @@ class Runtime:
             say(log, logging.WARNING, "embedder_changed", space=name, **told)
 
     def _work(self, name: str, stop: Callable[[], bool]) -> WorkLeft:
-        if not self.layered.of(name).enabled:
+        if not self.layered.of(name).enabled or name in self._leaving or not has_space(self.path, name):
             return WorkLeft.DONE
         self.count_tokens.prepare()
         with self._spaces.use(name) as store:
             jobs = self.jobs(store)
-            outcome = jobs.run(stop)
+            outcome = jobs.run(lambda: stop() or name in self._leaving)
             later = jobs.seconds_to_next(store)
             self.tally.book(name, store.database)
         if self._worker is not None and later is not None:
@@ -275,6 +292,8 @@ class Runtime:
     def _book(self) -> None:
         """Book the usage counted so far; a failure must not prevent closing."""
         for name in self.tally.spaces():
+            if not has_space(self.path, name):
+                continue  # booking must not bring a deleted space back
             try:
                 with self._spaces.use(name) as store:
                     self.tally.book(name, store.database)

@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from langmem_tiers.errors import MemoryClosed
+from langmem_tiers.errors import DatabaseLocked, MemoryClosed
 from langmem_tiers.knowledge_graph.projection import GraphProjection
 from langmem_tiers.settings import GraphSettings, StorageSettings
 from langmem_tiers.storage.chroma import ChromaIndex
@@ -94,6 +94,8 @@ class OpenSpaces:
         self._most = most
         self._slots: OrderedDict[str, _Slot] = OrderedDict()
         self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._kept_closed: set[str] = set()
         self._closed = False
 
     @contextmanager
@@ -103,7 +105,8 @@ class OpenSpaces:
         Raises:
             MemoryClosed: `close` was called.
         """
-        with self._lock:
+        with self._changed:
+            self._changed.wait_for(lambda: name not in self._kept_closed)
             self.require_open()
             slot = self._slots.setdefault(name, _Slot())
             self._slots.move_to_end(name)
@@ -116,11 +119,40 @@ class OpenSpaces:
         finally:
             with self._lock:
                 slot.users -= 1
+                self._changed.notify_all()
                 if slot.store is None and slot.users == 0:
                     self._slots.pop(name, None)
                 idle = self._drop_idle(0 if self._closed else self._most)
             for store in idle:
                 store.close()
+
+    @contextmanager
+    def closed(self, name: str, patience: float) -> Iterator[None]:
+        """Keep a space closed during the block; whoever wants it waits until the end of it.
+
+        Raises:
+            DatabaseLocked: somebody in this process works with it for longer than `patience` seconds.
+            MemoryClosed: `close` was called.
+        """
+        with self._changed:
+            self.require_open()
+            self._kept_closed.add(name)
+        try:
+            slot = self._left_by_all(name, patience)
+            if slot is not None and slot.store is not None:
+                slot.store.close()
+            yield
+        finally:
+            with self._changed:
+                self._kept_closed.discard(name)
+                self._changed.notify_all()
+
+    def _left_by_all(self, name: str, patience: float) -> _Slot | None:
+        """The slot of a space, once nobody uses it; it is no longer among those that are open."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._slots.get(name, _Slot()).users == 0, patience):
+                raise DatabaseLocked(f"The space {name!a} is in use.", way_out="Wait for that, and repeat the call.")
+            return self._slots.pop(name, None)
 
     def close(self) -> None:
         """Close all spaces; those in use are closed when they are released."""

@@ -53,7 +53,7 @@ _ONLY_READ = frozenset(
         *("list_tasks", "get_task", "report_activity"),
     }
 )
-_DESTROY = frozenset({"update_memory", "delete_memory", "memory_write", "write_note"})
+_DESTROY = frozenset({"update_memory", "delete_memory", "memory_write", "write_note", "forget_memory"})
 _IDENTITY, _PALACE, _TIMELINE = "memory://identity", "memory://palace", "memory://timeline/"
 _RESOURCES = {
     _IDENTITY: "The user's short profile: who they are.",

@@ -35,7 +35,7 @@ from langmem_tiers.integrations.store.naming import TIERS, USERS, Namespace, Pla
 from langmem_tiers.integrations.store.tiers import Tiers
 from langmem_tiers.integrations.store.values import Asked, Looks
 from langmem_tiers.recall.request import parse
-from langmem_tiers.storage import items
+from langmem_tiers.storage import items, purging
 from langmem_tiers.storage.folder import has_space
 from langmem_tiers.storage.items import ItemRow, NewItem, Place
 
@@ -271,7 +271,8 @@ class Writing:
         durable = bool(changes.puts or changes.drops)
         with self._caller.context(name).open() as store, store.writing(durable=durable) as connection:
             items.refresh(connection, store.key, changes.refreshed, at)
-            items.drop(connection, store.key, changes.drops, at)
+            if items.drop(connection, store.key, changes.drops, at):
+                purging.request(connection, store.key, at=at)
             for new in changes.puts:
                 items.put(connection, store.key, new, at)
         if durable:

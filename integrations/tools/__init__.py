@@ -3,6 +3,7 @@
 from langmem_tiers.integrations.tools.making import (
     EPISODE_TOOLS,
     FEEDBACK_TOOLS,
+    FORGETTING_TOOLS,
     GRAPH_TOOLS,
     MEMORY_TOOLS,
     NOTE_TOOLS,
@@ -18,6 +19,7 @@ from langmem_tiers.integrations.tools.making import (
 __all__ = [
     "EPISODE_TOOLS",
     "FEEDBACK_TOOLS",
+    "FORGETTING_TOOLS",
     "GRAPH_TOOLS",
     "MEMORY_TOOLS",
     "NOTE_TOOLS",

@@ -9,7 +9,7 @@ from langmem_tiers import arguments
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.node import fallbacks_of, memory_of, one_space, settings_of, space_of
-from langmem_tiers.integrations.tools import feedback, graph, notes, saving, searching, tasks, working
+from langmem_tiers.integrations.tools import feedback, forgetting, graph, notes, saving, searching, tasks, working
 from langmem_tiers.integrations.tools.base import Reach, ToolAnswer, of_run, of_space, tool_of
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ _TOOLS: dict[str, Callable[..., ToolAnswer]] = {
         notes.write_note,
         feedback.record_feedback,
         feedback.list_feedback,
+        forgetting.forget_memory,
     )
 }
 # These are made where they are named: each tool more costs tokens in every call of a model.
@@ -73,7 +74,8 @@ WORKING_TOOLS = tuple(name for name in _TOOLS if name.endswith("working_memory")
 TASK_TOOLS = ("start_task", "list_tasks", "get_task", "update_task", "complete_task", "report_activity")
 NOTE_TOOLS = ("search_notes", "read_note", "write_note")
 FEEDBACK_TOOLS = ("record_feedback", "list_feedback")
-_OTHERS = (*GRAPH_TOOLS, *WORKING_TOOLS, *TASK_TOOLS, *NOTE_TOOLS, *FEEDBACK_TOOLS)
+FORGETTING_TOOLS = ("forget_memory",)
+_OTHERS = (*GRAPH_TOOLS, *WORKING_TOOLS, *TASK_TOOLS, *NOTE_TOOLS, *FEEDBACK_TOOLS, *FORGETTING_TOOLS)
 MEMORY_TOOLS = tuple(name for name in _TOOLS if name not in _OTHERS)
 # Of the memory tools, those that look back on conversations.
 EPISODE_TOOLS = ("search_history", "get_memory")
@@ -85,6 +87,7 @@ TOOL_GROUPS: dict[str, tuple[str, ...]] = {
     "notes": NOTE_TOOLS,
     "episodes": EPISODE_TOOLS,
     "feedback": FEEDBACK_TOOLS,
+    "forgetting": FORGETTING_TOOLS,
 }
 """The tools by what they are about, as `langmem-tiers mcp --tools` calls it."""
 

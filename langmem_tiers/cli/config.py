@@ -110,7 +110,7 @@ def set_setting(
     agent: OfOneAgent = None,
 ) -> Shown:
     """Write a setting into langmem-tiers.toml in the memory folder; comments there stay."""
-    from langmem_tiers.cli.settings_file import read_value, set_value
+    from langmem_tiers.settings_file import read_value, set_value
     from langmem_tiers.settings_layers import known_key, load, scope_of
 
     asked = known_key(key)
@@ -124,7 +124,7 @@ def set_setting(
 @command
 def unset(target: Target, key: SettingKey, *, space: OfOneSpace = None, agent: OfOneAgent = None) -> Shown:
     """Remove a setting from langmem-tiers.toml: what the environment or the defaults say is in force then."""
-    from langmem_tiers.cli.settings_file import unset_value
+    from langmem_tiers.settings_file import unset_value
     from langmem_tiers.settings_layers import scope_of
 
     path = unset_value(target.folder, (*scope_of(space, agent), *key.split(".")))
@@ -166,7 +166,7 @@ def _require_models(settings: Settings) -> None:
 
 def _source(origin: Origin, key: Key) -> str:
     """Where a value comes from: the line of the file, the variable, or that it is the default; and for whom it is."""
-    from langmem_tiers.cli.settings_file import line_of
+    from langmem_tiers.settings_file import line_of
     from langmem_tiers.settings_layers import read_text
 
     layer, place = origin.layer, origin.layer.place or origin.layer.source

@@ -24,7 +24,7 @@ from langmem_tiers.language.summaries import abstract
 from langmem_tiers.language.words import occurs, words
 from langmem_tiers.records import Authority, Entry, Episode
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import documents, dreams, entries, episodes, feedback, receipts, revisions
+from langmem_tiers.storage import documents, dreams, entries, episodes, feedback, purging, receipts, revisions
 
 # Inactive for one of these reasons, an entry is another wording of its successor.
 _OTHER_WORDINGS = ("merged", "consolidated", "updated", "enriched")
@@ -58,6 +58,7 @@ def delete(writer: EntryWriter, entry_id: str, *, by: Authority, settings: Setti
         if each.id not in ids:
             writer.change(each, successor=None)
     evidence, vectors = writer.remove(gone)
+    purging.request(writer.connection, writer.space, at=writer.now)
     with_it = tuple(each for each in ids if each != entry.id)
     counts = {"evidence": evidence, "vectors": vectors, "tombstones": stones}
     return Deleted(id=entry.id, existed=True, at=at, with_it=with_it, **counts)

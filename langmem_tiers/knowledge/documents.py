@@ -17,7 +17,7 @@ from langmem_tiers.knowledge.fallbacks import search_all
 from langmem_tiers.knowledge.prompt_blocks import notes_block
 from langmem_tiers.knowledge.results import DocumentHit, FolderExport, FolderImport
 from langmem_tiers.records import Document, DocumentSummary
-from langmem_tiers.storage import change_log, dreams, receipts
+from langmem_tiers.storage import change_log, dreams, purging, receipts
 from langmem_tiers.storage import documents as rows
 from langmem_tiers.storage.documents import NewDocument
 from langmem_tiers.twins import twin
@@ -126,6 +126,7 @@ class Documents:
                 rows.drop(connection, store.key, where, to_millis(self._context.clock()))
                 dreams.forget(connection, store.key, [where])
                 receipts.forget(connection, store.key, [where], kind="document")
+                purging.request(connection, store.key, at=to_millis(self._context.clock()))
         return held is not None
 
     def memory_md(self, tokens: int | None = None) -> str:

@@ -17,7 +17,7 @@ from langmem_tiers.knowledge.results import EpisodeFound
 from langmem_tiers.knowledge.search import DECIMALS, MOST, channels, terms
 from langmem_tiers.knowledge.summaries import checked
 from langmem_tiers.records import Episode
-from langmem_tiers.storage import dreams, episodes, receipts
+from langmem_tiers.storage import dreams, episodes, purging, receipts
 from langmem_tiers.storage.change_log import moment
 from langmem_tiers.twins import twin
 
@@ -248,6 +248,8 @@ def delete_episodes(connection: Connection, space: str, gone: Sequence[Episode],
     episodes.remove(connection, space, gone, at)
     dreams.forget(connection, space, [each.id for each in gone])
     receipts.forget(connection, space, [each.id for each in gone], kind="episode")
+    if gone:
+        purging.request(connection, space, at=at)
 
 
 def _about(project: str | None, task: str | None) -> dict[str, str | None]:

@@ -15,7 +15,7 @@ from langmem_tiers.knowledge.prompt_blocks import identity_block
 from langmem_tiers.knowledge.results import IdentityPreview, IdentityText
 from langmem_tiers.language import characters
 from langmem_tiers.records import IdentityVersion
-from langmem_tiers.storage import identities
+from langmem_tiers.storage import identities, purging
 from langmem_tiers.twins import twin
 from langmem_tiers.types import Origin
 
@@ -142,7 +142,10 @@ class Identity:
         """Delete all versions but the current one, and return their number. They can no longer be restored."""
         with self._context.open() as store, store.writing() as connection:
             held = identities.newest(connection, store.key)
-            return 0 if held is None else identities.forget_before(connection, store.key, held.version)
+            gone = 0 if held is None else identities.forget_before(connection, store.key, held.version)
+            if gone:
+                purging.request(connection, store.key, at=to_millis(self._context.clock()))
+            return gone
 
     aread = twin(read)
     aprompt_block = twin(prompt_block)

@@ -16,7 +16,7 @@ from langmem_tiers.knowledge.episodes import delete_episodes
 from langmem_tiers.knowledge.prompt_blocks import task_block
 from langmem_tiers.listeners import notify
 from langmem_tiers.records import Task, TaskStatus
-from langmem_tiers.storage import episodes, tasks
+from langmem_tiers.storage import episodes, purging, tasks
 from langmem_tiers.twins import twin
 
 if TYPE_CHECKING:
@@ -185,6 +185,7 @@ class Tasks:
                 return False
             delete_episodes(connection, space, episodes.of_task(connection, space, task.id), now)
             tasks.remove(connection, space, task, at=now)
+            purging.request(connection, space, at=now)
             return True
 
     def prompt_block(self, task_id: str) -> str:

@@ -13,7 +13,7 @@ from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.knowledge_graph.types import GraphDeleted
 from langmem_tiers.language.words import occurs
 from langmem_tiers.records import FOUND, Authority, Entity, GraphEvidence
-from langmem_tiers.storage import drawers, entities, merges, progress, relations
+from langmem_tiers.storage import drawers, entities, merges, progress, purging, relations
 
 Passages = Mapping[int, Sequence[str]]
 """What was said in drawers, by number."""
@@ -34,6 +34,8 @@ def delete_relation(graph: GraphTransaction, which: str | int, *, by: Authority 
     bury_relations(graph, row)
     relations.remove(*graph.at, [row.number])
     graph.log_relations(row.number)
+    if by is not Authority.SYSTEM:
+        purging.request(*graph.at, at=graph.now)
     resolve_around(graph, row)
     return GraphDeleted(id=row.id, existed=True, at=at, relations=1)
 
@@ -61,6 +63,7 @@ def delete_entity(graph: GraphTransaction, gone: Entity, *, by: Authority = Auth
     graph.merges_changed()
     graph.log_relations(*numbers)
     graph.log_entities(*members)
+    purging.request(*graph.at, at=graph.now)
     resolve_groups(graph, (group for group in around if group[0] not in members))
     at = from_millis(graph.now)
     return GraphDeleted(id=gone.id, existed=True, at=at, entities=len(members), relations=len(numbers))

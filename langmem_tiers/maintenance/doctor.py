@@ -13,7 +13,7 @@ from langmem_tiers.errors import DatabaseDamaged, ProjectionDamaged, StorageErro
 from langmem_tiers.knowledge_graph.snapshot import UnusableSnapshot
 from langmem_tiers.knowledge_graph.view import GraphView
 from langmem_tiers.knowledge_graph.view_updates import build_view
-from langmem_tiers.storage import change_log, embedding_cache, entities, inspection, keyword, notes, relations
+from langmem_tiers.storage import change_log, embedding_cache, entities, inspection, keyword, notes, purging, relations
 from langmem_tiers.storage.chroma import CURSOR, ChromaIndex
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.types import Finding
@@ -85,6 +85,18 @@ def _backlog(store: SpaceStore, model: str | None) -> Iterator[Finding]:
             yield _waiting(f"{counted(count, 'drawer waits', 'drawers wait')} to be {work}")
         else:
             yield _ok("background", f"every drawer is {work}")
+
+
+def _deleted(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
+    """Whether the files may still hold bytes of what was deleted."""
+    with store.reading() as connection:
+        if not purging.wanted(connection, store.key):
+            return
+        pending = purging.is_pending(connection, store.key)
+    if pending:
+        yield _waiting("the bytes of what was deleted wait to be erased from the files")
+    else:
+        yield _ok("deleted", "the files hold nothing of what was deleted")
 
 
 def _vectors(store: SpaceStore, model: str | None) -> Iterator[Finding]:
@@ -268,6 +280,7 @@ _CHECKS: tuple[Callable[[SpaceStore, str | None], Iterator[Finding]], ...] = (
     _records,
     _keyword,
     _backlog,
+    _deleted,
     _vectors,
     _chroma,
     _note_words,

@@ -129,6 +129,11 @@ class UsageTally:
             counted = self._counted.setdefault(space, {})
             counted[key] = counted.get(key, Usage()) + took
 
+    def drop(self, space: str) -> None:
+        """Forget the counts of a space that is deleted."""
+        with self._lock:
+            self._counted.pop(space, None)
+
     def spaces(self) -> tuple[str, ...]:
         """The spaces with unbooked usage."""
         with self._lock:

@@ -29,6 +29,7 @@ from langmem_tiers.storage.change_log import Change
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import ChunkVectors, Vectors
 from langmem_tiers.storage.errors_border import translated
+from langmem_tiers.storage.folder import CHROMA_LOCK
 from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
@@ -54,7 +55,7 @@ class ChromaIndex:
         self._database = database
         self._space = database.space
         # Acquired in the worker thread and released by whichever thread closes it, so it must not be tied to one.
-        self._lock = FileLock(folder / "chroma.lock", thread_local=False)
+        self._lock = FileLock(folder / CHROMA_LOCK, thread_local=False)
         self._open: ChromaFolder | None = None
         self._marked = False
         self._damaged: str | None = None

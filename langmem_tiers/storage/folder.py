@@ -5,10 +5,20 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 from pathlib import Path
 from uuid import uuid4
 
-from langmem_tiers.errors import DatabaseDamaged, NewerSchema, NotAMemoryFolder, StorageError
+from filelock import FileLock, Timeout
+
+from langmem_tiers.errors import (
+    DatabaseDamaged,
+    DatabaseLocked,
+    FolderNotWritable,
+    NewerSchema,
+    NotAMemoryFolder,
+    StorageError,
+)
 from langmem_tiers.naming import folder_name
 from langmem_tiers.settings_layers import FILE
 from langmem_tiers.storage.errors_border import translated
@@ -19,6 +29,8 @@ log = logging.getLogger(__name__)
 _MARK = "langmem-tiers.json"
 _SPACE_MARK = "space.json"
 DATABASE = "memory.db"
+CHROMA_LOCK = "chroma.lock"
+"""Held by the process that has the Chroma folder of a space open."""
 _FORMAT = 1
 # What a host may place in a folder before its first memory, besides the folder of prompts that the settings name.
 _BEFORE_THE_FIRST_RUN = {FILE, "directives"}
@@ -39,6 +51,7 @@ def open_memory_folder(path: Path, *, prompts: str) -> Path:
         mark = path / _MARK
         if mark.exists():
             _check(mark)
+            sweep_deleted(path)
         # Checked again: another process may be creating the memory right now.
         elif path.exists() and _holds_other_things(path, prompts) and not mark.exists():
             raise NotAMemoryFolder(f"{path} holds other things and no memory.")
@@ -107,6 +120,50 @@ def unreadable_spaces(memory: Path) -> tuple[Path, ...]:
     """The folders of spaces whose marker cannot be read, or names a space that belongs elsewhere."""
     with translated(memory):
         return tuple(mark.parent for mark in _space_marks(memory) if _name_in(mark) is None)
+
+
+_LEAVING = "deleted"
+
+
+def delete_space(memory: Path, name: str) -> bool:
+    """Remove the folder of a space from disk; False if there was none.
+
+    It is moved out of the way first, so that at no moment there is half a space; see `sweep_deleted`.
+
+    Raises:
+        DatabaseLocked: another process has the space open. Nothing was deleted.
+        FolderNotWritable: it cannot be deleted.
+    """
+    folder = memory / "spaces" / folder_name(name)
+    if not folder.exists():
+        return False
+    leaving = memory / _LEAVING / uuid4().hex
+    with translated(folder):
+        lock = FileLock(folder / CHROMA_LOCK)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise DatabaseLocked(
+                f"The space {name!a} is open in another process.",
+                way_out="Close it there, and repeat the call. Nothing was deleted.",
+            ) from None
+        try:
+            leaving.parent.mkdir(exist_ok=True)
+            folder.rename(leaving)
+        finally:
+            lock.release()
+    sweep_deleted(memory)
+    if leaving.exists():
+        raise FolderNotWritable(f"The space {name!a} is gone from the memory, but {leaving} could not be removed.")
+    return True
+
+
+def sweep_deleted(memory: Path) -> None:
+    """Remove the folders of deleted spaces that are still there: a process was killed while it deleted them."""
+    leaving = memory / _LEAVING
+    if leaving.exists():
+        # Another process may do the same now; what is left goes at the next open.
+        shutil.rmtree(leaving, ignore_errors=True)
 
 
 def size(folder: Path) -> int:

@@ -11,7 +11,7 @@ from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.errors import InvalidKey, InvalidText, TextTooLong
 from langmem_tiers.knowledge import validation
 from langmem_tiers.records import WorkingEntry, WorkingSummary
-from langmem_tiers.storage import change_log, working_entries
+from langmem_tiers.storage import change_log, purging, working_entries
 from langmem_tiers.storage.working_entries import WorkingHead, WorkingRow
 from langmem_tiers.trust import secrets
 from langmem_tiers.twins import twin
@@ -240,7 +240,10 @@ class WorkingMemory:
             now = to_millis(self._context.clock())
             found = working_entries.read(connection, store.key, {where, *((within.key,) if within else ())}, now)
             these = {where} & found.keys() or {row.key for row in found.values() if row.cuts}
-            return bool(working_entries.remove(connection, store.key, these, now))
+            removed = working_entries.remove(connection, store.key, these, now)
+            if removed:
+                purging.request(connection, store.key, at=now)
+            return bool(removed)
 
     def prompt_block(self) -> str:
         """What there is, for a prompt: keys with how long they stay, never the contents. Empty if there is nothing.

@@ -51,6 +51,16 @@ def unset_value(folder: Path, key: Key) -> Path:
     return path
 
 
+def has_value(folder: Path, key: Key) -> bool:
+    """Whether the file of a memory folder sets a setting, or a group of them.
+
+    Raises:
+        UnreadableSettings: the file cannot be read.
+    """
+    path = folder / FILE
+    return _found(_values(read_text(path) or "", path), key) is not None
+
+
 def read_value(text: str) -> Any:
     """A value as it was typed: what TOML knows, such as `5`, `true` or `["a"]`; all else is a text."""
     try:
@@ -101,9 +111,17 @@ def _changed(text: str, path: Path, key: Key, value: Any) -> str:
         else:
             table[last] = value
     changed = tomlkit.dumps(document)
-    if tomllib.loads(changed) != wanted:
+    if _without_empty(tomllib.loads(changed)) != _without_empty(wanted):
         raise UnreadableSettings(f"{path} is written in a way that cannot be changed here.", way_out="Edit it by hand.")
     return changed
+
+
+def _without_empty(values: Any) -> Any:
+    """The values without tables that set nothing: of a table that was removed, the one around it may be left or not."""
+    if not isinstance(values, dict):
+        return values
+    inner = {name: _without_empty(each) for name, each in values.items()}
+    return {name: each for name, each in inner.items() if each != {}}
 
 
 def _new_table(within: Any, *, over: bool) -> Any:

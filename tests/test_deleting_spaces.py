@@ -1,0 +1,108 @@
+"""Deleting a whole space while the memory is open: nothing of it is left, and nothing brings it back."""
+
+import threading
+
+import pytest
+
+from langmem_tiers import Memory, Turn
+from langmem_tiers.errors import DatabaseLocked, ForgetChanged, MissingUser
+from langmem_tiers.testing import HashEmbedder
+
+CANARY = "kz77qx41"
+
+
+def _bytes_of(folder):
+    return b"".join(file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file())
+
+
+@pytest.fixture
+def memory(tmp_path):
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    (folder / "langmem-tiers.toml").write_text('format = 1\n[spaces."users/alice".recall]\nlimit = 3\n')
+    with Memory.open(folder, embedder=HashEmbedder()) as opened:
+        opened.user("alice").track([Turn(role="user", content=f"My badge is {CANARY}.", message_id="a1")], session="s")
+        opened.user("ben").track([Turn(role="user", content="I play the cello.", message_id="b1")], session="s")
+        opened.flush()
+        yield opened
+
+
+def test_a_preview_deletes_nothing_and_makes_no_space(memory):
+    assert memory.delete_user("alice").counts["drawers"] == 1
+    assert not memory.delete_user("carla").exists
+    assert memory.spaces() == ("users/alice", "users/ben")
+
+
+def test_a_deleted_user_is_gone_from_every_file(memory):
+    assert CANARY.encode() in _bytes_of(memory.path)
+    memory.delete_user("alice", confirm=memory.delete_user("alice").token)
+    memory.flush()
+    assert memory.spaces() == ("users/ben",)
+    left = _bytes_of(memory.path)
+    assert CANARY.encode() not in left
+    assert b"users/alice" not in left
+    assert len(memory.user("ben").drawers()) == 1
+
+
+def test_closing_does_not_bring_a_deleted_user_back(tmp_path, memory):
+    memory.user("alice").recall("What is my badge?")
+    memory.delete_user("alice", confirm=True)
+    memory.close()
+    assert not [each for each in (memory.path / "spaces").iterdir() if "alice" in each.name]
+
+
+def test_what_is_said_later_begins_an_empty_space(memory):
+    alice = memory.user("alice")
+    memory.delete_user("alice", confirm=True)
+    alice.track([Turn(role="user", content="I am new here.", message_id="a1")], session="s")
+    memory.flush()
+    assert [each.content for each in alice.drawers()] == ["I am new here."]
+    assert "new" in alice.recall("Who is new here?").block
+
+
+def test_what_another_space_showed_of_a_deleted_one_goes_too(memory):
+    ben = memory.user("ben", fallbacks=["users/alice"])
+    assert CANARY in ben.recall("Which badge is mine?", session="t", message_id="q1", threshold=0).block
+    assert memory.delete_user("alice").traces == 1
+    memory.delete_user("alice", confirm=True)
+    assert CANARY.encode() not in _bytes_of(memory.path)
+    assert memory.user("ben").receipts() == ()
+
+
+def test_a_token_stands_for_the_space_as_it_was(memory):
+    token = memory.delete_user("alice").token
+    memory.user("alice").track([Turn(role="user", content="And I sing.", message_id="a2")], session="s")
+    with pytest.raises(ForgetChanged):
+        memory.delete_user("alice", confirm=token)
+
+
+def test_a_space_that_another_process_has_open_is_not_deleted(memory):
+    from filelock import FileLock
+
+    folder = memory.path / "spaces"
+    lock = FileLock(next(each for each in folder.iterdir() if "alice" in each.name) / "chroma.lock")
+    memory.close()
+    with Memory.open(memory.path, embedder=None) as other, lock, pytest.raises(DatabaseLocked):
+        other.delete_user("alice", confirm=True)
+
+
+def test_whoever_works_with_a_space_is_waited_for(memory):
+    entered, leave = threading.Event(), threading.Event()
+
+    def work():
+        with memory.use("users/alice"):
+            entered.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    entered.wait(10)
+    threading.Timer(0.3, leave.set).start()
+    memory.delete_user("alice", confirm=True)
+    thread.join()
+    assert memory.spaces() == ("users/ben",)
+
+
+def test_nobody_is_no_user(memory):
+    with pytest.raises(MissingUser):
+        memory.delete_user("", confirm=True)
