@@ -29,7 +29,7 @@ from tests.tasking import archived
 SAID = "My sister Anna lives in Lisbon."
 WRONG = (None, 5, b"x", ["s"], object())
 # What a space and the nodes need of their memory; nobody else calls these.
-INNER = {"context", "finish", "jobs", "use", "wake"}
+INNER = {"context", "finish", "jobs", "keep_closed", "use", "wake"}
 OWNERS = {
     Memory: lambda memory: memory,
     Space: lambda memory: memory.user("alice"),

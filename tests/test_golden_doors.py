@@ -49,7 +49,7 @@ _PUBLIC = (
 # What the inside needs of the façades, and no user.
 _INNER = {
     *("asker", "closing", "context", "count_rerank", "deriving", "embedder_of", "embedding_model", "finish"),
-    *("jobs", "listeners", "query_embedder", "use", "wake"),
+    *("jobs", "keep_closed", "listeners", "query_embedder", "use", "wake"),
 }
 _LAYERS = ("knowledge", "graph", "archive", "identity", "documents", "golden")
 

@@ -79,12 +79,24 @@ def plan(store: SpaceStore, connection: Connection, chosen: Chosen, settings: Se
         graph=graph,
         repetition=known,
         rewritten=repeating(store, connection, known, gone, ended, settings, now),
-        receipts=forgetting.receipts_showing(
-            connection, space, store.name, {number: each.pointer for number, each in held.items()}, turns
-        ),
+        receipts=_receipts(store, connection, held, turns, known),
         sessions=sessions,
         ended=ended,
     )
+
+
+def _receipts(
+    store: SpaceStore,
+    connection: Connection,
+    held: Mapping[int, Drawer],
+    turns: Sequence[ForgottenTurn],
+    known: Repetition,
+) -> list[int]:
+    """The receipts that show or looked at the messages, were made for them, or were asked for in their words."""
+    pointers = {number: each.pointer for number, each in held.items()}
+    found = set(forgetting.receipts_showing(connection, store.key, store.name, pointers, turns))
+    asked = forgetting.queries(connection, store.key)
+    return sorted(found | {number for number, query in asked if known.derived(query)})
 
 
 def _remains(connection: Connection, space: str, session: str, gone: Collection[int]) -> bool:
@@ -161,8 +173,8 @@ def _graph(connection: Connection, space: str, chosen: Chosen, repeated: Repetit
     for number, entity in entities.by_numbers(connection, space, named).items():
         speaks = {each.drawer for each in evidence.get(number, ())}
         others = set(relations.numbers_of_entities(connection, space, [number])) - going_numbers
-        alone = speaks <= gone and not others and (bool(speaks) or repeated.written(entity.name))
-        if number in chosen.entities or (alone and entity.path in FOUND):
+        only_here = (bool(speaks) and entity.path in FOUND) or repeated.derived(entity.name)
+        if number in chosen.entities or (speaks <= gone and not others and only_here):
             left.append(entity)
         elif speaks & gone:
             kept.append(entity)

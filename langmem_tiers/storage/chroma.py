@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 from sqlalchemy import Connection
 
 from langmem_tiers.errors import DatabaseLocked, ProjectionDamaged, StorageError
-from langmem_tiers.storage import change_log, embedding_cache, facts, purging
+from langmem_tiers.storage import change_log, embedding_cache, facts, hnsw_files, purging
 from langmem_tiers.storage.change_log import Change
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import ChunkVectors, Vectors
@@ -336,6 +336,8 @@ class ChromaFolder:
                 _COLLECTION, embedding_function=None, configuration=configuration
             )
         self._closed = False
+        self._sizes: tuple[int, ...] = ()
+        self._blank_if_grown()
 
     def upsert(self, vectors: ChunkVectors | None) -> None:
         """Add vectors, replacing those of the same name."""
@@ -346,6 +348,7 @@ class ChromaFolder:
             for start in range(0, len(names), _BATCH):
                 stop = start + _BATCH
                 self._collection.upsert(ids=names[start:stop], embeddings=vectors.matrix[start:stop])
+        self._blank_if_grown()
 
     def delete(self, names: Sequence[str]) -> None:
         """Remove vectors; unknown names are ignored."""
@@ -401,6 +404,14 @@ class ChromaFolder:
             if not self._closed:
                 self._closed = True
                 self._client.close()  # type: ignore[attr-defined]
+                hnsw_files.blank_unused(self.path)
+
+    def _blank_if_grown(self) -> None:
+        """Overwrite unused room in its files whenever that was made: it holds what was in memory before."""
+        sizes = hnsw_files.sizes(self.path)
+        if sizes != self._sizes:
+            hnsw_files.blank_unused(self.path)
+            self._sizes = sizes
 
 
 def _require_as_left(folder: Path, left: str) -> None:

@@ -199,6 +199,8 @@ def receipts_showing(
     turns_gone: Collection[ForgottenTurn] = (),
 ) -> list[int]:
     """The numbers of the receipts that name these drawers of the space `of`, or are of a message that goes."""
+    if not pointers:
+        return []
     asked = {(each.session, each.message_id) for each in turns_gone}
     columns = (receipts.c.number, receipts.c.session, receipts.c.message_id, receipts.c.shown, receipts.c.body)
     wanted = select(*columns).where(*here(receipts, space))

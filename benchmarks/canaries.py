@@ -1,0 +1,187 @@
+"""Canaries for the proof that forgetting forgets: made-up words and codes, put through every path of a memory.
+
+A canary has a code that no dictionary has, and a name; the texts in which they are put are remembered, with the vectors
+of these texts. After forgetting, `found` searches every byte of every file for all of them.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from langmem_tiers import Memory, Space, Turn
+
+SELECTORS = ("messages", "session", "person", "query", "since", "speaker", "project")
+BEGIN = datetime(2026, 3, 2, 9, tzinfo=UTC)
+_SYLLABLES = ("quen", "byr", "zol", "vix", "thra", "mok", "jul", "wex", "pryn", "kaz", "dro", "lym")
+
+
+@dataclass(frozen=True)
+class Story:
+    """The canaries of one selector: a name and some codes, in a session of their own."""
+
+    selector: str
+    name: str
+    codes: tuple[str, ...]
+    since: datetime
+
+    @property
+    def session(self) -> str:
+        """The session that holds their messages."""
+        return f"session-{self.selector}"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Everything that must not be found afterwards."""
+        return (self.name, *self.codes)
+
+    @property
+    def selection(self) -> dict[str, Any]:
+        """What is given to `forget`, besides the message ids."""
+        chosen: dict[str, Any] = {
+            "session": self.session,
+            "person": self.name,
+            "query": self.name,
+            "since": self.since,
+            "speaker": f"Speaker {self.selector}",
+            "project": f"project-{self.selector}",
+        }
+        return {self.selector: chosen[self.selector]} if self.selector in chosen else {}
+
+
+def stories(canaries: int, seed: int = 7) -> list[Story]:
+    """As many canaries as wanted, spread over all selectors."""
+    rng = random.Random(seed)
+    made = []
+    for place, selector in enumerate(SELECTORS):
+        count = canaries // len(SELECTORS) + (place < canaries % len(SELECTORS))
+        name = "".join(rng.choice(_SYLLABLES) for _ in range(3)).capitalize() + "en"
+        codes = tuple(f"zq{rng.randrange(10**6):06d}x{number}" for number in range(count - 1))
+        # What `since` selects has to be the latest.
+        days = 400 if selector == "since" else 10 * place
+        made.append(Story(selector, name, codes, BEGIN + timedelta(days=days)))
+    return made
+
+
+def plant(memory: Memory, user: str, story: Story) -> None:
+    """Put the canaries of a story through every path of a user's memory."""
+    alice = memory.user(user)
+    given = {"session": story.session}
+    if story.selector == "project":
+        given["project"] = f"project-{story.selector}"
+    alice.track(list(_turns(story)), **given)
+    _, *told = alice.drawers(session=story.session)
+    evidence = [each.number for each in told if each.status == "active"]
+    code = _codes(story)
+    _know(alice, story, evidence, code)
+    _write(alice, story, code)
+    _look(memory, alice, story, user)
+    alice.end_session(story.session)
+
+
+def _codes(story: Story) -> Iterator[str]:
+    while True:
+        yield from story.codes
+
+
+def _turns(story: Story) -> Iterator[Turn]:
+    """A message for each canary, the first ones about the person; one is edited, and one is the assistant's."""
+    speaker = f"Speaker {story.selector}" if story.selector == "speaker" else None
+    at = story.since + timedelta(hours=1)
+    yield _turn(story, "first", f"My sister {story.name} lives in Lisbon.", at, speaker)
+    for number, code in enumerate(story.codes):
+        text = f"The parcel of {story.name} number {number} carries {code}."
+        role = "assistant" if number % 7 == 3 else "user"
+        yield _turn(story, f"m{number}", text, at + timedelta(minutes=number), speaker, role)
+
+
+def _turn(story: Story, message: str, text: str, at: datetime, speaker: str | None, role: str = "user") -> Turn:
+    return Turn(role=role, content=text, message_id=f"{story.selector}-{message}", said_at=at, speaker=speaker)
+
+
+def _know(alice: Space, story: Story, evidence: Sequence[int], code: Iterator[str]) -> None:
+    """Entries with evidence, corrected ones, such as rest on nothing, relations, episodes, feedback, questions."""
+    here = next(code)
+    saved = alice.knowledge.save(f"{story.name} has the label {here}.", evidence=evidence[:1], tags=[here])
+    alice.knowledge.update(saved.entry.id, content=f"{story.name} has the old label {here}.", origin="user")
+    alice.knowledge.save(f"The parcel of {story.name} number 1 carries {next(code)}.", origin="user")
+    alice.graph.add_relation(story.name, "has label", value=next(code), evidence=evidence[:1], subject_type="person")
+    alice.archive.write(story.session, summary=f"Spoke of {story.name} and the label {next(code)}.")
+    alice.signals.record("wrong", message=evidence[0], note=f"The label {next(code)} was wrong.")
+    here = next(code)
+    alice.golden.add(f"What is the label of {story.name}, {here}?", expects=here)
+
+
+def _write(alice: Space, story: Story, code: Iterator[str]) -> None:
+    """What somebody wrote down: notes, identity, tasks, working memory, store items."""
+    from langmem_tiers.integrations.store import TieredStore
+
+    alice.documents.write(f"notes-{story.selector}.md", f"# Parcels\n\nThe label is {next(code)}.\n\nTea is green.\n")
+    alice.identity.add(f"Parcel label {next(code)}.", section="Parcels")
+    alice.identity.add("Speaks German.", section=f"Languages {story.selector}")
+    task = alice.tasks.start("Parcels", state=f"Tried the label {next(code)}.")
+    alice.working.of("session", story.session).save("inbox", f"Print the label {next(code)}.")
+    store = TieredStore(alice.memory)
+    store.put(("users", alice.name.partition("/")[2], "notes"), story.selector, {"text": f"Label {next(code)}."})
+    alice.tasks.update(task.id, state=f"Tried the label {next(code)} again.")
+
+
+def _look(memory: Memory, alice: Space, story: Story, user: str) -> None:
+    """Receipts: of a message that is kept, of a query that was typed, and of another space that reads this one."""
+    question = f"What is the label of {story.name}?"
+    alice.recall(question, session="other", message_id=f"ask-{story.selector}", threshold=0)
+    alice.recall(f"Does {story.codes[0]} go with the parcel of {story.name}?", threshold=0)
+    ben = memory.user("ben", fallbacks=[f"users/{user}"])
+    ben.recall(f"Which parcel carries {story.codes[1]}?", session="ben", message_id=story.selector, threshold=0)
+
+
+def edit(memory: Memory, user: str, story: Story) -> None:
+    """Edit a message after it was mined, so that an earlier wording is kept as well."""
+    text = f"The parcel of {story.name} number 0 carries {story.codes[-1]} now."
+    turn = _turn(story, "m0", text, story.since + timedelta(hours=1), None)
+    memory.user(user).track([turn], session=story.session)
+
+
+def ids(alice: Space, story: Story) -> list[str]:
+    """The message ids of a story."""
+    return list(dict.fromkeys(each.message_id or "" for each in alice.drawers(session=story.session)))
+
+
+def vectors(folder: Path, story: Story) -> list[bytes]:
+    """The vectors of texts that hold a canary, as bytes."""
+    held_as = []
+    for path in folder.glob("spaces/*/memory.db"):
+        with sqlite3.connect(path) as connection:
+            for word in story.words:
+                held = connection.execute(
+                    "SELECT vector FROM embeddings WHERE text_hash IN (SELECT text_hash FROM chunks JOIN drawers "
+                    "ON drawers.number = chunks.drawer WHERE instr(drawers.content, ?) > 0) OR text_hash IN "
+                    "(SELECT text_hash FROM notes WHERE instr(text, ?) > 0)",
+                    (word, word),
+                )
+                held_as += [vector for (vector,) in held]
+        connection.close()
+    return list(dict.fromkeys(held_as))
+
+
+def forms(words: Sequence[str]) -> list[bytes]:
+    """Words as they may stand in a file: in UTF-8 and UTF-16, as written and in small letters, and their beginnings."""
+    found = {form for word in words for form in (word, word.lower())}
+    beginnings = {word.lower()[:7] for word in words}
+    return [form.encode(code) for form in sorted(found) for code in ("utf-8", "utf-16-le")] + [
+        each.encode() for each in sorted(beginnings)
+    ]
+
+
+def found(folder: Path, wanted: Sequence[bytes]) -> list[tuple[str, bytes]]:
+    """Where any of these bytes stand: every file below a folder is searched as a whole."""
+    hits = []
+    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+        held = path.read_bytes()
+        hits += [(str(path.relative_to(folder)), each) for each in wanted if each in held]
+    return hits
