@@ -539,7 +539,7 @@ class Space:
             StorageError: Something could not be read or written. Syncing again goes on from there.
             InvalidInput: An argument is of the wrong type.
         """
-        from langmem_tiers.sync.plan import Choices
+        from langmem_tiers.sync.intents import Choices
         from langmem_tiers.sync.run import sync
         from langmem_tiers.sync.types import Prefer
 

@@ -17,6 +17,7 @@ from langmem_tiers.errors import DiskFull, FolderNotWritable, InvalidInput, NotA
 from langmem_tiers.records import Authority
 from langmem_tiers.settings import PrivacySettings
 from langmem_tiers.sync import folder as folders
+from langmem_tiers.sync import plan
 from langmem_tiers.sync.front_matter import MARKER, parse
 
 SECRET = "AKIAIOSFODNN7EXAMPLB"
@@ -245,6 +246,30 @@ def test_front_matter_that_is_taken_out_changes_nothing_but_the_sentence(alice, 
     alice.sync(folder)
     held = alice.knowledge.get(entry.id)
     assert (held.content, held.tags, held.category) == ("The user prefers coffee.", ("tea",), "drinks")
+
+
+def test_a_file_that_comes_back_has_the_name_that_it_had(alice, folder):
+    entry = _tea(alice)
+    alice.sync(folder)
+    mine = folder / "knowledge" / "drinks" / "mine.md"
+    _entry_file(folder).rename(mine)
+    alice.sync(folder)
+    mine.unlink()
+    alice.knowledge.update(entry.id, content="The user prefers coffee.", origin="user")
+    alice.sync(folder, prefer="memory")
+    assert parse(mine.read_text()).body == "The user prefers coffee."
+    assert len(_files(folder)) == 1
+
+
+def test_a_new_file_can_name_its_tags_pin_and_project(alice, folder):
+    alice.sync(folder)
+    (folder / "knowledge").mkdir()
+    head = "---\ntags: [Tea, hot]\npinned: yes\nproject: kitchen\ncategory: drinks\n---\n"
+    (folder / "knowledge" / "x.md").write_text(f"{head}The user prefers tea.")
+    alice.sync(folder)
+    (found,) = alice.knowledge.search()
+    told = (found.entry.tags, found.entry.pinned, found.entry.project, found.entry.category)
+    assert told == (("tea", "hot"), True, "kitchen", "drinks")
 
 
 # Conflicts.
@@ -547,6 +572,50 @@ def test_two_syncs_at_once_are_told_apart(alice, folder, monkeypatch):
         alice.sync(folder)
 
 
+def test_a_file_that_changes_while_the_sync_runs_is_not_written_over(alice, folder, memory):
+    _tea(alice)
+    alice.sync(folder)
+    file = _entry_file(folder)
+    place = folders.SyncFolder(folder, memory=memory.path, space="")
+    path, before = file.relative_to(folder).as_posix(), file.read_bytes()
+    file.write_text("My own words.")
+    done = [
+        place.write(path, b"x", replaces=before),
+        place.remove(path, replaces=before),
+        place.move(path, "knowledge/y.md", known=before),
+        place.write(path, b"x", replaces=None),
+    ]
+    assert {each.reason for each in done} == {"it was changed just now: sync again"}
+    assert file.read_text() == "My own words."
+
+
+def test_what_the_memory_changes_while_the_sync_runs_is_not_lost(alice, folder, monkeypatch):
+    """Somebody else writes between the comparison and what follows from it."""
+    kept = alice.knowledge.save("The user sails.", category="sport", origin="user").entry
+    entry = _tea(alice)
+    alice.documents.write("a.md", "One.")
+    alice.sync(folder)
+    _edit(next((folder / "knowledge" / "drinks").iterdir()), "prefers tea", "prefers green tea")
+    next((folder / "knowledge" / "sport").iterdir()).unlink()
+    (folder / "notes" / "a.md").write_text("Two.")
+    made = plan.make
+
+    def meanwhile(*given):
+        decided = made(*given)
+        if alice.documents.read("a.md").content == "One.":
+            alice.knowledge.update(entry.id, content="The user prefers black tea.", origin="user")
+            alice.knowledge.update(kept.id, content="The user sails a dinghy.", origin="user")
+            alice.documents.write("a.md", "Three.")
+        return decided
+
+    monkeypatch.setattr(plan, "make", meanwhile)
+    report = alice.sync(folder, confirm_deletions=True)
+    assert len(report.problems) == 3
+    assert _words(alice) == {"The user prefers black tea.", "The user sails a dinghy."}
+    assert alice.documents.read("a.md").content == "Three."
+    assert len(alice.sync(folder).conflicts) == 3
+
+
 def test_a_dry_run_changes_nothing_and_makes_no_folder(alice, folder):
     _tea(alice)
     report = alice.sync(folder, dry_run=True)
@@ -660,6 +729,25 @@ def test_the_command_fails_while_a_deletion_is_not_confirmed(run, folder):
     assert code == 1
     assert "--confirm-deletions" in shown.out
     assert run(str(folder), "--confirm-deletions")[0] == 0
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("", 1)])
+def test_at_a_terminal_the_command_asks_whether_what_is_gone_is_to_be_removed(run, folder, tmp_path, answer, code):
+    pty = pytest.importorskip("pty")
+    folder.mkdir()
+    run(str(folder))
+    (folder / "identity.md").write_text("Alice")
+    run(str(folder))
+    (folder / "identity.md").unlink()
+    where = ["--path", str(tmp_path / "memory"), "--user", "alice", "--embedder", "none", "sync", str(folder)]
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", "from langmem_tiers.cli.main import main; main()", *where]
+    with subprocess.Popen(command, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE) as process:
+        os.write(ours, f"{answer}\n".encode())
+        out = process.communicate(timeout=60)[0].decode()
+    os.close(ours)
+    os.close(theirs)
+    assert (process.returncode, "identity.md" in out) == (code, True)
 
 
 def test_a_dry_run_of_nobody_makes_no_memory(tmp_path, folder, capsys):

@@ -36,7 +36,7 @@ def entry_path(entry: Entry, at: str | None, taken: Iterable[str]) -> str:
         taken: The paths, in `folded` form, that other files have.
     """
     folder = "/".join((KNOWLEDGE, *map(_folder, entry.category.split("/"))))
-    if at is not None and str(PurePosixPath(at).parent) == folder:
+    if at is not None and str(PurePosixPath(at).parent) == folder and is_entry(at):
         return at
     name = f"{slugify(entry.content)[:_LONGEST_SLUG].strip('-')}-{entry.id}{_SUFFIX}"
     kept = None if at is None else f"{folder}/{PurePosixPath(at).name}"
@@ -82,6 +82,8 @@ def folded(path: str) -> str:
 
 def fault(path: str) -> str:
     """Why not every system can have a file of this name; empty if all can."""
+    if any(part.startswith(".") for part in path.split("/")):
+        return "it is hidden"
     if is_backup(path):
         return "it would be taken for the backup of an editor: rename it"
     for part in path.split("/"):

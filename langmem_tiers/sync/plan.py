@@ -7,109 +7,31 @@ deleted in the memory because a file is gone, unless that is confirmed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from langmem_tiers.language import characters
 from langmem_tiers.sync import paths
 from langmem_tiers.sync.folder import Base, mark
+from langmem_tiers.sync.intents import (
+    AddEntry,
+    ChangeEntry,
+    Choices,
+    Intent,
+    Plan,
+    RemoveEntry,
+    RemoveFile,
+    WriteFile,
+    WriteText,
+)
 from langmem_tiers.sync.sides import Fields, FolderSide, FoundEntry, FoundText, HeldEntry, MemorySide, marks
-from langmem_tiers.sync.types import Prefer, SyncAction, SyncConflict, SyncKind, SyncProblem, SyncStep
+from langmem_tiers.sync.types import SyncAction, SyncConflict, SyncKind, SyncProblem, SyncStep
 
 Verdict = Literal["same", "memory", "folder", "conflict"]
 """Which side is right: the one that changed."""
 
 _IDENTITY = "identity"
 _NOT_HERE = "there is no entry {id} in this memory: --prefer folder, or taking out its id, makes a new entry of it"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Intent:
-    """One thing to do. `found` is the file that it comes from, `base` how both sides stand once it is done."""
-
-    key: str
-    path: str
-    kind: SyncKind
-    action: SyncAction
-    entry: str | None = None
-    base: Base | None = None
-
-    def step(self) -> SyncStep:
-        """It, as it is reported."""
-        return SyncStep(path=self.path, kind=self.kind, action=self.action, entry=self.entry)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WriteFile(Intent):
-    """Write a file; `replaces` is what is there now, `moved_from` the file whose place it takes, with its bytes."""
-
-    data: bytes
-    replaces: bytes | None = None
-    moved_from: tuple[str, bytes] | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RemoveFile(Intent):
-    """Remove a file that is still as it was read."""
-
-    replaces: bytes
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AddEntry(Intent):
-    """Save a new entry; it takes the place of the one that `corrects` names."""
-
-    found: FoundEntry
-    corrects: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChangeEntry(Intent):
-    """Change some fields of an entry that is still at a version."""
-
-    changes: Fields
-    version: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RemoveEntry(Intent):
-    """Put an entry aside that is still at a version."""
-
-    version: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WriteText(Intent):
-    """Write the identity or a note that is still at a version; None removes it."""
-
-    data: bytes | None
-    version: int
-
-
-ToMemory = AddEntry | ChangeEntry | RemoveEntry | WriteText
-ToFolder = WriteFile | RemoveFile
-
-
-@dataclass(kw_only=True, slots=True)
-class Plan:
-    """What is to be done, and what is left to decide; `bases` is how everything stands that needs no doing."""
-
-    to_memory: list[ToMemory] = field(default_factory=list)
-    to_folder: list[ToFolder] = field(default_factory=list)
-    conflicts: list[SyncConflict] = field(default_factory=list)
-    waiting: list[SyncStep] = field(default_factory=list)
-    problems: list[SyncProblem] = field(default_factory=list)
-    ignored: list[SyncProblem] = field(default_factory=list)
-    bases: dict[str, Base] = field(default_factory=dict)
-    unchanged: int = 0
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Choices:
-    """What the user decided beforehand."""
-
-    prefer: Prefer | None = None
-    confirm_deletions: bool = False
 
 
 def make(
@@ -313,7 +235,7 @@ class _Planner:
         elif self._choices.prefer == "memory":
             right = "memory"
         if right == "memory":
-            self._write_entry(held, None)
+            self._write_entry(held, None, before=base.path)
         elif right == "folder" and self._may_delete(key, base.path, "entry", entry=entry.id):
             self.plan.to_memory.append(_removed(held, base.path, None))
 
@@ -391,10 +313,13 @@ class _Planner:
             )
         )
 
-    def _write_entry(self, held: HeldEntry, found: FoundEntry | None) -> None:
-        """Have the file of an entry say what the entry says, in the folder of its category."""
+    def _write_entry(self, held: HeldEntry, found: FoundEntry | None, *, before: str | None = None) -> None:
+        """Have the file of an entry say what the entry says, in the folder of its category.
+
+        Where there is no file, it gets the name that it had `before`, if it still fits.
+        """
         at = None if found is None else found.path
-        path = paths.entry_path(held.entry, at, self._taken)
+        path = paths.entry_path(held.entry, at if before is None or paths.fault(before) else before, self._taken)
         key, base = f"entry:{held.entry.id}", _entry_base(held, path)
         if found is not None and path == at and _says(found, held):
             self.plan.unchanged += 1

@@ -19,7 +19,7 @@ from langmem_tiers.knowledge.knowledge import Knowledge
 from langmem_tiers.naming import space_mark
 from langmem_tiers.sync import paths, plan
 from langmem_tiers.sync.folder import Base, SyncFolder
-from langmem_tiers.sync.plan import (
+from langmem_tiers.sync.intents import (
     AddEntry,
     ChangeEntry,
     Choices,
