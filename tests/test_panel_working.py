@@ -78,12 +78,24 @@ def test_what_an_agent_saved_meanwhile_is_not_overwritten(alice, browser, clock)
     seen = browser.post("/working/save", key="session/monday/inbox", value="2 unread", saved_at=saved_at)
     assert seen.status == 409
     assert "saved by somebody else" in seen.text
+    assert "4 unread" in seen.text
+    assert "2 unread" in seen.html
     assert alice.working.get("session/monday/inbox").value == "4 unread"
     again = browser.post("/working/save", namespace="session/monday", key="inbox", value="mine")
     assert again.status == 409
     clock.tick(3600)
     expired = browser.post("/working/save", key="session/monday/inbox", value="2 unread", saved_at=saved_at)
     assert "has expired" in expired.text
+    assert "saved_at" not in expired.fields
+
+
+def test_a_text_that_is_saved_again_after_that_counts(alice, browser, clock):
+    saved_at = browser.get(INBOX).fields["saved_at"]
+    clock.tick(1)
+    alice.working.save("session/monday/inbox", "4 unread")
+    seen = browser.post("/working/save", key="session/monday/inbox", value="2 unread", saved_at=saved_at)
+    browser.post("/working/save", key="session/monday/inbox", value="2 unread", saved_at=seen.fields["saved_at"])
+    assert alice.working.get("session/monday/inbox").value == "2 unread"
 
 
 @pytest.mark.parametrize(
@@ -101,6 +113,7 @@ def test_what_cannot_be_saved_is_an_error_in_the_page(alice, browser, fields, sa
     seen = browser.post("/working/save", **fields)
     assert seen.status == 422
     assert said in seen.text
+    assert seen.html.count(fields["value"])
     assert len(alice.working.list("")) == 2
 
 

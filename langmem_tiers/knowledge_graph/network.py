@@ -6,7 +6,7 @@ Unlike a `Subgraph` it has all times at once, as the spans in which each relatio
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -23,10 +23,13 @@ if TYPE_CHECKING:
     from langmem_tiers.knowledge_graph.view import GraphView, Node
     from langmem_tiers.storage.relations import RelationRow
 
-# Sizes in the picture, in pixels: of a node with its name below it, and how far apart nodes stand that are related;
-# further if there are so few relations that each has its words beside it.
-_NAME_SIZE, _LABEL_SIZE, _LEAST_WIDE, _MOST_WIDE, _HIGH = 12.0, 10.0, 44.0, 130.0, 56.0
-_APART, _UNCROWDED, _CROWD, _WRITTEN = 62.0, 3, 4.0, 24
+NAMED = 60
+"""How many nodes of a picture have room for their names, the first ones."""
+
+# Sizes in the picture, in pixels: the diameters of nodes, and of those of values; names and words; distances.
+_SMALLEST, _LARGEST, _VALUE, _FEW = 20.0, 50.0, 12.0, 12
+_NAME_SIZE, _NAME_HIGH, _WIDEST, _LABEL_SIZE = 12.0, 18.0, 130.0, 10.0
+_APART, _UNCROWDED, _MOST_CROWD, _WRITTEN = 62.0, 3, 40.0, 24
 
 VALUE = "value"
 """The type of nodes that are no entity, but the value of a relation, such as a height."""
@@ -124,24 +127,62 @@ def around(context: SpaceContext, entity: str, *, most: int, mentioned: bool = F
         return _network(view, chosen, inside, degrees, len(beside) + 1)
 
 
-def positions(part: Network) -> dict[str, tuple[float, float]]:
-    """Where each node stands, by id, so that no name covers another; the same part is always placed the same."""
-    from langmem_tiers.knowledge_graph.pictures.canvas import width
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    """Where a node stands in the picture, and its diameter; in pixels, from the top left corner."""
+
+    x: float
+    y: float
+    size: float
+
+
+def places(part: Network) -> dict[str, Place]:
+    """Where each node stands, by id, without overlaps, not even of the names of the first nodes (`NAMED`).
+
+    The same part is always placed the same.
+    """
     from langmem_tiers.knowledge_graph.pictures.layout import place
 
+    sizes = _sizes(part)
+    wide = [max(size, _name_width(node) if n < NAMED else 0) for n, (node, size) in enumerate(sizes.items())]
+    high = [size + (_NAME_HIGH if n < NAMED else 0) for n, size in enumerate(sizes.values())]
+    centres = place([*zip(wide, high, strict=True)], _joins(part, wide))
+    shifts = [(each - size) / 2 for each, size in zip(high, sizes.values(), strict=True)]
+    return {
+        node.id: Place(x=x, y=y - shift, size=size)
+        for (node, size), (x, y), shift in zip(sizes.items(), centres, shifts, strict=True)
+    }
+
+
+def _sizes(part: Network) -> dict[NetworkNode, float]:
+    """The diameters of nodes: their areas grow with the number of relations."""
+    most = max((node.relations for node in part.nodes), default=1)
+    least, largest = (_SMALLEST, _LARGEST) if len(part.nodes) <= NAMED else (_SMALLEST / 2, _LARGEST / 2)
+    grown = {node: least + (largest - least) * (node.relations / max(most, _FEW)) ** 0.5 for node in part.nodes}
+    return {node: _VALUE if node.type == VALUE else round(size, 1) for node, size in grown.items()}
+
+
+def _name_width(node: NetworkNode) -> float:
+    from langmem_tiers.knowledge_graph.pictures.canvas import width
+
+    return min(width(node.name, _NAME_SIZE), _WIDEST)
+
+
+def _joins(part: Network, wide: Sequence[float]) -> list[tuple[int, int, float]]:
+    """Which nodes are to stand how far apart: further where many meet, or where each arrow has its words beside it."""
+    from langmem_tiers.knowledge_graph.pictures.canvas import width
+
     place_of = {node.id: number for number, node in enumerate(part.nodes)}
-    wide = [max(_LEAST_WIDE, min(width(node.name, _NAME_SIZE), _MOST_WIDE)) for node in part.nodes]
     joined = Counter(end for link in part.links for end in {link.source, link.target})
     written = len(part.links) <= _WRITTEN
-    joins = []
+    found = []
     for link in part.links:
         one, other = place_of[link.source], place_of[link.target]
         crowd = sum(max(0, joined[end] - _UNCROWDED) for end in (link.source, link.target))
+        words = max(width(link.words, _LABEL_SIZE), width(link.when, _LABEL_SIZE)) if written else 0
         if one != other:
-            words = max(width(link.words, _LABEL_SIZE), width(link.when, _LABEL_SIZE)) if written else 0
-            joins.append((one, other, 0.3 * (wide[one] + wide[other]) + _APART + words / 2 + _CROWD * crowd))
-    centres = place([(each, _HIGH) for each in wide], joins)
-    return {node.id: centres[place_of[node.id]] for node in part.nodes}
+            found.append((one, other, 0.3 * (wide[one] + wide[other]) + _APART + words / 2 + min(crowd, _MOST_CROWD)))
+    return found
 
 
 def _among(view: GraphView, rows: Iterable[RelationRow], chosen: Iterable[int]) -> list[RelationRow]:

@@ -105,7 +105,7 @@ def data(view: View) -> Response:
 
 
 def _data(part: Network) -> dict[str, Any]:
-    at = network.positions(part)
+    places = network.places(part)
     nodes = [
         {
             "id": each.id,
@@ -114,7 +114,9 @@ def _data(part: Network) -> dict[str, Any]:
             "kind": kind_of(each.type),
             "relations": each.relations,
             "user": is_self(each.name),
-            "at": at[each.id],
+            "x": places[each.id].x,
+            "y": places[each.id].y,
+            "size": places[each.id].size,
         }
         for each in part.nodes
     ]

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 
 from starlette.responses import Response
 
 from langmem_tiers.clock import to_millis
-from langmem_tiers.errors import InvalidInput, InvalidKey, TextChanged
+from langmem_tiers.errors import InvalidInput, InvalidKey, MemoryTiersError, TextChanged
 from langmem_tiers.integrations.panel.page import Page, View, get, post
 from langmem_tiers.integrations.panel.rendering import address
 from langmem_tiers.records import WorkingEntry, WorkingSummary
 from langmem_tiers.working import keys
 from langmem_tiers.working.inventory import time_left
+from langmem_tiers.working.working_memory import WorkingSaved
 
 _FOUND = 50
 _MINUTE = 60
@@ -120,38 +122,59 @@ def _required(view: View, key: str) -> WorkingEntry:
 
 
 def save(view: View) -> Response:
+    """Save a value; what cannot be saved stays in the form, with the reason."""
+    try:
+        saved = _saved(view)
+    except TextChanged as error:
+        there = view.space.working.get(_key(view))
+        return _again(view, error, there=there, saved_at="" if there is None else str(to_millis(there.stored_at)))
+    except InvalidInput as error:
+        return _again(view, error, there=None, saved_at=view.form.text("saved_at"))
+    gone = f" {', '.join(saved.dropped)} had to leave: the namespace was full." if saved.dropped else ""
+    row = Row.of(saved.entry, view.space.memory.clock())
+    return view.go(address("/working/entry", key=row.whole_key), told=f"Saved for {row.left}.{gone}")
+
+
+def _again(view: View, error: MemoryTiersError, *, there: WorkingEntry | None, saved_at: str) -> Response:
+    """The form as it was typed, with what stands in its way."""
+    status = HTTPStatus.CONFLICT if isinstance(error, TextChanged) else HTTPStatus.UNPROCESSABLE_ENTITY
+    return view.show("working_again.html", status=status, form=view.form, problem=error, there=there, saved_at=saved_at)
+
+
+def _saved(view: View) -> WorkingSaved:
     """Save a value: a new one, or in the place of the one that the form shows.
 
     Raises:
         TextChanged: it was saved by somebody else since the form was made.
     """
-    form = view.form
-    name = form.word("key")
-    key = name if name.split("/")[0] in keys.KINDS else f"{form.word('namespace').strip('/')}/{name}"
+    form, key = view.form, _key(view)
     _require_unchanged(view, key)
-    saved = view.space.working.save(
+    return view.space.working.save(
         key,
         form.text("value"),
         ttl_minutes=_minutes(form.word("minutes")),
         category=form.word("category") or None,
         tags=[each.strip() for each in form.text("tags").split(",") if each.strip()],
     )
-    gone = f" {', '.join(saved.dropped)} had to leave: the namespace was full." if saved.dropped else ""
-    row = Row.of(saved.entry, view.space.memory.clock())
-    return view.go(address("/working/entry", key=row.whole_key), told=f"Saved for {row.left}.{gone}")
+
+
+def _key(view: View) -> str:
+    """The full key that the form names."""
+    name = view.form.word("key")
+    return name if name.split("/")[0] in keys.KINDS else f"{view.form.word('namespace').strip('/')}/{name}"
 
 
 def _require_unchanged(view: View, key: str) -> None:
     known, there = view.form.number("saved_at"), view.space.working.get(key)
     if known is None:
-        if there is not None and not view.form.flag("replace"):
+        if there is not None:
             raise TextChanged(
-                f"There is a value under {key[:80]!a} already.", way_out="Open it to change it, or take another key."
+                f"There is a value under {key[:80]!a} already.", way_out="Save yours over it, or take another key."
             )
     elif there is None or to_millis(there.stored_at) != known:
         raise TextChanged(
             f"{key[:80]!a} has {'expired' if there is None else 'been saved by somebody else'} since you opened it.",
-            way_out="Go back to copy your text, and open the entry again.",
+            way_out="Your text is below; save it again if it is to count.",
         )
 
 

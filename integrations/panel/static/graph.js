@@ -29,8 +29,9 @@
         label: "data(name)", shape: (node) => SHAPES[node.data("kind")], "background-color": (node) => of[node.data("kind")],
         width: "data(size)", height: "data(size)", color: of.ink, "font-size": 12, "font-family": "system-ui, sans-serif",
         "text-valign": "bottom", "text-margin-y": 4, "text-wrap": "ellipsis", "text-max-width": 130,
-        "text-outline-color": of.leaf, "text-outline-width": 2.5, "min-zoomed-font-size": 8, "overlay-opacity": 0,
+        "text-outline-color": of.leaf, "text-outline-width": 2.5, "min-zoomed-font-size": 6, "text-opacity": 0, "overlay-opacity": 0,
       } },
+      { selector: "node.named, node.told", style: { "text-opacity": 1 } },
       { selector: "node[kind = 'value']", style: { "background-opacity": 0, "border-width": 1, "border-color": of.soft, color: of.soft, "font-size": 11 } },
       { selector: "node[?user]", style: { "border-width": 4, "border-color": of.gold, "font-weight": "bold" } },
       { selector: "edge", style: {
@@ -48,13 +49,12 @@
       { selector: ".gone", style: { display: "none" } },
       { selector: ".faint", style: { opacity: 0.12, "text-opacity": 0.2 } },
       { selector: "edge.near", style: { width: 2.4, "line-color": of.accent, "target-arrow-color": of.accent, color: of.ink, "text-opacity": 1 } },
-      { selector: "node.near", style: { "min-zoomed-font-size": 0 } },
-      { selector: "node:selected", style: { "border-width": 4, "border-color": of.accent, "min-zoomed-font-size": 0 } },
+      { selector: "node.near", style: { "min-zoomed-font-size": 0, "text-opacity": 1 } },
+      { selector: "node:selected", style: { "border-width": 4, "border-color": of.accent, "min-zoomed-font-size": 0, "text-opacity": 1 } },
     ];
   }
 
-  const size = (relations) => Math.round(20 + 9 * Math.sqrt(Math.min(relations, 60)));
-  const node = ({ at, ...each }) => ({ group: "nodes", position: { x: at[0], y: at[1] }, data: { ...each, size: each.kind === "value" ? 12 : size(each.relations) } });
+  const node = ({ x, y, ...each }) => ({ group: "nodes", position: { x, y }, data: each });
   const edge = (each) => ({ group: "edges", data: { ...each, label: each.when ? `${each.words}\n${each.when}` : each.words } });
   const holds = (spans, first, behind) => spans.some(([start, end]) => (start === null || start < behind) && (end === null || first < end));
 
@@ -90,20 +90,32 @@
         container: this.stage, elements: [...part.nodes.map(node), ...part.links.map(edge)], style: style(this.stage),
         layout: { name: "preset" }, minZoom: 0.08, maxZoom: 3, boxSelectionEnabled: false,
       });
-      this.cy.fit(undefined, 24);
-      this.resize();
+      this.arrange();
       this.listen();
       if (this.page) this.startTime();
     }
 
+    // A picture that is wider than high lies on its side where there is more height, and has fewer names.
+    arrange() {
+      const narrow = this.stage.clientWidth < 600;
+      if (narrow && this.stage.clientHeight > this.stage.clientWidth) {
+        this.cy.nodes().positions((each) => ({ x: 1.15 * each.position("y"), y: each.position("x") }));
+      }
+      this.cy.nodes().slice(0, narrow ? 14 : 60).addClass("named");
+      this.cy.fit(undefined, 24);
+      this.resize();
+    }
+
     // Names keep their size on the screen while the picture gets smaller, down to where they would cover it.
     resize() {
-      const scale = 1 / Math.min(1, Math.max(this.cy.zoom(), 0.7));
-      if (Math.abs(scale - (this.scale ?? 0)) < 0.04) return;
-      this.scale = scale;
+      const near = this.cy.zoom() > 0.9;
+      const scale = 1 / Math.min(1, Math.max(this.cy.zoom(), this.stage.clientWidth < 600 ? 0.42 : 0.6));
+      if (near === this.near && Math.abs(scale - (this.scale ?? 0)) < 0.04) return;
+      [this.near, this.scale] = [near, scale];
       this.cy.batch(() => {
+        this.cy.nodes().toggleClass("told", near);
+        this.cy.edges().toggleClass("told", near && this.cy.edges().length <= 24);
         this.cy.nodes().style({ "font-size": 12 * scale, "text-max-width": 130 * scale, "text-outline-width": 2.5 * scale });
-        this.cy.edges().toggleClass("told", this.cy.zoom() > 0.9 && this.cy.edges().length <= 24);
         this.cy.edges().style({ "font-size": 10 * scale, "text-max-width": 130 * scale });
       });
     }
