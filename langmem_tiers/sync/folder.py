@@ -136,11 +136,11 @@ class SyncFolder:
         finally:
             lock.release()
 
-    def files(self, *, most: int) -> Files:
-        """The files that a sync looks at; those of more than `most` bytes are problems."""
+    def files(self, *, most: int, most_of_entry: int) -> Files:
+        """The files that a sync looks at; those of more than `most` bytes, or that for entries, are problems."""
         data: dict[str, bytes] = {}
         problems: dict[str, str] = {}
-        for path, found in self._every(most):
+        for path, found in self._every(most, most_of_entry):
             if paths.is_backup(path):
                 continue
             if isinstance(found, bytes):
@@ -213,7 +213,7 @@ class SyncFolder:
     def _state(self) -> Path:
         return self.path / _OWN / _STATE
 
-    def _every(self, most: int) -> Iterator[tuple[str, bytes | str]]:
+    def _every(self, most: int, most_of_entry: int) -> Iterator[tuple[str, bytes | str]]:
         identity = self.path / paths.IDENTITY
         if identity.is_symlink() or identity.exists():
             yield _told(read_file(identity, paths.IDENTITY, most), "")
@@ -222,7 +222,8 @@ class SyncFolder:
             if folder.is_symlink():
                 yield top, LINK
             elif folder.is_dir():
-                for found in files_below(folder, most=most, but=self._memory):
+                limit = most_of_entry if top == paths.KNOWLEDGE else most
+                for found in files_below(folder, most=limit, but=self._memory):
                     yield _told(found, f"{top}/")
             elif folder.exists():
                 yield top, "it is no folder"

@@ -31,7 +31,7 @@ from langmem_tiers.sync.intents import (
     WriteFile,
     WriteText,
 )
-from langmem_tiers.sync.sides import FolderSide, MemorySide, longest_file, read_folder, read_memory
+from langmem_tiers.sync.sides import FolderSide, MemorySide, longest_entry_file, longest_file, read_folder, read_memory
 from langmem_tiers.sync.types import SyncProblem, SyncReport, SyncStep
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class _Sync:
 
     def _sides(self) -> tuple[MemorySide, FolderSide]:
         settings = self._context.settings
-        files = self._folder.files(most=longest_file(settings))
+        files = self._folder.files(most=longest_file(settings), most_of_entry=longest_entry_file(settings))
         found = read_folder(files, self._bases, settings, self._taken.renamed)
         ids = {key.partition(":")[2] for key in self._bases if key.startswith("entry:")}
         return read_memory(self._context, {*ids, *found.entries}), found

@@ -100,8 +100,13 @@ class FolderSide:
 
 
 def longest_file(settings: Settings) -> int:
-    """The most bytes of a file that can be taken over."""
+    """The most bytes of the identity or of a note."""
     return settings.text.max_characters * _BYTES_A_CHARACTER
+
+
+def longest_entry_file(settings: Settings) -> int:
+    """The most bytes of the file of an entry."""
+    return settings.knowledge.max_characters * _BYTES_A_CHARACTER + _BESIDE_THE_TEXT
 
 
 def read_memory(context: SpaceContext, ids: Iterable[str]) -> MemorySide:
@@ -185,9 +190,6 @@ class _Reader:
         if not paths.is_entry(path):
             self._problems[path] = "only Markdown files (.md) are entries; other files belong below notes/"
             return
-        most = self._settings.knowledge.max_characters * _BYTES_A_CHARACTER + _BESIDE_THE_TEXT
-        if len(data) > most:
-            raise UnreadableFile(f"It has {len(data):,} bytes; an entry has at most {most:,}.", way_out="Shorten it.")
         file = front_matter.parse(_text(data))
         known = self._renamed.get(path) or file.id or self._ids.get(path)
         found = FoundEntry(path=path, data=data, file=file, fields=self._fields(path, file))
