@@ -1,5 +1,7 @@
 """The panel lets in one browser by a link that works once, and refuses every request that is not of that browser."""
 
+import re
+
 import pytest
 from starlette.testclient import TestClient
 
@@ -8,6 +10,7 @@ from langmem_tiers.errors import InvalidInput
 from langmem_tiers.integrations.panel import panel_app, run_panel
 from langmem_tiers.integrations.panel.addresses import Addresses
 from langmem_tiers.integrations.panel.guard import MOST_BODY
+from langmem_tiers.integrations.panel.pages import PAGES
 from langmem_tiers.integrations.panel.rendering import TEMPLATES, visible
 from langmem_tiers.integrations.panel.visits import Visits
 from tests.paneling import ORIGIN, Browser, panel_of
@@ -268,3 +271,29 @@ def test_a_memory_that_is_off_says_so_in_the_page(tmp_path):
         answer = client.get(f"/enter?token={visits.new_link()}")
         assert answer.status_code == 403
         assert "is off" in answer.text
+
+
+CHANGES = sorted({action.path for page in PAGES for action in page.actions if action.method == "POST"})
+
+
+@pytest.mark.parametrize("path", CHANGES)
+def test_whatever_changes_something_needs_the_cookie_and_the_token_of_the_form(alice, path):
+    address = re.sub(r"\{\w+(:int)?\}", "1", path)
+    browser = Browser(alice)
+    headers = {"Host": HOST, "Origin": ORIGIN, "Content-Type": FORM}
+    assert browser.client.post(address, headers=headers, content="x=1").status_code == 403
+    assert browser.client.post(address, headers={**headers, "X-Form-Token": "x"}, content="x=1").status_code == 403
+    stranger = TestClient(panel_of(alice)[0], base_url=ORIGIN)
+    own = {**headers, "X-Form-Token": browser.form_token}
+    assert stranger.post(address, headers=own, content=f"form_token={browser.form_token}").status_code == 401
+
+
+def test_every_page_of_the_navigation_opens_in_an_empty_memory_and_has_a_key_of_its_own(alice):
+    browser = Browser(alice)
+    keys = [page.key for page in PAGES]
+    assert len(set(keys)) == len(keys)
+    assert not set(keys) & {"j", "k", "g", "/", "?"}
+    for page in PAGES:
+        seen = browser.get(page.path)
+        assert (seen.status, page.path) == (200, page.path)
+        assert f"<title>{page.title}" in seen.html

@@ -81,7 +81,7 @@ def _message(space: Space, each: Candidate) -> Row:
     )
 
 
-_PATHS = {"entry": "/memories/", "episode": "/episodes/"}
+_PATHS = {"entry": "/memories/", "episode": "/episodes/", "relation": "/graph/relations/"}
 
 
 def _known(space: Space, each: KnownCandidate) -> Row:
