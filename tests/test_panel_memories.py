@@ -64,6 +64,18 @@ def test_a_long_list_is_loaded_in_pieces(alice, browser):
     assert sorted(seen) == list(range(120))
 
 
+def test_a_memory_is_written_by_hand_and_counts_as_the_users_word(browser, alice):
+    assert browser.get("/memories/new").status == 200
+    wanted = {"content": "The user plays chess.", "category": "hobbies", "tags": "chess, games"}
+    assert "Saved." in browser.post("/memories", **wanted).text
+    assert "This is known already." in browser.post("/memories", **wanted).text
+    (entry,) = alice.knowledge.page(category="hobbies").entries
+    assert (entry.content, entry.tags, entry.authority.name) == ("The user plays chess.", ("chess", "games"), "USER")
+    refused = browser.post("/memories", content="The user plays go.", category="/x", tags="")
+    assert refused.status == 422
+    assert "The user plays go." in refused.html
+
+
 @pytest.mark.parametrize("htmx", [True, False])
 def test_an_edit_is_stored_as_the_users_word(browser, alice, tea, htmx):
     form = (browser.piece if htmx else browser.get)(f"/memories/{tea.id}/edit")
@@ -224,7 +236,7 @@ def test_an_unknown_memory_is_not_found_and_nothing_else_happens(browser, name):
 
 def test_empty_pages_say_what_to_do(memory):
     browser = Browser(memory.user("new"))
-    assert "knowledge add" in browser.get("/memories").text
+    assert "Write one" in browser.get("/memories").text
     assert "has ended" in browser.get("/memories?layer=archive").text
     assert "Write them" in browser.get("/memories?layer=identity").text
     assert "As a prompt shows it" in browser.get("/identity").text

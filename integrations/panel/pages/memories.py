@@ -11,6 +11,7 @@ from starlette.responses import Response
 from langmem_tiers.errors import EntryChanged, InvalidInput, MemoryTiersError, UnknownEntry
 from langmem_tiers.integrations.panel.page import Page, View, get, post
 from langmem_tiers.knowledge.knowledge import Status
+from langmem_tiers.knowledge.results import Outcome
 from langmem_tiers.records import Entry
 from langmem_tiers.space import Space
 from langmem_tiers.types import Origin
@@ -20,6 +21,12 @@ STATUSES = get_args(Status)
 ORIGINS = get_args(Origin)
 LAYERS = ("knowledge", "identity", "archive")
 _SOME = 50
+_OUTCOMES: dict[Outcome, str] = {
+    "saved": "Saved.",
+    "known": "This is known already.",
+    "merged": "It says the same as what was known, so both became one.",
+    "reactivated": "This was put aside, and is taken back.",
+}
 _FILTERS = ("q", "category", "tag", "origin", "status", "project", "pinned", "layer")
 
 
@@ -89,8 +96,7 @@ def edit(view: View) -> Response:
 
 def save(view: View) -> Response:
     """Store what was typed, unless somebody changed the entry meanwhile: then both are shown, and nothing is lost."""
-    typed = {name: view.form.text(name).strip() for name in ("content", "category", "tags")}
-    name = view.part("id")
+    typed, name = _typed(view), view.part("id")
     try:
         changed = view.space.knowledge.update(
             name,
@@ -116,6 +122,33 @@ def _again(
     if view.wants_piece:
         return view.piece("_entry_form.html", status=status, inline=True, **values)
     return view.show("entry_again.html", status=status, inline=False, **values)
+
+
+def write(view: View) -> Response:
+    """The form for a new memory."""
+    return view.show("entry_new.html", typed={"content": "", "category": "", "tags": ""}, problem=None)
+
+
+def add(view: View) -> Response:
+    """Save what the user wrote; what cannot be saved stays in the form."""
+    typed = _typed(view)
+    try:
+        saved = view.space.knowledge.save(
+            typed["content"], category=typed["category"] or None, tags=typed["tags"].split(","), origin="user"
+        )
+    except InvalidInput as error:
+        return view.show("entry_new.html", status=422, typed=typed, problem=error)
+    told = {
+        "saved": "Saved.",
+        "known": "This is known already.",
+        "reactivated": "This was put aside, and is taken back.",
+    }
+    merged = "It says the same as what was known, so both became one."
+    return view.go(f"/memories/{saved.entry.id}", told=told.get(saved.outcome, merged))
+
+
+def _typed(view: View) -> dict[str, str]:
+    return {name: view.form.text(name).strip() for name in ("content", "category", "tags")}
 
 
 Change = Callable[[Space, str], object]
@@ -221,6 +254,8 @@ PAGE = Page(
     key="m",
     actions=(
         get("/memories", show),
+        post("/memories", add),
+        get("/memories/new", write),
         post("/memories/bulk", bulk),
         get("/memories/{id}", entry),
         post("/memories/{id}", save),
