@@ -1,0 +1,63 @@
+"""The pictures of the panel in the docs are what it shows; `PICTURES=write make test-browser` takes them anew."""
+
+import os
+import runpy
+from pathlib import Path
+
+import pytest
+
+from langmem_tiers import Turn
+from tests.browser.conftest import served
+
+ROOT = Path(__file__).parents[2]
+PICTURES = ROOT / "docs" / "images"
+SIZE = {"width": 1200, "height": 760}
+
+
+@pytest.fixture(scope="module")
+def mara(memory):
+    """What the demo tells, and something about it that is related."""
+    mara = memory.user("mara")
+    for talk in runpy.run_path(str(ROOT / "examples" / "demo.py"))["SESSIONS"]:
+        memory.clock.tick((talk.at - memory.clock()).total_seconds())
+        mara.track([Turn(role="user", content=line, said_at=talk.at) for line in talk.lines], session=talk.name)
+        mara.end_session(talk.name)
+    mara.mine()
+    mara.identity.write("## About\n- Name: Mara\n- Teaches chemistry in Ghent\n\n## Answers\n- Short, like a letter")
+    mara.graph.add_relation("user", "has partner", "Tobias", object_type="person", subject_type="person")
+    mara.graph.add_relation("user", "has daughter", "Ines", object_type="person")
+    mara.graph.add_relation("user", "works with", "Lena", object_type="person")
+    mara.graph.add_relation("user", "lives in", "Antwerp", valid_from="2019", object_type="place")
+    mara.graph.add_relation("user", "lives in", "Ghent", valid_from="2022-08", object_type="place")
+    mara.graph.add_relation("Tobias", "lives in", "Ghent", valid_from="2022-08", object_type="place")
+    mara.graph.add_relation("Lena", "gave", "anemometer", valid_from="2026-04", object_type="thing")
+    mara.flush()
+    return mara
+
+
+PAGES = {
+    "search": "search?q=Which+sensor+is+in+my+weather+station+now%3F",
+    "palace": "palace/rooms/3",
+    "memories": "memories",
+    "graph": "graph",
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_docs_have_a_picture_of_it(mara, visit, name):
+    with served(mara) as link:
+        page = visit(link(), width=SIZE)
+        page.goto(page.url + PAGES[name], wait_until="networkidle")
+        if name == "graph":
+            page.locator(".graph-stage canvas").first.wait_for()
+            page.wait_for_timeout(1500)  # for the eye only: the picture comes to rest
+        picture = page.screenshot()
+    file = PICTURES / f"panel-{name}.png"
+    if os.environ.get("PICTURES") == "write":
+        file.write_bytes(picture)
+    assert _size(file.read_bytes()) == _size(picture)
+
+
+def _size(png):
+    """Width and height, from the head of a PNG."""
+    return int.from_bytes(png[16:20]), int.from_bytes(png[20:24])
