@@ -138,13 +138,7 @@ def add(view: View) -> Response:
         )
     except InvalidInput as error:
         return view.show("entry_new.html", status=422, typed=typed, problem=error)
-    told = {
-        "saved": "Saved.",
-        "known": "This is known already.",
-        "reactivated": "This was put aside, and is taken back.",
-    }
-    merged = "It says the same as what was known, so both became one."
-    return view.go(f"/memories/{saved.entry.id}", told=told.get(saved.outcome, merged))
+    return view.go(f"/memories/{saved.entry.id}", told=_OUTCOMES[saved.outcome])
 
 
 def _typed(view: View) -> dict[str, str]:
