@@ -51,6 +51,14 @@ def test_it_holds_every_module_of_the_checkout(wheel):
     assert [path for path in (*library, *outer) if path.as_posix() not in shipped] == []
 
 
+def test_it_holds_what_the_panel_shows(wheel):
+    shipped = {name.removeprefix("langmem_tiers/") for name in zipfile.ZipFile(wheel).namelist()}
+    folder = ROOT / "integrations" / "panel"
+    assets = [path for room in ("templates", "static") for path in (folder / room).rglob("*") if path.is_file()]
+    assert len(assets) > 10
+    assert [path for path in assets if path.relative_to(ROOT).as_posix() not in shipped] == []
+
+
 def test_the_quick_start_runs_from_it(wheel, tmp_path, offline_environment):
     """In a new environment that sees the installed dependencies, but not this checkout."""
     environment = tmp_path / "environment"
